@@ -1,0 +1,95 @@
+//! How far a stencil reaches, and the values it needs.
+
+use crate::ir::{Body, DefId, FieldId, Handle, Node, Offset, Stencil};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The reach of a stencil: its reads lie within `low..=high` of the cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extents {
+    /// The smallest offsets, at most 0.
+    pub low: Offset,
+    /// The largest offsets, at least 0.
+    pub high: Offset,
+}
+
+/// Every offset at which something is needed, where steps commute.
+#[derive(Clone, Debug, Default)]
+pub struct Demand {
+    /// Offsets at which each definition's value is needed; definitions that nobody uses are absent.
+    pub defs: BTreeMap<DefId, BTreeSet<Offset>>,
+    /// Offsets at which each field is read.
+    pub reads: BTreeMap<FieldId, BTreeSet<Offset>>,
+}
+
+/// What `stencil` needs at which offsets, in whatever branch.
+pub fn demand(stencil: &Stencil) -> Demand {
+    let mut demand = Demand::default();
+    let here = BTreeSet::from([Offset::default()]);
+    for store in &stencil.stores {
+        visit(&store.body, &here, &mut demand);
+    }
+    // Users come after what they use, so backwards every set is complete when its turn comes.
+    for (id, def) in stencil.defs.iter().rev() {
+        if let Some(at) = demand.defs.get(&id).cloned() {
+            visit(&def.body, &at, &mut demand);
+        }
+    }
+    demand
+}
+
+fn visit(body: &Body, at: &BTreeSet<Offset>, demand: &mut Demand) {
+    for (_, node) in body.iter() {
+        let (set, path) = match node {
+            Node::Read { field, path } => (demand.reads.entry(*field).or_default(), path),
+            Node::Use { def, path } => (demand.defs.entry(*def).or_default(), path),
+            _ => continue,
+        };
+        let step = path.offset();
+        set.extend(at.iter().map(|offset| offset.plus(step)));
+    }
+}
+
+/// How far `stencil` reaches along i and j; `k` is 0, since levels follow other rules (see [`super::levels`]).
+///
+/// Only the outermost offsets of each definition are followed, so this is fast for any stencil.
+pub fn extents(stencil: &Stencil) -> Extents {
+    let mut total = Extents::default();
+    let mut defs: Vec<Option<Extents>> = vec![None; stencil.defs.len()];
+    let mut visit = |body: &Body, at: Extents, defs: &mut Vec<Option<Extents>>| {
+        for (_, node) in body.iter() {
+            let path = match node {
+                Node::Read { path, .. } | Node::Use { path, .. } => path,
+                _ => continue,
+            };
+            let step = path.offset().horizontal();
+            let reached = Extents { low: at.low.plus(step), high: at.high.plus(step) };
+            match node {
+                Node::Read { field, .. } if stencil.fields[*field].place.horizontal => total = total.union(reached),
+                Node::Use { def, .. } => {
+                    let entry = &mut defs[def.index()];
+                    *entry = Some(entry.map_or(reached, |known| known.union(reached)));
+                }
+                _ => {}
+            }
+        }
+    };
+    for store in &stencil.stores {
+        visit(&store.body, Extents::default(), &mut defs);
+    }
+    for (id, def) in stencil.defs.iter().rev() {
+        if let Some(at) = defs[id.index()] {
+            visit(&def.body, at, &mut defs);
+        }
+    }
+    total
+}
+
+impl Extents {
+    fn union(self, other: Extents) -> Extents {
+        let (a, b) = (self, other);
+        Extents {
+            low: Offset { i: a.low.i.min(b.low.i), j: a.low.j.min(b.low.j), k: a.low.k.min(b.low.k) },
+            high: Offset { i: a.high.i.max(b.high.i), j: a.high.j.max(b.high.j), k: a.high.k.max(b.high.k) },
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! On which levels a stencil can be computed.
+//!
+//! A level read counts only where it can be reached: a condition made of `k`, `nk`, numbers, parameters and definitions
+//! of these is *known* on each level; any other is open, and then both branches count. The rules stand here once
+//! ([`inside`]) and are read by two [`Judge`]s: one decides a given level, the other (in `cuda::levels`) writes the
+//! decision down as C++, for kernels that are built before the grid is known.
+
+use crate::diagnostic::Refusal;
+use crate::ir::scalar::{Value, apply};
+use crate::ir::{Body, DefId, Handle, Levels, Node, NodeId, Precision, Stencil};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Decides, or writes down, truths about one level.
+pub trait Judge {
+    /// A truth.
+    type Truth: Clone;
+    /// A truth that does not depend on the level.
+    fn constant(&mut self, truth: bool) -> Self::Truth;
+    /// Both.
+    fn and(&mut self, a: &Self::Truth, b: &Self::Truth) -> Self::Truth;
+    /// Either.
+    fn or(&mut self, a: &Self::Truth, b: &Self::Truth) -> Self::Truth;
+    /// Not.
+    fn not(&mut self, a: &Self::Truth) -> Self::Truth;
+    /// Whether the level `shift` away exists in a field of these levels.
+    fn exists(&mut self, shift: i32, levels: Levels) -> Self::Truth;
+    /// The value of a known condition, `shift` levels away.
+    fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> Self::Truth;
+    /// Called with what was found out about a definition, which may be asked for again.
+    fn found(&mut self, def: DefId, shift: i32, truth: Self::Truth) -> Self::Truth;
+}
+
+/// The level rules of one stencil.
+pub struct Rules<'a, J: Judge> {
+    stencil: &'a Stencil,
+    known: Vec<bool>,
+    judge: J,
+    found: HashMap<(DefId, i32), J::Truth>,
+}
+
+impl<'a, J: Judge> Rules<'a, J> {
+    /// Rules of `stencil`, judged by `judge`.
+    pub fn new(stencil: &'a Stencil, judge: J) -> Self {
+        Self { stencil, known: known_defs(stencil), judge, found: HashMap::new() }
+    }
+
+    /// The judge, with what it wrote down.
+    pub fn into_judge(self) -> J {
+        self.judge
+    }
+
+    /// Whether every output can be computed.
+    pub fn computed(&mut self) -> J::Truth {
+        let mut all = self.judge.constant(true);
+        for store in &self.stencil.stores {
+            let inside = self.inside(&store.body, 0);
+            all = self.judge.and(&all, &inside);
+        }
+        all
+    }
+
+    /// Whether a body, evaluated `shift` levels away, reads no level outside the grid.
+    fn inside(&mut self, body: &Body, shift: i32) -> J::Truth {
+        let known = known_nodes(body, &self.known);
+        // Of each node: whether evaluating it stays inside, and when it is known to be true or false.
+        let mut inside: Vec<J::Truth> = Vec::with_capacity(body.len());
+        let mut truths: Vec<Option<(J::Truth, J::Truth)>> = Vec::with_capacity(body.len());
+        for (id, node) in body.iter() {
+            truths.push(self.truth(body, id, node, shift, &known, &truths));
+            let reached = match node {
+                Node::Read { field, path } => match self.stencil.fields[*field].place.levels {
+                    Levels::None => self.judge.constant(true),
+                    levels => self.judge.exists(shift.saturating_add(path.levels()), levels),
+                },
+                Node::Use { def, path } => self.inside_def(*def, shift.saturating_add(path.levels())),
+                Node::And(a, b) => {
+                    let decided = truths[a.index()].clone().map(|(_, is_false)| is_false);
+                    let right = self.unless(decided, &inside[b.index()]);
+                    self.judge.and(&inside[a.index()], &right)
+                }
+                Node::Or(a, b) => {
+                    let decided = truths[a.index()].clone().map(|(is_true, _)| is_true);
+                    let right = self.unless(decided, &inside[b.index()]);
+                    self.judge.and(&inside[a.index()], &right)
+                }
+                Node::Choose { condition, yes, no } => {
+                    let truth = truths[condition.index()].clone();
+                    let yes = self.unless(truth.clone().map(|(_, is_false)| is_false), &inside[yes.index()]);
+                    let no = self.unless(truth.map(|(is_true, _)| is_true), &inside[no.index()]);
+                    let branches = self.judge.and(&yes, &no);
+                    self.judge.and(&inside[condition.index()], &branches)
+                }
+                _ => {
+                    let mut all = self.judge.constant(true);
+                    for operand in node.operands() {
+                        all = self.judge.and(&all, &inside[operand.index()]);
+                    }
+                    all
+                }
+            };
+            inside.push(reached);
+        }
+        inside.pop().unwrap_or_else(|| self.judge.constant(true))
+    }
+
+    fn inside_def(&mut self, def: DefId, shift: i32) -> J::Truth {
+        if let Some(truth) = self.found.get(&(def, shift)) {
+            return truth.clone();
+        }
+        let stencil = self.stencil;
+        let truth = self.inside(&stencil.defs[def].body, shift);
+        let truth = self.judge.found(def, shift, truth);
+        self.found.insert((def, shift), truth.clone());
+        truth
+    }
+
+    /// `reached`, which does not matter where `decided` holds.
+    fn unless(&mut self, decided: Option<J::Truth>, reached: &J::Truth) -> J::Truth {
+        match decided {
+            Some(decided) => self.judge.or(&decided, reached),
+            None => reached.clone(),
+        }
+    }
+
+    /// When a condition is known to be true, and when to be false; nothing if it is open on every level.
+    fn truth(
+        &mut self,
+        body: &Body,
+        id: NodeId,
+        node: &Node,
+        shift: i32,
+        known: &[bool],
+        truths: &[Option<(J::Truth, J::Truth)>],
+    ) -> Option<(J::Truth, J::Truth)> {
+        if body.kind_of(id) != crate::ir::Kind::Bool {
+            return None;
+        }
+        if known[id.index()] {
+            let holds = self.judge.condition(body, id, shift);
+            let fails = self.judge.not(&holds);
+            return Some((holds, fails));
+        }
+        let (a, b, is_and) = match node {
+            Node::And(a, b) => (a, b, true),
+            Node::Or(a, b) => (a, b, false),
+            Node::Not(a) => return truths[a.index()].clone().map(|(is_true, is_false)| (is_false, is_true)),
+            _ => return None,
+        };
+        let never = self.judge.constant(false);
+        let open = (never.clone(), never);
+        let (a, b) = (truths[a.index()].clone().unwrap_or(open.clone()), truths[b.index()].clone().unwrap_or(open));
+        Some(if is_and {
+            (self.judge.and(&a.0, &b.0), self.judge.or(&a.1, &b.1))
+        } else {
+            (self.judge.or(&a.0, &b.0), self.judge.and(&a.1, &b.1))
+        })
+    }
+}
+
+/// Which definitions are made of `k`, `nk`, numbers and parameters alone.
+pub fn known_defs(stencil: &Stencil) -> Vec<bool> {
+    let mut known = Vec::with_capacity(stencil.defs.len());
+    for (_, def) in stencil.defs.iter() {
+        let nodes = known_nodes(&def.body, &known);
+        known.push(nodes.last().copied().unwrap_or(false));
+    }
+    known
+}
+
+/// Which nodes of a body are made of `k`, `nk`, numbers and parameters alone.
+pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
+    let mut known: Vec<bool> = Vec::with_capacity(body.len());
+    for (_, node) in body.iter() {
+        known.push(match node {
+            Node::Read { .. } => false,
+            Node::Use { def, .. } => known_defs[def.index()],
+            _ => node.operands().iter().all(|operand| known[operand.index()]),
+        });
+    }
+    known
+}
+
+/// Known values on the levels of one grid.
+pub struct Known<'a> {
+    stencil: &'a Stencil,
+    defs: Vec<bool>,
+    precision: Precision,
+    nk: usize,
+    params: &'a [Value],
+}
+
+impl<'a> Known<'a> {
+    /// For a grid of `nk` levels and one value a parameter.
+    pub fn new(stencil: &'a Stencil, precision: Precision, nk: usize, params: &'a [Value]) -> Self {
+        Self { stencil, defs: known_defs(stencil), precision, nk, params }
+    }
+
+    /// Of every node of a body the value at `level`, where it is known: of a condition also where one side of an `&&` or
+    /// `||` decides it.
+    pub fn values(&self, body: &Body, level: i64) -> Vec<Option<Value>> {
+        let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
+        for (_, node) in body.iter() {
+            let value = match node {
+                Node::Read { .. } => None,
+                Node::Param(param) => Some(self.params[param.index()].rounded(self.precision)),
+                Node::Level => Some(Value::Int(level as i32)),
+                Node::LevelCount => Some(Value::Int(self.nk as i32)),
+                Node::Use { def, path } if self.defs[def.index()] => {
+                    let level = level + i64::from(path.levels());
+                    self.values(&self.stencil.defs[*def].body, level).pop().flatten()
+                }
+                Node::Use { .. } => None,
+                Node::And(a, b) | Node::Or(a, b) => {
+                    let decides = Some(Value::Bool(matches!(node, Node::Or(..))));
+                    let (a, b) = (values[a.index()], values[b.index()]);
+                    if a == decides || b == decides { decides } else { a.and(b) }
+                }
+                _ => {
+                    let operands: Option<Vec<Value>> =
+                        node.operands().iter().map(|operand| values[operand.index()]).collect();
+                    operands.and_then(|operands| apply(self.precision, node, &operands))
+                }
+            };
+            values.push(value);
+        }
+        values
+    }
+}
+
+/// Decides one level.
+struct AtLevel<'a> {
+    known: &'a Known<'a>,
+    level: i64,
+}
+
+impl Judge for AtLevel<'_> {
+    type Truth = bool;
+    fn constant(&mut self, truth: bool) -> bool {
+        truth
+    }
+    fn and(&mut self, a: &bool, b: &bool) -> bool {
+        *a && *b
+    }
+    fn or(&mut self, a: &bool, b: &bool) -> bool {
+        *a || *b
+    }
+    fn not(&mut self, a: &bool) -> bool {
+        !a
+    }
+    fn exists(&mut self, shift: i32, levels: Levels) -> bool {
+        (0..levels.count(self.known.nk) as i64).contains(&(self.level + i64::from(shift)))
+    }
+    fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> bool {
+        self.known.values(body, self.level + i64::from(shift))[node.index()] == Some(Value::Bool(true))
+    }
+    fn found(&mut self, _: DefId, _: i32, truth: bool) -> bool {
+        truth
+    }
+}
+
+/// The levels that `stencil` computes.
+///
+/// # Errors
+/// No level can be computed, or the levels that can have a gap.
+pub fn computed(
+    stencil: &Stencil,
+    precision: Precision,
+    nk: usize,
+    params: &[Value],
+) -> Result<Range<usize>, Refusal> {
+    let known = Known::new(stencil, precision, nk, params);
+    let levels: Vec<usize> = (0..nk)
+        .filter(|&level| Rules::new(stencil, AtLevel { known: &known, level: level as i64 }).computed())
+        .collect();
+    let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
+        return Err(Refusal::new(format!(
+            "stencil `{}` can compute none of the {nk} levels: each would read a level outside the grid",
+            stencil.name
+        ))
+        .help("give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`"));
+    };
+    if last - first + 1 != levels.len() {
+        let gap = (first..last).find(|level| !levels.contains(level)).unwrap_or(first);
+        return Err(Refusal::new(format!(
+            "the levels that stencil `{}` can compute have a gap: {first} and {last} can be computed, {gap} cannot",
+            stencil.name
+        ))
+        .help("every level between the first and the last must be computable: guard the reads on the levels between"));
+    }
+    Ok(first..last + 1)
+}

@@ -1,0 +1,33 @@
+//! What can be read off a stencil: pure functions from the IR to a table.
+
+pub mod cost;
+pub mod extents;
+pub mod levels;
+
+use crate::diagnostic::Refusal;
+use crate::grid::{Grid, Region};
+use crate::ir::{Precision, Stencil, scalar::Value};
+
+/// The cells that `stencil` computes on `grid`.
+///
+/// # Errors
+/// The grid is smaller than the stencil's reach, no level can be computed, or the levels have a gap.
+pub fn region(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Value]) -> Result<Region, Refusal> {
+    let reach = extents::extents(stencil);
+    let along = |n: usize, low: i32, high: i32, axis: &str| {
+        let (start, end) = (i64::from(low).unsigned_abs() as usize, n as i64 - i64::from(high));
+        if end > start as i64 {
+            return Ok(start..end as usize);
+        }
+        let needed = 1 + start as i64 + i64::from(high);
+        Err(Refusal::new(format!(
+            "the grid {grid} is smaller than stencil `{}`: it has {n} cells along {axis}, at least {needed} are needed",
+            stencil.name
+        ))
+        .help(format!("the stencil reads from {axis}{low:+} to {axis}{high:+}; give a larger --grid")))
+    };
+    let i = along(grid.ni, reach.low.i, reach.high.i, "i")?;
+    let j = along(grid.nj, reach.low.j, reach.high.j, "j")?;
+    let k = levels::computed(stencil, precision, grid.nk, params)?;
+    Ok(Region { i, j, k })
+}

@@ -1,0 +1,309 @@
+//! What the user wrote, before anything is known about its meaning.
+//!
+//! Expressions live in one arena, operands first, and no node owns another: dropping or walking a chain of 100,000 terms
+//! needs no stack.
+
+use crate::source::Span;
+
+/// A handle of an expression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ExprId(u32);
+
+impl ExprId {
+    /// The expression's number.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A file.
+#[derive(Debug, Default)]
+pub struct File {
+    /// The documentation at its head.
+    pub doc: String,
+    /// What it declares, in order.
+    pub items: Vec<Item>,
+    /// Its expressions.
+    pub exprs: Exprs,
+}
+
+/// The expressions of a file.
+#[derive(Debug, Default)]
+pub struct Exprs {
+    nodes: Vec<(Expr, Span)>,
+}
+
+impl Exprs {
+    /// Appends an expression whose operands are already there.
+    pub fn add(&mut self, expr: Expr, span: Span) -> ExprId {
+        self.nodes.push((expr, span));
+        ExprId(self.nodes.len() as u32 - 1)
+    }
+
+    /// An expression's place.
+    pub fn span(&self, id: ExprId) -> Span {
+        self.nodes[id.0 as usize].1
+    }
+}
+
+impl std::ops::Index<ExprId> for Exprs {
+    type Output = Expr;
+    fn index(&self, id: ExprId) -> &Expr {
+        &self.nodes[id.0 as usize].0
+    }
+}
+
+/// A name and its place.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What a file declares.
+#[derive(Debug)]
+pub enum Item {
+    /// A stencil.
+    Stencil(Stencil),
+    /// A function.
+    Function(Function),
+    /// A constant.
+    Constant(Constant),
+    /// Parameters.
+    Param(Params),
+    /// A construct that parses, and that no pass handles yet.
+    Later(Later),
+}
+
+/// A construct that parses, and that no pass handles yet.
+#[derive(Debug)]
+pub struct Later {
+    /// The keyword.
+    pub what: &'static str,
+    /// Its first line.
+    pub span: Span,
+}
+
+/// A stencil.
+#[derive(Debug)]
+pub struct Stencil {
+    /// Its documentation.
+    pub doc: String,
+    /// Its name.
+    pub name: Name,
+    /// `over mesh.set`
+    pub over: Option<Span>,
+    /// What stands between its braces.
+    pub statements: Vec<Statement>,
+}
+
+/// A statement of a stencil.
+#[derive(Debug)]
+pub enum Statement {
+    /// Fields.
+    Field(Fields),
+    /// Parameters.
+    Param(Params),
+    /// A constant.
+    Constant(Constant),
+    /// A function.
+    Function(Function),
+    /// A value at every cell.
+    Let(Let),
+    /// An assignment.
+    Assign(Assign),
+    /// A construct that parses, and that no pass handles yet.
+    Later(Later),
+}
+
+/// `in a, b: f32 on (k) = 0..1`
+#[derive(Debug)]
+pub struct Fields {
+    /// Documentation.
+    pub doc: String,
+    /// `in`, `out`, `inout` or `inc`.
+    pub role: Name,
+    /// The fields.
+    pub names: Vec<Name>,
+    /// `: f32`
+    pub typed: Option<Typed>,
+    /// `on (i, j)`
+    pub place: Option<PlaceOn>,
+    /// `= 0.5..1.5`
+    pub drawn: Option<(ExprId, ExprId)>,
+}
+
+/// `: real[4]`
+#[derive(Debug)]
+pub struct Typed {
+    /// `real`, `f32`, `f64`, `int` or `bool`.
+    pub scalar: Name,
+    /// `[4]`
+    pub parts: Option<Span>,
+}
+
+/// Where a field lives.
+#[derive(Debug)]
+pub enum PlaceOn {
+    /// `on (i, j, k+1)`: the axes as written, without blanks.
+    Axes(Vec<Name>, Span),
+    /// `on cell.edges, no k`
+    Mesh(Span),
+}
+
+/// `param dt: real = 10`
+#[derive(Debug)]
+pub struct Params {
+    /// Documentation.
+    pub doc: String,
+    /// The parameters.
+    pub names: Vec<Name>,
+    /// `: real`
+    pub typed: Option<Typed>,
+    /// `= 10`
+    pub default: Option<ExprId>,
+}
+
+/// `const c: f32 = 1.4`
+#[derive(Debug)]
+pub struct Constant {
+    /// Its name.
+    pub name: Name,
+    /// `: f32`
+    pub typed: Option<Typed>,
+    /// Its value.
+    pub value: ExprId,
+}
+
+/// `fn f(a, b) = a + b`
+#[derive(Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: Name,
+    /// What it takes.
+    pub params: Vec<Name>,
+    /// What it returns.
+    pub body: Block,
+}
+
+/// `{ let s = a + b; s / 2 }`, or a single expression.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Names of its own.
+    pub lets: Vec<Let>,
+    /// Its value.
+    pub value: ExprId,
+}
+
+/// `let a, b = ...`
+#[derive(Clone, Debug)]
+pub struct Let {
+    /// The names.
+    pub names: Vec<Name>,
+    /// The value.
+    pub value: ExprId,
+}
+
+/// `res = ...`
+#[derive(Debug)]
+pub struct Assign {
+    /// What is assigned.
+    pub targets: Vec<Target>,
+    /// `=`, `+=` or `-=`.
+    pub op: Name,
+    /// The value.
+    pub value: ExprId,
+}
+
+/// What is assigned.
+#[derive(Debug)]
+pub struct Target {
+    /// The field.
+    pub name: Name,
+    /// `[cells.0]`
+    pub index: Option<Span>,
+}
+
+/// An expression.
+#[derive(Debug)]
+pub enum Expr {
+    /// `0.5`
+    Real(f64),
+    /// `3`; nothing if it does not fit 32 bits.
+    Int(Option<i32>),
+    /// `true`
+    Truth(bool),
+    /// `phi`
+    Name(String),
+    /// `-a`, `!a`
+    Prefix(Prefix, ExprId),
+    /// `a + b`
+    Infix(Infix, ExprId, ExprId),
+    /// `a[i-1, j]`
+    Index(ExprId, Vec<ExprId>),
+    /// `v.0` or `cells.nodes`
+    Component(ExprId, Name),
+    /// `f(a, n = 2)`
+    Call(Name, Vec<Argument>),
+    /// `if a { b } else if c { d } else { e }`
+    Choose(Vec<(ExprId, Block)>, Box<Block>),
+    /// `sum(n in 1..=3) { ... }`
+    Fold(Name, Vec<Binder>, Box<Block>),
+    /// `[a, b, c]`
+    Vector(Vec<ExprId>),
+    /// `(a)`
+    Group(ExprId),
+}
+
+/// An argument of a call.
+#[derive(Debug)]
+pub struct Argument {
+    /// `n =`
+    pub name: Option<Name>,
+    /// The value.
+    pub value: ExprId,
+}
+
+/// `n in 1..=3`
+#[derive(Debug)]
+pub struct Binder {
+    /// The name.
+    pub name: Name,
+    /// What it runs over.
+    pub range: Range,
+}
+
+/// What a binder runs over.
+#[derive(Debug)]
+pub enum Range {
+    /// Both ends included.
+    Numbers(ExprId, ExprId),
+    /// A map of a mesh.
+    Map(Span),
+}
+
+/// An operator before its operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// `-`
+    Negate,
+    /// `!`
+    Not,
+}
+
+/// An operator between its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Infix {
+    /// `||`
+    Or,
+    /// `&&`
+    And,
+    /// `<` and its like.
+    Compare(crate::ir::Relation),
+    /// `+` and its like.
+    Arithmetic(crate::ir::Binary),
+    /// `**`
+    Power,
+}

@@ -1,0 +1,203 @@
+//! Diagnostics are data, rendered in one place.
+
+use crate::source::{Source, Span};
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+use std::fmt;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Nothing can be generated.
+    Error,
+    /// Worth a look; an error under `check --strict`.
+    Warning,
+}
+
+/// Something to tell about a source text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// Where, and what was expected or the guess.
+    pub label: Label,
+    /// Other places that matter.
+    pub notes: Vec<Label>,
+    /// What mends it, or why it is so.
+    pub help: Vec<String>,
+}
+
+/// A place with a word about it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// The word, perhaps empty.
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            label: Label { span, text: String::new() },
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// A warning at `span`.
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(span, message) }
+    }
+
+    /// With a word at the place.
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        self.label.text = text.into();
+        self
+    }
+
+    /// With another place.
+    pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.notes.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// With advice.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+}
+
+/// Longest line that is shown whole; of a longer one only the part around the place is.
+const LINE: usize = 240;
+
+/// The diagnostics as text, with colours if `styled`.
+pub fn render(diagnostics: &[Diagnostic], source: &Source, styled: bool) -> String {
+    let renderer = if styled { Renderer::styled() } else { Renderer::plain() }.decor_style(DecorStyle::Unicode);
+    diagnostics.iter().map(|diagnostic| format!("{}\n", renderer.render(&report(diagnostic, source)))).collect()
+}
+
+fn report<'a>(diagnostic: &'a Diagnostic, source: &'a Source) -> Vec<Group<'a>> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let window = window(diagnostic, source);
+    let shown = &source.text[window.clone()];
+    let (line, _) = source.position(window.start as u32);
+    let range = |span: Span| {
+        let clamp = |offset: u32| {
+            let mut at = (offset as usize).clamp(window.start, window.end) - window.start;
+            while !shown.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        clamp(span.start)..clamp(span.end)
+    };
+    let label = &diagnostic.label;
+    let mut snippet = Snippet::source(shown)
+        .line_start(line)
+        .path(source.name.as_str())
+        .annotation(AnnotationKind::Primary.span(range(label.span)).label(label.text.as_str()));
+    for note in &diagnostic.notes {
+        snippet = snippet.annotation(AnnotationKind::Context.span(range(note.span)).label(note.text.as_str()));
+    }
+    let mut group = level.primary_title(diagnostic.message.as_str()).element(snippet);
+    for help in &diagnostic.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    vec![group]
+}
+
+/// The bytes of the source that a diagnostic is shown with: everything, unless a line is too long for a screen.
+fn window(diagnostic: &Diagnostic, source: &Source) -> std::ops::Range<usize> {
+    let text = &source.text;
+    if text.lines().all(|line| line.len() <= LINE) {
+        return 0..text.len();
+    }
+    let at = (diagnostic.label.span.start as usize).min(text.len());
+    let boundary = |mut at: usize, down: bool| {
+        while !text.is_char_boundary(at) {
+            if down { at -= 1 } else { at += 1 }
+        }
+        at
+    };
+    let at = boundary(at, true);
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    boundary(start.max(at.saturating_sub(LINE / 2)), false)..boundary(end.min(at + LINE / 2), true)
+}
+
+/// A refusal that belongs to no place in a source: a grid that is too small, a combination that makes no sense.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Refusal {
+    /// What is refused, and why.
+    pub message: String,
+    /// What to do instead.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal without advice.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None }
+    }
+
+    /// With advice.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// The candidate that `name` was probably meant to be.
+pub fn guess<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let tolerance = match name.chars().count() {
+        0..=2 => 1,
+        3..=5 => 2,
+        _ => 3,
+    };
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|&(distance, candidate)| distance <= tolerance && distance < candidate.chars().count())
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_are_close_or_absent() {
+        assert_eq!(guess("phy", ["phi", "res"]), Some("phi"));
+        assert_eq!(guess("Laplacian", ["laplacian"]), Some("laplacian"));
+        assert_eq!(guess("x", ["y"]), None);
+        assert_eq!(guess("velocity", ["phi", "res"]), None);
+    }
+
+    #[test]
+    fn a_very_long_line_is_shown_in_part() {
+        let source = Source::new("long.stn", format!("{}é!{}", "é".repeat(4000), "y".repeat(4000)));
+        let at = 8000;
+        let text = render(&[Diagnostic::error(Span::new(at, at + 3), "here").label("this")], &source, false);
+        assert!(text.contains("this") && text.len() < 2000, "{text}");
+    }
+}

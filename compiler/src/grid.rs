@@ -1,0 +1,67 @@
+//! The extents of a grid and the part of it that a stencil computes.
+
+use crate::ir::{Levels, Place};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+
+/// A grid of ni x nj columns of nk levels, halo included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Grid {
+    /// Cells along i.
+    pub ni: usize,
+    /// Cells along j.
+    pub nj: usize,
+    /// Levels.
+    pub nk: usize,
+}
+
+/// The cells that a stencil computes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Region {
+    /// Along i.
+    pub i: Range<usize>,
+    /// Along j.
+    pub j: Range<usize>,
+    /// Along k.
+    pub k: Range<usize>,
+}
+
+impl Grid {
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        self.ni * self.nj
+    }
+
+    /// Lengths of a field's axes in the user's order, slowest first; a single number for a field without axes.
+    pub fn shape(&self, place: Place) -> Vec<usize> {
+        let mut shape = Vec::new();
+        if place.levels != Levels::None {
+            shape.push(place.levels.count(self.nk));
+        }
+        if place.horizontal {
+            shape.extend([self.nj, self.ni]);
+        }
+        shape
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.ni, self.nj, self.nk)
+    }
+}
+
+impl Region {
+    /// How many cells there are.
+    pub fn cells(&self) -> usize {
+        self.i.len() * self.j.len() * self.k.len()
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Region { i, j, k } = self;
+        write!(f, "i {}..{}, j {}..{}, k {}..{}", i.start, i.end, j.start, j.end, k.start, k.end)
+    }
+}

@@ -1,0 +1,239 @@
+//! The textual IR, as `--emit ir` prints it.
+
+use super::{Binary, Body, Handle, Kind, Levels, Node, NodeId, Place, Relation, Stencil, Stored};
+use std::fmt;
+
+impl fmt::Display for Stencil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "stencil {} {{", self.name)?;
+        for (_, field) in self.fields.iter() {
+            write!(f, "    {} {}: {}{}", field.role.name(), field.name, field.stored, field.place)?;
+            match field.range {
+                Some((low, high)) => writeln!(f, " = {low:?}..{high:?}")?,
+                None => writeln!(f)?,
+            }
+        }
+        for (_, param) in self.params.iter() {
+            write!(f, "    param {}: {}", param.name, param.kind.name())?;
+            match &param.default {
+                Some(default) => writeln!(f, " = {}", Text { stencil: self, body: default })?,
+                None => writeln!(f)?,
+            }
+        }
+        for (id, def) in self.defs.iter() {
+            let body = Text { stencil: self, body: &def.body };
+            writeln!(f, "    let {}.{}: {} = {body}", def.name, id.index(), def.body.kind().name())?;
+        }
+        for store in &self.stores {
+            writeln!(f, "    {} = {}", self.fields[store.field].name, Text { stencil: self, body: &store.body })?;
+        }
+        writeln!(f, "}}")
+    }
+}
+
+impl fmt::Display for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stored::Real => "real",
+            Stored::F32 => "f32",
+            Stored::F64 => "f64",
+            Stored::Int => "int",
+            Stored::Bool => "bool",
+        })
+    }
+}
+
+/// ` on (k+1)`, or nothing for a field on every cell.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.horizontal, self.levels) {
+            (true, Levels::Full) => "",
+            (true, Levels::None) => " on (i, j)",
+            (true, Levels::Interfaces) => " on (i, j, k+1)",
+            (false, Levels::Full) => " on (k)",
+            (false, Levels::Interfaces) => " on (k+1)",
+            (false, Levels::None) => " on ()",
+        })
+    }
+}
+
+/// A body on one line.
+struct Text<'a> {
+    stencil: &'a Stencil,
+    body: &'a Body,
+}
+
+/// How tightly an expression holds together; parentheses stand where a looser one is an operand of a tighter one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Binding {
+    /// `a ? b : c`
+    Choice,
+    /// `a || b`
+    Or,
+    /// `a && b`
+    And,
+    /// `a == b`
+    Equality,
+    /// `a < b`
+    Comparison,
+    /// `a + b`
+    Sum,
+    /// `a * b`
+    Product,
+    /// `-a`
+    Sign,
+    /// A name, a number, a call.
+    Atom,
+}
+
+impl Binding {
+    /// The binding of the operands on the right, which must hold tighter than the operation.
+    pub fn tighter(self) -> Binding {
+        match self {
+            Binding::Choice => Binding::Or,
+            Binding::Or => Binding::And,
+            Binding::And => Binding::Equality,
+            Binding::Equality => Binding::Comparison,
+            Binding::Comparison => Binding::Sum,
+            Binding::Sum => Binding::Product,
+            Binding::Product => Binding::Sign,
+            Binding::Sign | Binding::Atom => Binding::Atom,
+        }
+    }
+}
+
+/// Texts of the nodes of one body. Operands come first, so each text is ready when it is needed; the last user takes it, so
+/// that a chain of n operations costs n.
+pub struct Texts {
+    texts: Vec<(String, Binding)>,
+    uses: Vec<usize>,
+}
+
+impl Texts {
+    /// No texts yet.
+    pub fn new(body: &Body) -> Self {
+        let mut uses = vec![0; body.len()];
+        for (_, node) in body.iter() {
+            node.operands().iter().for_each(|operand| uses[operand.index()] += 1);
+        }
+        Self { texts: Vec::with_capacity(body.len()), uses }
+    }
+
+    /// Adds the next node's text.
+    pub fn add(&mut self, text: String, binding: Binding) {
+        self.texts.push((text, binding));
+    }
+
+    /// The text of an operand that must hold together at least as tightly as `binding`.
+    pub fn operand(&mut self, id: NodeId, binding: Binding) -> String {
+        let uses = &mut self.uses[id.index()];
+        *uses = uses.saturating_sub(1);
+        let (text, own) = &mut self.texts[id.index()];
+        let text = if *uses == 0 { std::mem::take(text) } else { text.clone() };
+        if *own < binding { format!("({text})") } else { text }
+    }
+
+    /// `a op b`, left to right.
+    pub fn infix(&mut self, a: NodeId, symbol: &str, b: NodeId, binding: Binding) -> (String, Binding) {
+        let mut text = self.operand(a, binding);
+        let right = self.operand(b, binding.tighter());
+        text.push(' ');
+        text.push_str(symbol);
+        text.push(' ');
+        text.push_str(&right);
+        (text, binding)
+    }
+
+    /// `name(a, b)`
+    pub fn call(&mut self, name: &str, operands: &[NodeId]) -> (String, Binding) {
+        let operands: Vec<String> = operands.iter().map(|&id| self.operand(id, Binding::Choice)).collect();
+        (format!("{name}({})", operands.join(", ")), Binding::Atom)
+    }
+
+    /// `-a`; a number or sign below gets parentheses, since `--a` reads as something else.
+    pub fn prefix(&mut self, symbol: &str, a: NodeId) -> (String, Binding) {
+        let operand = self.operand(a, Binding::Sign);
+        let text = if operand.starts_with(symbol) { format!("{symbol}({operand})") } else { format!("{symbol}{operand}") };
+        (text, Binding::Sign)
+    }
+
+    /// The whole body's text.
+    pub fn finish(mut self) -> (String, Binding) {
+        self.texts.pop().unwrap_or((String::new(), Binding::Atom))
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut texts = Texts::new(self.body);
+        for (_, node) in self.body.iter() {
+            let (text, binding) = match node {
+                Node::Real(x) => (format!("{x:?}"), if x.is_sign_negative() { Binding::Sign } else { Binding::Atom }),
+                Node::Int(x) => (x.to_string(), if *x < 0 { Binding::Sign } else { Binding::Atom }),
+                Node::Bool(x) => (x.to_string(), Binding::Atom),
+                Node::Param(param) => (self.stencil.params[*param].name.clone(), Binding::Atom),
+                Node::Level => ("k".to_owned(), Binding::Atom),
+                Node::LevelCount => ("nk".to_owned(), Binding::Atom),
+                Node::Read { field, path } => (format!("{}{path}", self.stencil.fields[*field].name), Binding::Atom),
+                Node::Use { def, path } => {
+                    (format!("{}.{}{path}", self.stencil.defs[*def].name, def.index()), Binding::Atom)
+                }
+                Node::ToReal(a) => texts.call(Kind::Real.name(), &[*a]),
+                Node::ToSingle(a) => texts.call("f32", &[*a]),
+                Node::Negate(a) => texts.prefix("-", *a),
+                Node::Not(a) => texts.prefix("!", *a),
+                Node::Binary(op, a, b) => texts.infix(*a, op.symbol(), *b, op.binding()),
+                Node::Compare(relation, a, b) => texts.infix(*a, relation.symbol(), *b, relation.binding()),
+                Node::And(a, b) => texts.infix(*a, "&&", *b, Binding::And),
+                Node::Or(a, b) => texts.infix(*a, "||", *b, Binding::Or),
+                Node::Call(function, operands) => texts.call(function.name(), operands),
+                Node::Choose { condition, yes, no } => texts.call("if", &[*condition, *yes, *no]),
+            };
+            texts.add(text, binding);
+        }
+        f.write_str(&texts.finish().0)
+    }
+}
+
+impl Binary {
+    /// How tightly it holds its operands.
+    pub fn binding(self) -> Binding {
+        match self {
+            Binary::Add | Binary::Sub => Binding::Sum,
+            Binary::Mul | Binary::Div | Binary::Rem => Binding::Product,
+        }
+    }
+
+    /// As the language writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Binary::Add => "+",
+            Binary::Sub => "-",
+            Binary::Mul => "*",
+            Binary::Div => "/",
+            Binary::Rem => "%",
+        }
+    }
+}
+
+impl Relation {
+    /// How tightly it holds its operands.
+    pub fn binding(self) -> Binding {
+        match self {
+            Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge => Binding::Comparison,
+            Relation::Eq | Relation::Ne => Binding::Equality,
+        }
+    }
+
+    /// As the language writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Relation::Lt => "<",
+            Relation::Le => "<=",
+            Relation::Gt => ">",
+            Relation::Ge => ">=",
+            Relation::Eq => "==",
+            Relation::Ne => "!=",
+        }
+    }
+}

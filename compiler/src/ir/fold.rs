@@ -1,0 +1,52 @@
+//! Computes what is constant, in the precision that everything else is computed in, operation by operation.
+
+use super::scalar::{Value, apply};
+use super::{Body, Handle, Node, NodeId, Precision, Stencil};
+
+/// `stencil` with its constants computed. A definition whose body is a literal is replaced by it where it is used.
+pub fn fold(stencil: &Stencil, precision: Precision) -> Stencil {
+    let mut values: Vec<Option<Value>> = Vec::with_capacity(stencil.defs.len());
+    let mut folded = stencil.clone();
+    for def in folded.defs.values_mut() {
+        def.body = fold_body(&def.body, precision, &values);
+        values.push(def.body.literal().and_then(|literal| apply(precision, literal, &[])));
+    }
+    for store in &mut folded.stores {
+        store.body = fold_body(&store.body, precision, &values);
+    }
+    for param in folded.params.values_mut() {
+        param.default = param.default.as_ref().map(|body| fold_body(body, precision, &values));
+    }
+    folded
+}
+
+fn fold_body(body: &Body, precision: Precision, defs: &[Option<Value>]) -> Body {
+    let mut folded = Body::new();
+    let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
+    let mut renamed: Vec<NodeId> = Vec::with_capacity(body.len());
+    for (id, node) in body.iter() {
+        let (kind, span) = (body.kind_of(id), body.span_of(id));
+        let operands: Option<Vec<Value>> = node.operands().iter().map(|operand| values[operand.index()]).collect();
+        let value = match node {
+            Node::Use { def, .. } => defs[def.index()],
+            _ => operands.and_then(|operands| apply(precision, node, &operands)),
+        };
+        // A known condition chooses a branch even where the branch itself is not constant.
+        let chosen = match node {
+            Node::Choose { condition, yes, no } => {
+                values[condition.index()].map(|value| if value.truth() { *yes } else { *no })
+            }
+            _ => None,
+        };
+        values.push(value);
+        renamed.push(match (value, chosen) {
+            (Some(Value::Real(x)), _) => folded.add(Node::Real(x), kind, span),
+            (Some(Value::Int(x)), _) => folded.add(Node::Int(x), kind, span),
+            (Some(Value::Bool(x)), _) => folded.add(Node::Bool(x), kind, span),
+            (None, Some(branch)) => renamed[branch.index()],
+            (None, None) => folded.add(node.map_operands(|operand| renamed[operand.index()]), kind, span),
+        });
+    }
+    let root = renamed.last().copied();
+    root.map_or(folded.clone(), |root| folded.rooted(root))
+}

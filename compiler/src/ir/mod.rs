@@ -1,0 +1,600 @@
+//! The intermediate representation: what a stencil means.
+//!
+//! # Meaning
+//!
+//! A [`Stencil`] computes its outputs on a set of cells, each cell by itself: nothing that it writes is read by it. The
+//! value of a cell is that of a [`Body`], evaluated *at* the cell.
+//!
+//! **Bodies.** A body is one written expression: [`Node`]s in operand-first order, so that every pass is a loop; the last
+//! node is the value. Nodes have a [`Kind`] and a span beside them. Evaluation has no effects, so order is free, except
+//! for laziness: the branch of [`Node::Choose`] that is not chosen is not evaluated, nor is the right side of
+//! [`Node::And`] and [`Node::Or`] where the left side decides. That matters for one thing only: which levels are read.
+//!
+//! **Definitions.** A [`Def`] is a body with a name: a `let`, a function's argument or result, a constant, the base of a
+//! power. [`Node::Use`] means its value *at the cell where the path leads*: its reads, its `k` and its guards move along.
+//! A definition is evaluated where it is used; one that nobody uses is not evaluated. Definitions come before their
+//! users. Fused multiply-adds never cross a body, so a value is the same bits however often, and wherever, it is computed.
+//!
+//! **Paths.** A read or use looks along a [`Path`]: horizontal steps in walking order and a shift of levels. The path of a
+//! read inside a definition used at a path is the use's path followed by the read's.
+//!
+//! **Where.** Outputs are computed on the columns for which every horizontal read, in whatever branch, lies inside the
+//! grid, times the levels for which every level read that counts does (`analysis::levels`). No read outside the grid is
+//! ever evaluated. Cells not computed keep what was there.
+//!
+//! **Numbers.** `Real` is f32 or f64, chosen after lowering ([`Precision`]); `Int` is 32 bits and wraps; `Bool`. Fields say
+//! how they are stored ([`Stored`]): a read converts to the kind's type, a write rounds to nearest even. What each
+//! operation means, to the last bit, is [`scalar`]. `Int` becomes `Real` only by an explicit [`Node::ToReal`].
+//!
+//! # What later work adds
+//!
+//! Sweeps: a `Step` variant that orders definitions by level, and `carried` definitions. Meshes: a [`Place`] on a set or a
+//! map, a path [`Step`] through a slot, folds over a map with holes. Increments and reductions: further variants beside
+//! [`Store`]. Programs: a tree of calls over stencils. `docs/architecture.md` says how each fits.
+
+pub mod arena;
+mod contract;
+mod display;
+mod fold;
+mod path;
+pub mod scalar;
+mod verify;
+
+use crate::source::Span;
+pub use arena::{Arena, Handle};
+pub use display::{Binding, Texts};
+pub use contract::contract;
+pub use fold::fold;
+pub use path::{Axis, Offset, Path, Step};
+use serde::{Deserialize, Serialize};
+pub use verify::verify;
+
+arena::handles! {
+    /// A field of a stencil.
+    FieldId
+    /// A parameter of a stencil.
+    ParamId
+    /// A definition of a stencil.
+    DefId
+    /// A node of a body.
+    NodeId
+}
+
+/// What one computes with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A floating-point number of the chosen [`Precision`].
+    Real,
+    /// A 32-bit integer.
+    Int,
+    /// A truth value.
+    Bool,
+}
+
+/// What `real` is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Single precision.
+    F32,
+    /// Double precision.
+    #[default]
+    F64,
+}
+
+/// How a field is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stored {
+    /// As the chosen precision.
+    Real,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+    /// 32-bit integers.
+    Int,
+    /// Truth values, a byte each.
+    Bool,
+}
+
+/// What a stencil does with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Read only.
+    In,
+    /// Written only.
+    Out,
+    /// Read (the value before) and written.
+    InOut,
+}
+
+/// Which axes a field has. Horizontal axes come together: an unstructured grid has no `i` of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Place {
+    /// One value a column, or one for all columns.
+    pub horizontal: bool,
+    /// Along k.
+    pub levels: Levels,
+}
+
+/// A field's extent along k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Levels {
+    /// One value for all levels.
+    None,
+    /// nk levels.
+    Full,
+    /// nk + 1 interfaces: index k is the interface above level k.
+    Interfaces,
+}
+
+/// A field.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// What the stencil does with it.
+    pub role: Role,
+    /// Which axes it has.
+    pub place: Place,
+    /// How it is stored.
+    pub stored: Stored,
+    /// What random test data is drawn from: low included, high not.
+    pub range: Option<(f64, f64)>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A number given at run time.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its value if none is given: a body without reads.
+    pub default: Option<Body>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Where a definition comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A `let`.
+    Let,
+    /// A function's argument.
+    Argument,
+    /// A function's result.
+    Result,
+    /// A constant: its body reads nothing, no parameter and no level.
+    Constant,
+    /// The base of a power.
+    Base,
+}
+
+/// A value at every cell, with a name.
+#[derive(Clone, Debug)]
+pub struct Def {
+    /// The user's name, or the function's and argument's.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its value.
+    pub body: Body,
+}
+
+/// One written expression.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    nodes: Vec<Node>,
+    kinds: Vec<Kind>,
+    spans: Vec<Span>,
+}
+
+/// What an output is assigned.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// An `out` or `inout` field.
+    pub field: FieldId,
+    /// Its value.
+    pub body: Body,
+}
+
+/// One stencil.
+#[derive(Clone, Debug, Default)]
+pub struct Stencil {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// Fields in the order declared.
+    pub fields: Arena<FieldId, Field>,
+    /// Parameters that are used, in the order declared.
+    pub params: Arena<ParamId, Param>,
+    /// Definitions, each before its users.
+    pub defs: Arena<DefId, Def>,
+    /// One for each output, in the order of assignment.
+    pub stores: Vec<Store>,
+}
+
+/// An operation on two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binary {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`, of reals only.
+    Div,
+    /// `a % b`, with the sign of b.
+    Rem,
+}
+
+/// A comparison of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// `a > b`
+    Gt,
+    /// `a >= b`
+    Ge,
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+}
+
+/// A function that every device computes alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// The smaller; NaN if either is.
+    Min,
+    /// The larger; NaN if either is.
+    Max,
+    /// Without its sign.
+    Abs,
+    /// Square root.
+    Sqrt,
+    /// The next whole number below.
+    Floor,
+    /// The next whole number above.
+    Ceil,
+    /// 1, -1, or the argument itself if it is 0 or NaN.
+    Sign,
+    /// The first with the sign of the second.
+    CopySign,
+    /// `a * b + c`, rounded once.
+    Fma,
+}
+
+/// A step of an expression. Operands are earlier nodes of the same body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// A real number, not yet rounded to the precision.
+    Real(f64),
+    /// A whole number.
+    Int(i32),
+    /// A truth value.
+    Bool(bool),
+    /// A parameter.
+    Param(ParamId),
+    /// `k`, the level of the cell where the body is evaluated.
+    Level,
+    /// `nk`, the number of levels.
+    LevelCount,
+    /// A field where the path leads.
+    Read {
+        /// An `in` or `inout` field.
+        field: FieldId,
+        /// From the cell where the body is evaluated.
+        path: Path,
+    },
+    /// A definition's value where the path leads.
+    Use {
+        /// An earlier definition.
+        def: DefId,
+        /// From the cell where the body is evaluated.
+        path: Path,
+    },
+    /// A whole number as a real one.
+    ToReal(NodeId),
+    /// A real number rounded to single precision (`const c: f32`).
+    ToSingle(NodeId),
+    /// `-a`
+    Negate(NodeId),
+    /// `!a`
+    Not(NodeId),
+    /// An operation on two numbers of one kind.
+    Binary(Binary, NodeId, NodeId),
+    /// A comparison of two values of one kind.
+    Compare(Relation, NodeId, NodeId),
+    /// `a && b`; b counts only where a is true.
+    And(NodeId, NodeId),
+    /// `a || b`; b counts only where a is false.
+    Or(NodeId, NodeId),
+    /// A function of as many operands as it takes.
+    Call(Function, Vec<NodeId>),
+    /// One of two branches.
+    Choose {
+        /// Which.
+        condition: NodeId,
+        /// If it is true.
+        yes: NodeId,
+        /// If it is false.
+        no: NodeId,
+    },
+}
+
+impl Stored {
+    /// What a read of it is.
+    pub fn kind(self) -> Kind {
+        match self {
+            Stored::Real | Stored::F32 | Stored::F64 => Kind::Real,
+            Stored::Int => Kind::Int,
+            Stored::Bool => Kind::Bool,
+        }
+    }
+
+    /// Bytes of one value.
+    pub fn bytes(self, precision: Precision) -> usize {
+        match self {
+            Stored::Real => precision.bytes(),
+            Stored::F64 => 8,
+            Stored::F32 | Stored::Int => 4,
+            Stored::Bool => 1,
+        }
+    }
+}
+
+impl Precision {
+    /// Bytes of a real.
+    pub fn bytes(self) -> usize {
+        match self {
+            Precision::F32 => 4,
+            Precision::F64 => 8,
+        }
+    }
+
+    /// `f32` or `f64`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        }
+    }
+}
+
+impl Kind {
+    /// The language's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Real => "real",
+            Kind::Int => "int",
+            Kind::Bool => "bool",
+        }
+    }
+}
+
+impl Levels {
+    /// How many values there are for a grid of `nk` levels.
+    pub fn count(self, nk: usize) -> usize {
+        match self {
+            Levels::None => 1,
+            Levels::Full => nk,
+            Levels::Interfaces => nk + 1,
+        }
+    }
+}
+
+impl Role {
+    /// Whether the stencil reads it.
+    pub fn is_read(self) -> bool {
+        matches!(self, Role::In | Role::InOut)
+    }
+
+    /// Whether the stencil writes it.
+    pub fn is_written(self) -> bool {
+        matches!(self, Role::Out | Role::InOut)
+    }
+
+    /// The language's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::In => "in",
+            Role::Out => "out",
+            Role::InOut => "inout",
+        }
+    }
+}
+
+impl Function {
+    /// The language's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::Min => "min",
+            Function::Max => "max",
+            Function::Abs => "abs",
+            Function::Sqrt => "sqrt",
+            Function::Floor => "floor",
+            Function::Ceil => "ceil",
+            Function::Sign => "sign",
+            Function::CopySign => "copysign",
+            Function::Fma => "fma",
+        }
+    }
+}
+
+impl Node {
+    /// The operands, in order.
+    pub fn operands(&self) -> Vec<NodeId> {
+        match self {
+            Node::Real(_)
+            | Node::Int(_)
+            | Node::Bool(_)
+            | Node::Param(_)
+            | Node::Level
+            | Node::LevelCount
+            | Node::Read { .. }
+            | Node::Use { .. } => Vec::new(),
+            Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => vec![*a],
+            Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => vec![*a, *b],
+            Node::Call(_, operands) => operands.clone(),
+            Node::Choose { condition, yes, no } => vec![*condition, *yes, *no],
+        }
+    }
+
+    /// The same node with other operands.
+    pub fn map_operands(&self, mut map: impl FnMut(NodeId) -> NodeId) -> Node {
+        match self {
+            Node::Real(_)
+            | Node::Int(_)
+            | Node::Bool(_)
+            | Node::Param(_)
+            | Node::Level
+            | Node::LevelCount
+            | Node::Read { .. }
+            | Node::Use { .. } => self.clone(),
+            Node::ToReal(a) => Node::ToReal(map(*a)),
+            Node::ToSingle(a) => Node::ToSingle(map(*a)),
+            Node::Negate(a) => Node::Negate(map(*a)),
+            Node::Not(a) => Node::Not(map(*a)),
+            Node::Binary(op, a, b) => Node::Binary(*op, map(*a), map(*b)),
+            Node::Compare(relation, a, b) => Node::Compare(*relation, map(*a), map(*b)),
+            Node::And(a, b) => Node::And(map(*a), map(*b)),
+            Node::Or(a, b) => Node::Or(map(*a), map(*b)),
+            Node::Call(function, operands) => Node::Call(*function, operands.iter().map(|&a| map(a)).collect()),
+            Node::Choose { condition, yes, no } => {
+                Node::Choose { condition: map(*condition), yes: map(*yes), no: map(*no) }
+            }
+        }
+    }
+}
+
+impl Body {
+    /// An empty body, which is not valid until it has a node.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a node.
+    pub fn add(&mut self, node: Node, kind: Kind, span: Span) -> NodeId {
+        self.nodes.push(node);
+        self.kinds.push(kind);
+        self.spans.push(span);
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    /// The node whose value is the body's.
+    pub fn root(&self) -> NodeId {
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    /// What the body's value is.
+    pub fn kind(&self) -> Kind {
+        self.kind_of(self.root())
+    }
+
+    /// What a node's value is.
+    pub fn kind_of(&self, node: NodeId) -> Kind {
+        self.kinds[node.index()]
+    }
+
+    /// Where a node is written.
+    pub fn span_of(&self, node: NodeId) -> Span {
+        self.spans[node.index()]
+    }
+
+    /// The nodes in operand-first order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> + ExactSizeIterator {
+        self.nodes.iter().enumerate().map(|(index, node)| (NodeId::new(index), node))
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The body without nodes that its value does not need.
+    pub fn pruned(&self) -> Body {
+        self.rooted(self.root())
+    }
+
+    /// The body whose value is that of `root`, without nodes that it does not need.
+    pub fn rooted(&self, root: NodeId) -> Body {
+        let mut needed = vec![false; self.len()];
+        needed[root.index()] = true;
+        for (id, node) in self.iter().rev() {
+            if needed[id.index()] {
+                node.operands().into_iter().for_each(|operand| needed[operand.index()] = true);
+            }
+        }
+        let mut body = Body::new();
+        let mut renamed = vec![root; self.len()];
+        for (id, node) in self.iter().filter(|(id, _)| needed[id.index()]) {
+            let node = node.map_operands(|operand| renamed[operand.index()]);
+            renamed[id.index()] = body.add(node, self.kind_of(id), self.span_of(id));
+        }
+        body
+    }
+
+    /// The literal that the body is, if it is one.
+    pub fn literal(&self) -> Option<&Node> {
+        match self.nodes.last() {
+            Some(node @ (Node::Real(_) | Node::Int(_) | Node::Bool(_))) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+impl std::ops::Index<NodeId> for Body {
+    type Output = Node;
+    fn index(&self, node: NodeId) -> &Node {
+        &self.nodes[node.index()]
+    }
+}
+
+impl Stencil {
+    /// Every body: definitions first, then outputs.
+    pub fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.defs.iter().map(|(_, def)| &def.body).chain(self.stores.iter().map(|store| &store.body))
+    }
+
+    /// The field called `name`.
+    pub fn field_named(&self, name: &str) -> Option<FieldId> {
+        self.fields.iter().find(|(_, field)| field.name == name).map(|(id, _)| id)
+    }
+
+    /// The same stencil with every body rewritten.
+    pub fn map_bodies(&self, mut map: impl FnMut(&Body) -> Body) -> Stencil {
+        let mut stencil = self.clone();
+        for def in stencil.defs.values_mut() {
+            def.body = map(&def.body);
+        }
+        for store in &mut stencil.stores {
+            store.body = map(&store.body);
+        }
+        for param in stencil.params.values_mut() {
+            param.default = param.default.as_ref().map(&mut map);
+        }
+        stencil
+    }
+}

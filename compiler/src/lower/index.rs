@@ -1,0 +1,165 @@
+//! What stands in brackets: offsets, and parts of constant arrays.
+
+use super::scope::Binding;
+use super::value::{Alias, Bound, Nodes, Value};
+use super::{Found, Lowering};
+use crate::ast::{self, Expr, ExprId, Infix};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Binary, Levels, Offset, Origin, Path};
+use crate::source::Span;
+
+/// The largest offset along an axis.
+const REACH: i32 = 1_000_000;
+
+impl Lowering<'_> {
+    /// `a[i-1, j+1]`, or `d[2]`.
+    pub(super) fn index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        // A field named here is looked at more strictly than one that came as an argument.
+        let named = match &self.file.exprs[base] {
+            Expr::Name(name) => match self.scope.find(name).map(|symbol| &symbol.binding) {
+                Some(Binding::Field(field)) => Some(*field),
+                _ => None,
+            },
+            _ => None,
+        };
+        let bound = self.base(base)?;
+        if let Value::Many(items) = bound {
+            return self.part(items, parts, span);
+        }
+        let path = self.offsets(parts, span)?;
+        if let Some(field) = named {
+            let field = self.stencil.fields[field].clone();
+            let missing = if !field.place.horizontal && !path.steps().is_empty() {
+                Some("horizontal axes")
+            } else if field.place.levels == Levels::None && path.levels() != 0 {
+                Some("axis k")
+            } else {
+                None
+            };
+            if let Some(missing) = missing {
+                return self.report(
+                    Diagnostic::error(span, format!("`{}` has no {missing}: it is{}", field.name, field.place))
+                        .label("an offset along an axis that it lacks")
+                        .note(field.span, "declared here")
+                        .help(format!("write `{}` without that offset", field.name)),
+                );
+            }
+        }
+        let moved = match bound {
+            Value::One(alias) => Value::One(self.moved(alias, &path)),
+            Value::Many(items) => Value::Many(items),
+        };
+        self.place_value(moved, span)
+    }
+
+    /// What `alias` is where `path` leads. A number, or a field without that axis, stays as it is.
+    pub(super) fn moved(&self, alias: Alias, path: &Path) -> Alias {
+        match alias {
+            Alias::Field(field, own) => {
+                let place = self.stencil.fields[field].place;
+                let mut way = if place.horizontal { path.clone() } else { Path::levels_only(path.levels()) };
+                if place.levels == Levels::None {
+                    way = way.without_levels();
+                }
+                Alias::Field(field, way.then(&own))
+            }
+            Alias::Def(def, own) if self.stencil.defs[def].origin == Origin::Constant => Alias::Def(def, own),
+            Alias::Def(def, own) => Alias::Def(def, path.then(&own)),
+            Alias::Param(_) | Alias::Int(_) => alias,
+        }
+    }
+
+    fn offsets(&mut self, parts: &[ExprId], span: Span) -> Found<Path> {
+        let mut found: [Option<i32>; 3] = [None; 3];
+        for &part in parts {
+            let (axis, by, at) = self.offset(part)?;
+            if found[axis].is_some() {
+                let name = ["i", "j", "k"][axis];
+                return self.report(
+                    Diagnostic::error(at, format!("the axis `{name}` is named twice"))
+                        .label("named again")
+                        .help("each axis is named at most once; one that is not named has offset 0"),
+                );
+            }
+            found[axis] = Some(by);
+        }
+        let by = |axis: usize| found[axis].unwrap_or(0);
+        if [0, 1, 2].iter().any(|&axis| by(axis).abs() > REACH) {
+            return self.report(Diagnostic::error(span, format!("an offset is at most {REACH} cells")).label("too far"));
+        }
+        Some(Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }))
+    }
+
+    /// `i + n - 1`: the axis and what is added to it.
+    fn offset(&mut self, part: ExprId) -> Found<(usize, i32, Span)> {
+        let file = self.file;
+        let at = file.exprs.span(part);
+        let mut terms = Vec::new();
+        let mut first = part;
+        while let Expr::Infix(Infix::Arithmetic(op @ (Binary::Add | Binary::Sub)), left, right) = &file.exprs[first] {
+            terms.push((*op, *right));
+            first = *left;
+        }
+        let axis = match &file.exprs[first] {
+            Expr::Name(name) => ["i", "j", "k"].iter().position(|axis| axis == name),
+            _ => None,
+        };
+        let Some(axis) = axis else {
+            return self.report(
+                Diagnostic::error(at, "this is no offset")
+                    .label("expected `i`, `j` or `k`, plus or minus a whole constant")
+                    .help("an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0"),
+            );
+        };
+        let mut sum = 0i64;
+        for (op, term) in terms {
+            let by = i64::from(self.whole_constant(term)?);
+            sum += if op == Binary::Sub { -by } else { by };
+        }
+        match i32::try_from(sum) {
+            Ok(by) => Some((axis, by, at)),
+            Err(_) => self.report(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far")),
+        }
+    }
+
+    /// A part of a constant array.
+    fn part(&mut self, items: Vec<Alias>, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        let [part] = parts else {
+            return self.report(Diagnostic::error(span, "an array has one index").label("one whole constant is needed"));
+        };
+        let at = self.file.exprs.span(*part);
+        let index = self.whole_constant(*part)?;
+        self.part_at(items, i64::from(index), at, span)
+    }
+
+    /// `v.0`
+    pub(super) fn component(&mut self, base: ExprId, part: &ast::Name, span: Span) -> Found<Nodes> {
+        let bound = self.base(base)?;
+        match (bound, part.text.parse::<i64>()) {
+            (Value::Many(items), Ok(index)) => self.part_at(items, index, part.span, span),
+            (Value::One(_), Ok(_)) => {
+                self.report(Diagnostic::error(part.span, "a single number has no parts").label("nothing to take"))
+            }
+            (_, Err(_)) => self.report(
+                Diagnostic::error(part.span, format!("`.{}` is no part", part.text))
+                    .label("a whole number is needed, as in `v.0`"),
+            ),
+        }
+    }
+
+    fn part_at(&mut self, items: Vec<Alias>, index: i64, at: Span, span: Span) -> Found<Nodes> {
+        let count = items.len();
+        let item = usize::try_from(index).ok().and_then(|index| items.into_iter().nth(index));
+        match item {
+            Some(item) => {
+                let bound: Bound = Value::One(item);
+                self.place_value(bound, span)
+            }
+            None => self.report(
+                Diagnostic::error(at, format!("part {index} of {count}"))
+                    .label(format!("expected 0 to {}", count.saturating_sub(1)))
+                    .help("parts are counted from 0"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! From the syntax tree to the IR: names are resolved, kinds checked, functions and sums written out.
+//!
+//! Errors do not stop it: what is wrong is reported, the rest goes on, and what depends on something already reported
+//! stays silent.
+
+mod call;
+mod declare;
+mod expression;
+mod index;
+mod scope;
+mod value;
+
+use crate::ast;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, Path, Stencil, Store};
+use crate::source::Span;
+use scope::{Binding, Scope, Symbol};
+use std::collections::HashMap;
+
+/// What lowering made of a file.
+#[derive(Debug, Default)]
+pub struct Lowered {
+    /// The documentation at the file's head.
+    pub doc: String,
+    /// The stencils without errors.
+    pub stencils: Vec<Stencil>,
+    /// What there is to tell, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Lowered {
+    /// Whether nothing is wrong.
+    pub fn is_ok(&self) -> bool {
+        self.diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+    }
+}
+
+/// The stencils of a file.
+pub fn lower(file: &ast::File) -> Lowered {
+    let mut lowered = Lowered { doc: file.doc.clone(), ..Lowered::default() };
+    let globals = scope::Globals::collect(file, &mut lowered.diagnostics);
+    let mut used = HashMap::new();
+    for item in &file.items {
+        match item {
+            ast::Item::Stencil(stencil) => {
+                let before = lowered.diagnostics.len();
+                let mut builder = Lowering::new(file, &globals, &stencil.name.text, &stencil.doc);
+                builder.stencil(stencil);
+                lowered.diagnostics.append(&mut builder.diagnostics);
+                used.extend(builder.scope.used_globals());
+                let failed = lowered.diagnostics[before..].iter().any(|found| found.severity == Severity::Error);
+                if !failed {
+                    lowered.stencils.push(builder.stencil);
+                }
+            }
+            ast::Item::Later(later) => lowered.diagnostics.push(
+                Diagnostic::warning(later.span, format!("a `{}` is not used by this version", later.what))
+                    .label("ignored"),
+            ),
+            ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) => {}
+        }
+    }
+    globals.report_unused(&used, &mut lowered.diagnostics);
+    if lowered.is_ok() && lowered.stencils.is_empty() {
+        lowered.diagnostics.push(
+            Diagnostic::error(Span::default(), "this file has no stencil")
+                .help("write one: `stencil copy { in a; out b; b = a }`"),
+        );
+    }
+    // An error inside a function shows once, however often the function is called.
+    let mut seen = std::collections::HashSet::new();
+    lowered.diagnostics.retain(|found| seen.insert((found.label.span, found.message.clone())));
+    lowered.diagnostics.sort_by_key(|found| found.label.span.start);
+    lowered
+}
+
+/// The most operations of one expression; what the C++ compilers can digest.
+const BODY_NODES: usize = 20_000;
+/// The most operations of one stencil, with its functions and sums written out.
+const STENCIL_NODES: usize = 1_000_000;
+/// The longest chain of functions that call each other.
+const CALLS: usize = 100;
+/// The longest chain of definitions that use each other.
+const CHAIN: u32 = 1_000;
+
+/// Lowers one stencil.
+struct Lowering<'a> {
+    file: &'a ast::File,
+    globals: &'a scope::Globals<'a>,
+    scope: Scope<'a>,
+    stencil: Stencil,
+    /// The bodies under construction; the last is being written.
+    bodies: Vec<Body>,
+    /// The functions being called, innermost last.
+    calls: Vec<String>,
+    /// The constants being computed, innermost last.
+    constants: Vec<String>,
+    /// The constants computed so far, by the place of their name.
+    constant_values: HashMap<Span, Option<value::Bound>>,
+    /// Whether what is being written must be constant: how many constants are being computed.
+    constant_depth: usize,
+    /// How long the chain of definitions below each definition is.
+    chains: Vec<u32>,
+    /// Operations so far.
+    nodes: usize,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A value under construction: nothing if an error was reported.
+type Found<T> = Option<T>;
+
+impl<'a> Lowering<'a> {
+    fn new(file: &'a ast::File, globals: &'a scope::Globals<'a>, name: &str, doc: &str) -> Self {
+        Self {
+            file,
+            globals,
+            scope: Scope::default(),
+            stencil: Stencil { name: name.to_owned(), doc: doc.to_owned(), ..Stencil::default() },
+            bodies: Vec::new(),
+            calls: Vec::new(),
+            constants: Vec::new(),
+            constant_values: HashMap::new(),
+            constant_depth: 0,
+            chains: Vec::new(),
+            nodes: 0,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    fn report<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    fn stencil(&mut self, stencil: &'a ast::Stencil) {
+        if let Some(over) = stencil.over {
+            self.report::<()>(
+                Diagnostic::error(over, "stencils over the set of a mesh are not available in this version")
+                    .label("a grid stencil has no `over`"),
+            );
+            return;
+        }
+        for statement in &stencil.statements {
+            match statement {
+                ast::Statement::Field(fields) => self.declare_fields(fields),
+                ast::Statement::Param(params) => self.declare_params(params),
+                ast::Statement::Constant(constant) => {
+                    self.define(&constant.name, Binding::Constant(constant));
+                }
+                ast::Statement::Function(function) => {
+                    self.define(&function.name, Binding::Function(function));
+                }
+                ast::Statement::Let(binding) => self.define_let(binding),
+                ast::Statement::Assign(assign) => self.assign(assign),
+                ast::Statement::Later(later) => {
+                    let why = match later.what {
+                        "sweep" => "vertical recurrences are not available in this version",
+                        "reduce" => "reductions are not available in this version",
+                        _ => "this belongs into a `program`, and programs are not available in this version",
+                    };
+                    self.report::<()>(Diagnostic::error(later.span, why).label(format!("`{}`", later.what)));
+                }
+            }
+        }
+        self.finish(stencil);
+    }
+
+    /// `let a = ...` inside a stencil or block.
+    fn define_let(&mut self, binding: &'a ast::Let) {
+        let [name] = binding.names.as_slice() else {
+            let place = binding.names.first().map_or(Span::default(), |name| name.span);
+            self.report::<()>(
+                Diagnostic::error(place, "several names at once take the results of a call in a `program`")
+                    .help("write one `let` for each name"),
+            );
+            return;
+        };
+        let bound = match self.bind(binding.value, &name.text, Origin::Let) {
+            Some(value) => Binding::Value(value),
+            None => Binding::Broken,
+        };
+        self.define(name, bound);
+    }
+
+    fn assign(&mut self, assign: &'a ast::Assign) {
+        let [target] = assign.targets.as_slice() else {
+            let place = assign.targets.first().map_or(Span::default(), |target| target.name.span);
+            self.report::<()>(
+                Diagnostic::error(place, "several results at once come from a call in a `program`")
+                    .help("assign each output by itself"),
+            );
+            return;
+        };
+        let name = &target.name;
+        if let Some(index) = target.index {
+            self.report::<()>(
+                Diagnostic::error(index, "an output is assigned at the cell itself")
+                    .label("no offset may stand here")
+                    .help("a stencil computes every cell by itself: move the offset to what is read, with the opposite sign"),
+            );
+            return;
+        }
+        if assign.op.text != "=" {
+            self.report::<()>(
+                Diagnostic::error(assign.op.span, format!("`{}` adds to an `inc` or a reduction, on a mesh", assign.op.text))
+                    .label("write `=`"),
+            );
+            return;
+        }
+        let Some(field) = self.stencil.field_named(&name.text) else {
+            let outputs: Vec<String> = self.outputs().map(|field| field.name.clone()).collect();
+            let guess = crate::diagnostic::guess(&name.text, outputs.iter().map(String::as_str));
+            let label = match (guess, self.scope.find(&name.text)) {
+                (_, Some(_)) => format!("`{}` is not an output", name.text),
+                (Some(guess), None) => format!("did you mean `{guess}`?"),
+                (None, None) => "not declared".to_owned(),
+            };
+            self.report::<()>(
+                Diagnostic::error(name.span, format!("`{}` is no output of this stencil", name.text))
+                    .label(label)
+                    .help(format!("declare it with `out {0}`, or name a value with `let {0} = ...`", name.text)),
+            );
+            return;
+        };
+        let declared = self.stencil.fields[field].clone();
+        if !declared.role.is_written() {
+            self.report::<()>(
+                Diagnostic::error(name.span, format!("`{}` is an input: it cannot be assigned", name.text))
+                    .label("assigned here")
+                    .note(declared.span, "declared as `in` here")
+                    .help("declare it as `inout` to read the value before and write a new one"),
+            );
+            return;
+        }
+        if let Some(before) = self.scope.assigned.get(&name.text) {
+            let before = *before;
+            self.report::<()>(
+                Diagnostic::error(name.span, format!("`{}` is assigned twice", name.text))
+                    .label("assigned again here")
+                    .note(before, "assigned here first"),
+            );
+            return;
+        }
+        self.scope.assigned.insert(name.text.clone(), name.span);
+        self.bodies.push(Body::new());
+        let value = self.scalar(assign.value).and_then(|value| {
+            self.convert(value, declared.stored.kind(), self.file.exprs.span(assign.value), &declared.name)
+        });
+        let body = self.bodies.pop().unwrap_or_default();
+        if let Some(value) = value {
+            let body = body.rooted(value);
+            self.check_axes(&body, &declared, self.file.exprs.span(assign.value));
+            self.stencil.stores.push(Store { field, body });
+        }
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = &ir::Field> {
+        self.stencil.fields.iter().map(|(_, field)| field).filter(|field| field.role.is_written())
+    }
+
+    /// An output on fewer axes may depend on nothing that varies along the others.
+    fn check_axes(&mut self, body: &Body, field: &ir::Field, place: Span) {
+        let varies = value::varies(&self.stencil, body);
+        let missing = match (field.place, varies) {
+            (ir::Place { horizontal: false, .. }, (true, _)) => "the horizontal axes",
+            (ir::Place { levels: ir::Levels::None, .. }, (_, true)) => "k",
+            _ => return,
+        };
+        self.report::<()>(
+            Diagnostic::error(place, format!("`{}` is{}, but its value varies along {missing}", field.name, field.place))
+                .label(format!("varies along {missing}"))
+                .note(field.span, "declared here")
+                .help("an output on fewer axes depends on fields and names without the others only"),
+        );
+    }
+
+    /// What can be told once the whole stencil is known.
+    fn finish(&mut self, stencil: &ast::Stencil) {
+        let unassigned: Vec<(String, Span)> = self
+            .outputs()
+            .filter(|field| !self.scope.assigned.contains_key(&field.name))
+            .map(|field| (field.name.clone(), field.span))
+            .collect();
+        for (name, span) in unassigned {
+            self.report::<()>(
+                Diagnostic::error(span, format!("the output `{name}` is never assigned"))
+                    .label("declared here")
+                    .help(format!("add `{name} = ...`")),
+            );
+        }
+        if self.outputs().next().is_none() {
+            self.report::<()>(
+                Diagnostic::error(stencil.name.span, format!("stencil `{}` has no output", stencil.name.text))
+                    .label("computes nothing")
+                    .help("declare one with `out res` and assign it with `res = ...`"),
+            );
+        }
+        let broken = self.diagnostics.iter().any(|found| found.severity == Severity::Error);
+        if broken {
+            return;
+        }
+        for Symbol { name, span, what, .. } in self.scope.unused() {
+            let message = format!("{what} `{name}` is never used");
+            self.diagnostics.push(Diagnostic::warning(span, message).label("not used"));
+        }
+        debug_assert_eq!(ir::verify(&self.stencil), Ok(()));
+    }
+
+    /// Writes a body, and makes it a definition unless it is a mere name or number.
+    fn bind(&mut self, expr: ast::ExprId, name: &str, origin: Origin) -> Found<value::Bound> {
+        self.bodies.push(Body::new());
+        let value = self.value(expr);
+        let body = self.bodies.pop().unwrap_or_default();
+        value?.map(|node| self.bind_body(body.rooted(node), name, origin)).collected()
+    }
+
+    fn bind_body(&mut self, body: Body, name: &str, origin: Origin) -> Found<value::Alias> {
+        if let (1, Some((_, node))) = (body.len(), body.iter().next()) {
+            match node {
+                Node::Int(x) => return Some(value::Alias::Int(*x)),
+                Node::Param(param) => return Some(value::Alias::Param(*param)),
+                Node::Read { field, path } => return Some(value::Alias::Field(*field, path.clone())),
+                Node::Use { def, path } => {
+                    let used = &mut self.stencil.defs[*def];
+                    // A result that is named at once bears the name that the user gave it.
+                    if origin == Origin::Let && used.origin == Origin::Result && path.is_here() {
+                        used.name = name.to_owned();
+                        used.origin = Origin::Let;
+                    }
+                    return Some(value::Alias::Def(*def, path.clone()));
+                }
+                _ => {}
+            }
+        }
+        Some(value::Alias::Def(self.add_def(body, name, origin)?, Path::default()))
+    }
+
+    fn add_def(&mut self, body: Body, name: &str, origin: Origin) -> Found<DefId> {
+        let origin = if self.constant_depth == 0 {
+            origin
+        } else {
+            self.check_constant(&body, body.span_of(body.root()))?;
+            Origin::Constant
+        };
+        let below = body.iter().filter_map(|(_, node)| match node {
+            Node::Use { def, .. } => Some(self.chains[def.index()] + 1),
+            _ => None,
+        });
+        let chain = below.max().unwrap_or(0);
+        if chain > CHAIN {
+            let place = body.span_of(body.root());
+            return self.report(Diagnostic::error(place, format!("a chain of more than {CHAIN} names, each made of the one before")));
+        }
+        self.chains.push(chain);
+        Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, body }))
+    }
+
+    /// Adds a node to the body being written.
+    fn node(&mut self, node: Node, kind: ir::Kind, span: Span) -> Found<NodeId> {
+        self.nodes += 1;
+        let body = self.bodies.last_mut()?;
+        if body.len() < BODY_NODES && self.nodes <= STENCIL_NODES {
+            return Some(body.add(node, kind, span));
+        }
+        // Told once; every later node fails silently.
+        let limit = if body.len() >= BODY_NODES { BODY_NODES } else { STENCIL_NODES };
+        if self.diagnostics.iter().any(|found| found.message.starts_with("this comes to more than")) {
+            return None;
+        }
+        self.report(
+            Diagnostic::error(span, format!("this comes to more than {limit} operations when written out"))
+                .help("name parts of it with `let`, or make the sums smaller"),
+        )
+    }
+}

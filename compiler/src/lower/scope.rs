@@ -1,0 +1,300 @@
+//! Names and what they stand for. No name hides another.
+
+use super::value::Bound;
+use super::{Found, Lowering};
+use crate::ast;
+use crate::diagnostic::{Diagnostic, guess};
+use crate::ir::{FieldId, ParamId};
+use crate::source::Span;
+use std::collections::{HashMap, HashSet};
+
+/// Names that mean something everywhere.
+pub const TAKEN: &[&str] = &["i", "j", "k", "ni", "nj", "nk", "pi"];
+
+/// Functions of the language; those that are not exact operations come with a later version.
+pub const FUNCTIONS: &[&str] = &[
+    "min", "max", "abs", "sqrt", "floor", "ceil", "sign", "copysign", "fma", "dot", "cbrt", "exp", "log", "pow", "sin",
+    "cos", "tan", "atan", "atan2", "tanh",
+];
+
+/// What a name of a stencil stands for.
+#[derive(Clone)]
+pub enum Binding<'a> {
+    /// A field.
+    Field(FieldId),
+    /// A parameter.
+    Param(ParamId),
+    /// A constant.
+    Constant(&'a ast::Constant),
+    /// A function.
+    Function(&'a ast::Function),
+    /// A `let`, an argument, the counter of a sum.
+    Value(Bound),
+    /// Something that was reported already.
+    Broken,
+}
+
+/// What a name of the file stands for.
+#[derive(Clone, Copy)]
+pub enum Global<'a> {
+    /// A parameter: which of the names of the declaration.
+    Param(&'a ast::Params, usize),
+    /// A constant.
+    Constant(&'a ast::Constant),
+    /// A function.
+    Function(&'a ast::Function),
+    /// A stencil, which is no value.
+    Stencil,
+}
+
+/// The names of a file.
+pub struct Globals<'a> {
+    names: HashMap<&'a str, (Global<'a>, Span)>,
+}
+
+impl<'a> Globals<'a> {
+    /// The names that `file` declares; a name that stands for two things is reported.
+    pub fn collect(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut globals = Self { names: HashMap::new() };
+        let mut add = |name: &'a ast::Name, global| {
+            if let Some(taken) = taken(name) {
+                diagnostics.push(taken);
+            } else if let Some((_, before)) = globals.names.get(name.text.as_str()) {
+                diagnostics.push(twice(name, *before));
+            } else {
+                globals.names.insert(&name.text, (global, name.span));
+            }
+        };
+        for item in &file.items {
+            match item {
+                ast::Item::Stencil(stencil) => add(&stencil.name, Global::Stencil),
+                ast::Item::Function(function) => add(&function.name, Global::Function(function)),
+                ast::Item::Constant(constant) => add(&constant.name, Global::Constant(constant)),
+                ast::Item::Param(params) => {
+                    params.names.iter().enumerate().for_each(|(n, name)| add(name, Global::Param(params, n)));
+                }
+                ast::Item::Later(_) => {}
+            }
+        }
+        globals
+    }
+
+    /// The file's meaning of a name.
+    pub fn find(&self, name: &str) -> Option<Global<'a>> {
+        self.names.get(name).map(|(global, _)| *global)
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().copied()
+    }
+
+    /// Warns of functions, constants and parameters that no stencil uses.
+    pub fn report_unused(&self, used: &HashMap<String, ()>, diagnostics: &mut Vec<Diagnostic>) {
+        // Where a stencil failed, what it would have used is not known.
+        if diagnostics.iter().any(|found| found.severity == crate::diagnostic::Severity::Error) {
+            return;
+        }
+        for (name, (global, span)) in &self.names {
+            let what = match global {
+                Global::Param(..) => "the parameter",
+                Global::Constant(_) => "the constant",
+                Global::Function(_) => "the function",
+                Global::Stencil => continue,
+            };
+            if !used.contains_key(*name) {
+                let message = format!("{what} `{name}` is never used");
+                diagnostics.push(Diagnostic::warning(*span, message).label("not used"));
+            }
+        }
+    }
+}
+
+fn taken(name: &ast::Name) -> Option<Diagnostic> {
+    let text = name.text.as_str();
+    let why = if TAKEN.contains(&text) {
+        "it means the same everywhere"
+    } else if FUNCTIONS.contains(&text) {
+        "it is a function of the language"
+    } else {
+        return None;
+    };
+    Some(Diagnostic::error(name.span, format!("the name `{text}` is taken: {why}")).label("choose another name"))
+}
+
+fn twice(name: &ast::Name, before: Span) -> Diagnostic {
+    Diagnostic::error(name.span, format!("`{}` is defined twice", name.text))
+        .label("defined again here")
+        .note(before, "defined here first")
+        .help("no name hides another: choose a different one")
+}
+
+/// A name of a stencil.
+#[derive(Clone)]
+pub struct Symbol<'a> {
+    /// The name.
+    pub name: String,
+    /// Where it is defined.
+    pub span: Span,
+    /// What it is called in messages.
+    pub what: &'static str,
+    /// What it stands for.
+    pub binding: Binding<'a>,
+}
+
+/// The names that are visible at a place.
+#[derive(Default)]
+pub struct Scope<'a> {
+    symbols: Vec<Symbol<'a>>,
+    /// Symbols from here on belong to the functions being called and blocks being written.
+    locals: usize,
+    /// Of the stencil's own symbols, those before this one are visible.
+    horizon: usize,
+    used: HashSet<usize>,
+    used_globals: HashMap<String, ()>,
+    /// Where each output is assigned.
+    pub assigned: HashMap<String, Span>,
+}
+
+/// What is restored when a function has been called.
+pub struct Frame {
+    locals: usize,
+    horizon: usize,
+}
+
+impl<'a> Scope<'a> {
+    fn visible(&self) -> impl Iterator<Item = (usize, &Symbol<'a>)> {
+        let all = self.symbols.iter().enumerate();
+        all.filter(|(index, _)| *index < self.horizon || *index >= self.locals)
+    }
+
+    /// What a visible name of the stencil stands for.
+    pub fn find(&self, name: &str) -> Option<&Symbol<'a>> {
+        self.visible().find(|(_, symbol)| symbol.name == name).map(|(_, symbol)| symbol)
+    }
+
+    /// The same, and remembers that it was used.
+    pub fn use_name(&mut self, name: &str) -> Option<Symbol<'a>> {
+        let (index, symbol) = self.visible().find(|(_, symbol)| symbol.name == name)?;
+        let symbol = symbol.clone();
+        self.used.insert(index);
+        Some(symbol)
+    }
+
+    /// Remembers that a name of the file was used.
+    pub fn use_global(&mut self, name: &str) {
+        self.used_globals.insert(name.to_owned(), ());
+    }
+
+    /// Names of the file that were used.
+    pub fn used_globals(&self) -> HashMap<String, ()> {
+        self.used_globals.clone()
+    }
+
+    /// The position of a symbol, which is what a function defined there can see.
+    pub fn position(&self, name: &str) -> usize {
+        self.symbols.iter().position(|symbol| symbol.name == name).unwrap_or(0)
+    }
+
+    /// Enters a function that sees the first `horizon` symbols of the stencil and nothing of its caller's own.
+    pub fn enter(&mut self, horizon: usize) -> Frame {
+        let frame = Frame { locals: self.locals, horizon: self.horizon };
+        self.locals = self.symbols.len();
+        self.horizon = horizon;
+        frame
+    }
+
+    /// Leaves it.
+    pub fn leave(&mut self, frame: Frame) {
+        self.symbols.truncate(self.locals);
+        self.locals = frame.locals;
+        self.horizon = frame.horizon;
+    }
+
+    /// Arguments of the function being called that it does not use.
+    pub fn unused_arguments(&mut self) -> Vec<(String, Span)> {
+        self.unused_since(self.locals)
+    }
+
+    /// How many symbols there are, to come back to after a block.
+    pub fn mark(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Forgets the symbols of a block.
+    pub fn forget(&mut self, mark: usize) {
+        self.symbols.truncate(mark);
+        self.locals = self.locals.min(mark);
+        self.horizon = self.horizon.min(mark);
+    }
+
+    fn add(&mut self, symbol: Symbol<'a>) {
+        let outermost = self.horizon == self.symbols.len() && self.locals == self.symbols.len();
+        self.symbols.push(symbol);
+        if outermost {
+            self.horizon += 1;
+            self.locals += 1;
+        }
+    }
+
+    /// The stencil's own names that were never used; outputs are there to be assigned.
+    pub fn unused(&self) -> Vec<Symbol<'a>> {
+        let own = self.symbols.iter().enumerate();
+        own.filter(|(index, symbol)| !self.used.contains(index) && !self.assigned.contains_key(&symbol.name))
+            .map(|(_, symbol)| symbol.clone())
+            .collect()
+    }
+
+    /// Names of the block or function being written, from `mark` on, that were never used; each is told once.
+    pub fn unused_since(&mut self, mark: usize) -> Vec<(String, Span)> {
+        let own = self.symbols.iter().enumerate().skip(mark);
+        let unused: Vec<(String, Span)> = own
+            .filter(|(index, _)| !self.used.contains(index))
+            .map(|(_, symbol)| (symbol.name.clone(), symbol.span))
+            .collect();
+        // The places are used again by the next block's names.
+        self.used.retain(|&index| index < mark);
+        unused
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.visible().map(|(_, symbol)| symbol.name.as_str())
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// Gives a name a meaning, unless it has one.
+    pub(super) fn define(&mut self, name: &ast::Name, binding: Binding<'a>) {
+        if let Some(taken) = taken(name) {
+            self.report::<()>(taken);
+            return;
+        }
+        let before = self.scope.find(&name.text).map(|symbol| symbol.span);
+        let global = self.globals.names.get(name.text.as_str());
+        let global = global.filter(|(global, _)| !matches!(global, Global::Stencil)).map(|(_, span)| *span);
+        if let Some(before) = before.or(global) {
+            self.report::<()>(twice(name, before));
+            return;
+        }
+        let what = match binding {
+            Binding::Field(_) => "the field",
+            Binding::Param(_) => "the parameter",
+            Binding::Constant(_) => "the constant",
+            Binding::Function(_) => "the function",
+            Binding::Value(_) | Binding::Broken => "the value",
+        };
+        self.scope.add(Symbol { name: name.text.clone(), span: name.span, what, binding });
+    }
+
+    /// Reports a name that means nothing, with a guess.
+    pub(super) fn unknown<T>(&mut self, name: &str, span: Span, what: &str) -> Found<T> {
+        let mut diagnostic = Diagnostic::error(span, format!("unknown {what} `{name}`"));
+        let candidates: Vec<&str> =
+            self.scope.names().chain(self.globals.names()).chain(["k", "nk", "pi"]).chain(FUNCTIONS.iter().copied()).collect();
+        diagnostic = match guess(name, candidates) {
+            Some(guess) => diagnostic.label(format!("did you mean `{guess}`?")),
+            None => diagnostic.label("not defined here").help("inside a stencil a name is defined before its use: `in`, `let`, `param` ..."),
+        };
+        self.report(diagnostic)
+    }
+}

@@ -1,0 +1,87 @@
+//! Values under construction.
+
+use super::{Body, Found};
+use crate::ir::{DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Path, Stencil};
+
+/// A number, or a vector of them.
+#[derive(Clone, Debug)]
+pub enum Value<T> {
+    /// One.
+    One(T),
+    /// Several: a constant array.
+    Many(Vec<T>),
+}
+
+/// A value in the body being written.
+pub type Nodes = Value<NodeId>;
+
+/// A value that has a name.
+pub type Bound = Value<Alias>;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub enum Alias {
+    /// A field where the path leads.
+    Field(FieldId, Path),
+    /// A definition where the path leads.
+    Def(DefId, Path),
+    /// A parameter, the same everywhere.
+    Param(ParamId),
+    /// A whole constant, which may be an offset.
+    Int(i32),
+}
+
+impl<T> Value<T> {
+    /// Each part changed.
+    pub fn map<U>(self, mut map: impl FnMut(T) -> U) -> Value<U> {
+        match self {
+            Value::One(one) => Value::One(map(one)),
+            Value::Many(many) => Value::Many(many.into_iter().map(map).collect()),
+        }
+    }
+}
+
+impl<T> Value<Option<T>> {
+    /// Nothing if any part is nothing.
+    pub fn collected(self) -> Found<Value<T>> {
+        match self {
+            Value::One(one) => one.map(Value::One),
+            Value::Many(many) => many.into_iter().collect::<Option<Vec<T>>>().map(Value::Many),
+        }
+    }
+}
+
+/// Whether a body's value varies horizontally, and along k.
+pub fn varies(stencil: &Stencil, body: &Body) -> (bool, bool) {
+    let mut defs: Vec<(bool, bool)> = Vec::with_capacity(stencil.defs.len());
+    for (_, def) in stencil.defs.iter() {
+        let own = body_varies(stencil, &def.body, &defs);
+        defs.push(own);
+    }
+    body_varies(stencil, body, &defs)
+}
+
+fn body_varies(stencil: &Stencil, body: &Body, defs: &[(bool, bool)]) -> (bool, bool) {
+    body.iter().fold((false, false), |(across, along), (_, node)| {
+        let own = match node {
+            Node::Read { field, .. } => {
+                let place = stencil.fields[*field].place;
+                (place.horizontal, place.levels != Levels::None)
+            }
+            Node::Use { def, .. } => defs[def.index()],
+            Node::Level => (false, true),
+            _ => (false, false),
+        };
+        (across || own.0, along || own.1)
+    })
+}
+
+/// What two kinds become where they meet; nothing if they do not.
+pub fn meet(a: Kind, b: Kind) -> Option<Kind> {
+    match (a, b) {
+        (Kind::Bool, Kind::Bool) => Some(Kind::Bool),
+        (Kind::Int, Kind::Int) => Some(Kind::Int),
+        (Kind::Real, Kind::Real) | (Kind::Real, Kind::Int) | (Kind::Int, Kind::Real) => Some(Kind::Real),
+        (Kind::Bool, _) | (_, Kind::Bool) => None,
+    }
+}

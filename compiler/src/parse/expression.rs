@@ -1,0 +1,301 @@
+//! Expressions: operator precedence by the shunting-yard method (E. W. Dijkstra, 1961), so that a chain of any length
+//! needs no stack of ours.
+
+use super::{Builder, Built, Node, Rule, name, names, span};
+use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Prefix, Range};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Binary, Relation};
+use crate::source::Span;
+
+/// How deeply an expression may be nested, not counting chains of operators from left to right.
+const DEPTH: u32 = 400;
+
+/// An operator that waits for its right operand.
+#[derive(Clone, Copy)]
+enum Waiting {
+    Prefix(Prefix, Span),
+    Infix(Infix),
+}
+
+/// How tightly an operator binds.
+fn precedence(operator: Waiting) -> u8 {
+    match operator {
+        Waiting::Infix(Infix::Or) => 1,
+        Waiting::Infix(Infix::And) => 2,
+        Waiting::Infix(Infix::Compare(_)) => 3,
+        Waiting::Infix(Infix::Arithmetic(Binary::Add | Binary::Sub)) => 4,
+        Waiting::Infix(Infix::Arithmetic(Binary::Mul | Binary::Div | Binary::Rem)) => 5,
+        Waiting::Prefix(..) => 6,
+        Waiting::Infix(Infix::Power) => 7,
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn expr(&mut self, pair: Node) -> Built<ExprId> {
+        let place = span(&pair);
+        let (mut operands, mut operators) = (Vec::new(), Vec::new());
+        for part in pair.into_inner() {
+            let at = span(&part);
+            match part.as_rule() {
+                Rule::neg => operators.push(Waiting::Prefix(Prefix::Negate, at)),
+                Rule::not => operators.push(Waiting::Prefix(Prefix::Not, at)),
+                Rule::index => {
+                    let base = self.present(operands.pop(), at)?;
+                    let parts = part.into_inner().map(|part| self.expr(part)).collect::<Built<Vec<_>>>()?;
+                    let whole = self.file.exprs.span(base).to(at);
+                    operands.push(self.node(Expr::Index(base, parts.clone()), whole, &[&[base], &*parts].concat())?);
+                }
+                Rule::component => {
+                    let base = self.present(operands.pop(), at)?;
+                    let part = self.present(part.into_inner().next(), at)?;
+                    let whole = self.file.exprs.span(base).to(at);
+                    operands.push(self.node(Expr::Component(base, name(&part)), whole, &[base])?);
+                }
+                rule => match infix(rule) {
+                    Some(infix) => {
+                        let next = Waiting::Infix(infix);
+                        while let Some(&waiting) = operators.last() {
+                            let (left, right) = (precedence(waiting), precedence(next));
+                            if left == 3 && right == 3 {
+                                return Err(chained(at));
+                            }
+                            // `**` is the only operator that groups from the right.
+                            if left < right || left == right && left == 7 {
+                                break;
+                            }
+                            self.reduce(&mut operands, &mut operators, place)?;
+                        }
+                        operators.push(next);
+                    }
+                    None if rule == Rule::mistake => return Err(mistake(&part)),
+                    None => operands.push(self.primary(part)?),
+                },
+            }
+        }
+        while !operators.is_empty() {
+            self.reduce(&mut operands, &mut operators, place)?;
+        }
+        self.present(operands.pop(), place)
+    }
+
+    fn reduce(&mut self, operands: &mut Vec<ExprId>, operators: &mut Vec<Waiting>, place: Span) -> Built<()> {
+        let right = self.present(operands.pop(), place)?;
+        let id = match self.present(operators.pop(), place)? {
+            Waiting::Prefix(prefix, at) => {
+                let whole = at.to(self.file.exprs.span(right));
+                self.node(Expr::Prefix(prefix, right), whole, &[right])?
+            }
+            Waiting::Infix(infix) => {
+                let left = self.present(operands.pop(), place)?;
+                let whole = self.file.exprs.span(left).to(self.file.exprs.span(right));
+                let id = self.node(Expr::Infix(infix, left, right), whole, &[right])?;
+                // A chain from left to right is walked in a loop, so it does not deepen the expression.
+                self.raise(id, self.depth(left), whole)?;
+                id
+            }
+        };
+        operands.push(id);
+        Ok(())
+    }
+
+    /// Adds an expression that is one deeper than its deepest operand.
+    fn node(&mut self, expr: Expr, place: Span, operands: &[ExprId]) -> Built<ExprId> {
+        let depth = operands.iter().map(|&operand| self.depth(operand) + 1).max().unwrap_or(0);
+        let id = self.file.exprs.add(expr, place);
+        self.depths.push(0);
+        self.raise(id, depth, place)?;
+        Ok(id)
+    }
+
+    fn depth(&self, id: ExprId) -> u32 {
+        self.depths[id.index()]
+    }
+
+    fn raise(&mut self, id: ExprId, depth: u32, place: Span) -> Built<()> {
+        let own = &mut self.depths[id.index()];
+        *own = depth.max(*own);
+        if *own <= DEPTH {
+            return Ok(());
+        }
+        Err(Diagnostic::error(place, format!("this expression is nested more than {DEPTH} deep"))
+            .help("name parts of it with `let`"))
+    }
+
+    fn primary(&mut self, pair: Node) -> Built<ExprId> {
+        let at = span(&pair);
+        match pair.as_rule() {
+            Rule::number => {
+                let number = self.present(pair.into_inner().next(), at)?;
+                let text = number.as_str();
+                let expr = match number.as_rule() {
+                    Rule::real => Expr::Real(text.trim_end().parse().unwrap_or(f64::INFINITY)),
+                    _ => Expr::Int(text.trim_end().parse().ok()),
+                };
+                if matches!(expr, Expr::Real(x) if x.is_infinite()) {
+                    return Err(Diagnostic::error(at, "this number is too large for a real")
+                        .label("larger than 1.8e308"));
+                }
+                self.node(expr, at, &[])
+            }
+            Rule::truth => self.node(Expr::Truth(pair.as_str().trim_end() == "true"), at, &[]),
+            Rule::ident => self.node(Expr::Name(pair.as_str().trim_end().to_owned()), at, &[]),
+            Rule::group => {
+                let inner = self.present(pair.into_inner().next(), at)?;
+                let inner = self.expr(inner)?;
+                self.node(Expr::Group(inner), at, &[inner])
+            }
+            Rule::vector => {
+                let parts = pair.into_inner().map(|part| self.expr(part)).collect::<Built<Vec<_>>>()?;
+                self.node(Expr::Vector(parts.clone()), at, &parts)
+            }
+            Rule::call => self.call(pair),
+            Rule::choice => self.choice(pair),
+            _ => self.fold(pair),
+        }
+    }
+
+    fn call(&mut self, pair: Node) -> Built<ExprId> {
+        let at = span(&pair);
+        let mut parts = pair.into_inner();
+        let function = name(&self.present(parts.next(), at)?);
+        let mut arguments = Vec::new();
+        for part in parts {
+            let mut argument = Argument { name: None, value: ExprId::default() };
+            for piece in part.into_inner() {
+                match piece.as_rule() {
+                    Rule::ident => argument.name = Some(name(&piece)),
+                    _ => argument.value = self.expr(piece)?,
+                }
+            }
+            arguments.push(argument);
+        }
+        let operands: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
+        self.node(Expr::Call(function, arguments), at, &operands)
+    }
+
+    fn choice(&mut self, pair: Node) -> Built<ExprId> {
+        let at = span(&pair);
+        let (mut arms, mut condition, mut otherwise, mut operands) = (Vec::new(), None, None, Vec::new());
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::expr => condition = Some(self.expr(part)?),
+                Rule::block => {
+                    let block = self.block(part)?;
+                    operands.push(block.value);
+                    match condition.take() {
+                        Some(condition) => {
+                            operands.push(condition);
+                            arms.push((condition, block));
+                        }
+                        None => otherwise = Some(Box::new(block)),
+                    }
+                }
+                _ => {}
+            }
+        }
+        if arms.len() > DEPTH as usize {
+            return Err(Diagnostic::error(at, format!("an `if` has at most {DEPTH} branches"))
+                .help("name parts of it with `let`"));
+        }
+        let otherwise = self.present(otherwise, at)?;
+        self.node(Expr::Choose(arms, otherwise), at, &operands)
+    }
+
+    fn fold(&mut self, pair: Node) -> Built<ExprId> {
+        let at = span(&pair);
+        let (mut op, mut binders, mut block) = (name(&pair), Vec::new(), None);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::fold_op => op = name(&part),
+                Rule::binder => binders.push(self.binder(part)?),
+                Rule::block => block = Some(Box::new(self.block(part)?)),
+                _ => {}
+            }
+        }
+        let block = self.present(block, at)?;
+        let value = block.value;
+        self.node(Expr::Fold(op, binders, block), at, &[value])
+    }
+
+    fn binder(&mut self, pair: Node) -> Built<Binder> {
+        let at = span(&pair);
+        let (mut own, mut range) = (name(&pair), None);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::ident => own = name(&part),
+                Rule::range => {
+                    let mut ends = part.into_inner();
+                    let (low, high) = (self.present(ends.next(), at)?, self.present(ends.next(), at)?);
+                    range = Some(Range::Numbers(self.expr(low)?, self.expr(high)?));
+                }
+                Rule::path => range = Some(Range::Map(span(&part))),
+                _ => {}
+            }
+        }
+        Ok(Binder { name: own, range: self.present(range, at)? })
+    }
+
+    pub(super) fn block(&mut self, pair: Node) -> Built<Block> {
+        let at = span(&pair);
+        let (mut lets, mut value) = (Vec::new(), None);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::r#let => {
+                    let mut binding = crate::ast::Let { names: Vec::new(), value: ExprId::default() };
+                    for piece in part.into_inner() {
+                        match piece.as_rule() {
+                            Rule::names => binding.names = names(piece),
+                            Rule::expr => binding.value = self.expr(piece)?,
+                            _ => {}
+                        }
+                    }
+                    lets.push(binding);
+                }
+                Rule::expr => value = Some(self.expr(part)?),
+                _ => {}
+            }
+        }
+        Ok(Block { lets, value: self.present(value, at)? })
+    }
+}
+
+fn infix(rule: Rule) -> Option<Infix> {
+    Some(match rule {
+        Rule::or => Infix::Or,
+        Rule::and => Infix::And,
+        Rule::le => Infix::Compare(Relation::Le),
+        Rule::ge => Infix::Compare(Relation::Ge),
+        Rule::eq => Infix::Compare(Relation::Eq),
+        Rule::ne => Infix::Compare(Relation::Ne),
+        Rule::lt => Infix::Compare(Relation::Lt),
+        Rule::gt => Infix::Compare(Relation::Gt),
+        Rule::add => Infix::Arithmetic(Binary::Add),
+        Rule::sub => Infix::Arithmetic(Binary::Sub),
+        Rule::mul => Infix::Arithmetic(Binary::Mul),
+        Rule::div => Infix::Arithmetic(Binary::Div),
+        Rule::rem => Infix::Arithmetic(Binary::Rem),
+        Rule::power => Infix::Power,
+        _ => return None,
+    })
+}
+
+fn chained(at: Span) -> Diagnostic {
+    Diagnostic::error(at, "comparisons do not chain")
+        .label("a second comparison")
+        .help("write `0 < k && k < 5` for `0 < k < 5`; to compare truth values, use parentheses")
+}
+
+/// Other languages' spellings.
+fn mistake(pair: &Node) -> Diagnostic {
+    let at = span(pair);
+    let (wrote, means) = match pair.as_str().trim_end() {
+        "^" => ("^", "`**` for a power"),
+        "/=" => ("/=", "`!=` for not equal"),
+        ".and." => (".and.", "`&&`"),
+        "and" => ("and", "`&&`"),
+        ".or." => (".or.", "`||`"),
+        "or" => ("or", "`||`"),
+        _ => ("=", "`==` to compare; `=` only assigns"),
+    };
+    Diagnostic::error(at, format!("`{wrote}` is no operator here")).label(format!("write {means}"))
+}

@@ -1,0 +1,100 @@
+//! A linear look at the text before it is parsed: what no parser should be asked to read.
+
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// How deeply brackets may be nested: the parser and everything after it recurse along them.
+const NESTING: usize = 256;
+
+/// Longest text, in bytes: spans are 32 bits.
+const LENGTH: usize = 1 << 30;
+
+/// Refuses texts that are too long, nested too deeply, or contain characters that deceive a reader.
+pub fn prescan(text: &str) -> Result<(), Diagnostic> {
+    if text.len() > LENGTH {
+        return Err(Diagnostic::error(Span::new(0, 0), "this file is larger than 1 GiB").label("not a stencil"));
+    }
+    let mut open = Vec::new();
+    let (mut comment, mut string) = (false, false);
+    let mut previous = '\n';
+    for (at, character) in text.char_indices() {
+        let here = Span::new(at, at + character.len_utf8());
+        if character.is_control() && !matches!(character, '\n' | '\r' | '\t') || is_bidirectional(character) {
+            let code = u32::from(character);
+            return Err(Diagnostic::error(here, format!("the character U+{code:04X} is not allowed"))
+                .label("it cannot be seen, or changes how the text is shown")
+                .help("delete it and type the line again"));
+        }
+        match character {
+            '\n' => (comment, string) = (false, false),
+            _ if comment => {}
+            '"' => string = !string,
+            _ if string => {}
+            '/' if previous == '/' => comment = true,
+            '(' | '[' | '{' => {
+                open.push((character, here));
+                if open.len() > NESTING {
+                    return Err(Diagnostic::error(here, format!("brackets are nested more than {NESTING} deep"))
+                        .label("one too many")
+                        .help("name parts of the expression with `let`"));
+                }
+            }
+            ')' | ']' | '}' => {
+                let Some((bracket, opened)) = open.pop() else {
+                    return Err(Diagnostic::error(here, format!("`{character}` closes nothing"))
+                        .label("no bracket is open here"));
+                };
+                let expected = closing(bracket);
+                if character != expected {
+                    return Err(Diagnostic::error(here, format!("`{character}` does not close `{bracket}`"))
+                        .label(format!("`{expected}` was expected"))
+                        .note(opened, "opened here"));
+                }
+            }
+            _ => {}
+        }
+        previous = character;
+    }
+    match open.last() {
+        Some(&(bracket, opened)) => Err(Diagnostic::error(opened, format!("`{bracket}` is never closed"))
+            .label(format!("`{}` is missing", closing(bracket)))),
+        None => Ok(()),
+    }
+}
+
+fn closing(bracket: char) -> char {
+    match bracket {
+        '(' => ')',
+        '[' => ']',
+        _ => '}',
+    }
+}
+
+/// Characters that make an editor show text in another order than it is read.
+fn is_bidirectional(character: char) -> bool {
+    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        prescan(text).map_or_else(|error| error.message, |()| String::new())
+    }
+
+    #[test]
+    fn brackets_must_match_outside_comments_and_strings() {
+        assert_eq!(message("a { b ( c [ d ] ) } // ( \" {\n test \"(\" {}"), "");
+        assert_eq!(message("( ]"), "`]` does not close `(`");
+        assert_eq!(message("{ ("), "`(` is never closed");
+        assert_eq!(message(")"), "`)` closes nothing");
+        assert_eq!(message(&"(".repeat(50_000)), "brackets are nested more than 256 deep");
+    }
+
+    #[test]
+    fn deceiving_characters_are_refused() {
+        assert!(message("a\0b").contains("U+0000"));
+        assert!(message("a \u{202E} b").contains("U+202E"));
+    }
+}

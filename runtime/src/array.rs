@@ -1,0 +1,116 @@
+//! Arrays in the user's order: C-ordered, i fastest, halo included.
+
+/// The numbers of an array, in one of the four types that fields are stored as.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+    /// 32-bit integers.
+    I32(Vec<i32>),
+    /// Truth values, one byte each: 0 or 1.
+    Bool(Vec<u8>),
+}
+
+/// The type of an array's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+    /// 32-bit integers.
+    I32,
+    /// Truth values.
+    Bool,
+}
+
+impl Element {
+    /// Bytes of one element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Element::F64 => 8,
+            Element::F32 | Element::I32 => 4,
+            Element::Bool => 1,
+        }
+    }
+
+    /// The name that messages use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Element::F32 => "f32",
+            Element::F64 => "f64",
+            Element::I32 => "int",
+            Element::Bool => "bool",
+        }
+    }
+}
+
+/// An array in the user's order: C-ordered, so the last axis is the fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Lengths of the axes, slowest first: (nk, nj, ni), (nj, ni) or (nk).
+    pub shape: Vec<usize>,
+    /// The numbers; as many as the product of the shape.
+    pub data: Data,
+}
+
+impl Data {
+    /// The type of the elements.
+    pub fn element(&self) -> Element {
+        match self {
+            Data::F32(_) => Element::F32,
+            Data::F64(_) => Element::F64,
+            Data::I32(_) => Element::I32,
+            Data::Bool(_) => Element::Bool,
+        }
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::F32(v) => v.len(),
+            Data::F64(v) => v.len(),
+            Data::I32(v) => v.len(),
+            Data::Bool(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at `index` as a double, which holds every type exactly.
+    pub fn get(&self, index: usize) -> f64 {
+        match self {
+            Data::F32(v) => f64::from(v[index]),
+            Data::F64(v) => v[index],
+            Data::I32(v) => f64::from(v[index]),
+            Data::Bool(v) => f64::from(v[index]),
+        }
+    }
+
+    /// The bits of the element at `index`; every NaN has the same, since any NaN equals any NaN.
+    pub fn bits(&self, index: usize) -> u64 {
+        match self {
+            Data::F32(v) if v[index].is_nan() => u64::from(f32::NAN.to_bits()),
+            Data::F64(v) if v[index].is_nan() => f64::NAN.to_bits(),
+            Data::F32(v) => u64::from(v[index].to_bits()),
+            Data::F64(v) => v[index].to_bits(),
+            Data::I32(v) => u64::from(v[index] as u32),
+            Data::Bool(v) => u64::from(v[index]),
+        }
+    }
+
+    /// `len` elements of a fresh output: NaN, 0 or false.
+    pub fn fresh(element: Element, len: usize) -> Self {
+        match element {
+            Element::F32 => Data::F32(vec![f32::NAN; len]),
+            Element::F64 => Data::F64(vec![f64::NAN; len]),
+            Element::I32 => Data::I32(vec![0; len]),
+            Element::Bool => Data::Bool(vec![0; len]),
+        }
+    }
+}

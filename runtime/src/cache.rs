@@ -1,0 +1,330 @@
+//! Kernels that were compiled before, kept on disk.
+//!
+//! An entry's name is a hash of everything that its content depends on, so that entries never go stale and are never
+//! replaced by different ones. Any number of processes may share a cache: an entry is written aside and renamed, and
+//! one that was cut short or altered is told by its checksum and compiled again.
+//!
+//! A cache that cannot be read or written is no error; kernels are then compiled every time.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::nvrtc::{self, Compiled, Kind, Resources};
+
+/// The variable that, set to `off`, keeps the cache from being read and written.
+pub const VARIABLE: &str = "STENCILC_CACHE";
+
+/// Marks a file as an entry, in the layout described at `encode`. A new layout takes a new number.
+const MAGIC: &[u8; 8] = b"STNCLK01";
+
+/// The most that the cache may grow to, in bytes.
+///
+/// Entries spread evenly over 256 folders, and each folder keeps to its share, so a store looks at one folder only.
+const LIMIT: u64 = 512 << 20;
+
+/// A kernel, and how it was come by.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// What the compiler made.
+    pub compiled: Compiled,
+    /// Whether it was there already.
+    pub cached: bool,
+    /// Seconds that it took to compile or to read.
+    pub seconds: f64,
+}
+
+/// What the cache holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The cache's folder; it may not be there yet.
+    pub path: PathBuf,
+    /// How many kernels are kept.
+    pub entries: usize,
+    /// Bytes they take.
+    pub bytes: u64,
+}
+
+/// What is kept beside an image.
+#[derive(Serialize, Deserialize)]
+struct Notes {
+    resources: Vec<Resources>,
+    log: String,
+}
+
+/// As [`nvrtc::compile`], but what was compiled before is read from the cache, without opening NVRTC.
+///
+/// # Errors
+///
+/// As [`nvrtc::compile`]; never because of the cache.
+pub fn compile_cached(source: &str, name: &str, arch: &str, kind: Kind) -> Result<Built> {
+    let parts = [source.as_bytes(), arch.as_bytes(), kind.name().as_bytes(), &nvrtc::locate()?.identity];
+    let options = nvrtc::options(arch, kind)?;
+    let key = key(parts.into_iter().chain(options.iter().map(String::as_bytes)));
+    through(folder().as_deref(), &key, || nvrtc::compile(source, name, arch, kind))
+}
+
+/// What the cache holds, or `None` where there is no cache: it is turned off, or the environment names no folder.
+pub fn usage() -> Option<Usage> {
+    let path = folder()?;
+    let files = subfolders(&path).flat_map(|folder| files(&folder));
+    let (entries, bytes) = files.fold((0, 0), |(entries, bytes), file| (entries + 1, bytes + file.bytes));
+    Some(Usage { path, entries, bytes })
+}
+
+/// The cache's folder, unless it is turned off.
+fn folder() -> Option<PathBuf> {
+    match std::env::var_os(VARIABLE) {
+        Some(value) if value == "off" => None,
+        Some(_) | None => Some(nvrtc::home()?.join("kernels")),
+    }
+}
+
+/// The hash of a list of parts; their lengths keep `ab`, `c` apart from `a`, `bc`.
+fn key<'a>(parts: impl Iterator<Item = &'a [u8]>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(MAGIC);
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hasher.finalize()
+}
+
+/// Reads an entry of the cache in `root`, or builds and stores it.
+fn through(root: Option<&Path>, key: &blake3::Hash, build: impl FnOnce() -> Result<Compiled>) -> Result<Built> {
+    let start = Instant::now();
+    let path = root.map(|root| entry_path(root, key));
+    let found = path.as_deref().and_then(|path| load(path, key));
+    let cached = found.is_some();
+    let compiled = match found {
+        Some(compiled) => compiled,
+        None => {
+            let compiled = build()?;
+            if let Some(path) = path {
+                // A folder that cannot be written costs the next run some time and this one nothing.
+                let _ = store(&path, key, &compiled);
+            }
+            compiled
+        }
+    };
+    Ok(Built { compiled, cached, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// Where an entry is kept: in one of 256 folders, named by the first two digits of the key.
+fn entry_path(root: &Path, key: &blake3::Hash) -> PathBuf {
+    let digits = key.to_hex();
+    root.join(&digits[..2]).join(format!("{}.bin", &digits[2..]))
+}
+
+/// Reads an entry; anything amiss is as if it were not there.
+fn load(path: &Path, key: &blake3::Hash) -> Option<Compiled> {
+    let compiled = decode(&fs::read(path).ok()?, key)?;
+    // What is used stays: the oldest go first. Where the time cannot be set the entry only goes sooner.
+    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    Some(compiled)
+}
+
+/// Writes an entry aside, and puts it in its place in one step.
+fn store(path: &Path, key: &blake3::Hash, compiled: &Compiled) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&encode(compiled, key)?)?;
+    file.persist(path)?;
+    prune(folder, LIMIT / 256);
+    Ok(())
+}
+
+/// The bytes of an entry: the magic number, a checksum of all that follows, the length of the notes (8 bytes, little
+/// end first), the notes as JSON, and the image.
+///
+/// The checksum is keyed with the entry's key, so that an entry under another's name is not taken for it either.
+fn encode(compiled: &Compiled, key: &blake3::Hash) -> io::Result<Vec<u8>> {
+    let notes = Notes { resources: compiled.resources.clone(), log: compiled.log.clone() };
+    let notes = serde_json::to_vec(&notes)?;
+    let mut body = (notes.len() as u64).to_le_bytes().to_vec();
+    body.extend(&notes);
+    body.extend(&compiled.image);
+    let checksum = blake3::keyed_hash(key.as_bytes(), &body);
+    Ok([MAGIC.as_slice(), checksum.as_bytes(), &body].concat())
+}
+
+/// Reads the bytes of an entry, if they are what was written under this key.
+fn decode(bytes: &[u8], key: &blake3::Hash) -> Option<Compiled> {
+    let (checksum, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
+    if blake3::keyed_hash(key.as_bytes(), body) != *checksum {
+        return None;
+    }
+    let (length, rest) = body.split_first_chunk::<8>()?;
+    let (notes, image) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let Notes { resources, log } = serde_json::from_slice(notes).ok()?;
+    Some(Compiled { image: image.to_vec(), resources, log })
+}
+
+/// A file of the cache.
+struct Kept {
+    modified: SystemTime,
+    bytes: u64,
+    path: PathBuf,
+}
+
+/// The folders of the cache that entries are in.
+fn subfolders(root: &Path) -> impl Iterator<Item = PathBuf> {
+    root.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir())
+}
+
+/// The files of a folder. One that another process removes meanwhile is passed over.
+fn files(folder: &Path) -> Vec<Kept> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let kept = |entry: fs::DirEntry| {
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(Kept { modified: metadata.modified().ok()?, bytes: metadata.len(), path: entry.path() })
+    };
+    entries.filter_map(kept).collect()
+}
+
+/// Removes the oldest files of a folder, what processes that were killed left behind included, until the rest take no
+/// more than `limit` bytes. The newest stays whatever its size, for it is in use.
+fn prune(folder: &Path, limit: u64) {
+    let mut files = files(folder);
+    files.sort_by_key(|file| std::cmp::Reverse(file.modified));
+    let mut total = 0u64;
+    for (index, file) in files.iter().enumerate() {
+        total = total.saturating_add(file.bytes);
+        if index > 0 && total > limit {
+            // Another process may have been quicker.
+            let _ = fs::remove_file(&file.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    fn compiled() -> Compiled {
+        let kernel = Resources { kernel: "k".to_owned(), registers: 40, ..Resources::default() };
+        Compiled { image: (0..=255).collect(), resources: vec![kernel], log: "fine".to_owned() }
+    }
+
+    fn a_key(text: &str) -> blake3::Hash {
+        key([text.as_bytes()].into_iter())
+    }
+
+    #[test]
+    fn a_second_time_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let first = through(Some(root.path()), &a_key("a"), || Ok(compiled())).unwrap();
+        let second = through(Some(root.path()), &a_key("a"), || Err(Error::check("built twice"))).unwrap();
+        assert_eq!((first.cached, second.cached), (false, true));
+        assert_eq!(second.compiled, compiled());
+        assert!(through(Some(root.path()), &a_key("b"), || Err(Error::check("another"))).is_err());
+    }
+
+    #[test]
+    fn damaged_entries_are_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let (root, key) = (root.path(), a_key("a"));
+        let path = entry_path(root, &key);
+        store(&path, &key, &compiled()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        let mut damaged: Vec<Vec<u8>> = (0..whole.len()).step_by(7).map(|length| whole[..length].to_vec()).collect();
+        damaged.push([whole.as_slice(), b"more"].concat());
+        damaged.extend((0..whole.len()).map(|at| {
+            let mut altered = whole.clone();
+            altered[at] ^= 1;
+            altered
+        }));
+        for bytes in damaged {
+            fs::write(&path, &bytes).unwrap();
+            let again = through(Some(root), &key, || Ok(compiled())).unwrap();
+            assert!(!again.cached, "{} bytes", bytes.len());
+            assert_eq!(fs::read(&path).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn an_entry_under_another_name_is_not_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let (one, other) = (a_key("a"), a_key("b"));
+        let path = entry_path(root.path(), &other);
+        store(&path, &one, &compiled()).unwrap();
+        assert_eq!(load(&path, &other), None);
+        assert_eq!(load(&path, &one), Some(compiled()));
+    }
+
+    #[test]
+    fn many_threads_share_a_cache() {
+        let root = tempfile::tempdir().unwrap();
+        let built = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for round in 0..50 {
+                        let key = a_key(&format!("{}", round % 5));
+                        let build = || {
+                            built.fetch_add(1, Ordering::Relaxed);
+                            Ok(compiled())
+                        };
+                        assert_eq!(through(Some(root.path()), &key, build).unwrap().compiled, compiled());
+                    }
+                });
+            }
+        });
+        assert!((5..=40).contains(&built.load(Ordering::Relaxed)));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_no_error() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "in the way").unwrap();
+        for root in [None, Some(file.as_path()), Some(Path::new("/proc/nowhere"))] {
+            for _ in 0..2 {
+                assert!(!through(root, &a_key("a"), || Ok(compiled())).unwrap().cached);
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_an_entry_is_no_error() {
+        let root = tempfile::tempdir().unwrap();
+        let key = a_key("a");
+        fs::create_dir_all(entry_path(root.path(), &key).join("deeper")).unwrap();
+        assert!(!through(Some(root.path()), &key, || Ok(compiled())).unwrap().cached);
+    }
+
+    #[test]
+    fn the_oldest_entries_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        for age in 0..6u64 {
+            let path = folder.path().join(age.to_string());
+            fs::write(&path, [0; 100]).unwrap();
+            File::open(&path).unwrap().set_modified(now - Duration::from_secs(age * 60)).unwrap();
+        }
+        let names = || {
+            let mut names: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        prune(folder.path(), 350);
+        assert_eq!(names(), ["0", "1", "2"]);
+        prune(folder.path(), 1);
+        assert_eq!(names(), ["0"]);
+    }
+
+    #[test]
+    fn parts_do_not_run_together() {
+        let key_of = |parts: &[&str]| key(parts.iter().map(|part| part.as_bytes()));
+        assert_ne!(key_of(&["ab", "c"]), key_of(&["a", "bc"]));
+        assert_ne!(key_of(&["a"]), key_of(&["a", ""]));
+    }
+}

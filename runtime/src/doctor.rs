@@ -1,0 +1,270 @@
+//! What this machine has of all that stencils can be compiled, run and looked into with, and how to get the rest.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::{Error, cache, cuda, nvrtc};
+
+/// How long a tool may take to tell its version.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How it stands with one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It is there and fits.
+    Good,
+    /// It is not there, or cannot be used.
+    Missing,
+    /// It is there, but does not fit the rest.
+    Old,
+}
+
+/// One thing that was looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked for.
+    pub what: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// Version and place, or what is wrong.
+    pub detail: String,
+    /// What mends it, where something is to be mended.
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    fn good(what: &'static str, detail: impl Into<String>) -> Self {
+        Self { what, state: State::Good, detail: detail.into(), remedy: None }
+    }
+
+    fn missing(what: &'static str, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what, state: State::Missing, detail: detail.into(), remedy: Some(remedy.into()) }
+    }
+
+    fn failed(what: &'static str, error: Error) -> Self {
+        Self { what, state: State::Missing, detail: error.message, remedy: error.help }
+    }
+}
+
+/// Looks for everything. It never fails, and takes seconds at most: what does not answer is missing.
+pub fn examine() -> Vec<Finding> {
+    let mut findings = gpus();
+    findings.push(run_time_compiler());
+    findings.extend(TOOLS.iter().map(Tool::examine));
+    findings.push(kernel_cache());
+    findings
+}
+
+/// The driver and each GPU.
+fn gpus() -> Vec<Finding> {
+    let what = "CUDA driver";
+    match cuda::availability().and_then(|count| Ok((count, cuda::driver_version()?))) {
+        Ok((count, (major, minor))) => {
+            let mut findings = vec![Finding::good(what, format!("for CUDA {major}.{minor}, GPUs: {count}"))];
+            findings.extend(cuda::devices().into_iter().map(|gpu| {
+                let gigabytes = gpu.memory as f64 / 1e9;
+                let detail = format!("{}: {}, {}, {gigabytes:.0} GB", gpu.ordinal, gpu.name, gpu.arch);
+                match nvrtc::find().and_then(|nvrtc| nvrtc.check_arch(&gpu.arch)) {
+                    Err(error) if nvrtc::find().is_ok() => {
+                        let detail = format!("{detail}; {}", error.message);
+                        Finding { what: "GPU", state: State::Old, detail, remedy: error.help }
+                    }
+                    Ok(()) | Err(_) => Finding::good("GPU", detail),
+                }
+            }));
+            findings
+        }
+        Err(error) => vec![Finding::failed(what, error)],
+    }
+}
+
+/// NVRTC, and whether the driver takes what it makes.
+fn run_time_compiler() -> Finding {
+    let what = "NVRTC";
+    let nvrtc = match nvrtc::find() {
+        Ok(nvrtc) => nvrtc,
+        Err(error) => return Finding::failed(what, error),
+    };
+    let (major, minor) = nvrtc.version;
+    let detail = format!("{major}.{minor}, {}", nvrtc.path.display());
+    match cuda::driver_version() {
+        Ok(driver) if driver < nvrtc.version => {
+            let suffix = if driver.0 < 13 { format!("-cu{}", driver.0) } else { String::new() };
+            Finding {
+                what,
+                state: State::Old,
+                detail: format!("{detail}; it is newer than the driver, which is for CUDA {}.{}", driver.0, driver.1),
+                remedy: Some(format!(
+                    "update the driver, or `pip install nvidia-cuda-nvrtc{suffix}=={}.{}.*` and let {} name it",
+                    driver.0,
+                    driver.1,
+                    nvrtc::VARIABLE
+                )),
+            }
+        }
+        Ok(_) | Err(_) => Finding::good(what, detail),
+    }
+}
+
+/// The cache of kernels.
+fn kernel_cache() -> Finding {
+    let what = "kernel cache";
+    match cache::usage() {
+        Some(cache::Usage { path, entries, bytes }) => {
+            let megabytes = bytes as f64 / 1e6;
+            Finding::good(what, format!("{}, entries: {entries}, {megabytes:.1} MB", path.display()))
+        }
+        None => Finding::missing(
+            what,
+            "turned off, or no folder for it: kernels are compiled every time",
+            format!("unset {}, or set STENCILC_HOME to a folder", cache::VARIABLE),
+        ),
+    }
+}
+
+/// A program that is looked for.
+struct Tool {
+    what: &'static str,
+    /// Its names; the first that answers is taken.
+    names: &'static [&'static str],
+    /// What stands in the line that tells the version.
+    marker: &'static str,
+    remedy: &'static str,
+}
+
+const TOOLS: [Tool; 4] = [
+    Tool {
+        what: "C++ compiler",
+        names: &["c++", "g++", "clang++"],
+        marker: "",
+        remedy: "install one: `apt install g++`, `dnf install gcc-c++`",
+    },
+    Tool {
+        what: "nvcc",
+        names: &["nvcc"],
+        marker: "release",
+        remedy: "not needed to run stencils; a CUDA toolkit brings it (CUDA_HOME names one elsewhere)",
+    },
+    Tool {
+        what: "Nsight Compute",
+        names: &["ncu"],
+        marker: "Version",
+        remedy: "only for profiles: `apt install nsight-compute`, or a CUDA toolkit",
+    },
+    Tool {
+        what: "compute-sanitizer",
+        names: &["compute-sanitizer"],
+        marker: "Version",
+        remedy: "only for checks of memory accesses: a CUDA toolkit brings it",
+    },
+];
+
+impl Tool {
+    fn examine(&self) -> Finding {
+        let mut silent = None;
+        for path in self.names.iter().flat_map(|name| places(name)) {
+            match version_line(&path, self.marker, PATIENCE) {
+                Some(line) => return Finding::good(self.what, format!("{line}, {}", path.display())),
+                None => silent = silent.or(Some(path)),
+            }
+        }
+        let detail = match silent {
+            Some(path) => format!("{} does not tell its version", path.display()),
+            None => "not found".to_owned(),
+        };
+        Finding::missing(self.what, detail, self.remedy)
+    }
+}
+
+/// The first file of a name on `PATH`, or else in a CUDA toolkit.
+fn places(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let toolkits = nvrtc::toolkits().into_iter().map(|toolkit| toolkit.join("bin"));
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(toolkits);
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// The line of `--version` that has the marker, or else the first. `None` when the program cannot be run, says
+/// nothing, or takes longer than `patience`.
+fn version_line(program: &Path, marker: &str, patience: Duration) -> Option<String> {
+    /// More than any program says of its version; one that talks without end is not listened to.
+    const LENGTH: u64 = 64 << 10;
+    let mut command = Command::new(program);
+    let command = command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let output = child.stdout.take();
+    let (send, receive) = mpsc::channel();
+    // A thread of its own, left to itself in the worst case: a process that the program has started may keep the pipe
+    // open for ever.
+    let reader = std::thread::Builder::new().spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.map(|output| output.take(LENGTH).read_to_end(&mut bytes));
+        // Nobody listens any more once the time is up.
+        let _ = send.send(read.map(|_| bytes));
+    });
+    let bytes = reader.ok().and_then(|_| receive.recv_timeout(patience).ok()).flatten();
+    // It has ended, or is to. Both fail only where there is nothing left to end.
+    let _ = child.kill();
+    let _ = child.wait();
+
+    let text = bytes?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let line = std::iter::once(first).chain(lines).find(|line| line.contains(marker)).unwrap_or(first);
+    Some(line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
+
+    /// What a script answers, and how long it took.
+    fn answer(script: &str, marker: &str) -> (Option<String>, Duration) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tool");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let start = Instant::now();
+        (version_line(&path, marker, Duration::from_millis(500)), start.elapsed())
+    }
+
+    #[test]
+    fn everything_is_examined() {
+        let findings = examine();
+        for what in
+            ["CUDA driver", "NVRTC", "C++ compiler", "nvcc", "Nsight Compute", "compute-sanitizer", "kernel cache"]
+        {
+            let finding = findings.iter().find(|finding| finding.what == what);
+            let finding = finding.unwrap_or_else(|| panic!("{what} is not looked for"));
+            assert!(finding.state == State::Good || finding.remedy.is_some(), "{finding:?}");
+        }
+        let json = serde_json::to_value(&findings[0]).unwrap();
+        assert!(json["state"] == "good" || json["state"] == "missing", "{json}");
+    }
+
+    #[test]
+    fn versions_are_told_by_their_line() {
+        assert_eq!(answer("echo; echo a copyright; echo Version 3", "Version").0.as_deref(), Some("Version 3"));
+        assert_eq!(answer("echo g++ 12; echo more", "").0.as_deref(), Some("g++ 12"));
+        assert_eq!(answer("echo only", "Version").0.as_deref(), Some("only"));
+        assert_eq!(answer("exit 1", "").0, None);
+        assert_eq!(version_line(Path::new("/nowhere/tool"), "", PATIENCE), None);
+    }
+
+    #[test]
+    fn tools_that_hang_are_left() {
+        for script in ["sleep 5", "sleep 5 & exit 0", "exec >&-; sleep 5", "yes"] {
+            let (_, took) = answer(script, "");
+            assert!(took < Duration::from_secs(4), "{script}: {took:?}");
+        }
+    }
+}

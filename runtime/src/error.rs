@@ -1,0 +1,63 @@
+//! One error type for the whole runtime: what is wrong, and what to do about it.
+
+use std::fmt;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Who has to act, which is also the command line's exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The input (a stencil, an array, a file, the machine) does not allow it: status 1.
+    Input,
+    /// The call contradicts itself or names what does not exist: status 2.
+    Call,
+    /// A check failed: a number is wrong, a guard byte was overwritten: status 3.
+    Check,
+}
+
+/// What is wrong, and what mends it.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// Who has to act.
+    pub fault: Fault,
+    /// What is wrong, as a sentence without a full stop.
+    pub message: String,
+    /// What mends it.
+    pub help: Option<String>,
+}
+
+impl Error {
+    /// The input does not allow it.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Input, message: message.into(), help: None }
+    }
+
+    /// The call contradicts itself.
+    pub fn call(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Call, message: message.into(), help: None }
+    }
+
+    /// A check failed.
+    pub fn check(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Check, message: message.into(), help: None }
+    }
+
+    /// The same error with advice.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, "\n  help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,758 @@
+//! A picture of one level of a field: a heat map with a colour bar, as a PNG file.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use plotters::backend::{BitMapBackend, RGBPixel};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, IntoDrawingArea};
+use plotters::element::{PathElement, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{BLACK, FontStyle, IntoFont, RGBColor, TextStyle, register_font};
+
+use crate::error::{Error, Result};
+use crate::files;
+
+/// One level of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture<'a> {
+    /// What stands above the picture.
+    pub title: &'a str,
+    /// The numbers: `nj` rows of `ni`, i fastest.
+    pub values: &'a [f64],
+    /// Cells along i, to the right.
+    pub ni: usize,
+    /// Cells along j, downwards: row 0 is at the top.
+    pub nj: usize,
+}
+
+/// DejaVu Sans, cut to Latin-1 and a few symbols (its licence lies beside it). Fonts of the system
+/// may be missing or look different.
+const FONT: &[u8] = include_bytes!("../assets/DejaVuSans.ttf");
+
+/// The name that [`FONT`] is registered under.
+const FONT_NAME: &str = "stencilc";
+
+/// The size of the title's letters in pixels. The library shifts letters by half of it, so an odd
+/// size would round those below and above the line apart.
+const TITLE: usize = 20;
+
+/// The size of all other letters in pixels, even for the same reason.
+const LABEL: usize = 16;
+
+/// The longer side of the heat map in pixels, or near it, where cells can be magnified to it.
+const SIDE: usize = 800;
+
+/// The shorter side at least, where the colour bar still has room for its numbers.
+const SHORT_SIDE: usize = 160;
+
+/// The longer side at most; beyond, cells are averaged.
+const LONG_SIDE: usize = 2000;
+
+/// Free space around everything, and between the parts.
+const GAP: usize = 14;
+
+/// The length of a tick.
+const TICK: usize = 5;
+
+/// The width of the colour bar.
+const BAR: usize = 20;
+
+/// The least width of the whole, which title and caption need.
+const LEAST_WIDTH: usize = 480;
+
+/// Cells that are not finite.
+const GREY: RGBColor = RGBColor(160, 160, 160);
+
+/// The colour map "viridis" of matplotlib by S. van der Walt, N. Smith and E. Firing (CC0), at 32
+/// equal steps: equal differences look equally large, also in grey and to the colour-blind.
+const VIRIDIS: [[u8; 3]; 32] = [
+    [68, 1, 84],
+    [71, 13, 96],
+    [72, 25, 107],
+    [72, 36, 116],
+    [71, 46, 124],
+    [69, 56, 130],
+    [65, 66, 134],
+    [62, 75, 137],
+    [58, 84, 140],
+    [54, 93, 141],
+    [50, 101, 142],
+    [46, 109, 142],
+    [43, 117, 142],
+    [40, 125, 142],
+    [37, 133, 142],
+    [34, 140, 141],
+    [32, 148, 140],
+    [30, 156, 137],
+    [32, 163, 134],
+    [37, 171, 130],
+    [45, 178, 125],
+    [57, 186, 118],
+    [72, 193, 110],
+    [88, 199, 101],
+    [106, 205, 91],
+    [126, 211, 79],
+    [146, 215, 66],
+    [168, 219, 52],
+    [190, 223, 38],
+    [212, 226, 27],
+    [233, 228, 26],
+    [253, 231, 37],
+];
+
+/// Draws `picture` into the PNG file at `path`.
+///
+/// Colours run from the least to the greatest finite number. Cells are squares of at least one
+/// pixel with sharp edges; sides of more than 2000 cells are averaged, and where one side is many
+/// times the other, the short one is stretched. Cells that are not finite are grey and counted in
+/// the caption; so is a block of averaged cells that holds one.
+///
+/// # Errors
+///
+/// There are no cells, or not `ni * nj` of them; those of [`files::write_atomic`].
+pub fn save_png(path: &Path, picture: &Picture<'_>) -> Result<()> {
+    let (pixels, width, height) = draw(picture)?;
+    let png = encode(&pixels, width, height)
+        .map_err(|error| Error::input(format!("cannot encode the picture: {error}")))?;
+    files::write_atomic(path, |out| out.write_all(&png))
+}
+
+/// RGB pixels as a PNG file.
+fn encode(
+    pixels: &[u8],
+    width: usize,
+    height: usize,
+) -> std::result::Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// The finite numbers of a field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    /// The least and the greatest finite number, if there is one.
+    fn of(values: &[f64]) -> Option<Self> {
+        values
+            .iter()
+            .filter(|value| value.is_finite())
+            .fold(None, |scale: Option<Self>, &value| {
+                let scale = scale.unwrap_or(Self {
+                    low: value,
+                    high: value,
+                });
+                Some(Self {
+                    low: scale.low.min(value),
+                    high: scale.high.max(value),
+                })
+            })
+    }
+
+    /// Where `value` lies, from 0 to 1.
+    fn fraction(self, value: f64) -> f64 {
+        // Halves, since the difference of two large doubles may be none.
+        let span = self.high / 2.0 - self.low / 2.0;
+        if span > 0.0 {
+            ((value / 2.0 - self.low / 2.0) / span).clamp(0.0, 1.0)
+        } else {
+            0.5
+        }
+    }
+
+    /// Round numbers on the scale, about `wanted` of them; its ends where there are none.
+    fn ticks(self, wanted: usize) -> Vec<Label> {
+        let step = round_step((self.high - self.low) / wanted.max(1) as f64);
+        let mut labels: Vec<Label> = Vec::new();
+        if let Some(step) = step {
+            let first = (self.low / step).ceil();
+            // A round step is never less than the one wanted, so this does not run on.
+            for n in 0..=wanted {
+                let value = (first + n as f64) * step;
+                if value > self.high {
+                    break;
+                }
+                labels.push(Label::new(value, step));
+            }
+            labels.dedup_by(|a, b| a.text == b.text);
+        }
+        if labels.len() < 2 {
+            labels = self.ends().to_vec();
+            labels.dedup_by(|a, b| a.text == b.text);
+        }
+        labels
+    }
+
+    /// The least and the greatest number, in full if that is short.
+    fn ends(self) -> [Label; 2] {
+        let step = round_step((self.high - self.low) / 1000.0);
+        [self.low, self.high].map(|value| match (Label::exact(value), step) {
+            (exact, Some(step)) if exact.text.len() > LONGEST_PLAIN => Label::new(value, step),
+            (exact, _) => exact,
+        })
+    }
+}
+
+/// The most characters that a number takes before it is written with an exponent.
+const LONGEST_PLAIN: usize = 10;
+
+/// The least number but 0 that is written without an exponent.
+const LEAST_PLAIN: f64 = 1e-4;
+
+/// A number with its text.
+#[derive(Clone, Debug, PartialEq)]
+struct Label {
+    value: f64,
+    text: String,
+}
+
+impl Label {
+    /// `value`, with the digits that tell it from its neighbours at a distance of `step`.
+    fn new(value: f64, step: f64) -> Self {
+        // Adding 0 turns -0 into 0.
+        let value = value + 0.0;
+        let finest = step.log10().floor() as i32;
+        let decimals = finest.min(0).unsigned_abs() as usize;
+        let mut text = format!("{value:.decimals$}");
+        if value == 0.0 {
+            text = "0".to_owned();
+        } else if text.len() > LONGEST_PLAIN || value.abs() < LEAST_PLAIN {
+            let digits = (value.abs().log10().floor() as i32 - finest).clamp(0, 16) as usize;
+            text = format!("{value:.digits$e}");
+        }
+        Self { value, text }
+    }
+
+    /// `value` in the fewest digits that give it back.
+    fn exact(value: f64) -> Self {
+        let value = value + 0.0;
+        let mut text = value.to_string();
+        if text.len() > LONGEST_PLAIN || value != 0.0 && value.abs() < LEAST_PLAIN {
+            text = format!("{value:e}");
+        }
+        Self { value, text }
+    }
+}
+
+/// The least of 1, 2, 5, 10, ... times a power of ten that is not below `step`, if there is one.
+fn round_step(step: f64) -> Option<f64> {
+    let power = 10.0_f64.powi(step.log10().floor() as i32);
+    [1.0, 2.0, 5.0, 10.0]
+        .iter()
+        .map(|factor| factor * power)
+        .find(|&round| round.is_normal() && round >= step)
+}
+
+/// The colour at a fraction of the scale.
+fn colour(fraction: f64) -> RGBColor {
+    let place = fraction.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    let below = place as usize;
+    let above = (below + 1).min(VIRIDIS.len() - 1);
+    let mix = |channel: usize| {
+        let (from, to) = (VIRIDIS[below][channel], VIRIDIS[above][channel]);
+        let (from, to) = (f64::from(from), f64::from(to));
+        (from + (to - from) * place.fract()).round() as u8
+    };
+    RGBColor(mix(0), mix(1), mix(2))
+}
+
+/// How the cells of one axis become pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Axis {
+    /// How many cells there are.
+    cells: usize,
+    /// How many cells are averaged into one block.
+    block: usize,
+    /// How many pixels a block takes.
+    magnification: usize,
+}
+
+impl Axis {
+    /// The axes of a picture of `ni` by `nj` cells, neither of them 0.
+    fn pair(ni: usize, nj: usize) -> (Self, Self) {
+        let longer = ni.max(nj);
+        let block = longer.div_ceil(LONG_SIDE);
+        let blocks = longer.div_ceil(block);
+        let magnification = ((SIDE + blocks / 2) / blocks).max(1);
+        let axis = |cells: usize| {
+            // The short side is averaged less, and stretched if that does not do.
+            let block = block.min((cells / SHORT_SIDE).max(1));
+            Self {
+                cells,
+                block,
+                magnification: magnification.max(SHORT_SIDE.div_ceil(cells.div_ceil(block))),
+            }
+        };
+        (axis(ni), axis(nj))
+    }
+
+    /// How many blocks there are.
+    fn blocks(self) -> usize {
+        self.cells.div_ceil(self.block)
+    }
+
+    /// Pixels from one end to the other.
+    fn pixels(self) -> usize {
+        self.blocks() * self.magnification
+    }
+
+    /// The cells of a block.
+    fn cells_of(self, block: usize) -> Range<usize> {
+        block * self.block..((block + 1) * self.block).min(self.cells)
+    }
+
+    /// The cells that get a tick, about `wanted` of them.
+    fn ticks(self, wanted: usize) -> impl Iterator<Item = usize> {
+        let last = self.cells - 1;
+        let step = round_step((last as f64 / wanted.max(1) as f64).max(1.0)).unwrap_or(1.0);
+        (0..=last).step_by(step as usize)
+    }
+
+    /// The pixel in the middle of a cell.
+    fn middle(self, cell: usize) -> usize {
+        (2 * cell + 1) * self.magnification / (2 * self.block)
+    }
+}
+
+/// The mean over a block of cells; not finite if one of them is not.
+fn mean(picture: &Picture<'_>, rows: Range<usize>, columns: Range<usize>) -> f64 {
+    let count = (rows.len() * columns.len()) as f64;
+    rows.flat_map(|j| &picture.values[j * picture.ni..][columns.clone()])
+        .map(|value| value / count)
+        .sum()
+}
+
+/// The picture as rows of RGB pixels, with its width and height.
+fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
+    let &Picture {
+        title,
+        values,
+        ni,
+        nj,
+    } = picture;
+    if values.is_empty() {
+        return Err(Error::input(
+            "there is nothing to draw: the level has no cells",
+        ));
+    }
+    if ni.checked_mul(nj) != Some(values.len()) {
+        return Err(Error::input(format!(
+            "a level of {ni} by {nj} cells cannot have {} values",
+            values.len()
+        )));
+    }
+    register()?;
+    let (i, j) = Axis::pair(ni, nj);
+    let scale = Scale::of(values);
+    let label = text_style(LABEL);
+    let measure = |text: &str| -> Result<usize> {
+        let (width, _) = label.font.box_size(text).map_err(cannot_draw)?;
+        Ok(width as usize)
+    };
+
+    let j_ticks: Vec<usize> = j.ticks(j.pixels() / 50).collect();
+    let last_j = j_ticks.last().copied().unwrap_or(0).to_string();
+    let numbers = scale.map_or(vec![], |scale| scale.ticks(j.pixels() / 50));
+    let mut number_width = 0;
+    for number in &numbers {
+        number_width = number_width.max(measure(&number.text)?);
+    }
+    let line = LABEL + GAP / 2;
+    let left = GAP + measure("j")? + GAP + measure(&last_j)? + 2 * TICK;
+    let top = GAP + TITLE + GAP / 2 + line + GAP;
+    let right = left + i.pixels();
+    let bottom = top + j.pixels();
+    let bar = right + 2 * GAP;
+    let width = (bar + BAR + 2 * TICK + number_width + 2 * GAP).max(LEAST_WIDTH);
+    let height = bottom + 2 * TICK + 2 * line + GAP;
+
+    let mut pixels = vec![255; width * height * 3];
+    {
+        let mut paint = |x: Range<usize>, y: Range<usize>, colour: RGBColor| {
+            for row in y {
+                let from = 3 * (row * width + x.start);
+                for pixel in pixels[from..][..3 * x.len()].as_chunks_mut().0 {
+                    *pixel = [colour.0, colour.1, colour.2];
+                }
+            }
+        };
+        for row in 0..j.blocks() {
+            for column in 0..i.blocks() {
+                let value = mean(picture, j.cells_of(row), i.cells_of(column));
+                let colour = match scale {
+                    Some(scale) if value.is_finite() => colour(scale.fraction(value)),
+                    Some(_) | None => GREY,
+                };
+                let x = left + column * i.magnification;
+                let y = top + row * j.magnification;
+                paint(x..x + i.magnification, y..y + j.magnification, colour);
+            }
+        }
+        if let Some(scale) = scale {
+            for y in 0..j.pixels() {
+                let fraction = if scale.low < scale.high {
+                    1.0 - y as f64 / (j.pixels() - 1) as f64
+                } else {
+                    0.5
+                };
+                paint(bar..bar + BAR, top + y..top + y + 1, colour(fraction));
+            }
+        }
+    }
+
+    let size = (width as u32, height as u32);
+    let canvas = BitMapBackend::<RGBPixel>::with_buffer_and_format(&mut pixels, size)
+        .map_err(cannot_draw)?
+        .into_drawing_area();
+    let pen = Pen { canvas: &canvas };
+    let title_style = text_style(TITLE);
+    let title = fitted(title, &title_style, width - left - GAP)?;
+    pen.write(&title, left, GAP, &title_style, HPos::Left, VPos::Top)?;
+    let caption = fitted(&caption(picture, scale), &label, width - left - GAP)?;
+    let below_title = GAP + TITLE + GAP / 2;
+    pen.write(&caption, left, below_title, &label, HPos::Left, VPos::Top)?;
+
+    pen.frame(left..right, top..bottom)?;
+    for cell in i.ticks(i.pixels() / 90) {
+        let x = left + i.middle(cell);
+        pen.line((x, bottom), (x, bottom + TICK))?;
+        let y = bottom + 2 * TICK;
+        pen.write(&cell.to_string(), x, y, &label, HPos::Center, VPos::Top)?;
+    }
+    let y = bottom + 2 * TICK + line;
+    pen.write(
+        "i",
+        left + i.pixels() / 2,
+        y,
+        &label,
+        HPos::Center,
+        VPos::Top,
+    )?;
+    for cell in j_ticks {
+        let y = top + j.middle(cell);
+        pen.line((left - TICK, y), (left, y))?;
+        let x = left - 2 * TICK;
+        pen.write(&cell.to_string(), x, y, &label, HPos::Right, VPos::Center)?;
+    }
+    let y = top + j.pixels() / 2;
+    pen.write("j", GAP, y, &label, HPos::Left, VPos::Center)?;
+
+    if let Some(scale) = scale {
+        pen.frame(bar..bar + BAR, top..bottom)?;
+        let edge = bar + BAR;
+        for number in numbers {
+            let down = (1.0 - scale.fraction(number.value)) * (j.pixels() - 1) as f64;
+            let y = top + down.round() as usize;
+            pen.line((edge, y), (edge + TICK, y))?;
+            let x = edge + 2 * TICK;
+            pen.write(&number.text, x, y, &label, HPos::Left, VPos::Center)?;
+        }
+    }
+    canvas.present().map_err(cannot_draw)?;
+    drop(canvas);
+    Ok((pixels, width, height))
+}
+
+/// What stands below the title: the size, the range, what is grey or averaged.
+fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
+    let &Picture { ni, nj, values, .. } = picture;
+    let mut caption = format!("{ni} × {nj} cells");
+    match scale {
+        Some(scale) if scale.low < scale.high => {
+            let [low, high] = scale.ends();
+            caption += &format!(", {} to {}", low.text, high.text);
+        }
+        Some(scale) => caption += &format!(", all {}", Label::exact(scale.low).text),
+        None => {}
+    }
+    let grey = values.iter().filter(|value| !value.is_finite()).count();
+    match grey {
+        0 => {}
+        1 => caption += "; 1 cell not finite, grey",
+        _ => caption += &format!("; {grey} cells not finite, grey"),
+    }
+    let (i, j) = Axis::pair(ni, nj);
+    if i.block > 1 || j.block > 1 {
+        caption += &format!("; means over {} × {}", i.block, j.block);
+    }
+    caption
+}
+
+/// Makes [`FONT`] known to the drawing library, once.
+fn register() -> Result<()> {
+    static DONE: OnceLock<bool> = OnceLock::new();
+    let done = DONE.get_or_init(|| register_font(FONT_NAME, FontStyle::Normal, FONT).is_ok());
+    if *done {
+        Ok(())
+    } else {
+        Err(Error::input("cannot draw: the built-in font is damaged"))
+    }
+}
+
+/// Black letters of `size` pixels.
+fn text_style(size: usize) -> TextStyle<'static> {
+    (FONT_NAME, size as f64).into_font().color(&BLACK)
+}
+
+/// `text`, cut to `room` pixels.
+fn fitted(text: &str, style: &TextStyle<'_>, room: usize) -> Result<String> {
+    let mut shown: Vec<char> = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    // No letter that matters is narrower than two pixels.
+    let mut cut = shown.len() > room / 2;
+    shown.truncate(room / 2);
+    loop {
+        let end = if cut { "…" } else { "" };
+        let candidate: String = shown.iter().copied().chain(end.chars()).collect();
+        let (width, _) = style.font.box_size(&candidate).map_err(cannot_draw)?;
+        if width as usize <= room || shown.pop().is_none() {
+            return Ok(candidate);
+        }
+        cut = true;
+    }
+}
+
+/// The error of a drawing that failed.
+fn cannot_draw(error: impl std::fmt::Display) -> Error {
+    Error::input(format!("cannot draw the picture: {error}"))
+}
+
+/// Draws lines and letters in pixel coordinates.
+struct Pen<'a, 'b> {
+    canvas: &'a DrawingArea<BitMapBackend<'b, RGBPixel>, Shift>,
+}
+
+impl Pen<'_, '_> {
+    fn line(&self, from: (usize, usize), to: (usize, usize)) -> Result<()> {
+        let points = [from, to].map(|(x, y)| (x as i32, y as i32));
+        self.canvas
+            .draw(&PathElement::new(points, BLACK))
+            .map_err(cannot_draw)
+    }
+
+    /// A frame around pixels, not over them.
+    fn frame(&self, x: Range<usize>, y: Range<usize>) -> Result<()> {
+        let (left, top, right, bottom) = (x.start - 1, y.start - 1, x.end, y.end);
+        self.line((left, top), (right, top))?;
+        self.line((right, top), (right, bottom))?;
+        self.line((right, bottom), (left, bottom))?;
+        self.line((left, bottom), (left, top))
+    }
+
+    fn write(
+        &self,
+        text: &str,
+        x: usize,
+        y: usize,
+        style: &TextStyle<'_>,
+        horizontal: HPos,
+        vertical: VPos,
+    ) -> Result<()> {
+        let style = style.clone().pos(Pos::new(horizontal, vertical));
+        self.canvas
+            .draw(&Text::new(text, (x as i32, y as i32), style))
+            .map_err(cannot_draw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BACKGROUND: [u8; 3] = [255; 3];
+
+    /// The pixels of a picture, read back from its file.
+    fn drawn(values: &[f64], ni: usize, nj: usize) -> (Vec<[u8; 3]>, usize) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.png");
+        let picture = Picture {
+            title: "a field",
+            values,
+            ni,
+            nj,
+        };
+        save_png(&path, &picture).unwrap();
+        let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut bytes).unwrap();
+        (bytes.as_chunks().0.to_vec(), info.width as usize)
+    }
+
+    fn rgb(colour: RGBColor) -> [u8; 3] {
+        [colour.0, colour.1, colour.2]
+    }
+
+    /// How many pixels have a colour; a few greys also belong to smoothed letters.
+    fn amount(pixels: &[[u8; 3]], colour: [u8; 3]) -> usize {
+        pixels.iter().filter(|pixel| **pixel == colour).count()
+    }
+
+    fn texts(low: f64, high: f64) -> Vec<String> {
+        let ticks = Scale { low, high }.ticks(8);
+        ticks.into_iter().map(|label| label.text).collect()
+    }
+
+    #[test]
+    fn cells_are_crisp_squares_with_row_0_at_the_top() {
+        let (pixels, width) = drawn(&[0.0, 1.0, f64::NAN, 0.5], 2, 2);
+        // A pixel in the middle of each quarter of the map, found by the frame's top left corner.
+        let corner = pixels.iter().position(|pixel| *pixel == rgb(colour(0.0)));
+        let corner = corner.unwrap();
+        let at = |x: usize, y: usize| pixels[corner + y * width + x];
+        assert_eq!(at(399, 399), rgb(colour(0.0)));
+        assert_eq!(at(400, 399), rgb(colour(1.0)));
+        assert_eq!(at(399, 400), rgb(GREY));
+        assert_eq!(at(400, 400), rgb(colour(0.5)));
+        assert_eq!(at(799, 799), rgb(colour(0.5)));
+        let grey = amount(&pixels, rgb(GREY));
+        assert!((160_000..160_100).contains(&grey), "{grey}");
+    }
+
+    #[test]
+    fn a_grey_cell_is_not_averaged_away() {
+        let mut values = vec![1.0; 4001 * 2];
+        values[4001] = f64::INFINITY;
+        let (pixels, _) = drawn(&values, 4001, 2);
+        // One of 1334 blocks in one of two rows of 80 pixels.
+        let grey = amount(&pixels, rgb(GREY));
+        assert!((80..160).contains(&grey), "{grey}");
+    }
+
+    #[test]
+    fn fields_without_a_range_are_drawn() {
+        let (pixels, _) = drawn(&[f64::NAN; 6], 3, 2);
+        assert!(amount(&pixels, rgb(GREY)) > 500_000 / 2);
+        let (pixels, _) = drawn(&[3.25; 6], 3, 2);
+        assert!(amount(&pixels, rgb(colour(0.5))) > 500_000 / 2);
+        assert!(amount(&pixels, rgb(GREY)) < 100);
+        for extreme in [f64::MAX, 5e-324, 1e-300] {
+            drawn(&[extreme, -extreme], 2, 1);
+            drawn(&[extreme, extreme], 2, 1);
+        }
+        drawn(&[1.0, 1.0_f64.next_up()], 1, 2);
+    }
+
+    #[test]
+    fn letters_are_drawn() {
+        let (pixels, _) = drawn(&[1.0, 2.0], 2, 1);
+        // The smoothed edges of black letters on white.
+        let edges = |pixel: &&[u8; 3]| pixel[0] == pixel[1] && pixel[1] == pixel[2];
+        let grey = pixels
+            .iter()
+            .filter(edges)
+            .filter(|pixel| **pixel != BACKGROUND && **pixel != [0; 3]);
+        assert!(grey.count() > 500);
+    }
+
+    #[test]
+    fn sizes_stay_within_limits() {
+        for (ni, nj, width, height) in [
+            (1, 1, 800, 800),
+            (8, 6, 800, 600),
+            (403, 344, 806, 688),
+            (2000, 1000, 2000, 1000),
+            (5000, 3000, 1667, 1000),
+            (3000, 1, 1500, 160),
+            (1, 100_000_000, 160, 2000),
+        ] {
+            let (i, j) = Axis::pair(ni, nj);
+            assert_eq!((i.pixels(), j.pixels()), (width, height), "{ni} by {nj}");
+            assert_eq!(i.cells_of(i.blocks() - 1).end, ni);
+            assert!(j.middle(nj - 1) < j.pixels());
+        }
+    }
+
+    #[test]
+    fn numbers_beside_the_bar_are_round() {
+        assert_eq!(texts(236.0, 1076.0), ["400", "600", "800", "1000"],);
+        assert_eq!(texts(-0.02, 0.0411)[..3], ["-0.02", "-0.01", "0"]);
+        assert_eq!(texts(0.0, 4e-7)[1..3], ["5e-8", "1.0e-7"]);
+        assert_eq!(texts(999_999_000.0, 1_000_001_000.0)[0], "999999000");
+        assert_eq!(texts(3.25, 3.25), ["3.25"]);
+        assert_eq!(texts(f64::MIN, f64::MAX).len(), 2);
+        for (low, high) in [(1.0, 1.0_f64.next_up()), (0.0, 5e-324), (1e300, 2e300)] {
+            let texts = texts(low, high);
+            assert!((2..=9).contains(&texts.len()), "{texts:?}");
+            assert!(texts.iter().all(|text| text.len() < 24), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn colours_run_through_the_table() {
+        assert_eq!(rgb(colour(0.0)), VIRIDIS[0]);
+        assert_eq!(rgb(colour(1.0)), VIRIDIS[31]);
+        assert_eq!(rgb(colour(10.0 / 31.0)), VIRIDIS[10]);
+    }
+
+    #[test]
+    fn the_caption_tells_what_is_not_seen() {
+        let caption_of = |values: &[f64], ni, nj| {
+            let picture = Picture {
+                title: "",
+                values,
+                ni,
+                nj,
+            };
+            caption(&picture, Scale::of(values))
+        };
+        assert_eq!(caption_of(&[1.0, 2.5], 2, 1), "2 × 1 cells, 1 to 2.5");
+        assert_eq!(caption_of(&[1.0, 1.0], 1, 2), "1 × 2 cells, all 1");
+        assert_eq!(
+            caption_of(&[f64::NAN, 1.0], 2, 1),
+            "2 × 1 cells, all 1; 1 cell not finite, grey"
+        );
+        let long = caption_of(&vec![f64::NAN; 4000], 4000, 1);
+        assert!(
+            long.ends_with("4000 cells not finite, grey; means over 2 × 1"),
+            "{long}"
+        );
+    }
+
+    #[test]
+    fn titles_are_cut_to_the_picture() {
+        register().unwrap();
+        let style = text_style(TITLE);
+        assert_eq!(fitted("short", &style, 400).unwrap(), "short");
+        let long = fitted(&"long\n".repeat(100_000), &style, 400).unwrap();
+        assert!(
+            long.ends_with('…') && long.starts_with("long long"),
+            "{long}"
+        );
+        assert!(style.font.box_size(&long).unwrap().0 <= 400);
+    }
+
+    #[test]
+    fn wrong_sizes_are_refused() {
+        for (ni, nj) in [(0, 0), (3, 1), (usize::MAX, 2)] {
+            let picture = Picture {
+                title: "",
+                values: &[1.0, 2.0],
+                ni,
+                nj,
+            };
+            assert!(save_png(Path::new("unused.png"), &picture).is_err());
+        }
+        let nothing = Picture {
+            title: "",
+            values: &[],
+            ni: 0,
+            nj: 5,
+        };
+        let error = save_png(Path::new("unused.png"), &nothing).unwrap_err();
+        assert!(error.message.contains("no cells"), "{error}");
+    }
+}
