@@ -1,10 +1,32 @@
 //! From the text of a stencil to the text of its CUDA kernel.
+//!
+//! One way, no back and forth:
+//!
+//! ```text
+//! text -> parse -> ast -> lower -> ir -> contract, fold -> analysis, plan -> cuda
+//! ```
+//!
+//! [`check`] goes as far as the IR, [`plan::prepare`] contracts and folds it, [`plan::plan`] makes a kernel of it by a storage
+//! and an access strategy, [`cuda::print`] and [`cuda::build`] write it down. Nothing here does input or output, needs CUDA
+//! or starts a thread; nothing panics, whatever the text.
 
+pub mod access;
 pub mod analysis;
 pub mod ast;
+pub mod cuda;
 pub mod diagnostic;
 pub mod grid;
 pub mod ir;
 pub mod lower;
 pub mod parse;
+pub mod plan;
 pub mod source;
+pub mod storage;
+
+/// Reads a source text as far as the IR of its stencils.
+pub fn check(source: &source::Source) -> lower::Lowered {
+    match parse::parse(source) {
+        Ok(file) => lower::lower(&file),
+        Err(diagnostic) => lower::Lowered { diagnostics: vec![diagnostic], ..lower::Lowered::default() },
+    }
+}

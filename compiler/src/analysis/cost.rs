@@ -1,1 +1,52 @@
-//! Costs.
+//! What a stencil costs a cell, whatever the plan.
+
+use super::extents::demand;
+use crate::ir::{Binary, Body, Function, Kind, Levels, Node, Precision, Stencil};
+use serde::Serialize;
+
+/// Costs of one cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Distinct values read from fields, each at its own offset.
+    pub reads: usize,
+    /// Values written.
+    pub writes: usize,
+    /// Bytes that must come from or go to memory if every field passes once: fields with all axes only, since the others
+    /// are small.
+    pub bytes: usize,
+    /// Real operations with every value at an offset computed once: an fma counts two, a choice none.
+    pub flops: usize,
+}
+
+/// What `stencil`, which is prepared, costs a cell.
+pub fn cost(stencil: &Stencil, precision: Precision) -> Cost {
+    let demand = demand(stencil);
+    let mut cost = Cost { reads: demand.reads.values().map(|offsets| offsets.len()).sum(), ..Cost::default() };
+    for (id, field) in stencil.fields.iter() {
+        let bytes = field.stored.bytes(precision);
+        let is_large = field.place.horizontal && field.place.levels != Levels::None;
+        cost.writes += usize::from(field.role.is_written());
+        if is_large {
+            let passes = usize::from(demand.reads.contains_key(&id)) + usize::from(field.role.is_written());
+            cost.bytes += bytes * passes;
+        }
+    }
+    cost.flops = stencil.stores.iter().map(|store| operations(&store.body)).sum();
+    for (id, def) in stencil.defs.iter() {
+        cost.flops += demand.defs.get(&id).map_or(0, |offsets| offsets.len() * operations(&def.body));
+    }
+    cost
+}
+
+fn operations(body: &Body) -> usize {
+    body.iter()
+        .map(|(id, node)| match node {
+            _ if body.kind_of(id) != Kind::Real => 0,
+            Node::Call(Function::Fma, _) => 2,
+            Node::Call(Function::Abs | Function::CopySign, _) => 0,
+            Node::Call(..) => 1,
+            Node::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Rem, ..) => 1,
+            _ => 0,
+        })
+        .sum()
+}

@@ -181,6 +181,17 @@ pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
     known
 }
 
+/// Whether the levels that `stencil` computes depend on its parameters.
+pub fn depend_on_params(stencil: &Stencil) -> bool {
+    let known = known_defs(stencil);
+    let conditions = stencil.bodies().flat_map(|body| {
+        let nodes = known_nodes(body, &known);
+        body.iter().filter(move |(id, _)| nodes[id.index()]).map(|(_, node)| node).collect::<Vec<_>>()
+    });
+    // Any parameter in anything known, even if it decides nothing: then the levels are found at the launch, at no cost.
+    conditions.into_iter().any(|node| matches!(node, Node::Param(_)))
+}
+
 /// Known values on the levels of one grid.
 pub struct Known<'a> {
     stencil: &'a Stencil,

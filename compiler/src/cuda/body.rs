@@ -1,0 +1,335 @@
+//! The statements of a kernel: values in the order of the schedule, then the outputs.
+
+use super::expression::{Helpers, operation};
+use super::{Named, computing_type, field_levels, own_index};
+use crate::access::{Lookups, Shape};
+use crate::diagnostic::Refusal;
+use crate::ir::{
+    Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Offset, Precision, Stored, Texts,
+};
+use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
+use crate::plan::{Plan, offset_name, shape_of};
+use crate::storage::Coordinates;
+use std::collections::BTreeMap;
+
+/// The text of a kernel's body, and the helper functions that it calls.
+pub struct Written {
+    /// Lines, indented from 0.
+    pub lines: Vec<String>,
+    /// Names of functions in the prelude.
+    pub helpers: Helpers,
+}
+
+/// A branch with more operations than this is written as a statement.
+const INLINE: usize = 8;
+
+/// Writes the body of `plan`'s kernel.
+pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups: &Lookups) -> Result<Written, Refusal> {
+    let mut writer = Writer {
+        plan,
+        named,
+        lookups,
+        values: BTreeMap::new(),
+        blocks: vec![Vec::new(); plan.schedule.blocks()],
+        helpers: Helpers::new(),
+    };
+    for (&(def, offset), item) in &plan.schedule.values {
+        writer.value(def, offset, item);
+    }
+    for (store, item) in plan.stencil.stores.iter().zip(&plan.schedule.stores) {
+        writer.store(store.field, &store.body, item, coordinates);
+    }
+    let lines = std::mem::take(&mut writer.blocks[KERNEL.index()]);
+    Ok(Written { lines, helpers: writer.helpers })
+}
+
+struct Writer<'a> {
+    plan: &'a Plan,
+    named: &'a mut Named,
+    lookups: &'a Lookups,
+    /// Names of the values written so far.
+    values: BTreeMap<(DefId, Offset), String>,
+    /// Lines of each block.
+    blocks: Vec<Vec<String>>,
+    helpers: Helpers,
+}
+
+impl Writer<'_> {
+    fn precision(&self) -> Precision {
+        self.plan.choices.precision
+    }
+
+    /// `const double lap_right = ...;`
+    fn value(&mut self, def: DefId, offset: Offset, item: &Item) {
+        let plan = self.plan;
+        let own = &plan.stencil.defs[def];
+        let suffix = if offset == Offset::default() { String::new() } else { format!("_{}", offset_name(offset)) };
+        let name = self.named.names.fresh(&format!("{}{suffix}", own.name));
+        let c_type = computing_type(own.body.kind(), self.precision());
+        match self.body(&own.body, item, Some(&name)) {
+            Some(text) => self.blocks[item.block().index()].push(format!("const {c_type} {name} = {text};")),
+            None => {}
+        }
+        self.values.insert((def, offset), name);
+    }
+
+    fn store(&mut self, field: FieldId, body: &Body, item: &Item, coordinates: &Coordinates) {
+        let plan = self.plan;
+        let declared = &plan.stencil.fields[field];
+        let target = self.named.outputs[&field].clone();
+        let text = match self.body(body, item, None) {
+            Some(text) => text,
+            None => String::new(),
+        };
+        let text = match (declared.stored, self.precision()) {
+            (Stored::F32, Precision::F64) => format!("float({text})"),
+            (Stored::F64, Precision::F32) => format!("double({text})"),
+            (Stored::Bool, _) => format!("({text}) ? 1 : 0"),
+            (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
+        };
+        let index = own_index(plan, &mut self.named.names, field);
+        let assignment = format!("{target}[{index}] = {text};");
+        // A field on fewer axes is written by one thread of those that compute the same.
+        let [k, k_first] = self.named.names.internals(["k", "k_first"]);
+        let line = match (declared.place.horizontal, declared.place.levels) {
+            (true, Levels::Full | Levels::Interfaces) => assignment,
+            (true, Levels::None) => format!("if ({k} == {k_first}) {assignment}"),
+            (false, Levels::Full | Levels::Interfaces) => format!("if ({}) {assignment}", coordinates.first),
+            (false, Levels::None) => format!("if ({} && {k} == {k_first}) {assignment}", coordinates.first),
+        };
+        self.blocks[KERNEL.index()].push(line);
+    }
+
+    /// Writes what a body needs into the blocks of its nodes. Returns its text, or nothing if its value is in the variable
+    /// `target` already.
+    fn body(&mut self, body: &Body, item: &Item, target: Option<&str>) -> Option<String> {
+        let statements = self.statements(body, item);
+        let targets = self.targets(body, item, &statements, target);
+        let mut texts = Texts::new(body);
+        for (id, node) in body.iter() {
+            let (text, binding) = match (item.contexts[id.index()], &targets[id.index()]) {
+                // Not evaluated anywhere.
+                (None, _) => (String::new(), Binding::Atom),
+                (Some(context), Some(name)) => {
+                    let Node::Choose { condition, yes, no } = node else { continue };
+                    let inherited = name.inherited;
+                    let name = name.text.clone();
+                    let branches = item.branches[&id];
+                    let condition = texts.operand(*condition, Binding::Choice);
+                    let kind = body.kind_of(id);
+                    let yes = texts.operand(*yes, Binding::Choice);
+                    let no = texts.operand(*no, Binding::Choice);
+                    self.choice(context.block, branches, kind, &name, inherited, condition, yes, no);
+                    (name, Binding::Atom)
+                }
+                (Some(context), None) => self.node(body, id, node, item.offset, context, &mut texts),
+            };
+            texts.add(text, binding);
+        }
+        let root = body.root().index();
+        let done = targets[root].is_some() && target.is_some();
+        let (text, _) = texts.finish();
+        (!done).then_some(text)
+    }
+
+    /// The choices that are written as statements: those with values of their own in a branch, or with large branches.
+    fn statements(&self, body: &Body, item: &Item) -> Vec<bool> {
+        let mut sizes = vec![1usize; body.len()];
+        let mut statements = vec![false; body.len()];
+        for (id, node) in body.iter() {
+            sizes[id.index()] += node.operands().iter().map(|operand| sizes[operand.index()]).sum::<usize>();
+            if let (Node::Choose { yes, no, .. }, Some((yes_block, no_block))) = (node, item.branches.get(&id)) {
+                let filled = [yes_block, no_block].iter().any(|block| !self.blocks[block.index()].is_empty());
+                let large = [yes, no].iter().any(|branch| sizes[branch.index()] > INLINE);
+                let nested = [yes, no].iter().any(|branch| {
+                    // Whatever is nested deeper makes its branch large or filled in its turn.
+                    statements[branch.index()]
+                });
+                statements[id.index()] = filled || large || nested || self.holds_statement(body, *yes, *no, &statements);
+            }
+        }
+        statements
+    }
+
+    /// Whether a branch's expression holds a choice that is a statement.
+    fn holds_statement(&self, body: &Body, yes: NodeId, no: NodeId, statements: &[bool]) -> bool {
+        let mut pending = vec![yes, no];
+        let mut visited = 0;
+        while let Some(node) = pending.pop() {
+            visited += 1;
+            // Larger branches are statements anyway.
+            if statements[node.index()] || visited > 4 * INLINE {
+                return true;
+            }
+            pending.extend(body[node].operands());
+        }
+        false
+    }
+
+    /// The variables of the choices that are statements. A choice that is a branch of another shares its variable, which
+    /// makes a chain of `else if`.
+    fn targets(&mut self, body: &Body, item: &Item, statements: &[bool], target: Option<&str>) -> Vec<Option<Target>> {
+        let mut targets: Vec<Option<Target>> = vec![None; body.len()];
+        let mut uses = vec![0usize; body.len()];
+        for (_, node) in body.iter() {
+            node.operands().iter().for_each(|operand| uses[operand.index()] += 1);
+        }
+        for (id, node) in body.iter().rev() {
+            if !statements[id.index()] || item.contexts[id.index()].is_none() {
+                continue;
+            }
+            if targets[id.index()].is_none() {
+                let own = match target {
+                    Some(target) if id == body.root() => target.to_owned(),
+                    _ => self.named.names.fresh(target.unwrap_or("chosen")),
+                };
+                targets[id.index()] = Some(Target { text: own, inherited: false });
+            }
+            let text = targets[id.index()].as_ref().map(|target| target.text.clone()).unwrap_or_default();
+            if let Node::Choose { yes, no, .. } = node {
+                for branch in [yes, no] {
+                    if statements[branch.index()] && uses[branch.index()] == 1 {
+                        targets[branch.index()] = Some(Target { text: text.clone(), inherited: true });
+                    }
+                }
+            }
+        }
+        targets
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one statement")]
+    fn choice(
+        &mut self,
+        block: BlockId,
+        branches: (BlockId, BlockId),
+        kind: Kind,
+        name: &str,
+        inherited: bool,
+        condition: String,
+        yes: String,
+        no: String,
+    ) {
+        let mut branch = |id: BlockId, text: String| {
+            let mut lines = std::mem::take(&mut self.blocks[id.index()]);
+            // A choice that shares the variable has assigned it already.
+            if text != name {
+                lines.push(format!("{name} = {text};"));
+            }
+            lines
+        };
+        let (yes, no) = (branch(branches.0, yes), branch(branches.1, no));
+        let c_type = computing_type(kind, self.plan.choices.precision);
+        let lines = &mut self.blocks[block.index()];
+        if !inherited {
+            lines.push(format!("{c_type} {name};"));
+        }
+        lines.push(format!("if ({condition}) {{"));
+        lines.extend(yes.into_iter().map(|line| format!("    {line}")));
+        // `else { if ... }` reads better as `else if ...`.
+        if no.first().is_some_and(|line| line.starts_with("if (") && line.ends_with('{')) && is_one_if(&no) {
+            let mut rest = no.into_iter();
+            lines.push(format!("}} else {}", rest.next().unwrap_or_default()));
+            lines.extend(rest);
+        } else {
+            lines.push("} else {".into());
+            lines.extend(no.into_iter().map(|line| format!("    {line}")));
+            lines.push("}".into());
+        }
+    }
+
+    fn node(
+        &mut self,
+        body: &Body,
+        id: NodeId,
+        node: &Node,
+        at: Offset,
+        context: Context,
+        texts: &mut Texts,
+    ) -> (String, Binding) {
+        match node {
+            Node::Param(param) => (self.named.params[param].clone(), Binding::Atom),
+            Node::Level => self.level(at.k),
+            Node::LevelCount => (self.named.names.internal("nk"), Binding::Atom),
+            Node::Read { field, path } => (self.read(*field, at.plus(path.offset()), context), Binding::Atom),
+            Node::Use { def, path } => {
+                let key = (*def, at.plus(path.offset()));
+                (self.values.get(&key).cloned().unwrap_or_default(), Binding::Atom)
+            }
+            _ => operation(body, id, self.precision(), texts, &mut self.helpers),
+        }
+    }
+
+    /// `k + 1`
+    fn level(&mut self, shift: i32) -> (String, Binding) {
+        let k = self.named.names.internal("k");
+        match shift {
+            0 => (k, Binding::Atom),
+            1.. => (format!("{k} + {shift}"), Binding::Sum),
+            _ => (format!("{k} - {}", shift.unsigned_abs()), Binding::Sum),
+        }
+    }
+
+    /// `phi[right + plane]`, converted to what is computed in.
+    fn read(&mut self, field: FieldId, at: Offset, context: Context) -> String {
+        let plan = self.plan;
+        let stored = plan.stencil.fields[field].stored;
+        let name = self.named.inputs[&field].clone();
+        let levels = field_levels(plan, field);
+        let index = match (shape_of(&plan.stencil, field), at.horizontal() == Offset::default()) {
+            (None, _) => self.named.names.internal("k"),
+            (Some(_), true) => own_index(plan, &mut self.named.names, field),
+            (Some(shape), false) => self.lookups.index[&(at.horizontal(), shape)].clone(),
+        };
+        let step = match shape_of(&plan.stencil, field) {
+            Some(Shape::Volume) => self.named.names.internal("plane"),
+            Some(Shape::Plane) | None => String::new(),
+        };
+        let text = match (levels, at.k) {
+            (Levels::None, _) | (_, 0) => format!("{name}[{index}]"),
+            (_, k) => {
+                let (sign, n) = (if k < 0 { "-" } else { "+" }, k.unsigned_abs());
+                let distance = match (step.is_empty(), n) {
+                    (true, _) => n.to_string(),
+                    (false, 1) => step,
+                    (false, _) => format!("{n} * {step}"),
+                };
+                if context.sure {
+                    format!("{name}[{index} {sign} {distance}]")
+                } else {
+                    let exists = self.level_exists(k, levels);
+                    format!("{name}[{index} {sign} ({exists} ? {distance} : 0)]")
+                }
+            }
+        };
+        match (stored, self.precision()) {
+            (Stored::F32, Precision::F64) => format!("double({text})"),
+            (Stored::F64, Precision::F32) => format!("float({text})"),
+            (Stored::Bool, _) => format!("({text} != 0)"),
+            (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
+        }
+    }
+
+    /// Whether the level `shift` away exists.
+    fn level_exists(&mut self, shift: i32, levels: Levels) -> String {
+        let [k, nk] = self.named.names.internals(["k", "nk"]);
+        match (shift, levels) {
+            (..0, _) => format!("{k} >= {}", shift.unsigned_abs()),
+            (_, Levels::Interfaces) => format!("{k} <= {nk} - {shift}"),
+            (_, Levels::Full | Levels::None) => format!("{k} < {nk} - {shift}"),
+        }
+    }
+}
+
+/// The variable of a choice.
+#[derive(Clone, Debug)]
+struct Target {
+    text: String,
+    /// Whether it belongs to the choice around it.
+    inherited: bool,
+}
+
+/// Whether the lines are one `if` with all that belongs to it.
+fn is_one_if(lines: &[String]) -> bool {
+    let ends = lines.iter().filter(|line| line.as_str() == "}").count();
+    ends == 1 && lines.last().is_some_and(|line| line == "}")
+}

@@ -1,0 +1,123 @@
+//! Operations as C++ writes them; what nodes without operands are called is the caller's.
+
+use super::computing_type;
+use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Texts};
+use std::collections::BTreeSet;
+
+/// Names of the functions of the prelude that are called.
+pub type Helpers = BTreeSet<&'static str>;
+
+/// The text of a literal or an operation whose operands' texts are known.
+pub fn operation(
+    body: &Body,
+    id: NodeId,
+    precision: Precision,
+    texts: &mut Texts,
+    helpers: &mut Helpers,
+) -> (String, Binding) {
+    let single = precision == Precision::F32;
+    let is_real = |node: NodeId| body.kind_of(node) == Kind::Real;
+    let mut helper = |name: &'static str, operands: &[NodeId], texts: &mut Texts| {
+        helpers.insert(name);
+        texts.call(name, operands)
+    };
+    match &body[id] {
+        Node::Real(x) => real(*x, precision),
+        Node::Int(x) => int(*x),
+        Node::Bool(x) => (x.to_string(), Binding::Atom),
+        // Leaves, which the caller names.
+        Node::Param(_) | Node::Level | Node::LevelCount | Node::Read { .. } | Node::Use { .. } => {
+            (String::new(), Binding::Atom)
+        }
+        Node::ToReal(a) => texts.call(computing_type(Kind::Real, precision), &[*a]),
+        Node::ToSingle(a) if single => (texts.operand(*a, Binding::Atom), Binding::Atom),
+        Node::ToSingle(a) => {
+            let (text, _) = texts.call("float", &[*a]);
+            (format!("double({text})"), Binding::Atom)
+        }
+        Node::Negate(a) if is_real(*a) => texts.prefix("-", *a),
+        Node::Negate(a) => {
+            helpers.insert("int_sub");
+            let operand = texts.operand(*a, Binding::Choice);
+            (format!("int_sub(0, {operand})"), Binding::Atom)
+        }
+        Node::Not(a) => texts.prefix("!", *a),
+        Node::Binary(op, a, b) => match (op, is_real(*a)) {
+            (Binary::Rem, true) => helper("real_rem", &[*a, *b], texts),
+            (_, true) => texts.infix(*a, op.symbol(), *b, op.binding()),
+            (Binary::Rem, false) => helper("int_rem", &[*a, *b], texts),
+            // Levels are far from overflowing; everything else wraps, which C++ leaves undefined.
+            (Binary::Add | Binary::Sub, false) if is_small(body, *a) && is_small(body, *b) => {
+                texts.infix(*a, op.symbol(), *b, op.binding())
+            }
+            (Binary::Add, false) => helper("int_add", &[*a, *b], texts),
+            (Binary::Sub, false) => helper("int_sub", &[*a, *b], texts),
+            (Binary::Mul | Binary::Div, false) => helper("int_mul", &[*a, *b], texts),
+        },
+        Node::Compare(relation, a, b) => texts.infix(*a, relation.symbol(), *b, relation.binding()),
+        Node::And(a, b) => texts.infix(*a, "&&", *b, Binding::And),
+        Node::Or(a, b) => {
+            // C++ compilers warn of `a && b || c` without parentheses.
+            let mut side = |id: NodeId| texts.operand(id, Binding::Equality);
+            let (left, right) = (side(*a), side(*b));
+            (format!("{left} || {right}"), Binding::Or)
+        }
+        Node::Call(function, operands) => match (function, is_real(id)) {
+            (Function::Min, true) => helper("real_min", operands, texts),
+            (Function::Max, true) => helper("real_max", operands, texts),
+            (Function::Sign, true) => helper("real_sign", operands, texts),
+            (Function::Min, false) => helper("int_min", operands, texts),
+            (Function::Max, false) => helper("int_max", operands, texts),
+            (Function::Abs, false) => helper("int_abs", operands, texts),
+            (Function::Sign, false) => helper("int_sign", operands, texts),
+            (Function::Abs, true) => texts.call(if single { "fabsf" } else { "fabs" }, operands),
+            (Function::Sqrt, _) => texts.call(if single { "sqrtf" } else { "sqrt" }, operands),
+            (Function::Floor, _) => texts.call(if single { "floorf" } else { "floor" }, operands),
+            (Function::Ceil, _) => texts.call(if single { "ceilf" } else { "ceil" }, operands),
+            (Function::CopySign, _) => texts.call(if single { "copysignf" } else { "copysign" }, operands),
+            (Function::Fma, _) => texts.call(if single { "fmaf" } else { "fma" }, operands),
+        },
+        Node::Choose { condition, yes, no } => {
+            let condition = texts.operand(*condition, Binding::Or);
+            let yes = texts.operand(*yes, Binding::Or);
+            let no = texts.operand(*no, Binding::Or);
+            (format!("{condition} ? {yes} : {no}"), Binding::Choice)
+        }
+    }
+}
+
+/// Whether a whole value is surely far from overflowing: a level, a number.
+fn is_small(body: &Body, id: NodeId) -> bool {
+    match &body[id] {
+        Node::Level | Node::LevelCount => true,
+        Node::Int(x) => x.unsigned_abs() < 1 << 24,
+        _ => false,
+    }
+}
+
+/// A real number, exact in the precision.
+fn real(x: f64, precision: Precision) -> (String, Binding) {
+    if x.is_nan() {
+        let text = if precision == Precision::F32 { "(0.0f / 0.0f)" } else { "(0.0 / 0.0)" };
+        return (text.into(), Binding::Atom);
+    }
+    let sign = if x.is_sign_negative() { "-" } else { "" };
+    let magnitude = match (x.is_infinite(), precision) {
+        (true, Precision::F64) => "(1.0 / 0.0)".to_owned(),
+        (true, Precision::F32) => "(1.0f / 0.0f)".to_owned(),
+        (false, Precision::F64) => format!("{:?}", x.abs()),
+        (false, Precision::F32) => format!("{:?}f", x.abs() as f32),
+    };
+    let binding = if sign.is_empty() { Binding::Atom } else { Binding::Sign };
+    (format!("{sign}{magnitude}"), binding)
+}
+
+/// A whole number.
+fn int(x: i32) -> (String, Binding) {
+    match x {
+        // C++ reads -2147483648 as the negation of a number that does not fit.
+        i32::MIN => ("(-2147483647 - 1)".into(), Binding::Atom),
+        ..0 => (x.to_string(), Binding::Sign),
+        0.. => (x.to_string(), Binding::Atom),
+    }
+}

@@ -1,0 +1,310 @@
+//! What surrounds a built kernel: a launcher in C++ and its header in C.
+
+use super::{Kernel, Parameter, Size, What, expression::Helpers, levels, render};
+use crate::access::LevelsPerThread;
+use crate::analysis::extents::extents;
+use crate::diagnostic::Refusal;
+use crate::plan::Plan;
+use crate::storage::Columns;
+use serde::Serialize;
+
+/// A kernel with all that it takes to use it from C.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// CUDA C++: the kernel and, outside NVRTC, its launcher.
+    pub source: String,
+    /// The launcher's header, for C and C++.
+    pub header: String,
+}
+
+/// A member of the struct of arguments.
+#[derive(Serialize)]
+struct Member {
+    declaration: String,
+    meaning: String,
+}
+
+/// A table that is part of the source.
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    symbol: String,
+    length: usize,
+    values: String,
+}
+
+#[derive(Serialize)]
+struct HostTexts {
+    name: String,
+    kernel: String,
+    guard: String,
+    summary: String,
+    doc: Vec<String>,
+    members: Vec<Member>,
+    layout: Vec<String>,
+    tables: Vec<Table>,
+    places: Option<Table>,
+    ni: usize,
+    nj: usize,
+    level_parameters: String,
+    level_lines: Vec<String>,
+    level_arguments: String,
+    sizes: Vec<String>,
+    checks: Vec<String>,
+    block: String,
+    blocks: String,
+    arguments: Vec<String>,
+}
+
+/// The functions of the prelude that the launcher needs.
+pub(super) fn helpers(plan: &Plan) -> Helpers {
+    levels::write(&plan.stencil, plan.choices.precision, &|name| format!("args->{name}")).helpers
+}
+
+/// A kernel's source with its launcher, and the header.
+///
+/// # Errors
+/// A template is broken, which is a fault of the compiler.
+pub fn build(plan: &Plan) -> Result<Built, Refusal> {
+    let kernel = super::print_with(plan, &helpers(plan))?;
+    let texts = texts(plan, &kernel);
+    let source = format!("{}\n{}", kernel.text, render("launch.cu.tera", &texts)?);
+    let header = render("launch.h.tera", &texts)?;
+    Ok(Built { kernel, source, header })
+}
+
+fn texts(plan: &Plan, kernel: &Kernel) -> HostTexts {
+    let stencil = &plan.stencil;
+    let name = stencil.name.clone();
+    let param = |name: &str| {
+        let found = kernel.parameters.iter().find(|own| {
+            matches!(own.what, What::Param(id) if stencil.params[id].name == name)
+        });
+        format!("args->{}", found.map_or(name, |own| own.name.as_str()))
+    };
+    let levels = levels::write(stencil, plan.choices.precision, &param);
+    let fixed = plan.fixed.as_ref();
+    let mut tables = Vec::new();
+    for parameter in &kernel.parameters {
+        if let (What::Table(number), Some(fixed)) = (parameter.what, fixed) {
+            let values = &fixed.layout.tables[number];
+            tables.push(Table {
+                name: parameter.name.clone(),
+                symbol: format!("{name}_{}", parameter.name),
+                length: values.len(),
+                values: wrapped(values.iter().map(i32::to_string)),
+            });
+        }
+    }
+    let places = fixed.and_then(|fixed| match &fixed.layout.columns {
+        Columns::Rows { .. } => None,
+        Columns::Places(places) => Some(Table {
+            name: "place".into(),
+            symbol: format!("{name}_places"),
+            length: places.len(),
+            values: wrapped(places.iter().map(u32::to_string)),
+        }),
+    });
+    let [x, y, z] = plan.choices.block;
+    HostTexts {
+        kernel: kernel.name.clone(),
+        guard: format!("STENCILC_{}_H", name.to_uppercase()),
+        summary: format!(
+            "{}: {} access, {} storage, {}",
+            name,
+            plan.choices.access,
+            plan.choices.storage,
+            plan.choices.precision.name()
+        ),
+        doc: stencil.doc.lines().map(|line| line.replace("*/", "* /")).collect(),
+        members: members(plan, kernel),
+        layout: layout_text(plan),
+        tables,
+        places,
+        ni: fixed.map_or(0, |fixed| fixed.grid.ni),
+        nj: fixed.map_or(0, |fixed| fixed.grid.nj),
+        level_parameters: if levels.uses_params { format!("const {name}_args* args, ") } else { String::new() },
+        level_arguments: if levels.uses_params { "args, ".into() } else { String::new() },
+        level_lines: levels.lines,
+        sizes: sizes(plan),
+        checks: checks(plan),
+        block: format!("{x}, {y}, {z}"),
+        blocks: blocks(plan),
+        arguments: kernel.parameters.iter().map(|parameter| argument(plan, parameter)).collect(),
+        name,
+    }
+}
+
+/// Fields and parameters, and what is not known when compiling.
+fn members(plan: &Plan, kernel: &Kernel) -> Vec<Member> {
+    let mut members = Vec::new();
+    for parameter in &kernel.parameters {
+        let meaning = match parameter.what {
+            What::Input(id) | What::Output(id) => {
+                let field = &plan.stencil.fields[id];
+                let new = parameter.name != field.name && field.role.is_read() && matches!(parameter.what, What::Output(_));
+                let way = match (parameter.what, new) {
+                    (What::Output(_), true) => "out, must not be the array that is read",
+                    (What::Output(_), false) => "out",
+                    _ => "in",
+                };
+                let doc = field.doc.lines().next().unwrap_or("");
+                format!("{way}{}{}{doc}", field.place, if doc.is_empty() { "" } else { ": " })
+            }
+            What::Param(id) => plan.stencil.params[id].doc.lines().next().unwrap_or("a parameter").to_owned(),
+            What::Table(_) | What::Size(_) => continue,
+        };
+        let c_type = parameter.c_type.replace("bool", "int");
+        members.push(Member { declaration: format!("{c_type} {}", parameter.name), meaning });
+    }
+    if plan.fixed.is_some() {
+        return members;
+    }
+    let mut add = |declaration: &str, meaning: &str| {
+        members.push(Member { declaration: declaration.to_owned(), meaning: meaning.to_owned() });
+    };
+    if plan.storage.tables().is_empty() {
+        add("int ni, nj", "columns along i and j, halo included");
+    } else {
+        for (first, end) in plan.storage.bounds() {
+            add(&format!("int {first}, {end}"), "the cells of a plane to compute: first, and one past the last");
+        }
+    }
+    add("int nk", "levels");
+    add("long long plane", "elements from a level to the next");
+    for (size, meaning) in plan.storage.sizes() {
+        add(&format!("long long {size}"), meaning);
+    }
+    for (table, meaning) in plan.storage.tables() {
+        add(&format!("const int* {table}"), meaning);
+    }
+    members
+}
+
+/// How fields lie in memory, for the header.
+fn layout_text(plan: &Plan) -> Vec<String> {
+    let mut lines = vec![
+        "Pointers are to device memory, to the value of the first cell (level 0).".to_owned(),
+        "Level k of a cell lies k * plane elements further; a field on (k) is dense.".to_owned(),
+    ];
+    match (&plan.fixed, plan.storage.tables().is_empty()) {
+        (Some(fixed), true) => {
+            lines.push(format!(
+                "Grid {}: cell (i, j) lies at i + j * {}; plane is {}.",
+                fixed.grid, fixed.layout.sizes[0], fixed.layout.plane
+            ));
+            lines.push(format!("Computed: {}.", fixed.region));
+        }
+        (Some(fixed), false) => {
+            lines.push(format!(
+                "Grid {}: column (i, j) lies at {}_place(i, j); plane is {}.",
+                fixed.grid, plan.stencil.name, fixed.layout.plane
+            ));
+            lines.push(format!("Computed: {}.", fixed.region));
+        }
+        (None, true) => lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into()),
+        (None, false) => {
+            lines.push("Halo cells stand first, then the cells that are computed.".into());
+            for neighbour in &plan.neighbours {
+                let name = crate::plan::offset_name(neighbour.offset);
+                let path = crate::ir::Path::from_offset(neighbour.offset);
+                lines.push(format!("Relation {}: {name}, the cell at {path}.", neighbour.relation));
+            }
+        }
+    }
+    lines
+}
+
+/// Declarations of what the launch needs.
+fn sizes(plan: &Plan) -> Vec<String> {
+    let reach = extents(&plan.stencil);
+    let mut lines = Vec::new();
+    match &plan.fixed {
+        Some(fixed) => {
+            for (range, (first, end)) in plan.storage.columns(&fixed.region, &fixed.layout).iter().zip(plan.storage.bounds()) {
+                lines.push(format!("const int {first} = {}, {end} = {};", range.start, range.end));
+            }
+            lines.push(format!("const int nk = {};", fixed.grid.nk));
+        }
+        None if plan.storage.tables().is_empty() => {
+            let (low, high) = (reach.low, reach.high);
+            lines.push(format!("const int i_first = {}, i_end = args->ni - {};", low.i.unsigned_abs(), high.i));
+            lines.push(format!("const int j_first = {}, j_end = args->nj - {};", low.j.unsigned_abs(), high.j));
+            lines.push("const int nk = args->nk;".into());
+        }
+        None => {
+            for (first, end) in plan.storage.bounds() {
+                lines.push(format!("const int {first} = args->{first}, {end} = args->{end};"));
+            }
+            lines.push("const int nk = args->nk;".into());
+        }
+    }
+    lines
+}
+
+/// Conditions under which nothing can be launched.
+fn checks(plan: &Plan) -> Vec<String> {
+    let mut checks: Vec<String> = plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+    if plan.fixed.is_none() && !plan.wide {
+        checks.push("(nk + 2LL) * args->plane > INT_MAX".into());
+    }
+    checks
+}
+
+fn blocks(plan: &Plan) -> String {
+    let [x, y, z] = plan.choices.block;
+    let count = |range: &(&str, &str), threads: u32| format!("({} - {} + {}) / {threads}", range.1, range.0, threads - 1);
+    let columns = match plan.storage.bounds() {
+        [i, j] => format!("{}, {}", count(i, x), count(j, y)),
+        ranges => format!("{}, 1", ranges.first().map_or_else(|| "1".into(), |cells| count(cells, x * y))),
+    };
+    let levels = match plan.levels_per_thread() {
+        LevelsPerThread::One => format!("(k_end - k_first + {}) / {z}", z - 1),
+        LevelsPerThread::Slice(slice) => {
+            let levels = slice * z;
+            format!("(k_end - k_first + {}) / {levels}", levels - 1)
+        }
+        LevelsPerThread::All => "1".into(),
+    };
+    format!("{columns}, {levels}")
+}
+
+/// What the launcher passes for a parameter of the kernel.
+fn argument(plan: &Plan, parameter: &Parameter) -> String {
+    match parameter.what {
+        What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
+        What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
+        What::Table(number) => format!("args->{}", plan.storage.tables()[number].0),
+        What::Size(size) => match size {
+            Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
+            Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),
+            Size::LevelFirst => "k_first".into(),
+            Size::LevelEnd => "k_end".into(),
+            Size::Levels => "nk".into(),
+            Size::Plane => narrowed(plan, "plane"),
+            Size::Own(number) => narrowed(plan, plan.storage.sizes()[number].0),
+        },
+    }
+}
+
+fn narrowed(plan: &Plan, name: &str) -> String {
+    if plan.wide { format!("args->{name}") } else { format!("int(args->{name})") }
+}
+
+/// Numbers in lines of a readable length.
+fn wrapped(numbers: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    let mut width = 0;
+    for number in numbers {
+        if width > 100 {
+            text.push_str("\n    ");
+            width = 0;
+        }
+        width += number.len() + 2;
+        text.push_str(&number);
+        text.push_str(", ");
+    }
+    text.trim_end_matches([',', ' ']).to_owned()
+}

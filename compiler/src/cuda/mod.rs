@@ -1,0 +1,371 @@
+//! The printer: a plan as CUDA C++.
+//!
+//! Templates hold the skeletons of kernels, this module fills them with ready texts. The text is the same to the byte for
+//! the same plan, and runs through NVRTC and nvcc alike.
+
+mod body;
+mod expression;
+mod host;
+mod levels;
+mod prelude;
+
+use expression::Helpers;
+use crate::access::LevelsPerThread;
+use crate::diagnostic::Refusal;
+use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role};
+use crate::plan::{Fixed, Names, Plan, shape_of, stored_type};
+use serde::Serialize;
+pub use host::{Built, build};
+use std::collections::BTreeMap;
+use tera::{Context, Tera};
+
+
+/// The templates, embedded so that the compiler works from any folder.
+const TEMPLATES: &[(&str, &str)] = &[
+    ("cell.cu.tera", include_str!("../../../templates/cell.cu.tera")),
+    ("levels.cu.tera", include_str!("../../../templates/levels.cu.tera")),
+    ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
+    ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),
+];
+
+/// A printed kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its CUDA C++.
+    pub text: String,
+    /// What it takes, in order.
+    pub parameters: Vec<Parameter>,
+}
+
+/// What a kernel takes.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Its name in the code.
+    pub name: String,
+    /// Its C type.
+    pub c_type: String,
+    /// What it is.
+    pub what: What,
+}
+
+/// What a parameter of a kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A field that is read: a pointer to the value of the first cell.
+    Input(FieldId),
+    /// A field that is written: a pointer to the value of the first cell.
+    Output(FieldId),
+    /// A parameter of the stencil.
+    Param(ParamId),
+    /// A table of the storage, by its number.
+    Table(usize),
+    /// A size: first and end of the columns (by axis), of the levels, the number of levels, the distance of planes, and
+    /// the storage's own.
+    Size(Size),
+}
+
+/// A size that a kernel uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The first column along an axis of threads.
+    ColumnFirst(usize),
+    /// One past the last column along an axis of threads.
+    ColumnEnd(usize),
+    /// The first level computed.
+    LevelFirst,
+    /// One past the last level computed.
+    LevelEnd,
+    /// The number of levels.
+    Levels,
+    /// The distance of planes.
+    Plane,
+    /// A size of the storage, by its number.
+    Own(usize),
+}
+
+/// The names of everything in a kernel that has one before its body is written.
+struct Named {
+    names: Names,
+    inputs: BTreeMap<FieldId, String>,
+    outputs: BTreeMap<FieldId, String>,
+    params: BTreeMap<ParamId, String>,
+}
+
+/// What a kernel's template is filled with.
+#[derive(Serialize)]
+struct KernelTexts {
+    comment: Vec<String>,
+    prelude: Vec<String>,
+    threads: u32,
+    name: String,
+    signature: Vec<String>,
+    sizes: Vec<String>,
+    coordinates: Vec<String>,
+    outside: String,
+    level: String,
+    level_name: String,
+    level_first: String,
+    level_start: String,
+    level_end: String,
+    slice: u32,
+    unroll: String,
+    index_type: &'static str,
+    cell: String,
+    column_name: String,
+    column: String,
+    plane: String,
+    lookups: Vec<String>,
+    body: Vec<String>,
+}
+
+/// The kernel of a plan.
+///
+/// # Errors
+/// A template is broken, which is a fault of the compiler.
+pub fn print(plan: &Plan) -> Result<Kernel, Refusal> {
+    print_with(plan, &Helpers::new())
+}
+
+/// The kernel of a plan, with functions in its prelude that something else needs.
+fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
+    let mut named = name(plan);
+    let kernel_name = named.names.fresh(&format!("{}_kernel", plan.stencil.name));
+    let coordinates = plan.storage.coordinates(&mut named.names, plan.choices.block);
+    let lookups = plan.access.lookups(plan.storage, &mut named.names, &plan.wanted);
+    let written = body::write(plan, &mut named, &coordinates, &lookups)?;
+    let sizes = size_declarations(plan, &mut named.names);
+    let used = |name: &str| uses_word(&written.lines, &coordinates, &lookups.lines, name);
+    let [k, c, column, plane] = named.names.internals(["k", "c", "column", "plane"]);
+    let [level_first, level_end, level_start] = named.names.internals(["k_first", "k_end", "k_start"]);
+    let z = plan.choices.block[2];
+    let thread = match z {
+        1 => "blockIdx.z".to_owned(),
+        _ => format!("blockIdx.z * {z} + threadIdx.z"),
+    };
+    let (slice, level) = match plan.levels_per_thread() {
+        LevelsPerThread::One => (1, format!("const int {k} = {level_first} + {thread};")),
+        LevelsPerThread::Slice(slice) => (slice, format!("{level_first} + ({thread}) * {slice}")),
+        LevelsPerThread::All => (0, level_first.clone()),
+    };
+    let needs_column = used(&column);
+    let mut parameters = field_parameters(plan, &named);
+    parameters.extend(table_parameters(plan, &mut named.names, &used));
+    let mut constants = Vec::new();
+    for (declaration, what, text) in sizes {
+        let always = [level_end.as_str(), level_first.as_str(), plane.as_str()];
+        if !always.contains(&declaration.as_str()) && !used(&declaration) {
+            continue;
+        }
+        let c_type = if is_wide(what) { named.names.index_type() } else { "int" };
+        match text {
+            Some(value) => constants.push(format!("constexpr {c_type} {declaration} = {value};")),
+            None => parameters.push(Parameter { name: declaration, c_type: c_type.to_owned(), what: What::Size(what) }),
+        }
+    }
+    let signature = parameters.iter().map(declaration).collect();
+    let texts = KernelTexts {
+        comment: comment(plan),
+        prelude: prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision),
+        threads: plan.choices.block.iter().product(),
+        name: kernel_name.clone(),
+        signature,
+        sizes: constants,
+        coordinates: coordinates.lines.clone(),
+        outside: coordinates.outside.clone(),
+        level,
+        level_name: k,
+        level_first,
+        level_start,
+        level_end,
+        slice,
+        unroll: if slice == 0 { "#pragma unroll 4".into() } else { "#pragma unroll".into() },
+        index_type: named.names.index_type(),
+        cell: c.clone(),
+        column_name: if needs_column { column } else { String::new() },
+        column: coordinates.column.clone(),
+        plane,
+        lookups: lookups.lines.clone(),
+        body: written.lines,
+    };
+    let text = render(plan.access.template(), &texts)?;
+    Ok(Kernel { name: kernel_name, text, parameters })
+}
+
+fn is_wide(size: Size) -> bool {
+    matches!(size, Size::Plane | Size::Own(_))
+}
+
+/// Renders a template; an error in one is ours.
+fn render<T: Serialize>(template: &str, texts: &T) -> Result<String, Refusal> {
+    let broken = |error: tera::Error| Refusal::new(format!("the template {template} is broken: {error}"));
+    let mut tera = Tera::default();
+    tera.autoescape_on(Vec::<&'static str>::new());
+    tera.add_raw_templates(TEMPLATES.to_vec()).map_err(broken)?;
+    let context = Context::from_serialize(texts).map_err(broken)?;
+    tera.render(template, &context).map_err(broken)
+}
+
+/// The user's names first, so that they stay as they are.
+fn name(plan: &Plan) -> Named {
+    let mut names = Names::new(plan.wide);
+    let mut named = Named {
+        names: Names::default(),
+        inputs: BTreeMap::new(),
+        outputs: BTreeMap::new(),
+        params: BTreeMap::new(),
+    };
+    for (id, field) in plan.stencil.fields.iter() {
+        let name = names.fresh(&field.name);
+        match field.role {
+            Role::In | Role::InOut => named.inputs.insert(id, name),
+            Role::Out => named.outputs.insert(id, name),
+        };
+    }
+    for (id, param) in plan.stencil.params.iter() {
+        named.params.insert(id, names.fresh(&param.name));
+    }
+    for (id, field) in plan.stencil.fields.iter() {
+        if field.role == Role::InOut {
+            named.outputs.insert(id, names.fresh(&format!("{}_new", field.name)));
+        }
+    }
+    named.names = names;
+    named
+}
+
+fn field_parameters(plan: &Plan, named: &Named) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for (id, field) in plan.stencil.fields.iter() {
+        let c_type = stored_type(field.stored, plan.choices.precision);
+        if let Some(name) = named.inputs.get(&id) {
+            let c_type = format!("const {c_type}*");
+            parameters.push(Parameter { name: name.clone(), c_type, what: What::Input(id) });
+        }
+        if let Some(name) = named.outputs.get(&id) {
+            let c_type = format!("{c_type}*");
+            parameters.push(Parameter { name: name.clone(), c_type, what: What::Output(id) });
+        }
+    }
+    for (id, param) in plan.stencil.params.iter() {
+        let c_type = computing_type(param.kind, plan.choices.precision).to_owned();
+        parameters.push(Parameter { name: named.params[&id].clone(), c_type, what: What::Param(id) });
+    }
+    parameters
+}
+
+fn table_parameters(plan: &Plan, names: &mut Names, used: &dyn Fn(&str) -> bool) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for (number, (table, _)) in plan.storage.tables().iter().enumerate() {
+        let name = names.internal(table);
+        if used(&name) {
+            parameters.push(Parameter { name, c_type: "const int*".into(), what: What::Table(number) });
+        }
+    }
+    parameters
+}
+
+/// `const double* __restrict__ phi`
+fn declaration(parameter: &Parameter) -> String {
+    match parameter.c_type.strip_suffix('*') {
+        Some(_) => format!("{} __restrict__ {}", parameter.c_type, parameter.name),
+        None => format!("const {} {}", parameter.c_type, parameter.name),
+    }
+}
+
+/// Names, meanings and (for a known grid) values of the sizes.
+fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(String, Size, Option<usize>)> {
+    let value = |get: &dyn Fn(&Fixed) -> usize| plan.fixed.as_ref().map(get);
+    let mut sizes = Vec::new();
+    for (axis, (first, end)) in plan.storage.bounds().iter().enumerate() {
+        let bounds = |fixed: &Fixed| plan.storage.columns(&fixed.region, &fixed.layout)[axis].clone();
+        sizes.push((names.internal(first), Size::ColumnFirst(axis), value(&|fixed| bounds(fixed).start)));
+        sizes.push((names.internal(end), Size::ColumnEnd(axis), value(&|fixed| bounds(fixed).end)));
+    }
+    let levels_known = plan.fixed.as_ref().is_some_and(|fixed| fixed.levels_known);
+    let level = |get: &dyn Fn(&Fixed) -> usize| value(get).filter(|_| levels_known);
+    sizes.push((names.internal("k_first"), Size::LevelFirst, level(&|fixed| fixed.region.k.start)));
+    sizes.push((names.internal("k_end"), Size::LevelEnd, level(&|fixed| fixed.region.k.end)));
+    sizes.push((names.internal("nk"), Size::Levels, value(&|fixed| fixed.grid.nk)));
+    sizes.push((names.internal("plane"), Size::Plane, value(&|fixed| fixed.layout.plane)));
+    for (number, (name, _)) in plan.storage.sizes().iter().enumerate() {
+        sizes.push((names.internal(name), Size::Own(number), value(&|fixed| fixed.layout.sizes[number])));
+    }
+    sizes
+}
+
+/// Whether a word occurs in what was written.
+fn uses_word(
+    body: &[String],
+    coordinates: &crate::storage::Coordinates,
+    lookups: &[String],
+    word: &str,
+) -> bool {
+    let own = [&coordinates.outside, &coordinates.column];
+    let mut lines = body.iter().chain(&coordinates.lines).chain(lookups).chain(own);
+    lines.any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word))
+}
+
+/// The type that values are computed in.
+fn computing_type(kind: Kind, precision: Precision) -> &'static str {
+    match (kind, precision) {
+        (Kind::Real, Precision::F64) => "double",
+        (Kind::Real, Precision::F32) => "float",
+        (Kind::Int, _) => "int",
+        (Kind::Bool, _) => "bool",
+    }
+}
+
+/// The head of a generated file: what it is and how to make it again.
+fn comment(plan: &Plan) -> Vec<String> {
+    let choices = &plan.choices;
+    let [x, y, z] = choices.block;
+    let mut again = format!(
+        "stencilc build {} --access {} --storage {} --precision {} --block {x}x{y}x{z}",
+        plan.stencil.name,
+        choices.access,
+        choices.storage,
+        choices.precision.name()
+    );
+    if let LevelsPerThread::Slice(slice) = plan.levels_per_thread() {
+        again.push_str(&format!(" --slice {slice}"));
+    }
+    if choices.wide {
+        again.push_str(" --index 64");
+    }
+    if !choices.contract {
+        again.push_str(" --contract off");
+    }
+    if let Some(fixed) = &plan.fixed {
+        again.push_str(&format!(" --grid {}", fixed.grid));
+    }
+    let mut lines = vec![
+        format!("{}: {} access, {} storage, {}.", plan.stencil.name, choices.access, choices.storage, choices.precision.name()),
+    ];
+    lines.extend(plan.stencil.doc.lines().map(str::to_owned));
+    if let Some(fixed) = &plan.fixed {
+        lines.push(format!("Grid {}, computed on {}.", fixed.grid, fixed.region));
+    }
+    lines.push(String::new());
+    lines.push(format!("Made by {again}"));
+    lines.push("Exact only without contraction by the compiler: -fmad=false (nvcc), --fmad=false (NVRTC).".into());
+    let line = |line: String| format!(" * {}", line.replace("*/", "* /").replace('\\', "/")).trim_end().to_owned();
+    lines.into_iter().map(line).collect()
+}
+
+/// The index of a field's value at the thread's own column and level.
+fn own_index(plan: &Plan, names: &mut Names, field: FieldId) -> String {
+    use crate::access::Shape;
+    match shape_of(&plan.stencil, field) {
+        Some(Shape::Volume) => names.internal("c"),
+        Some(Shape::Plane) => names.internal("column"),
+        None => names.internal("k"),
+    }
+}
+
+/// Levels that a field has, or none.
+fn field_levels(plan: &Plan, field: FieldId) -> Levels {
+    let Place { levels, .. } = plan.stencil.fields[field].place;
+    levels
+}

@@ -1,0 +1,56 @@
+//! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
+
+use crate::ir::Precision;
+use std::collections::BTreeSet;
+
+/// Name and text of each function. `REAL`, `FMOD` and `COPYSIGN` stand for those of the chosen precision.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("real_min", "REAL real_min(REAL a, REAL b) { return a < b || a != a ? a : b; }"),
+    ("real_max", "REAL real_max(REAL a, REAL b) { return a > b || a != a ? a : b; }"),
+    ("real_sign", "REAL real_sign(REAL a) { return a > 0 ? REAL(1) : a < 0 ? REAL(-1) : a; }"),
+    (
+        "real_rem",
+        "REAL real_rem(REAL a, REAL b)
+{
+    const REAL rest = FMOD(a, b);
+    return rest == 0 ? COPYSIGN(rest, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}",
+    ),
+    ("int_min", "int int_min(int a, int b) { return a < b ? a : b; }"),
+    ("int_max", "int int_max(int a, int b) { return a > b ? a : b; }"),
+    ("int_add", "int int_add(int a, int b) { return int(unsigned(a) + unsigned(b)); }"),
+    ("int_sub", "int int_sub(int a, int b) { return int(unsigned(a) - unsigned(b)); }"),
+    ("int_mul", "int int_mul(int a, int b) { return int(unsigned(a) * unsigned(b)); }"),
+    ("int_abs", "int int_abs(int a) { return a < 0 ? int(0u - unsigned(a)) : a; }"),
+    ("int_sign", "int int_sign(int a) { return (a > 0) - (a < 0); }"),
+    (
+        "int_rem",
+        "int int_rem(int a, int b)
+{
+    const int rest = b == 0 || b == -1 ? 0 : a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}",
+    ),
+];
+
+/// The lines of the functions in `used`.
+pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<String> {
+    let (real, fmod, copysign) = match precision {
+        Precision::F32 => ("float", "fmodf", "copysignf"),
+        Precision::F64 => ("double", "fmod", "copysign"),
+    };
+    let text = |text: &str| {
+        let text = text.replace("REAL", real).replace("FMOD", fmod).replace("COPYSIGN", copysign);
+        format!("STENCILC_FUNCTION {text}")
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for (name, body) in FUNCTIONS {
+        if used.contains(name) {
+            lines.extend(text(body).lines().map(str::to_owned));
+        }
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "#define STENCILC_FUNCTION static __host__ __device__ __forceinline__".into());
+    }
+    lines
+}

@@ -1,0 +1,288 @@
+//! Plans: a stencil, a storage and an access strategy become one kernel. The only place where storage and access meet.
+
+mod names;
+pub mod schedule;
+
+use crate::access::{self, Access, LevelsPerThread, Shape, Wanted};
+use crate::analysis::extents::{Demand, demand};
+use crate::diagnostic::Refusal;
+use crate::grid::{Grid, Region};
+use crate::ir::{self, FieldId, Levels, Offset, Precision, Stencil, Stored};
+use crate::storage::{self, Layout, Neighbour, Storage};
+pub use names::Names;
+use schedule::Schedule;
+use serde::{Deserialize, Serialize};
+
+/// What can be chosen. Together with the stencil it is enough to make the kernel again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choices {
+    /// A name of [`access::ACCESSES`].
+    pub access: String,
+    /// A name of [`storage::STORAGES`].
+    pub storage: String,
+    /// What `real` is.
+    pub precision: Precision,
+    /// Whether fused multiply-adds are formed.
+    pub contract: bool,
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Levels a thread, for strategies that slice.
+    pub slice: u32,
+    /// Whether 64-bit indices are forced.
+    pub wide: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self {
+            access: "idxvar".into(),
+            storage: "regular".into(),
+            precision: Precision::F64,
+            contract: true,
+            block: [64, 2, 2],
+            slice: 8,
+            wide: false,
+        }
+    }
+}
+
+/// A grid that is known when compiling: its extents, strides and tables are constants.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// The grid.
+    pub grid: Grid,
+    /// What is computed.
+    pub region: Region,
+    /// Whether the levels computed are constants too, or depend on parameters that are given at the launch.
+    pub levels_known: bool,
+    /// Where everything is.
+    pub layout: Layout,
+}
+
+/// The grid that a kernel is compiled for.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The grid.
+    pub grid: Grid,
+    /// What is computed, for the parameters at hand.
+    pub region: &'a Region,
+    /// Whether the kernel will only ever run with these parameters.
+    pub levels_known: bool,
+}
+
+/// How one kernel computes a stencil.
+pub struct Plan {
+    /// The stencil, contracted and folded.
+    pub stencil: Stencil,
+    /// What was chosen.
+    pub choices: Choices,
+    /// The storage chosen.
+    pub storage: &'static dyn Storage,
+    /// The strategy chosen.
+    pub access: &'static dyn Access,
+    /// The grid, if it is known.
+    pub fixed: Option<Fixed>,
+    /// Whether indices have 64 bits.
+    pub wide: bool,
+    /// Horizontal neighbours, in the order of the tables' relations.
+    pub neighbours: Vec<Neighbour>,
+    /// Neighbours and the shapes of fields in which they are read.
+    pub wanted: Vec<Wanted>,
+    /// What is computed where.
+    pub schedule: Schedule,
+}
+
+/// The stencil as kernels and the interpreter compute it.
+pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
+    let stencil = if contract { ir::contract(stencil) } else { stencil.clone() };
+    ir::fold(&stencil, precision)
+}
+
+/// Plans a kernel for `stencil`, which is prepared; for one grid, if it is known.
+///
+/// # Errors
+/// What was chosen does not exist or does not fit together.
+pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Result<Plan, Refusal> {
+    let access = access::find(&choices.access).map_err(Refusal::new)?;
+    let storage = storage::find(&choices.storage).map_err(Refusal::new)?;
+    check_block(choices)?;
+    let demand = demand(stencil);
+    let neighbours = neighbours(stencil, &demand);
+    let wanted = wanted(stencil, &demand, &neighbours);
+    let fixed = match target {
+        Some(target) => Some(fix(stencil, choices, storage, target, &neighbours)?),
+        None => None,
+    };
+    let needs_wide = fixed.as_ref().is_some_and(|fixed| {
+        let most = (fixed.grid.nk + 2) as u128 * fixed.layout.plane as u128;
+        most > i32::MAX as u128
+    });
+    let wide = choices.wide || needs_wide;
+    let schedule = schedule::schedule(stencil)?;
+    Ok(Plan {
+        stencil: stencil.clone(),
+        choices: choices.clone(),
+        storage,
+        access,
+        fixed,
+        wide,
+        neighbours,
+        wanted,
+        schedule,
+    })
+}
+
+fn check_block(choices: &Choices) -> Result<(), Refusal> {
+    let [x, y, z] = choices.block;
+    let threads = u64::from(x) * u64::from(y) * u64::from(z);
+    if threads == 0 || threads > 1024 || z > 64 {
+        return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
+            .help("a block has 1 to 1024 threads, at most 64 of them along z"));
+    }
+    if choices.slice == 0 || choices.slice > 1024 {
+        return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
+    }
+    Ok(())
+}
+
+/// Neighbours that fields are read at. The order is that of first use in the text of the stencil, so that what belongs
+/// together stays together.
+fn neighbours(stencil: &Stencil, demand: &Demand) -> Vec<Neighbour> {
+    let mut offsets: Vec<Offset> = Vec::new();
+    for (field, reads) in &demand.reads {
+        if stencil.fields[*field].place.horizontal {
+            offsets.extend(reads.iter().map(|offset| offset.horizontal()));
+        }
+    }
+    offsets.retain(|&offset| offset != Offset::default());
+    // Near ones first: they are what a reader looks for.
+    let distance = |offset: &Offset| (i64::from(offset.i).abs() + i64::from(offset.j).abs(), offset.j, offset.i);
+    offsets.sort_by_key(distance);
+    offsets.dedup();
+    offsets.into_iter().enumerate().map(|(relation, offset)| Neighbour { offset, relation }).collect()
+}
+
+fn wanted(stencil: &Stencil, demand: &Demand, neighbours: &[Neighbour]) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for &neighbour in neighbours {
+        for shape in [Shape::Volume, Shape::Plane] {
+            let read = demand.reads.iter().any(|(field, offsets)| {
+                shape_of(stencil, *field) == Some(shape)
+                    && offsets.iter().any(|offset| offset.horizontal() == neighbour.offset)
+            });
+            if read {
+                wanted.push(Wanted { neighbour, shape });
+            }
+        }
+    }
+    wanted
+}
+
+/// The shape of a field; nothing for one without horizontal axes.
+pub fn shape_of(stencil: &Stencil, field: FieldId) -> Option<Shape> {
+    let place = stencil.fields[field].place;
+    match (place.horizontal, place.levels) {
+        (true, Levels::None) => Some(Shape::Plane),
+        (true, _) => Some(Shape::Volume),
+        (false, _) => None,
+    }
+}
+
+fn fix(
+    stencil: &Stencil,
+    choices: &Choices,
+    storage: &dyn Storage,
+    Target { grid, region, levels_known }: Target,
+    neighbours: &[Neighbour],
+) -> Result<Fixed, Refusal> {
+    let columns = grid.ni as u128 * grid.nj as u128;
+    if columns * 2 > i32::MAX as u128 {
+        return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
+            .help("a plane has at most 2^30 columns; cut the grid into pieces"));
+    }
+    if grid.nk as u128 > i32::MAX as u128 / 2 {
+        return Err(Refusal::new(format!("the grid {grid} has too many levels")).help("at most 2^30 are possible"));
+    }
+    let smallest = stencil.fields.iter().map(|(_, field)| field.stored.bytes(choices.precision)).min().unwrap_or(8);
+    let offsets: Vec<Offset> = neighbours.iter().map(|neighbour| neighbour.offset).collect();
+    let layout = storage.layout(grid, region, &offsets, smallest);
+    Ok(Fixed { grid, region: region.clone(), levels_known, layout })
+}
+
+impl Plan {
+    /// How many levels a thread computes.
+    pub fn levels_per_thread(&self) -> LevelsPerThread {
+        self.access.levels(self.choices.slice)
+    }
+
+    /// Blocks along x, y and z for the known grid.
+    ///
+    /// # Errors
+    /// There are more blocks than a launch can have.
+    pub fn launch(&self, fixed: &Fixed) -> Result<[u32; 3], Refusal> {
+        let [x, y, z] = self.choices.block.map(|threads| threads as usize);
+        let columns = self.storage.columns(&fixed.region, &fixed.layout);
+        let count = |axis: usize| columns.get(axis).map(|range| range.len());
+        let levels = fixed.region.k.len();
+        let threads_z = match self.levels_per_thread() {
+            LevelsPerThread::One => levels,
+            LevelsPerThread::Slice(slice) => levels.div_ceil(slice as usize),
+            LevelsPerThread::All => 1,
+        };
+        let blocks = match (count(0), count(1)) {
+            (Some(i), Some(j)) => [i.div_ceil(x), j.div_ceil(y), threads_z.div_ceil(z)],
+            (cells, _) => [cells.unwrap_or(0).div_ceil(x * y), 1, threads_z.div_ceil(z)],
+        };
+        let limits = [i32::MAX as usize, 65_535, 65_535];
+        for (axis, (blocks, limit)) in blocks.iter().zip(limits).enumerate() {
+            if *blocks > limit {
+                let name = ["x", "y", "z"][axis];
+                return Err(Refusal::new(format!("{blocks} blocks along {name}: a launch has at most {limit}"))
+                    .help(format!("give more threads along {name} with --block")));
+            }
+        }
+        Ok(blocks.map(|blocks| blocks as u32))
+    }
+}
+
+/// `right2_top`: the name of an offset in generated code; `here` for none.
+pub fn offset_name(offset: Offset) -> String {
+    let part = |by: i32, low: &str, high: &str| match by {
+        0 => None,
+        1 => Some(high.to_owned()),
+        -1 => Some(low.to_owned()),
+        2.. => Some(format!("{high}{by}")),
+        _ => Some(format!("{low}{}", by.unsigned_abs())),
+    };
+    let parts = [part(offset.i, "left", "right"), part(offset.j, "top", "bottom"), part(offset.k, "down", "up")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "here".to_owned() } else { parts.join("_") }
+}
+
+/// The C type that a field's values have in memory.
+pub fn stored_type(stored: Stored, precision: Precision) -> &'static str {
+    match (stored, precision) {
+        (Stored::F32, _) | (Stored::Real, Precision::F32) => "float",
+        (Stored::F64, _) | (Stored::Real, Precision::F64) => "double",
+        (Stored::Int, _) => "int",
+        (Stored::Bool, _) => "unsigned char",
+    }
+}
+
+/// The entry of a registry called `name`, or a message with a guess.
+pub(crate) fn find<T: Copy>(
+    registry: &[T],
+    name_of: impl Fn(T) -> &'static str,
+    name: &str,
+    what: &str,
+    guess: impl for<'a> Fn(&str, Vec<&'a str>) -> Option<&'a str>,
+) -> Result<T, String> {
+    if let Some(&found) = registry.iter().find(|&&entry| name_of(entry) == name) {
+        return Ok(found);
+    }
+    let names: Vec<&str> = registry.iter().map(|&entry| name_of(entry)).collect();
+    Err(match guess(name, names.clone()) {
+        Some(guess) => format!("there is no {what} `{name}`; did you mean `{guess}`?"),
+        None => format!("there is no {what} `{name}`; there are {}", names.join(", ")),
+    })
+}

@@ -1,0 +1,99 @@
+//! Names in the generated code: the user's, kept off C++'s keywords, and our own, kept off the user's.
+
+use std::collections::{HashMap, HashSet};
+
+/// Words that the generated C++ cannot use as names: keywords, and what CUDA and the prelude define.
+const RESERVED: &[&str] = &[
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "class", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await",
+    "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit",
+    "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace",
+    "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+    "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
+    "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
+    "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "asm",
+    "restrict", "blockIdx", "threadIdx", "blockDim", "gridDim", "warpSize", "dim3", "half", "uint", "ulong", "ushort",
+    "uchar", "linux", "unix", "NULL", "INT_MAX", "args", "stream", "abs", "fabs", "fabsf", "sqrt", "sqrtf", "floor",
+    "floorf", "ceil", "ceilf", "copysign", "copysignf", "fma", "fmaf", "fmod", "fmodf", "min", "max", "exp", "log", "pow",
+    "sin", "cos", "tan", "y0", "y1", "yn", "j0", "j1", "jn", "gamma", "signgam", "index", "rindex", "time", "clock",
+    "printf", "malloc", "free", "memcpy", "memset", "assert", "size_t", "div", "remove", "rename", "signbit", "isnan",
+    "isinf", "real_min", "real_max", "real_sign", "real_rem", "int_add", "int_sub", "int_mul", "int_rem", "int_abs",
+    "int_sign", "int_min", "int_max", "cudaStream_t", "computed",
+];
+
+/// Gives out names of one kernel.
+#[derive(Debug)]
+pub struct Names {
+    taken: HashSet<String>,
+    internals: HashMap<&'static str, String>,
+    wide: bool,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new(false)
+    }
+}
+
+impl Names {
+    /// Names of a kernel with 64-bit indices if `wide`.
+    pub fn new(wide: bool) -> Self {
+        let taken = RESERVED.iter().map(|&word| word.to_owned()).collect();
+        Self { taken, internals: HashMap::new(), wide }
+    }
+
+    /// A name like `wish` that nothing else has.
+    pub fn fresh(&mut self, wish: &str) -> String {
+        // Names that begin with an underscore, or hold two in a row, belong to the C++ compilers.
+        let mut wish = wish.trim_start_matches('_').to_owned();
+        while wish.contains("__") {
+            wish = wish.replace("__", "_");
+        }
+        if wish.is_empty() {
+            wish.push('v');
+        }
+        let mut name = wish.clone();
+        let mut number = 1;
+        while self.taken.contains(&name) {
+            number += 1;
+            name = format!("{}_{number}", wish.trim_end_matches('_'));
+        }
+        self.taken.insert(name.clone());
+        name
+    }
+
+    /// The name of something of ours, the same at every call.
+    pub fn internal(&mut self, name: &'static str) -> String {
+        if let Some(known) = self.internals.get(name) {
+            return known.clone();
+        }
+        let own = self.fresh(name);
+        self.internals.insert(name, own.clone());
+        own
+    }
+
+    /// Several of them.
+    pub fn internals<const N: usize>(&mut self, names: [&'static str; N]) -> [String; N] {
+        names.map(|name| self.internal(name))
+    }
+
+    /// The type of indices.
+    pub fn index_type(&self) -> &'static str {
+        if self.wide { "long long" } else { "int" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_come_first_and_keywords_are_avoided() {
+        let mut names = Names::default();
+        assert_eq!(names.fresh("row"), "row");
+        assert_eq!(names.internal("row"), "row_2");
+        assert_eq!(names.internal("row"), "row_2");
+        assert_eq!(names.fresh("double"), "double_2");
+        assert_eq!(names.fresh("__x__y"), "x_y");
+    }
+}

@@ -1,0 +1,186 @@
+//! Which values a cell needs, and where in the kernel each is computed.
+//!
+//! A definition's value at an offset is computed once, in the innermost block of code that holds all its uses: the
+//! kernel's own, or a branch of a choice. A value that is needed in several branches, but not surely, is computed before
+//! them all the same. Values have no effects, so that is safe except for reads of levels that may not exist, which such
+//! values guard themselves: they are not [`Context::sure`].
+
+use crate::diagnostic::Refusal;
+use crate::ir::{Body, DefId, Handle, Node, NodeId, Offset, Stencil};
+use std::collections::BTreeMap;
+
+/// The most values of one kernel.
+const VALUES: usize = 30_000;
+
+/// A block of code; 0 is the kernel's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(u32);
+
+/// The kernel's own block.
+pub const KERNEL: BlockId = BlockId(0);
+
+/// Where a node is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// In which block.
+    pub block: BlockId,
+    /// Whether it is evaluated only where its value is needed, so that the levels it reads exist.
+    pub sure: bool,
+}
+
+/// A body at an offset, with the context of each of its nodes.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Where the body is evaluated.
+    pub offset: Offset,
+    /// The context of each node; nodes that belong to no evaluated part have none.
+    pub contexts: Vec<Option<Context>>,
+    /// Of each choice the blocks of its branches.
+    pub branches: BTreeMap<NodeId, (BlockId, BlockId)>,
+}
+
+/// Everything that a kernel computes, in an order in which operands come first.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// Definitions at offsets.
+    pub values: BTreeMap<(DefId, Offset), Item>,
+    /// One for each of the stencil's stores.
+    pub stores: Vec<Item>,
+    /// The parent of each block.
+    parents: Vec<BlockId>,
+}
+
+/// How a value is used so far.
+#[derive(Clone, Copy)]
+struct Uses {
+    block: BlockId,
+    sure: bool,
+}
+
+/// The schedule of `stencil`.
+///
+/// # Errors
+/// It would compute too many values a cell.
+pub fn schedule(stencil: &Stencil) -> Result<Schedule, Refusal> {
+    let mut schedule = Schedule { parents: vec![KERNEL], ..Schedule::default() };
+    let mut uses: BTreeMap<(DefId, Offset), Uses> = BTreeMap::new();
+    for store in &stencil.stores {
+        let here = Context { block: KERNEL, sure: true };
+        let item = schedule.place(&store.body, Offset::default(), here, &mut uses);
+        schedule.stores.push(item);
+    }
+    // Users come after what they use, so backwards all uses of a value are known when its turn comes.
+    while let Some(((def, offset), found)) = uses.pop_last() {
+        if schedule.values.len() >= VALUES {
+            return Err(Refusal::new(format!(
+                "a cell of stencil `{}` needs more than {VALUES} intermediate values",
+                stencil.name
+            ))
+            .help("split the stencil in two, and store what is between them"));
+        }
+        let context = Context { block: found.block, sure: found.sure };
+        let item = schedule.place(&stencil.defs[def].body, offset, context, &mut uses);
+        schedule.values.insert((def, offset), item);
+    }
+    Ok(schedule)
+}
+
+impl Schedule {
+    /// Finds the context of every node of a body, and notes the uses of other values.
+    fn place(
+        &mut self,
+        body: &Body,
+        offset: Offset,
+        root: Context,
+        uses: &mut BTreeMap<(DefId, Offset), Uses>,
+    ) -> Item {
+        let mut item = Item { offset, contexts: vec![None; body.len()], branches: BTreeMap::new() };
+        item.contexts[body.root().index()] = Some(root);
+        for (id, node) in body.iter().rev() {
+            let Some(context) = item.contexts[id.index()] else { continue };
+            let unsure = Context { sure: false, ..context };
+            let mut reach = |operand: NodeId, context: Context| {
+                let known = &mut item.contexts[operand.index()];
+                *known = Some(known.map_or(context, |known| self.merge(known, context)));
+            };
+            match node {
+                Node::Use { def, path } => {
+                    let key = (*def, offset.plus(path.offset()));
+                    let use_here = Uses { block: context.block, sure: context.sure };
+                    let merged = match uses.get(&key) {
+                        Some(known) => {
+                            let both = self.merge(
+                                Context { block: known.block, sure: known.sure },
+                                Context { block: use_here.block, sure: use_here.sure },
+                            );
+                            Uses { block: both.block, sure: both.sure }
+                        }
+                        None => use_here,
+                    };
+                    uses.insert(key, merged);
+                }
+                Node::And(a, b) | Node::Or(a, b) => {
+                    reach(*a, context);
+                    reach(*b, unsure);
+                }
+                Node::Choose { condition, yes, no } => {
+                    reach(*condition, context);
+                    let blocks = (self.block(context.block), self.block(context.block));
+                    item.branches.insert(id, blocks);
+                    let mut reach = |operand: NodeId, block: BlockId| {
+                        let inner = Context { block, sure: context.sure };
+                        let known = &mut item.contexts[operand.index()];
+                        *known = Some(known.map_or(inner, |known| self.merge(known, inner)));
+                    };
+                    reach(*yes, blocks.0);
+                    reach(*no, blocks.1);
+                }
+                _ => node.operands().into_iter().for_each(|operand| reach(operand, context)),
+            }
+        }
+        item
+    }
+
+    fn block(&mut self, parent: BlockId) -> BlockId {
+        self.parents.push(parent);
+        BlockId(self.parents.len() as u32 - 1)
+    }
+
+    /// The innermost block that holds both; sure if one that stands in that very block is.
+    fn merge(&self, a: Context, b: Context) -> Context {
+        let block = self.common(a.block, b.block);
+        let sure = (a.sure && a.block == block) || (b.sure && b.block == block);
+        Context { block, sure }
+    }
+
+    fn common(&self, mut a: BlockId, mut b: BlockId) -> BlockId {
+        // A parent has a smaller number than its children.
+        while a != b {
+            if a > b {
+                a = self.parents[a.0 as usize];
+            } else {
+                b = self.parents[b.0 as usize];
+            }
+        }
+        a
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> usize {
+        self.parents.len()
+    }
+}
+
+impl Item {
+    /// The block in which the item's value is computed.
+    pub fn block(&self) -> BlockId {
+        self.contexts.last().copied().flatten().map_or(KERNEL, |context| context.block)
+    }
+}
+
+impl BlockId {
+    /// The block's number.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,0 +1,125 @@
+//! Rows of a regular grid, padded so that each row's first computed value is aligned.
+
+use super::{Columns, Coordinates, Layout, Neighbour, Storage, padded};
+use crate::grid::{Grid, Region};
+use crate::ir::Offset;
+use crate::plan::Names;
+use std::ops::Range;
+
+/// Neighbours lie at fixed distances: 1 along i, a row along j.
+pub struct Regular;
+
+impl Storage for Regular {
+    fn name(&self) -> &'static str {
+        "regular"
+    }
+
+    fn summary(&self) -> &'static str {
+        "rows of a regular grid; a neighbour's address is arithmetic"
+    }
+
+    fn sizes(&self) -> &'static [(&'static str, &'static str)] {
+        &[("row", "elements from a row to the next")]
+    }
+
+    fn tables(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    fn coordinates(&self, names: &mut Names, block: [u32; 3]) -> Coordinates {
+        let [i, j, row] = names.internals(["i", "j", "row"]);
+        let [i_first, i_end, j_first, j_end] = names.internals(["i_first", "i_end", "j_first", "j_end"]);
+        let [x, y, _] = block;
+        Coordinates {
+            lines: vec![
+                format!("const int {i} = {i_first} + blockIdx.x * {x} + threadIdx.x;"),
+                format!("const int {j} = {j_first} + blockIdx.y * {y} + threadIdx.y;"),
+            ],
+            outside: format!("{i} >= {i_end} || {j} >= {j_end}"),
+            column: format!("{i} + {j} * {row}"),
+            first: format!("{i} == {i_first} && {j} == {j_first}"),
+        }
+    }
+
+    fn column_of(&self, names: &mut Names, neighbour: Neighbour) -> String {
+        let [i, j, row] = names.internals(["i", "j", "row"]);
+        let shifted = |axis: String, by: i32| match by {
+            0 => axis,
+            1.. => format!("({axis} + {by})"),
+            _ => format!("({axis} - {})", by.unsigned_abs()),
+        };
+        let Offset { i: di, j: dj, .. } = neighbour.offset;
+        format!("{} + {} * {row}", shifted(i, di), shifted(j, dj))
+    }
+
+    fn prepare(&self, _: &mut Names) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn offset_of(&self, names: &mut Names, neighbour: Neighbour) -> String {
+        let [row] = names.internals(["row"]);
+        let Offset { i, j, .. } = neighbour.offset;
+        let rows = match j.unsigned_abs() {
+            1 => row,
+            n => format!("{n} * {row}"),
+        };
+        match (i, j) {
+            (_, 0) => i.to_string(),
+            (0, 1..) => rows,
+            (0, _) => format!("-{rows}"),
+            (_, 1..) => format!("{rows} {} {}", if i < 0 { "-" } else { "+" }, i.unsigned_abs()),
+            _ => format!("{i} - {rows}"),
+        }
+    }
+
+    fn layout(&self, grid: Grid, region: &Region, _: &[Offset], smallest: usize) -> Layout {
+        let row = padded(grid.ni, smallest);
+        Layout {
+            columns: Columns::Rows { row },
+            // One more unit keeps planes from starting at a power of two, where they would compete for the same cache sets.
+            plane: row * grid.nj + padded(1, smallest),
+            lead: region.i.start,
+            sizes: vec![row],
+            tables: Vec::new(),
+        }
+    }
+
+    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
+        &[("i_first", "i_end"), ("j_first", "j_end")]
+    }
+
+    fn columns(&self, region: &Region, _: &Layout) -> Vec<Range<usize>> {
+        vec![region.i.clone(), region.j.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_starts_aligned() {
+        let grid = Grid { ni: 37, nj: 5, nk: 3 };
+        let region = Region { i: 2..35, j: 2..3, k: 0..3 };
+        for smallest in [1, 4, 8] {
+            let layout = Regular.layout(grid, &region, &[], smallest);
+            for bytes in [smallest, 8] {
+                for (j, k) in [(0, 0), (4, 0), (3, 2)] {
+                    let index = layout.origin(bytes) + layout.place(grid, region.i.start, j) + k * layout.plane;
+                    assert_eq!(index * bytes % super::super::ALIGNMENT, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn distances_read_naturally() {
+        let mut names = Names::default();
+        let mut distance = |i, j| Regular.offset_of(&mut names, Neighbour { offset: Offset { i, j, k: 0 }, relation: 0 });
+        assert_eq!(distance(-2, 0), "-2");
+        assert_eq!(distance(0, -1), "-row");
+        assert_eq!(distance(1, 2), "2 * row + 1");
+        assert_eq!(distance(-1, 1), "row - 1");
+        assert_eq!(distance(1, -1), "1 - row");
+    }
+}
