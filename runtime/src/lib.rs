@@ -5,11 +5,16 @@ pub mod cache;
 pub mod cuda;
 pub mod doctor;
 pub mod error;
+pub mod execute;
 pub mod files;
+pub mod interpreter;
 pub mod npy;
 pub mod nvrtc;
+pub mod pack;
 pub mod plot;
+pub mod problem;
 pub mod random;
+pub mod verify;
 
 pub use array::{Array, Data, Element};
 pub use error::{Error, Fault, Result};

@@ -8,6 +8,7 @@
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{Body, DefId, Handle, Levels, Node, NodeId, Precision, Stencil};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -199,12 +200,14 @@ pub struct Known<'a> {
     precision: Precision,
     nk: usize,
     params: &'a [Value],
+    /// Values of definitions found so far, so that a chain of them costs its length.
+    found: RefCell<HashMap<(DefId, i64), Option<Value>>>,
 }
 
 impl<'a> Known<'a> {
     /// For a grid of `nk` levels and one value a parameter.
     pub fn new(stencil: &'a Stencil, precision: Precision, nk: usize, params: &'a [Value]) -> Self {
-        Self { stencil, defs: known_defs(stencil), precision, nk, params }
+        Self { stencil, defs: known_defs(stencil), precision, nk, params, found: RefCell::default() }
     }
 
     /// Of every node of a body the value at `level`, where it is known: of a condition also where one side of an `&&` or
@@ -218,8 +221,7 @@ impl<'a> Known<'a> {
                 Node::Level => Some(Value::Int(level as i32)),
                 Node::LevelCount => Some(Value::Int(self.nk as i32)),
                 Node::Use { def, path } if self.defs[def.index()] => {
-                    let level = level + i64::from(path.levels());
-                    self.values(&self.stencil.defs[*def].body, level).pop().flatten()
+                    self.def_value(*def, level + i64::from(path.levels()))
                 }
                 Node::Use { .. } => None,
                 Node::And(a, b) | Node::Or(a, b) => {
@@ -236,6 +238,17 @@ impl<'a> Known<'a> {
             values.push(value);
         }
         values
+    }
+}
+
+impl Known<'_> {
+    fn def_value(&self, def: DefId, level: i64) -> Option<Value> {
+        if let Some(&value) = self.found.borrow().get(&(def, level)) {
+            return value;
+        }
+        let value = self.values(&self.stencil.defs[def].body, level).pop().flatten();
+        self.found.borrow_mut().insert((def, level), value);
+        value
     }
 }
 

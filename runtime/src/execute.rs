@@ -1,0 +1,190 @@
+//! Runs one kernel on a GPU, and looks at every byte around it.
+
+use crate::array::Data;
+use crate::cuda::{Arg, Buffer, Gpu};
+use crate::error::{Error, Result};
+use crate::pack::Packing;
+use crate::problem::{Problem, element_of};
+use serde::Serialize;
+use std::time::Instant;
+use stencilc_compiler::cuda::{Kernel, Size, What};
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{FieldId, Handle, Kind, Precision};
+use stencilc_compiler::plan::{Fixed, Plan};
+
+/// What came of running a kernel.
+#[derive(Debug)]
+pub struct Execution {
+    /// By field: what outputs hold afterwards, in the user's order.
+    pub outputs: Vec<Option<Data>>,
+    /// What was written that should not have been: guards, padding, inputs.
+    pub damage: Vec<String>,
+    /// Of each launch its duration in microseconds, by device events.
+    pub launches: Vec<f64>,
+    /// Seconds that everything else took.
+    pub timings: Timings,
+}
+
+/// Seconds of the parts of a run.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Timings {
+    /// Packing fields into the storage.
+    pub pack: f64,
+    /// Copying to the device.
+    pub upload: f64,
+    /// From loading the kernel to its first launch.
+    pub load: f64,
+    /// Copying back.
+    pub download: f64,
+    /// Unpacking, and looking for damage.
+    pub unpack: f64,
+}
+
+/// Sets of buffers that repeated launches rotate over, so that one launch does not find its data in the cache.
+const SETS: usize = 3;
+
+/// A field on the device.
+struct Resident<'a> {
+    field: FieldId,
+    written: bool,
+    packing: Packing<'a>,
+    packed: Vec<u8>,
+    /// One a set.
+    buffers: Vec<Buffer>,
+}
+
+/// Runs `kernel`, compiled to `image`, `runs` times.
+///
+/// # Errors
+/// The device has too little memory, or the launch fails.
+pub fn execute(
+    gpu: &Gpu,
+    plan: &Plan,
+    kernel: &Kernel,
+    image: &[u8],
+    problem: &Problem,
+    runs: usize,
+) -> Result<Execution> {
+    let Some(fixed) = &plan.fixed else {
+        return Err(Error::call("a kernel for any grid cannot run by itself").help("compile it for the grid at hand"));
+    };
+    let mut timings = Timings::default();
+    let sets = if runs > 1 { SETS } else { 1 };
+    let start = Instant::now();
+    let mut residents = residents(fixed, kernel, problem);
+    timings.pack = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    for resident in &mut residents {
+        for _ in 0..sets {
+            resident.buffers.push(gpu.upload(&resident.packed)?);
+        }
+    }
+    let tables = fixed.layout.tables.iter().map(|table| gpu.upload(bytemuck::cast_slice(table)));
+    let tables = tables.collect::<Result<Vec<Buffer>>>()?;
+    timings.upload = start.elapsed().as_secs_f64();
+
+    let start = Instant::now();
+    let module = gpu.load(image)?;
+    let function = module.kernel(&kernel.name)?;
+    let blocks = plan.launch(fixed)?;
+    let arguments: Vec<Vec<Arg>> = (0..sets).map(|set| arguments(plan, fixed, kernel, problem, &residents, &tables, set)).collect();
+    timings.load = start.elapsed().as_secs_f64();
+    let launch = |run: usize| gpu.launch(&function, blocks, plan.choices.block, &arguments[run % sets]);
+    if runs > 1 {
+        // The first launch of a kernel is not like the others.
+        launch(0)?;
+    }
+    let launches = gpu.time_each(runs.max(1), launch)?;
+
+    let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
+    let mut damage = Vec::new();
+    for resident in &residents {
+        let start = Instant::now();
+        let (packed, guards) = gpu.download(&resident.buffers[0])?;
+        timings.download += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let name = &problem.stencil.fields[resident.field].name;
+        if !guards.intact() {
+            damage.push(format!("`{name}`: guard bytes were overwritten, {guards}"));
+        }
+        if resident.written {
+            if let Some(byte) = resident.packing.damaged(&packed) {
+                damage.push(format!("`{name}`: padding was overwritten at byte {byte} of its buffer"));
+            }
+            outputs[resident.field.index()] = Some(resident.packing.unpack(&packed));
+        } else if packed != resident.packed {
+            damage.push(format!("`{name}`: an input was overwritten"));
+        }
+        timings.unpack += start.elapsed().as_secs_f64();
+    }
+    for (number, table) in tables.iter().enumerate() {
+        let (bytes, guards) = gpu.download(table)?;
+        if !guards.intact() || bytes != bytemuck::cast_slice::<i32, u8>(&fixed.layout.tables[number]) {
+            damage.push(format!("the storage's table {number} was overwritten"));
+        }
+    }
+    Ok(Execution { outputs, damage, launches, timings })
+}
+
+fn residents<'a>(fixed: &'a Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<'a>> {
+    let mut residents = Vec::new();
+    for parameter in &kernel.parameters {
+        let (field, written, data) = match parameter.what {
+            What::Input(field) => (field, false, &problem.inputs[field.index()]),
+            What::Output(field) => (field, true, &problem.outputs[field.index()]),
+            What::Param(_) | What::Table(_) | What::Size(_) => continue,
+        };
+        let Some(data) = data else { continue };
+        let declared = &problem.stencil.fields[field];
+        let element = element_of(declared.stored, problem.precision);
+        let packing = Packing::new(&fixed.layout, problem.grid, declared.place, element);
+        let packed = packing.pack(data);
+        residents.push(Resident { field, written, packing, packed, buffers: Vec::new() });
+    }
+    residents
+}
+
+fn arguments(
+    plan: &Plan,
+    fixed: &Fixed,
+    kernel: &Kernel,
+    problem: &Problem,
+    residents: &[Resident],
+    tables: &[Buffer],
+    set: usize,
+) -> Vec<Arg> {
+    let pointer = |field: FieldId, written: bool| {
+        let resident = residents.iter().find(|own| own.field == field && own.written == written);
+        Arg::Pointer(resident.map_or(0, |own| {
+            let element = element_of(problem.stencil.fields[field].stored, problem.precision);
+            own.buffers[set].pointer(own.packing.origin() * element.bytes())
+        }))
+    };
+    let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
+    let columns = plan.storage.columns(&fixed.region, &fixed.layout);
+    let argument = |what: What| match what {
+        What::Input(field) => pointer(field, false),
+        What::Output(field) => pointer(field, true),
+        What::Param(param) => number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision),
+        What::Table(number) => Arg::Pointer(tables[number].pointer(0)),
+        What::Size(size) => match size {
+            Size::ColumnFirst(axis) => whole(columns[axis].start, false),
+            Size::ColumnEnd(axis) => whole(columns[axis].end, false),
+            Size::LevelFirst => whole(fixed.region.k.start, false),
+            Size::LevelEnd => whole(fixed.region.k.end, false),
+            Size::Levels => whole(problem.grid.nk, false),
+            Size::Plane => whole(fixed.layout.plane, plan.wide),
+            Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
+        },
+    };
+    kernel.parameters.iter().map(|parameter| argument(parameter.what)).collect()
+}
+
+fn number(value: Value, kind: Kind, precision: Precision) -> Arg {
+    match (kind, precision) {
+        (Kind::Real, Precision::F32) => Arg::F32(value.real() as f32),
+        (Kind::Real, Precision::F64) => Arg::F64(value.real()),
+        (Kind::Int, _) => Arg::I32(value.int()),
+        (Kind::Bool, _) => Arg::U8(u8::from(value.truth())),
+    }
+}

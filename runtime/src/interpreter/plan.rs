@@ -1,0 +1,205 @@
+//! Which rows a level needs, and where.
+
+use super::Job;
+use crate::Data;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use stencilc_compiler::analysis::levels::Known;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Offset, Precision};
+
+/// What is computed row after row, on a level of the grid. In this order each comes after what it looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Row {
+    pub item: Item,
+    pub level: i32,
+}
+
+/// What rows are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Item {
+    /// An input, converted to the precision.
+    Load(FieldId),
+    /// A definition.
+    Def(DefId),
+    /// An output: which of the stencil's stores.
+    Store(usize),
+}
+
+/// Where a row is wanted, as offsets from the cells of the region.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window {
+    /// The first and the last along i.
+    pub i: [i32; 2],
+    /// The first and the last along j. When the region's row j is computed, so is `j + self.j[1]` of this one.
+    pub j: [i32; 2],
+    /// The row furthest back that is still looked at then.
+    pub oldest: i32,
+}
+
+/// What a node comes to once everything that the level decides is decided.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// A number, the same along i and j.
+    Value(Value),
+    /// An array as it is; `k` is the level.
+    Field(FieldId, Offset),
+    /// A computed row.
+    Row(Row, Offset),
+    /// A node of the same body.
+    Node(NodeId),
+}
+
+/// How to compute a row.
+pub(super) struct Plan {
+    pub row: Row,
+    pub window: Window,
+    /// The nodes to compute, operands first, and what their operands are.
+    pub nodes: Vec<(NodeId, Vec<Target>)>,
+    /// What the value is.
+    pub root: Target,
+}
+
+/// Every row that a level of the region needs, in order of execution.
+pub(super) fn plan<'a>(job: &'a Job<'a>, known: &'a Known<'a>, level: usize) -> Vec<Plan> {
+    let mut resolver = Resolver { job, known, values: HashMap::new() };
+    let mut wanted: BTreeMap<Row, Window> = BTreeMap::new();
+    for (index, store) in job.stencil.stores.iter().enumerate() {
+        // An output that is the same on all levels is computed on the first.
+        if level == job.region.k.start || job.stencil.fields[store.field].place.levels != Levels::None {
+            wanted.insert(Row { item: Item::Store(index), level: level as i32 }, Window::default());
+        }
+    }
+    let mut plans = Vec::new();
+    // Backwards, so that a row's window is complete when its turn comes.
+    while let Some((row, window)) = wanted.pop_last() {
+        let mut want = |target: Target, needed: &mut [bool]| match target {
+            Target::Node(node) => needed[node.index()] = true,
+            Target::Row(row, offset) => {
+                let seen = window.moved(offset);
+                wanted.entry(row).and_modify(|window| *window = window.union(seen)).or_insert(seen);
+            }
+            Target::Value(_) | Target::Field(..) => {}
+        };
+        let mut nodes = Vec::new();
+        let root = match row.item {
+            Item::Load(field) => Target::Field(field, Offset { k: row.level, ..Offset::default() }),
+            Item::Def(_) | Item::Store(_) => {
+                let body = resolver.body(row);
+                let mut needed = vec![false; body.len()];
+                let root = resolver.target(row, body.root());
+                want(root, &mut needed);
+                for (id, node) in body.iter().rev() {
+                    if needed[id.index()] {
+                        let operands = node.operands().into_iter().map(|operand| resolver.target(row, operand));
+                        let operands: Vec<Target> = operands.collect();
+                        operands.iter().for_each(|&operand| want(operand, &mut needed));
+                        nodes.push((id, operands));
+                    }
+                }
+                nodes.reverse();
+                root
+            }
+        };
+        plans.push(Plan { row, window, nodes, root });
+    }
+    plans.reverse();
+    plans
+}
+
+struct Resolver<'a> {
+    job: &'a Job<'a>,
+    known: &'a Known<'a>,
+    values: HashMap<Row, Rc<[Option<Value>]>>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Follows conditions that the level decides, reads, and uses of definitions that are mere aliases.
+    fn target(&mut self, from: Row, mut node: NodeId) -> Target {
+        let (mut row, mut offset) = (from, Offset::default());
+        loop {
+            let (body, values) = (self.body(row), self.values(row));
+            let known = |node: NodeId| values[node.index()];
+            if let Some(value) = known(node) {
+                return Target::Value(value);
+            }
+            match &body[node] {
+                Node::Choose { condition, yes, no } if known(*condition).is_some() => {
+                    node = if known(*condition) == Some(Value::Bool(true)) { *yes } else { *no };
+                }
+                // A known side that does not decide leaves the other.
+                Node::And(a, b) | Node::Or(a, b) if known(*a).is_some() => node = *b,
+                Node::And(a, b) | Node::Or(a, b) if known(*b).is_some() => node = *a,
+                Node::Read { field, path } => {
+                    return self.read(*field, Offset { k: row.level + path.levels(), ..offset.plus(path.offset()) });
+                }
+                Node::Use { def, path } => {
+                    row = Row { item: Item::Def(*def), level: row.level + path.levels() };
+                    offset = offset.plus(path.offset());
+                    node = self.body(row).root();
+                }
+                _ if row == from => return Target::Node(node),
+                _ => return Target::Row(row, offset),
+            }
+        }
+    }
+
+    fn read(&self, field: FieldId, mut offset: Offset) -> Target {
+        let (place, precision) = (self.job.stencil.fields[field].place, self.job.precision);
+        if place.levels == Levels::None {
+            offset.k = 0;
+        }
+        match (self.job.inputs[field.index()], precision) {
+            (Some(data), _) if !place.horizontal => Target::Value(element(data, offset.k as usize).rounded(precision)),
+            (Some(Data::F32(_)), Precision::F64) | (Some(Data::F64(_)), Precision::F32) => {
+                Target::Row(Row { item: Item::Load(field), level: offset.k }, offset)
+            }
+            _ => Target::Field(field, offset),
+        }
+    }
+
+    fn body(&self, row: Row) -> &'a Body {
+        match row.item {
+            Item::Def(def) => &self.job.stencil.defs[def].body,
+            Item::Store(index) => &self.job.stencil.stores[index].body,
+            Item::Load(_) => unreachable!("inputs have no body"),
+        }
+    }
+
+    fn values(&mut self, row: Row) -> Rc<[Option<Value>]> {
+        let (body, known) = (self.body(row), self.known);
+        self.values.entry(row).or_insert_with(|| known.values(body, row.level.into()).into()).clone()
+    }
+}
+
+impl Target {
+    /// The node, if it is one.
+    pub fn node(&self) -> Option<NodeId> {
+        match *self {
+            Target::Node(node) => Some(node),
+            Target::Value(_) | Target::Field(..) | Target::Row(..) => None,
+        }
+    }
+}
+
+impl Window {
+    /// The window of what is looked at from here.
+    fn moved(&self, by: Offset) -> Window {
+        let along = |[low, high]: [i32; 2], by: i32| [low + by, high + by];
+        Window { i: along(self.i, by.i), j: along(self.j, by.j), oldest: self.j[1] + by.j }
+    }
+
+    fn union(&self, other: Window) -> Window {
+        let along = |a: [i32; 2], b: [i32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+        Window { i: along(self.i, other.i), j: along(self.j, other.j), oldest: self.oldest.min(other.oldest) }
+    }
+}
+
+fn element(data: &Data, index: usize) -> Value {
+    match data {
+        Data::F32(data) => Value::Real(data[index].into()),
+        Data::F64(data) => Value::Real(data[index]),
+        Data::I32(data) => Value::Int(data[index]),
+        Data::Bool(data) => Value::Bool(data[index] != 0),
+    }
+}

@@ -1,0 +1,209 @@
+//! Verification: every kernel against the interpreter, bit for bit.
+
+use crate::array::Data;
+use crate::cache::compile_cached;
+use crate::cuda::Gpu;
+use crate::error::{Error, Fault, Result};
+use crate::execute::execute;
+use crate::interpreter::{self, Coverage, Job};
+use crate::nvrtc::Kind as Image;
+use crate::problem::Problem;
+use serde::Serialize;
+use stencilc_compiler::cuda;
+use stencilc_compiler::ir::{Handle, Levels, Place};
+use stencilc_compiler::plan::{self, Choices, Plan, Target};
+use stencilc_compiler::source::Span;
+
+/// Of computed values, at most this part may be no finite numbers: else a comparison says nothing.
+const NOT_FINITE: f64 = 0.01;
+
+/// What the interpreter computed, and what makes it worth comparing with.
+#[derive(Debug)]
+pub struct Expected {
+    /// By field: outputs in the user's order.
+    pub outputs: Vec<Option<Data>>,
+    /// Branches that were never taken: the condition's place, and the side.
+    pub untaken: Vec<(Span, bool)>,
+}
+
+/// Where a kernel and the interpreter differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mismatch {
+    /// The output.
+    pub field: String,
+    /// The first cell that differs, as (i, j, k) where the field has these axes.
+    pub cell: String,
+    /// How many cells differ.
+    pub cells: usize,
+    /// The interpreter's value.
+    pub expected: f64,
+    /// The interpreter's value's bits.
+    pub expected_bits: String,
+    /// The kernel's value.
+    pub found: f64,
+    /// The kernel's value's bits.
+    pub found_bits: String,
+}
+
+/// What came of one combination.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Verdict {
+    /// Equal, to the last bit.
+    Equal {
+        /// Cells that were compared.
+        cells: usize,
+    },
+    /// Compiled by NVRTC, but there is no GPU to run it.
+    Compiled,
+    /// The combination makes no sense.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// Something differs or was damaged.
+    Failed {
+        /// Values that differ.
+        mismatches: Vec<Mismatch>,
+        /// Bytes that should not have been written, or why it did not run.
+        damage: Vec<String>,
+    },
+}
+
+/// What the interpreter computes for `problem`.
+///
+/// # Errors
+/// Too many values are not finite, or an output is the same everywhere: then a comparison would prove nothing.
+pub fn expect(problem: &Problem, progress: &(dyn Fn(usize) + Sync)) -> Result<Expected> {
+    let mut outputs = problem.outputs.clone();
+    let inputs: Vec<Option<&Data>> = problem.inputs.iter().map(Option::as_ref).collect();
+    let job = Job {
+        stencil: &problem.stencil,
+        precision: problem.precision,
+        grid: problem.grid,
+        region: &problem.region,
+        params: &problem.params,
+        inputs: &inputs,
+    };
+    interpreter::interpret(&job, &mut outputs, progress)?;
+    for (id, field) in problem.stencil.fields.iter() {
+        if let Some(data) = &outputs[id.index()] {
+            check_worth(problem, &field.name, field.place, data)?;
+        }
+    }
+    let Coverage { choices } = interpreter::cover(&job)?;
+    let mut untaken = Vec::new();
+    for choice in choices {
+        match (choice.taken, choice.not_taken) {
+            (0, 1..) => untaken.push((choice.span, true)),
+            (1.., 0) => untaken.push((choice.span, false)),
+            _ => {}
+        }
+    }
+    Ok(Expected { outputs, untaken })
+}
+
+/// The cells of a field that are computed, by their number in the user's order.
+fn computed(problem: &Problem, place: Place) -> impl Iterator<Item = usize> {
+    let (grid, region) = (problem.grid, &problem.region);
+    let levels = if place.levels == Levels::None { 0..1 } else { region.k.clone() };
+    let (rows, columns, ni, plane) = match place.horizontal {
+        true => (region.j.clone(), region.i.clone(), grid.ni, grid.columns()),
+        false => (0..1, 0..1, 1, 1),
+    };
+    levels.flat_map(move |k| {
+        let columns = columns.clone();
+        rows.clone().flat_map(move |j| columns.clone().map(move |i| k * plane + j * ni + i))
+    })
+}
+
+fn check_worth(problem: &Problem, name: &str, place: Place, data: &Data) -> Result<()> {
+    let (mut count, mut not_finite, mut first, mut constant) = (0usize, 0usize, None, true);
+    for index in computed(problem, place) {
+        let bits = data.bits(index);
+        count += 1;
+        not_finite += usize::from(!data.get(index).is_finite());
+        constant &= *first.get_or_insert(bits) == bits;
+    }
+    if not_finite as f64 > NOT_FINITE * count as f64 {
+        return Err(Error::check(format!("{not_finite} of the {count} values of `{name}` are not finite"))
+            .help("declare a range for the inputs that need one, as in `in rho = 0.5..1.5`, or set parameters"));
+    }
+    if constant && count > 1 {
+        return Err(Error::check(format!("all {count} values of `{name}` are the same"))
+            .help("a comparison would prove nothing: declare ranges for the inputs, or set parameters"));
+    }
+    Ok(())
+}
+
+/// Where two arrays differ.
+pub fn compare(problem: &Problem, name: &str, expected: &Data, found: &Data) -> Option<Mismatch> {
+    let differing = |index: &usize| expected.bits(*index) != found.bits(*index);
+    let first = (0..expected.len()).find(differing)?;
+    let cells = (first..expected.len()).filter(differing).count();
+    let place = problem.stencil.field_named(name).map(|id| problem.stencil.fields[id].place);
+    let shape = place.map(|place| problem.grid.shape(place)).unwrap_or_default();
+    let cell = match shape.as_slice() {
+        [_, nj, ni] => format!("i={}, j={}, k={}", first % ni, first / ni % nj, first / ni / nj),
+        [_, ni] => format!("i={}, j={}", first % ni, first / ni),
+        _ => format!("k={first}"),
+    };
+    let hex = |data: &Data| match data {
+        Data::F64(v) => format!("{:#018x}", v[first].to_bits()),
+        Data::F32(v) => format!("{:#010x}", v[first].to_bits()),
+        Data::I32(v) => format!("{:#010x}", v[first]),
+        Data::Bool(v) => format!("{:#04x}", v[first]),
+    };
+    Some(Mismatch {
+        field: name.to_owned(),
+        cell,
+        cells,
+        expected: expected.get(first),
+        expected_bits: hex(expected),
+        found: found.get(first),
+        found_bits: hex(found),
+    })
+}
+
+/// Plans a kernel for the problem at hand.
+///
+/// # Errors
+/// The combination makes no sense for it.
+pub fn plan_for(problem: &Problem, choices: &Choices) -> Result<Plan> {
+    let target = Target { grid: problem.grid, region: &problem.region, levels_known: true };
+    Ok(plan::plan(&problem.stencil, choices, Some(target))?)
+}
+
+/// Compiles one combination, runs it where there is a GPU, and compares every cell with the interpreter.
+///
+/// # Errors
+/// NVRTC or the GPU is missing or fails.
+pub fn verify(problem: &Problem, expected: &Expected, choices: &Choices, gpu: Option<&Gpu>, arch: &str) -> Result<Verdict> {
+    let plan = match plan_for(problem, choices) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Verdict::Refused { reason: error.message }),
+    };
+    let kernel = cuda::print(&plan).map_err(Error::from)?;
+    let built = compile_cached(&kernel.text, &format!("{}.cu", problem.stencil.name), arch, Image::Cubin)?;
+    let Some(gpu) = gpu else { return Ok(Verdict::Compiled) };
+    let execution = match execute(gpu, &plan, &kernel, &built.compiled.image, problem, 1) {
+        Ok(execution) => execution,
+        Err(error) if error.fault == Fault::Check => {
+            return Ok(Verdict::Failed { mismatches: Vec::new(), damage: vec![error.message] });
+        }
+        Err(error) => return Err(error),
+    };
+    let mut mismatches = Vec::new();
+    let mut cells = 0;
+    for (id, field) in problem.stencil.fields.iter() {
+        if let (Some(expected), Some(found)) = (&expected.outputs[id.index()], &execution.outputs[id.index()]) {
+            cells += computed(problem, field.place).count();
+            mismatches.extend(compare(problem, &field.name, expected, found));
+        }
+    }
+    if mismatches.is_empty() && execution.damage.is_empty() {
+        Ok(Verdict::Equal { cells })
+    } else {
+        Ok(Verdict::Failed { mismatches, damage: execution.damage })
+    }
+}

@@ -1,0 +1,83 @@
+//! What several test suites share.
+#![allow(dead_code, reason = "each suite uses its own part")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::cuda::{self, Kernel};
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::source::Source;
+use stencilc_compiler::storage::STORAGES;
+use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::verify::plan_for;
+
+/// Every stencil of the project: file name without its ending, and text.
+pub fn stencils() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("stencils");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+/// The stencils of a text that must be right.
+pub fn lowered(name: &str, text: &str) -> Vec<Stencil> {
+    let source = Source::new(name, text);
+    let lowered = stencilc_compiler::check(&source);
+    assert!(lowered.is_ok(), "{}", stencilc_compiler::diagnostic::render(&lowered.diagnostics, &source, false));
+    lowered.stencils
+}
+
+/// A problem with everything drawn at random.
+pub fn problem(stencil: &Stencil, precision: Precision, grid: Grid, settings: &[(&str, &str)]) -> Problem {
+    let settings: BTreeMap<String, String> =
+        settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    Problem::new(Request {
+        stencil,
+        precision,
+        contract: true,
+        grid: Some(grid),
+        arrays: BTreeMap::new(),
+        settings,
+        seed: 1,
+        cast: false,
+        draw_all: true,
+    })
+    .unwrap()
+}
+
+/// Every combination of storage and access strategy.
+pub fn combinations() -> impl Iterator<Item = Choices> {
+    STORAGES.iter().flat_map(|storage| {
+        ACCESSES.iter().map(|access| Choices {
+            storage: storage.name().into(),
+            access: access.name().into(),
+            ..Choices::default()
+        })
+    })
+}
+
+/// One kernel of a translation unit.
+pub struct Unit {
+    /// Its plan.
+    pub plan: Plan,
+    /// The kernel, with the name that it has in the unit.
+    pub kernel: Kernel,
+}
+
+/// All combinations in one C++ text, each kernel under its own name.
+pub fn translation_unit(problem: &Problem, choices: impl Iterator<Item = Choices>) -> (String, Vec<Unit>) {
+    let (mut text, mut units) = (String::new(), Vec::new());
+    for (number, choices) in choices.enumerate() {
+        let choices = Choices { precision: problem.precision, ..choices };
+        let plan = plan_for(problem, &choices).unwrap();
+        let mut kernel = cuda::print(&plan).unwrap();
+        let own = format!("kernel_{number}");
+        text += &format!("#define {0} {own}\nnamespace space_{number} {{\n{1}}}\n#undef {0}\n", kernel.name, kernel.text);
+        kernel.name = own;
+        units.push(Unit { plan, kernel });
+    }
+    (text, units)
+}
