@@ -8,9 +8,9 @@
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{Body, DefId, Handle, Levels, Node, NodeId, Precision, Stencil};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// Decides, or writes down, truths about one level.
 pub trait Judge {
@@ -201,13 +201,13 @@ pub struct Known<'a> {
     nk: usize,
     params: &'a [Value],
     /// Values of definitions found so far, so that a chain of them costs its length.
-    found: RefCell<HashMap<(DefId, i64), Option<Value>>>,
+    found: Mutex<HashMap<(DefId, i64), Option<Value>>>,
 }
 
 impl<'a> Known<'a> {
     /// For a grid of `nk` levels and one value a parameter.
     pub fn new(stencil: &'a Stencil, precision: Precision, nk: usize, params: &'a [Value]) -> Self {
-        Self { stencil, defs: known_defs(stencil), precision, nk, params, found: RefCell::default() }
+        Self { stencil, defs: known_defs(stencil), precision, nk, params, found: Mutex::default() }
     }
 
     /// Of every node of a body the value at `level`, where it is known: of a condition also where one side of an `&&` or
@@ -243,11 +243,13 @@ impl<'a> Known<'a> {
 
 impl Known<'_> {
     fn def_value(&self, def: DefId, level: i64) -> Option<Value> {
-        if let Some(&value) = self.found.borrow().get(&(def, level)) {
+        let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = found().get(&(def, level)).copied();
+        if let Some(value) = known {
             return value;
         }
         let value = self.values(&self.stencil.defs[def].body, level).pop().flatten();
-        self.found.borrow_mut().insert((def, level), value);
+        found().insert((def, level), value);
         value
     }
 }
