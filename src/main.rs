@@ -1,2 +1,74 @@
-//! m
-fn main() {}
+//! The command line: one file a subcommand, each from arguments to a request to a call to print.
+
+mod args;
+mod build;
+mod check;
+mod doctor;
+mod emit;
+mod input;
+mod list;
+mod run;
+mod summary;
+mod terminal;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use std::time::Instant;
+use stencilc_runtime::{Fault, Result};
+
+/// Compiles stencils to CUDA, runs them, and checks them to the last bit
+#[derive(Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "FILE is a path, or the name of a stencil that comes along (`stencilc list stencils`).\n\
+    Exit status: 0 done, 1 the input is wrong, 2 the call is wrong, 3 a check failed.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print JSON on stdout; messages still go to stderr
+    #[arg(long, global = true, display_order = 100)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Look for errors
+    Check(check::Args),
+    /// Write a stencil's kernel, launcher and header, and say what the kernel costs
+    Build(build::Args),
+    /// Compute a stencil on arrays, or on random numbers
+    Run(run::Args),
+    /// Compare every kernel with the interpreter, bit for bit
+    Verify(verify::Args),
+    /// Show what there is to choose from
+    List(list::Args),
+    /// Look for what compiling and running need
+    Doctor,
+}
+
+fn main() -> ExitCode {
+    let start = Instant::now();
+    let Cli { command, json } = Cli::parse();
+    match dispatch(command, json, start) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::error(&error);
+            ExitCode::from(match error.fault {
+                Fault::Input => 1,
+                Fault::Call => 2,
+                Fault::Check => 3,
+            })
+        }
+    }
+}
+
+fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
+    match command {
+        Command::Check(args) => check::check(&args, json),
+        Command::Build(args) => build::build(&args, json),
+        Command::Run(args) => run::run(&args, json, start),
+        Command::Verify(args) => verify::verify(&args, json),
+        Command::List(args) => list::list(&args, json),
+        Command::Doctor => doctor::doctor(json),
+    }
+}

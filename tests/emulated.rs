@@ -61,7 +61,13 @@ fn c_type(text: &str) -> String {
 
 /// Runs kernel `number` of a library over packed copies of the problem's fields, and compares every cell and every byte of
 /// padding.
-fn check(problem: &Problem, expected: &[Option<Data>], unit: &common::Unit, library: &libloading::Library, number: usize) {
+fn check(
+    problem: &Problem,
+    expected: &[Option<Data>],
+    unit: &common::Unit,
+    library: &libloading::Library,
+    number: usize,
+) {
     let fixed = unit.plan.fixed.as_ref().unwrap();
     let layout = &fixed.layout;
     let packing = |field| {
@@ -91,12 +97,14 @@ fn check(problem: &Problem, expected: &[Option<Data>], unit: &common::Unit, libr
                 buffers.push(buffer);
                 (address as u64).to_le_bytes()
             }
-            What::Param(param) => match (problem.params[param.index()], problem.stencil.params[param].kind, problem.precision) {
-                (Value::Real(x), Kind::Real, Precision::F32) => widened((x as f32).to_bits() as i32),
-                (Value::Real(x), ..) => x.to_le_bytes(),
-                (Value::Int(x), ..) => widened(x),
-                (Value::Bool(x), ..) => widened(i32::from(x)),
-            },
+            What::Param(param) => {
+                match (problem.params[param.index()], problem.stencil.params[param].kind, problem.precision) {
+                    (Value::Real(x), Kind::Real, Precision::F32) => widened((x as f32).to_bits() as i32),
+                    (Value::Real(x), ..) => x.to_le_bytes(),
+                    (Value::Int(x), ..) => widened(x),
+                    (Value::Bool(x), ..) => widened(i32::from(x)),
+                }
+            }
             What::Table(table) => (layout.tables[table].as_ptr() as u64).to_le_bytes(),
             What::Size(Size::ColumnFirst(axis)) => widened(columns[axis].start as i32),
             What::Size(Size::ColumnEnd(axis)) => widened(columns[axis].end as i32),
@@ -142,7 +150,9 @@ fn check_all(name: &str, text: &str, grid: Grid, settings: &[(&str, &str)]) {
             let problem = problem(&stencil, precision, grid, &settings);
             let expected = expect(&problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
             let small = combinations().map(|choices| Choices { block: [8, 2, 3], slice: 3, ..choices });
-            let wide = combinations().filter(|choices| choices.access == "idxvar").map(|choices| Choices { wide: true, ..choices });
+            let wide = combinations()
+                .filter(|choices| choices.access == "idxvar")
+                .map(|choices| Choices { wide: true, ..choices });
             let (text, units) = translation_unit(&problem, combinations().chain(small).chain(wide));
             let library = load(&text, &units, folder.path(), &format!("{}_{}", stencil.name, precision.name()));
             for (number, unit) in units.iter().enumerate() {

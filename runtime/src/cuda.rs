@@ -1060,7 +1060,7 @@ mod tests {
     fn kernels_run_and_take_their_arguments() {
         let Some(gpu) = gpu() else { return };
         let source = r#"extern "C" __global__ void store(bool b, double* a, float f, long long l, int i, double d) {
-            a[threadIdx.x] = threadIdx.x + b + f + l + i + d;
+            a[threadIdx.x] = double(threadIdx.x) + b + f + l + i + d;
         }"#;
         for kind in [Kind::Cubin, Kind::Ptx] {
             let Some(module) = load(&gpu, source, kind) else { return };

@@ -87,7 +87,8 @@ pub fn execute(
     let module = gpu.load(image)?;
     let function = module.kernel(&kernel.name)?;
     let blocks = plan.launch(fixed)?;
-    let arguments: Vec<Vec<Arg>> = (0..sets).map(|set| arguments(plan, fixed, kernel, problem, &residents, &tables, set)).collect();
+    let arguments: Vec<Vec<Arg>> =
+        (0..sets).map(|set| arguments(plan, fixed, kernel, problem, &residents, &tables, set)).collect();
     timings.load = start.elapsed().as_secs_f64();
     let launch = |run: usize| gpu.launch(&function, blocks, plan.choices.block, &arguments[run % sets]);
     if runs > 1 {
@@ -165,7 +166,9 @@ fn arguments(
     let argument = |what: What| match what {
         What::Input(field) => pointer(field, false),
         What::Output(field) => pointer(field, true),
-        What::Param(param) => number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision),
+        What::Param(param) => {
+            number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision)
+        }
         What::Table(number) => Arg::Pointer(tables[number].pointer(0)),
         What::Size(size) => match size {
             Size::ColumnFirst(axis) => whole(columns[axis].start, false),

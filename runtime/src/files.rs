@@ -23,10 +23,7 @@ const BUFFER: usize = 1 << 20;
 ///
 /// The directory does not exist, cannot be written to or is none; `path` is a directory or a
 /// write-protected file; the disk is full; `write` fails.
-pub fn write_atomic(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
+pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let failed = |error: io::Error| write_error(path, &error);
     match destination(path)? {
         Destination::Stream => {
@@ -37,17 +34,12 @@ pub fn write_atomic(
             let aside = create_aside(&target)?;
             write_through(aside.as_file(), write).map_err(failed)?;
             if let Some(replaced) = replaced {
-                aside
-                    .as_file()
-                    .set_permissions(replaced.permissions())
-                    .map_err(failed)?;
+                aside.as_file().set_permissions(replaced.permissions()).map_err(failed)?;
             }
             // Some file systems report a full disk only here, so this has to come before the
             // rename.
             aside.as_file().sync_all().map_err(failed)?;
-            aside
-                .persist(&target)
-                .map_err(|error| failed(error.error))?;
+            aside.persist(&target).map_err(|error| failed(error.error))?;
             Ok(())
         }
     }
@@ -71,10 +63,7 @@ enum Destination {
     /// A device or a pipe, whose name must stay its own.
     Stream,
     /// An ordinary file: the name to give to it, links resolved, and what has that name now.
-    File {
-        target: PathBuf,
-        replaced: Option<Metadata>,
-    },
+    File { target: PathBuf, replaced: Option<Metadata> },
 }
 
 /// Says what `path` stands for and refuses what cannot become a file.
@@ -84,20 +73,16 @@ fn destination(path: &Path) -> Result<Destination> {
     }
     let shown = path.display();
     let is_directory = || {
-        Error::input(format!(
-            "cannot write `{shown}`: it is a directory, not a file"
-        ))
-        .help("name a file in that directory")
+        Error::input(format!("cannot write `{shown}`: it is a directory, not a file"))
+            .help("name a file in that directory")
     };
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(is_directory()),
         Ok(found) if !found.is_file() => Ok(Destination::Stream),
-        Ok(found) if found.permissions().readonly() => Err(Error::input(format!(
-            "cannot write `{shown}`: the file exists and is write-protected"
-        ))
-        .help(format!(
-            "name another file, or run `chmod u+w '{shown}'` to allow replacing it"
-        ))),
+        Ok(found) if found.permissions().readonly() => {
+            Err(Error::input(format!("cannot write `{shown}`: the file exists and is write-protected"))
+                .help(format!("name another file, or run `chmod u+w '{shown}'` to allow replacing it")))
+        }
         Ok(found) => Ok(Destination::File {
             target: fs::canonicalize(path).map_err(|error| write_error(path, &error))?,
             replaced: Some(found),
@@ -105,10 +90,7 @@ fn destination(path: &Path) -> Result<Destination> {
         Err(_) if path.as_os_str().as_encoded_bytes().ends_with(b"/") => Err(is_directory()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             check_directory(path)?;
-            Ok(Destination::File {
-                target: path.to_owned(),
-                replaced: None,
-            })
+            Ok(Destination::File { target: path.to_owned(), replaced: None })
         }
         Err(error) => {
             // A directory at fault is the more telling message.
@@ -133,27 +115,23 @@ fn check_directory(path: &Path) -> Result<()> {
     match fs::metadata(directory) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(not_a_directory(path, directory)),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            Err(not_a_directory(path, directory))
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(not_a_directory(path, directory)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::input(format!("cannot write `{shown}`: the directory `{folder}` does not exist"))
+                .help(format!("create it first: `mkdir -p '{folder}'`")))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::input(format!(
-            "cannot write `{shown}`: the directory `{folder}` does not exist"
-        ))
-        .help(format!("create it first: `mkdir -p '{folder}'`"))),
-        Err(error) => Err(Error::input(format!(
-            "cannot write `{shown}`: the directory `{folder}` cannot be looked at: {error}"
-        ))
-        .help("write to a directory of your own")),
+        Err(error) => {
+            Err(Error::input(format!("cannot write `{shown}`: the directory `{folder}` cannot be looked at: {error}"))
+                .help("write to a directory of your own"))
+        }
     }
 }
 
 /// The error of a path that goes through a file as if it were a directory.
 fn not_a_directory(path: &Path, directory: &Path) -> Error {
     let (shown, folder) = (path.display(), directory.display());
-    Error::input(format!(
-        "cannot write `{shown}`: `{folder}` is not a directory"
-    ))
-    .help("name a file in an existing directory")
+    Error::input(format!("cannot write `{shown}`: `{folder}` is not a directory"))
+        .help("name a file in an existing directory")
 }
 
 /// Creates the file that is written in place of `target`, in the same directory, since a rename
@@ -164,17 +142,12 @@ fn create_aside(target: &Path) -> Result<NamedTempFile> {
         .prefix(".stencilc-")
         .suffix(".part")
         // The crate's own way of creating the file lets nobody but the owner read it.
-        .make_in(directory, |aside| {
-            File::options().write(true).create_new(true).open(aside)
-        })
+        .make_in(directory, |aside| File::options().write(true).create_new(true).open(aside))
         .map_err(|error| write_error(target, &error))
 }
 
 /// Runs `write` on a buffered `file` and hands everything over to the file system.
-fn write_through(
-    file: &File,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+fn write_through(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut buffered = BufWriter::with_capacity(BUFFER, file);
     write(&mut buffered)?;
     buffered.flush()
@@ -185,18 +158,18 @@ fn write_error(path: &Path, error: &io::Error) -> Error {
     let shown = path.display();
     let folder = directory_of(path).display();
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::input(format!(
-            "cannot write `{shown}`: no space is left in `{folder}`"
-        ))
-        .help("free some space, or write to another disk; nothing was replaced"),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::input(format!(
-            "cannot write `{shown}`: the directory `{folder}` is not writable"
-        ))
-        .help("write to a directory of your own"),
-        ErrorKind::InvalidFilename => Error::input(format!(
-            "cannot write `{shown}`: the file system does not accept this name"
-        ))
-        .help("choose a shorter name"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Error::input(format!("cannot write `{shown}`: no space is left in `{folder}`"))
+                .help("free some space, or write to another disk; nothing was replaced")
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            Error::input(format!("cannot write `{shown}`: the directory `{folder}` is not writable"))
+                .help("write to a directory of your own")
+        }
+        ErrorKind::InvalidFilename => {
+            Error::input(format!("cannot write `{shown}`: the file system does not accept this name"))
+                .help("choose a shorter name")
+        }
         _ => Error::input(format!("cannot write `{shown}`: {error}")),
     }
 }

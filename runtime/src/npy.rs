@@ -49,22 +49,13 @@ pub fn load(path: &Path) -> Result<Array> {
         _ => failed(error),
     })?;
     if !found.is_file() {
-        let what = if found.is_dir() {
-            "a directory"
-        } else {
-            "a device or a pipe"
-        };
-        return Err(
-            Error::input(format!("cannot read `{shown}`: it is {what}, not a file"))
-                .help("name a .npy file"),
-        );
+        let what = if found.is_dir() { "a directory" } else { "a device or a pipe" };
+        return Err(Error::input(format!("cannot read `{shown}`: it is {what}, not a file")).help("name a .npy file"));
     }
     let file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
-    read(&mut BufReader::new(file), length).map_err(|error| Error {
-        message: format!("cannot read `{shown}`: {}", error.message),
-        ..error
-    })
+    read(&mut BufReader::new(file), length)
+        .map_err(|error| Error { message: format!("cannot read `{shown}`: {}", error.message), ..error })
 }
 
 /// Writes `array` to the file at `path`, in C order and little-endian, all of it or nothing.
@@ -108,25 +99,15 @@ fn missing(path: &Path) -> Error {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
         Some(_) | None => Path::new("."),
     };
-    let error = Error::input(format!(
-        "cannot read `{}`: there is no such file",
-        path.display()
-    ));
+    let error = Error::input(format!("cannot read `{}`: there is no such file", path.display()));
     let Ok(entries) = fs::read_dir(directory) else {
-        return error.help(format!(
-            "there is no directory `{}` either",
-            directory.display()
-        ));
+        return error.help(format!("there is no directory `{}` either", directory.display()));
     };
     let wanted = stem(path);
     let mut names: Vec<(usize, String)> = entries
         .flatten()
         .map(|entry| entry.path())
-        .filter(|found| {
-            found
-                .extension()
-                .is_some_and(|extension| extension == "npy")
-        })
+        .filter(|found| found.extension().is_some_and(|extension| extension == "npy"))
         .map(|found| {
             let likeness = shared(&wanted, &stem(&found));
             let name = directory.join(found.file_name().unwrap_or_default());
@@ -135,21 +116,14 @@ fn missing(path: &Path) -> Error {
         .collect();
     names.sort_by_key(|(likeness, name)| (Reverse(*likeness), name.clone()));
     match names.first() {
-        None => error.help(format!(
-            "there are no .npy files in `{}`; write one with `numpy.save`",
-            directory.display()
-        )),
-        // Half the letters in place is close enough for a guess.
-        Some((likeness, name)) if 2 * likeness > wanted.len() => {
-            error.help(format!("did you mean {name}?"))
+        None => {
+            error.help(format!("there are no .npy files in `{}`; write one with `numpy.save`", directory.display()))
         }
+        // Half the letters in place is close enough for a guess.
+        Some((likeness, name)) if 2 * likeness > wanted.len() => error.help(format!("did you mean {name}?")),
         Some(_) => {
             let more = if names.len() > 5 { ", ..." } else { "" };
-            let shown: Vec<&str> = names
-                .iter()
-                .take(5)
-                .map(|(_, name)| name.as_str())
-                .collect();
+            let shown: Vec<&str> = names.iter().take(5).map(|(_, name)| name.as_str()).collect();
             error.help(format!("what is there: {}{more}", shown.join(", ")))
         }
     }
@@ -166,12 +140,7 @@ fn stem(path: &Path) -> Vec<char> {
 fn shared(a: &[char], b: &[char]) -> usize {
     let same = |(a, b): &(&char, &char)| a == b;
     let front = a.iter().zip(b).take_while(same).count();
-    let back = a[front..]
-        .iter()
-        .rev()
-        .zip(b[front..].iter().rev())
-        .take_while(same)
-        .count();
+    let back = a[front..].iter().rev().zip(b[front..].iter().rev()).take_while(same).count();
     front + back
 }
 
@@ -194,20 +163,12 @@ fn read(file: &mut impl Read, length: u64) -> Result<Array> {
         (TypeChar::Float, 4) => Data::F32(numbers(file, &header, left, f32::from_le_bytes)?),
         (TypeChar::Float, 8) => Data::F64(numbers(file, &header, left, f64::from_le_bytes)?),
         (TypeChar::Int, 4) => Data::I32(numbers(file, &header, left, i32::from_le_bytes)?),
-        (TypeChar::Int, 2) => Data::I32(numbers(file, &header, left, |bytes| {
-            i32::from(i16::from_le_bytes(bytes))
-        })?),
-        (TypeChar::Int, 1) => Data::I32(numbers(file, &header, left, |bytes| {
-            i32::from(i8::from_le_bytes(bytes))
-        })?),
-        (TypeChar::Uint, 2) => Data::I32(numbers(file, &header, left, |bytes| {
-            i32::from(u16::from_le_bytes(bytes))
-        })?),
+        (TypeChar::Int, 2) => Data::I32(numbers(file, &header, left, |bytes| i32::from(i16::from_le_bytes(bytes)))?),
+        (TypeChar::Int, 1) => Data::I32(numbers(file, &header, left, |bytes| i32::from(i8::from_le_bytes(bytes)))?),
+        (TypeChar::Uint, 2) => Data::I32(numbers(file, &header, left, |bytes| i32::from(u16::from_le_bytes(bytes)))?),
         (TypeChar::Uint, 1) => Data::I32(numbers(file, &header, left, |[byte]| i32::from(byte))?),
         // NumPy takes any byte but 0 for true.
-        (TypeChar::Bool, 1) => {
-            Data::Bool(numbers(file, &header, left, |[byte]| u8::from(byte != 0))?)
-        }
+        (TypeChar::Bool, 1) => Data::Bool(numbers(file, &header, left, |[byte]| u8::from(byte != 0))?),
         _ => return Err(unsupported(element)),
     };
     let shape = header.shape.iter().map(|&length| length as usize).collect();
@@ -231,21 +192,15 @@ fn read_header(file: &mut impl Read, length: u64) -> Result<(Header, u64)> {
         (1, 0) => (10, usize::from(u16::from_le_bytes([a, b])), vec![c, d]),
         (2 | 3, 0) => (12, u32::from_le_bytes([a, b, c, d]) as usize, vec![]),
         _ => {
-            return Err(Error::input(format!(
-                "version {major}.{minor} of the .npy format is not known"
-            ))
-            .help("write it again with `numpy.save`, or check that the file is intact"));
+            return Err(Error::input(format!("version {major}.{minor} of the .npy format is not known"))
+                .help("write it again with `numpy.save`, or check that the file is intact"));
         }
     };
     if text_length > MAX_HEADER {
-        return Err(damaged(&format!(
-            "its header claims to be {text_length} bytes long"
-        )));
+        return Err(damaged(&format!("its header claims to be {text_length} bytes long")));
     }
     let rest = text_length.saturating_sub(text.len());
-    file.take(rest as u64)
-        .read_to_end(&mut text)
-        .map_err(broken)?;
+    file.take(rest as u64).read_to_end(&mut text).map_err(broken)?;
     // A header of version 1 shorter than two bytes has none of the braces that are looked for next.
     if text.len() < text_length {
         return Err(damaged("it ends within its header"));
@@ -280,45 +235,30 @@ fn parse_header(text: &[u8]) -> Result<Header> {
         return Err(not_understood());
     };
     let Value::String(element) = element else {
-        return Err(
-            Error::input("it holds a structured array (records with named fields)")
-                .help("save one field of it: `numpy.save(name, array['field'])`"),
-        );
+        return Err(Error::input("it holds a structured array (records with named fields)")
+            .help("save one field of it: `numpy.save(name, array['field'])`"));
     };
     let element = element.parse().map_err(|_| {
-        Error::input(format!(
-            "its numbers have the unknown type `{}`",
-            shortened(element)
-        ))
-        .help("convert them before saving: `array.astype('float64')`")
+        Error::input(format!("its numbers have the unknown type `{}`", shortened(element)))
+            .help("convert them before saving: `array.astype('float64')`")
     })?;
     let shape = shape
         .iter()
         .map(|axis| match axis {
             Value::Integer(length) => u64::try_from(length).map_err(|_| {
                 let length = shortened(&length.to_string());
-                damaged(&format!(
-                    "its header says that an axis has {length} elements"
-                ))
+                damaged(&format!("its header says that an axis has {length} elements"))
             }),
             _ => Err(not_understood()),
         })
         .collect::<Result<_>>()?;
-    Ok(Header {
-        element,
-        fortran,
-        shape,
-    })
+    Ok(Header { element, fortran, shape })
 }
 
 /// A text from a file, cut to what a message can show.
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 40;
-    let more = if text.chars().count() > SHOWN {
-        "..."
-    } else {
-        ""
-    };
+    let more = if text.chars().count() > SHOWN { "..." } else { "" };
     let shown: String = text.chars().take(SHOWN).collect();
     format!("{}{more}", shown.escape_debug())
 }
@@ -341,10 +281,7 @@ fn nesting(text: &str) -> usize {
 /// The number of elements of an array, if there can be such an array.
 fn count(shape: &[u64]) -> Result<usize> {
     if shape.len() > MAX_AXES {
-        return Err(Error::input(format!(
-            "the array has {} axes, but NumPy allows {MAX_AXES}",
-            shape.len()
-        )));
+        return Err(Error::input(format!("the array has {} axes, but NumPy allows {MAX_AXES}", shape.len())));
     }
     shape
         .iter()
@@ -388,11 +325,7 @@ fn numbers<const BYTES: usize, T: Copy>(
             values.push(decode(*number));
         }
     }
-    if header.fortran {
-        c_ordered(&values, &header.shape)
-    } else {
-        Ok(values)
-    }
+    if header.fortran { c_ordered(&values, &header.shape) } else { Ok(values) }
 }
 
 /// Room for `count` numbers.
@@ -400,10 +333,8 @@ fn reserve<T>(count: usize) -> Result<Vec<T>> {
     let mut room = Vec::new();
     room.try_reserve_exact(count).map_err(|_| {
         let gigabytes = (count * size_of::<T>()) as f64 / 1e9;
-        Error::input(format!(
-            "there is not enough memory for the array: it takes {gigabytes:.1} GB"
-        ))
-        .help("cut the array into smaller ones, or use a machine with more memory")
+        Error::input(format!("there is not enough memory for the array: it takes {gigabytes:.1} GB"))
+            .help("cut the array into smaller ones, or use a machine with more memory")
     })?;
     Ok(room)
 }
@@ -441,14 +372,8 @@ fn gather<T: Copy>(values: &[T], offset: usize, axes: &[(usize, usize)], out: &m
 
 /// Writes what precedes the numbers.
 fn write_header(out: &mut dyn Write, element: &str, shape: &[u64]) -> io::Result<()> {
-    let element = element
-        .parse()
-        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-    WriteOptions::new_header_only()
-        .dtype(DType::Plain(element))
-        .shape(shape)
-        .writer(out)
-        .write_header_only()?;
+    let element = element.parse().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+    WriteOptions::new_header_only().dtype(DType::Plain(element)).shape(shape).writer(out).write_header_only()?;
     Ok(())
 }
 
@@ -481,47 +406,28 @@ fn broken(error: io::Error) -> Error {
 fn unsupported(element: &TypeStr) -> Error {
     let bits = element.size_field().saturating_mul(8);
     let (what, help) = match element.type_char() {
-        TypeChar::Int => (
-            format!("{bits}-bit integers"),
-            "convert them if 32 bits hold them all: `array.astype('int32')`",
-        ),
-        TypeChar::Uint => (
-            format!("{bits}-bit unsigned integers"),
-            "convert them if 31 bits hold them all: `array.astype('int32')`",
-        ),
-        TypeChar::Float if element.size_field() < 4 => (
-            format!("{bits}-bit reals"),
-            "convert them before saving: `array.astype('float32')`",
-        ),
-        TypeChar::Float => (
-            format!("{bits}-bit reals"),
-            "convert them before saving: `array.astype('float64')`",
-        ),
-        TypeChar::Complex => (
-            "complex numbers".to_owned(),
-            "save two arrays: `array.real` and `array.imag`",
-        ),
-        TypeChar::ByteStr | TypeChar::UnicodeStr => (
-            "text, not numbers".to_owned(),
-            "convert it before saving: `array.astype('float64')`",
-        ),
+        TypeChar::Int => {
+            (format!("{bits}-bit integers"), "convert them if 32 bits hold them all: `array.astype('int32')`")
+        }
+        TypeChar::Uint => {
+            (format!("{bits}-bit unsigned integers"), "convert them if 31 bits hold them all: `array.astype('int32')`")
+        }
+        TypeChar::Float if element.size_field() < 4 => {
+            (format!("{bits}-bit reals"), "convert them before saving: `array.astype('float32')`")
+        }
+        TypeChar::Float => (format!("{bits}-bit reals"), "convert them before saving: `array.astype('float64')`"),
+        TypeChar::Complex => ("complex numbers".to_owned(), "save two arrays: `array.real` and `array.imag`"),
+        TypeChar::ByteStr | TypeChar::UnicodeStr => {
+            ("text, not numbers".to_owned(), "convert it before saving: `array.astype('float64')`")
+        }
         TypeChar::TimeDelta | TypeChar::DateTime => (
             "times".to_owned(),
             "convert them to numbers before saving: `(array - array[0]) / numpy.timedelta64(1, 's')`",
         ),
-        TypeChar::Object => (
-            "Python objects".to_owned(),
-            "convert them before saving: `array.astype('float64')`",
-        ),
-        _ => (
-            "raw bytes".to_owned(),
-            "convert them before saving: `array.view('float64')`",
-        ),
+        TypeChar::Object => ("Python objects".to_owned(), "convert them before saving: `array.astype('float64')`"),
+        _ => ("raw bytes".to_owned(), "convert them before saving: `array.view('float64')`"),
     };
-    Error::input(format!(
-        "it holds {what} (`{element}`), but fields are `f4`, `f8`, `i4` or `bool`"
-    ))
-    .help(help)
+    Error::input(format!("it holds {what} (`{element}`), but fields are `f4`, `f8`, `i4` or `bool`")).help(help)
 }
 
 /// The error of another kind of file, told from how it begins.
@@ -530,40 +436,18 @@ fn no_npy(beginning: &[u8]) -> Error {
     let convert = "read it in Python and write the array with `numpy.save`";
     let (what, help) = match beginning {
         [] => ("it is empty".to_owned(), "write it again"),
-        [b'P', b'K', ..] => (
-            "it is not a .npy file but a zip archive, as .npz files are".to_owned(),
-            npz,
-        ),
-        [0x1f, 0x8b, ..] => (
-            "it is not a .npy file but compressed (gzip)".to_owned(),
-            "unpack it with `gunzip`",
-        ),
-        [0x89, b'H', b'D', b'F', ..] => (
-            "it is not a .npy file but HDF5 or NetCDF-4".to_owned(),
-            convert,
-        ),
+        [b'P', b'K', ..] => ("it is not a .npy file but a zip archive, as .npz files are".to_owned(), npz),
+        [0x1f, 0x8b, ..] => ("it is not a .npy file but compressed (gzip)".to_owned(), "unpack it with `gunzip`"),
+        [0x89, b'H', b'D', b'F', ..] => ("it is not a .npy file but HDF5 or NetCDF-4".to_owned(), convert),
         [b'C', b'D', b'F', ..] => ("it is not a .npy file but NetCDF".to_owned(), convert),
         _ => match std::str::from_utf8(beginning) {
             Ok(text) if !text.contains(|c: char| c.is_control() && !c.is_whitespace()) => (
-                format!(
-                    "it is not a .npy file but text: \"{}\"",
-                    text.escape_debug()
-                ),
+                format!("it is not a .npy file but text: \"{}\"", text.escape_debug()),
                 "read it with `numpy.loadtxt` and write the array with `numpy.save`",
             ),
             _ => {
-                let bytes: Vec<String> = beginning
-                    .iter()
-                    .take(8)
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect();
-                (
-                    format!(
-                        "it is not a .npy file: it begins with the bytes {}",
-                        bytes.join(" ")
-                    ),
-                    convert,
-                )
+                let bytes: Vec<String> = beginning.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                (format!("it is not a .npy file: it begins with the bytes {}", bytes.join(" ")), convert)
             }
         },
     };
@@ -585,8 +469,7 @@ mod tests {
     }
 
     fn typed(element: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
-        let header =
-            format!("{{'descr': '{element}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let header = format!("{{'descr': '{element}', 'fortran_order': False, 'shape': {shape}, }}\n");
         file(&header, numbers)
     }
 
@@ -609,10 +492,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.npy");
         for (shape, data) in [
-            (
-                vec![1, 2, 2],
-                Data::F32(vec![1.5, -0.0, f32::INFINITY, 1e-40]),
-            ),
+            (vec![1, 2, 2], Data::F32(vec![1.5, -0.0, f32::INFINITY, 1e-40])),
             (vec![2, 2], Data::F64(vec![0.1, f64::MIN, 5e-324, -1.0])),
             (vec![3], Data::I32(vec![i32::MIN, 0, i32::MAX])),
             (vec![2, 1], Data::Bool(vec![0, 1])),
@@ -630,10 +510,7 @@ mod tests {
     fn saved_bytes_are_those_of_numpy() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.npy");
-        let array = Array {
-            shape: vec![1, 2],
-            data: Data::Bool(vec![1, 0]),
-        };
+        let array = Array { shape: vec![1, 2], data: Data::Bool(vec![1, 0]) };
         save(&path, &array).unwrap();
         let bytes = fs::read(&path).unwrap();
         // The numbers are aligned to 64 bytes, so that the file can be mapped into memory.
@@ -645,10 +522,7 @@ mod tests {
     #[test]
     fn a_shape_that_does_not_fit_is_not_written() {
         let directory = tempfile::tempdir().unwrap();
-        let array = Array {
-            shape: vec![2, 3],
-            data: Data::I32(vec![1]),
-        };
+        let array = Array { shape: vec![2, 3], data: Data::I32(vec![1]) };
         let error = save(&directory.path().join("a.npy"), &array).unwrap_err();
         assert!(error.message.contains("[2, 3]"), "{error}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -681,9 +555,7 @@ mod tests {
     fn fortran_order_becomes_c_order() {
         // Element (k, j, i) of shape (2, 3, 4) holds 100 k + 10 j + i.
         let mut stored = Vec::new();
-        for (i, j, k) in
-            (0..4).flat_map(|i| (0..3).flat_map(move |j| (0..2).map(move |k| (i, j, k))))
-        {
+        for (i, j, k) in (0..4).flat_map(|i| (0..3).flat_map(move |j| (0..2).map(move |k| (i, j, k)))) {
             stored.push(100 * k + 10 * j + i);
         }
         let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}";
@@ -729,10 +601,7 @@ mod tests {
         refused(&typed("<f8", "(100000000000, 1000000)", &[]), "cut short");
         refused(&typed("<f8", "(2.5,)", &[0; 8]), "header");
         refused(&typed("<f8", "3", &[0; 24]), "header");
-        refused(
-            &typed("|u1", &format!("({})", "1,".repeat(65)), &[0]),
-            "65 axes",
-        );
+        refused(&typed("|u1", &format!("({})", "1,".repeat(65)), &[0]), "65 axes");
         refused(&typed("<f8", &"(".repeat(5000), &[]), "header");
     }
 
@@ -781,14 +650,9 @@ mod tests {
     fn no_damage_makes_it_panic() {
         let intact = typed("<i4", "(2, 3)", &[1; 24]);
         read_bytes(&intact).unwrap();
-        let Data::I32(random) = crate::random::fill(
-            crate::array::Element::I32,
-            400_000,
-            0.0,
-            f64::from(i32::MAX),
-            1,
-            "damage",
-        ) else {
+        let Data::I32(random) =
+            crate::random::fill(crate::array::Element::I32, 400_000, 0.0, f64::from(i32::MAX), 1, "damage")
+        else {
             panic!("asked for int");
         };
         for draws in random.as_chunks::<8>().0 {

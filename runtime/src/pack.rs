@@ -3,7 +3,7 @@
 use crate::array::{Data, Element};
 use rayon::prelude::*;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{Levels, Place};
+use stencilc_compiler::ir::Place;
 use stencilc_compiler::storage::{Columns, Layout};
 
 /// What bytes that belong to no cell are filled with: a NaN for every floating-point type, so that reading one shows.
@@ -32,8 +32,8 @@ impl<'a> Packing<'a> {
         self.place.levels.count(self.grid.nk)
     }
 
-    /// Elements of the whole buffer.
-    pub fn len(&self) -> usize {
+    /// Elements of the whole buffer, padding included.
+    pub fn elements(&self) -> usize {
         if self.place.horizontal { self.origin() + self.levels() * self.layout.plane } else { self.levels() }
     }
 
@@ -51,7 +51,7 @@ impl<'a> Packing<'a> {
     pub fn pack(&self, data: &Data) -> Vec<u8> {
         let bytes = self.element.bytes();
         let source = data_bytes(data);
-        let mut packed = vec![PADDING; self.len() * bytes];
+        let mut packed = vec![PADDING; self.elements() * bytes];
         if !self.place.horizontal {
             packed.copy_from_slice(source);
             return packed;
@@ -105,7 +105,7 @@ impl<'a> Packing<'a> {
     /// The first byte of a buffer that belongs to no cell and is not as [`Packing::pack`] left it.
     pub fn damaged(&self, packed: &[u8]) -> Option<usize> {
         let bytes = self.element.bytes();
-        let mut is_cell = vec![false; self.len()];
+        let mut is_cell = vec![false; self.elements()];
         let cells = self.levels() * if self.place.horizontal { self.grid.columns() } else { 1 };
         (0..cells).for_each(|cell| is_cell[self.index(cell)] = true);
         is_cell
@@ -115,11 +115,6 @@ impl<'a> Packing<'a> {
                 !**is_cell && packed[index * bytes..(index + 1) * bytes].iter().any(|&byte| byte != PADDING)
             })
             .map(|(index, _)| index * bytes)
-    }
-
-    /// Whether the field has levels, which take most of the memory.
-    pub fn has_levels(&self) -> bool {
-        self.place.levels != Levels::None
     }
 }
 
@@ -146,7 +141,7 @@ mod tests {
     use super::*;
     use crate::random;
     use stencilc_compiler::grid::Region;
-    use stencilc_compiler::ir::Offset;
+    use stencilc_compiler::ir::{Levels, Offset};
     use stencilc_compiler::storage::STORAGES;
 
     #[test]

@@ -114,17 +114,13 @@ const VIRIDIS: [[u8; 3]; 32] = [
 /// There are no cells, or not `ni * nj` of them; those of [`files::write_atomic`].
 pub fn save_png(path: &Path, picture: &Picture<'_>) -> Result<()> {
     let (pixels, width, height) = draw(picture)?;
-    let png = encode(&pixels, width, height)
-        .map_err(|error| Error::input(format!("cannot encode the picture: {error}")))?;
+    let png =
+        encode(&pixels, width, height).map_err(|error| Error::input(format!("cannot encode the picture: {error}")))?;
     files::write_atomic(path, |out| out.write_all(&png))
 }
 
 /// RGB pixels as a PNG file.
-fn encode(
-    pixels: &[u8],
-    width: usize,
-    height: usize,
-) -> std::result::Result<Vec<u8>, png::EncodingError> {
+fn encode(pixels: &[u8], width: usize, height: usize) -> std::result::Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
     encoder.set_color(png::ColorType::Rgb);
@@ -145,30 +141,17 @@ struct Scale {
 impl Scale {
     /// The least and the greatest finite number, if there is one.
     fn of(values: &[f64]) -> Option<Self> {
-        values
-            .iter()
-            .filter(|value| value.is_finite())
-            .fold(None, |scale: Option<Self>, &value| {
-                let scale = scale.unwrap_or(Self {
-                    low: value,
-                    high: value,
-                });
-                Some(Self {
-                    low: scale.low.min(value),
-                    high: scale.high.max(value),
-                })
-            })
+        values.iter().filter(|value| value.is_finite()).fold(None, |scale: Option<Self>, &value| {
+            let scale = scale.unwrap_or(Self { low: value, high: value });
+            Some(Self { low: scale.low.min(value), high: scale.high.max(value) })
+        })
     }
 
     /// Where `value` lies, from 0 to 1.
     fn fraction(self, value: f64) -> f64 {
         // Halves, since the difference of two large doubles may be none.
         let span = self.high / 2.0 - self.low / 2.0;
-        if span > 0.0 {
-            ((value / 2.0 - self.low / 2.0) / span).clamp(0.0, 1.0)
-        } else {
-            0.5
-        }
+        if span > 0.0 { ((value / 2.0 - self.low / 2.0) / span).clamp(0.0, 1.0) } else { 0.5 }
     }
 
     /// Round numbers on the scale, about `wanted` of them; its ends where there are none.
@@ -248,10 +231,7 @@ impl Label {
 /// The least of 1, 2, 5, 10, ... times a power of ten that is not below `step`, if there is one.
 fn round_step(step: f64) -> Option<f64> {
     let power = 10.0_f64.powi(step.log10().floor() as i32);
-    [1.0, 2.0, 5.0, 10.0]
-        .iter()
-        .map(|factor| factor * power)
-        .find(|&round| round.is_normal() && round >= step)
+    [1.0, 2.0, 5.0, 10.0].iter().map(|factor| factor * power).find(|&round| round.is_normal() && round >= step)
 }
 
 /// The colour at a fraction of the scale.
@@ -288,11 +268,7 @@ impl Axis {
         let axis = |cells: usize| {
             // The short side is averaged less, and stretched if that does not do.
             let block = block.min((cells / SHORT_SIDE).max(1));
-            Self {
-                cells,
-                block,
-                magnification: magnification.max(SHORT_SIDE.div_ceil(cells.div_ceil(block))),
-            }
+            Self { cells, block, magnification: magnification.max(SHORT_SIDE.div_ceil(cells.div_ceil(block))) }
         };
         (axis(ni), axis(nj))
     }
@@ -328,29 +304,17 @@ impl Axis {
 /// The mean over a block of cells; not finite if one of them is not.
 fn mean(picture: &Picture<'_>, rows: Range<usize>, columns: Range<usize>) -> f64 {
     let count = (rows.len() * columns.len()) as f64;
-    rows.flat_map(|j| &picture.values[j * picture.ni..][columns.clone()])
-        .map(|value| value / count)
-        .sum()
+    rows.flat_map(|j| &picture.values[j * picture.ni..][columns.clone()]).map(|value| value / count).sum()
 }
 
 /// The picture as rows of RGB pixels, with its width and height.
 fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
-    let &Picture {
-        title,
-        values,
-        ni,
-        nj,
-    } = picture;
+    let &Picture { title, values, ni, nj } = picture;
     if values.is_empty() {
-        return Err(Error::input(
-            "there is nothing to draw: the level has no cells",
-        ));
+        return Err(Error::input("there is nothing to draw: the level has no cells"));
     }
     if ni.checked_mul(nj) != Some(values.len()) {
-        return Err(Error::input(format!(
-            "a level of {ni} by {nj} cells cannot have {} values",
-            values.len()
-        )));
+        return Err(Error::input(format!("a level of {ni} by {nj} cells cannot have {} values", values.len())));
     }
     register()?;
     let (i, j) = Axis::pair(ni, nj);
@@ -401,20 +365,15 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
         }
         if let Some(scale) = scale {
             for y in 0..j.pixels() {
-                let fraction = if scale.low < scale.high {
-                    1.0 - y as f64 / (j.pixels() - 1) as f64
-                } else {
-                    0.5
-                };
+                let fraction = if scale.low < scale.high { 1.0 - y as f64 / (j.pixels() - 1) as f64 } else { 0.5 };
                 paint(bar..bar + BAR, top + y..top + y + 1, colour(fraction));
             }
         }
     }
 
     let size = (width as u32, height as u32);
-    let canvas = BitMapBackend::<RGBPixel>::with_buffer_and_format(&mut pixels, size)
-        .map_err(cannot_draw)?
-        .into_drawing_area();
+    let canvas =
+        BitMapBackend::<RGBPixel>::with_buffer_and_format(&mut pixels, size).map_err(cannot_draw)?.into_drawing_area();
     let pen = Pen { canvas: &canvas };
     let title_style = text_style(TITLE);
     let title = fitted(title, &title_style, width - left - GAP)?;
@@ -431,14 +390,7 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
         pen.write(&cell.to_string(), x, y, &label, HPos::Center, VPos::Top)?;
     }
     let y = bottom + 2 * TICK + line;
-    pen.write(
-        "i",
-        left + i.pixels() / 2,
-        y,
-        &label,
-        HPos::Center,
-        VPos::Top,
-    )?;
+    pen.write("i", left + i.pixels() / 2, y, &label, HPos::Center, VPos::Top)?;
     for cell in j_ticks {
         let y = top + j.middle(cell);
         pen.line((left - TICK, y), (left, y))?;
@@ -493,11 +445,7 @@ fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
 fn register() -> Result<()> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let done = DONE.get_or_init(|| register_font(FONT_NAME, FontStyle::Normal, FONT).is_ok());
-    if *done {
-        Ok(())
-    } else {
-        Err(Error::input("cannot draw: the built-in font is damaged"))
-    }
+    if *done { Ok(()) } else { Err(Error::input("cannot draw: the built-in font is damaged")) }
 }
 
 /// Black letters of `size` pixels.
@@ -507,10 +455,7 @@ fn text_style(size: usize) -> TextStyle<'static> {
 
 /// `text`, cut to `room` pixels.
 fn fitted(text: &str, style: &TextStyle<'_>, room: usize) -> Result<String> {
-    let mut shown: Vec<char> = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let mut shown: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     // No letter that matters is narrower than two pixels.
     let mut cut = shown.len() > room / 2;
     shown.truncate(room / 2);
@@ -538,9 +483,7 @@ struct Pen<'a, 'b> {
 impl Pen<'_, '_> {
     fn line(&self, from: (usize, usize), to: (usize, usize)) -> Result<()> {
         let points = [from, to].map(|(x, y)| (x as i32, y as i32));
-        self.canvas
-            .draw(&PathElement::new(points, BLACK))
-            .map_err(cannot_draw)
+        self.canvas.draw(&PathElement::new(points, BLACK)).map_err(cannot_draw)
     }
 
     /// A frame around pixels, not over them.
@@ -562,9 +505,7 @@ impl Pen<'_, '_> {
         vertical: VPos,
     ) -> Result<()> {
         let style = style.clone().pos(Pos::new(horizontal, vertical));
-        self.canvas
-            .draw(&Text::new(text, (x as i32, y as i32), style))
-            .map_err(cannot_draw)
+        self.canvas.draw(&Text::new(text, (x as i32, y as i32), style)).map_err(cannot_draw)
     }
 }
 
@@ -578,12 +519,7 @@ mod tests {
     fn drawn(values: &[f64], ni: usize, nj: usize) -> (Vec<[u8; 3]>, usize) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.png");
-        let picture = Picture {
-            title: "a field",
-            values,
-            ni,
-            nj,
-        };
+        let picture = Picture { title: "a field", values, ni, nj };
         save_png(&path, &picture).unwrap();
         let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
         let mut reader = png::Decoder::new(file).read_info().unwrap();
@@ -651,10 +587,7 @@ mod tests {
         let (pixels, _) = drawn(&[1.0, 2.0], 2, 1);
         // The smoothed edges of black letters on white.
         let edges = |pixel: &&[u8; 3]| pixel[0] == pixel[1] && pixel[1] == pixel[2];
-        let grey = pixels
-            .iter()
-            .filter(edges)
-            .filter(|pixel| **pixel != BACKGROUND && **pixel != [0; 3]);
+        let grey = pixels.iter().filter(edges).filter(|pixel| **pixel != BACKGROUND && **pixel != [0; 3]);
         assert!(grey.count() > 500);
     }
 
@@ -701,25 +634,14 @@ mod tests {
     #[test]
     fn the_caption_tells_what_is_not_seen() {
         let caption_of = |values: &[f64], ni, nj| {
-            let picture = Picture {
-                title: "",
-                values,
-                ni,
-                nj,
-            };
+            let picture = Picture { title: "", values, ni, nj };
             caption(&picture, Scale::of(values))
         };
         assert_eq!(caption_of(&[1.0, 2.5], 2, 1), "2 × 1 cells, 1 to 2.5");
         assert_eq!(caption_of(&[1.0, 1.0], 1, 2), "1 × 2 cells, all 1");
-        assert_eq!(
-            caption_of(&[f64::NAN, 1.0], 2, 1),
-            "2 × 1 cells, all 1; 1 cell not finite, grey"
-        );
+        assert_eq!(caption_of(&[f64::NAN, 1.0], 2, 1), "2 × 1 cells, all 1; 1 cell not finite, grey");
         let long = caption_of(&vec![f64::NAN; 4000], 4000, 1);
-        assert!(
-            long.ends_with("4000 cells not finite, grey; means over 2 × 1"),
-            "{long}"
-        );
+        assert!(long.ends_with("4000 cells not finite, grey; means over 2 × 1"), "{long}");
     }
 
     #[test]
@@ -728,30 +650,17 @@ mod tests {
         let style = text_style(TITLE);
         assert_eq!(fitted("short", &style, 400).unwrap(), "short");
         let long = fitted(&"long\n".repeat(100_000), &style, 400).unwrap();
-        assert!(
-            long.ends_with('…') && long.starts_with("long long"),
-            "{long}"
-        );
+        assert!(long.ends_with('…') && long.starts_with("long long"), "{long}");
         assert!(style.font.box_size(&long).unwrap().0 <= 400);
     }
 
     #[test]
     fn wrong_sizes_are_refused() {
         for (ni, nj) in [(0, 0), (3, 1), (usize::MAX, 2)] {
-            let picture = Picture {
-                title: "",
-                values: &[1.0, 2.0],
-                ni,
-                nj,
-            };
+            let picture = Picture { title: "", values: &[1.0, 2.0], ni, nj };
             assert!(save_png(Path::new("unused.png"), &picture).is_err());
         }
-        let nothing = Picture {
-            title: "",
-            values: &[],
-            ni: 0,
-            nj: 5,
-        };
+        let nothing = Picture { title: "", values: &[], ni: 0, nj: 5 };
         let error = save_png(Path::new("unused.png"), &nothing).unwrap_err();
         assert!(error.message.contains("no cells"), "{error}");
     }

@@ -122,7 +122,8 @@ fn draw(field: &Field, element: Element, len: usize, seed: u64, name: &str) -> D
 
 fn check_names(stencil: &Stencil, arrays: &BTreeMap<String, Array>) -> Result<()> {
     for name in arrays.keys() {
-        let inputs: Vec<&str> = fields(stencil).filter(|field| field.role.is_read()).map(|field| field.name.as_str()).collect();
+        let inputs: Vec<&str> =
+            fields(stencil).filter(|field| field.role.is_read()).map(|field| field.name.as_str()).collect();
         if inputs.contains(&name.as_str()) {
             continue;
         }
@@ -193,13 +194,11 @@ fn read_extents(field: &Field, shape: &[usize], extents: &mut Extents) -> Result
         _ => return Err(wrong_shape(field, shape)),
     };
     let agree = |axis: &str, found: usize, known: &mut Option<(usize, String)>| match known {
-        Some((expected, source)) if *expected != found => {
-            Err(Error::input(format!(
-                "`{name}` has {found} cells along {axis}, {} {expected}",
-                if source == "--grid" { "--grid says".to_owned() } else { format!("`{source}` has") }
-            ))
-            .help(format!("its shape is {}; arrays are (nk, nj, ni), i fastest, halo included", shape_text(shape))))
-        }
+        Some((expected, source)) if *expected != found => Err(Error::input(format!(
+            "`{name}` has {found} cells along {axis}, {} {expected}",
+            if source == "--grid" { "--grid says".to_owned() } else { format!("`{source}` has") }
+        ))
+        .help(format!("its shape is {}; arrays are (nk, nj, ni), i fastest, halo included", shape_text(shape)))),
         Some(_) => Ok(()),
         None => {
             *known = Some((found, name.clone()));
@@ -225,8 +224,10 @@ fn wrong_shape(field: &Field, shape: &[usize]) -> Error {
         (false, Levels::Interfaces) => "(nk + 1)",
         (false, _) => "(nk)",
     };
-    Error::input(format!("`{}` has the shape {}, expected {expected}", field.name, shape_text(shape)))
-        .help(format!("the field lives on every cell{}; i is the fastest axis", field.place).replace("every cell on", "cells on"))
+    Error::input(format!("`{}` has the shape {}, expected {expected}", field.name, shape_text(shape))).help(
+        format!("the field lives on every cell{}; i is the fastest axis", field.place)
+            .replace("every cell on", "cells on"),
+    )
 }
 
 fn shape_text(shape: &[usize]) -> String {
@@ -293,8 +294,11 @@ fn params(
                 draw_param(param, grid, seed)
             }
             (None, None) => {
-                return Err(Error::call(format!("the parameter `{}` has no value", param.name))
-                    .help(format!("give one: --set {}={}", param.name, if param.kind == Kind::Int { "3" } else { "0.5" })));
+                return Err(Error::call(format!("the parameter `{}` has no value", param.name)).help(format!(
+                    "give one: --set {}={}",
+                    param.name,
+                    if param.kind == Kind::Int { "3" } else { "0.5" }
+                )));
             }
         };
         values.push(value.rounded(precision));

@@ -20,26 +20,10 @@ pub fn fill(element: Element, len: usize, low: f64, high: f64, seed: u64, name: 
     let key = key(seed, name);
     let indices = (0..len).into_par_iter();
     match element {
-        Element::F64 => Data::F64(
-            indices
-                .map(|index| double(draw(key, index), low, high))
-                .collect(),
-        ),
-        Element::F32 => Data::F32(
-            indices
-                .map(|index| single(draw(key, index), low, high))
-                .collect(),
-        ),
-        Element::I32 => Data::I32(
-            indices
-                .map(|index| integer(draw(key, index), low, high))
-                .collect(),
-        ),
-        Element::Bool => Data::Bool(
-            indices
-                .map(|index| u8::from(draw(key, index) >> 63 == 1))
-                .collect(),
-        ),
+        Element::F64 => Data::F64(indices.map(|index| double(draw(key, index), low, high)).collect()),
+        Element::F32 => Data::F32(indices.map(|index| single(draw(key, index), low, high)).collect()),
+        Element::I32 => Data::I32(indices.map(|index| integer(draw(key, index), low, high)).collect()),
+        Element::Bool => Data::Bool(indices.map(|index| u8::from(draw(key, index) >> 63 == 1)).collect()),
     }
 }
 
@@ -76,11 +60,7 @@ fn double(bits: u64, low: f64, high: f64) -> f64 {
     let unit = (bits >> 11) as f64 / (1_u64 << 53) as f64;
     // Unlike `low + unit * (high - low)`, this cannot overflow; either may round out of the range.
     let value = low * (1.0 - unit) + high * unit;
-    if value >= high {
-        high.next_down()
-    } else {
-        value.max(low)
-    }
+    if value >= high { high.next_down() } else { value.max(low) }
 }
 
 /// The double rounded to single precision, in `[low, high)` if a float lies there.
@@ -162,10 +142,7 @@ mod tests {
         assert!((mean - 1.0).abs() < 0.02, "{mean}");
         for tenth in 0..10 {
             let from = -1.0 + 0.4 * f64::from(tenth);
-            let share = values
-                .iter()
-                .filter(|v| (from..from + 0.4).contains(*v))
-                .count();
+            let share = values.iter().filter(|v| (from..from + 0.4).contains(*v)).count();
             assert!((9_500..10_500).contains(&share), "{tenth}: {share}");
         }
     }

@@ -178,7 +178,13 @@ pub fn plan_for(problem: &Problem, choices: &Choices) -> Result<Plan> {
 ///
 /// # Errors
 /// NVRTC or the GPU is missing or fails.
-pub fn verify(problem: &Problem, expected: &Expected, choices: &Choices, gpu: Option<&Gpu>, arch: &str) -> Result<Verdict> {
+pub fn verify(
+    problem: &Problem,
+    expected: &Expected,
+    choices: &Choices,
+    gpu: Option<&Gpu>,
+    arch: &str,
+) -> Result<Verdict> {
     let plan = match plan_for(problem, choices) {
         Ok(plan) => plan,
         Err(error) => return Ok(Verdict::Refused { reason: error.message }),

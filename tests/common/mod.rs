@@ -15,7 +15,9 @@ use stencilc_runtime::verify::plan_for;
 
 /// Every stencil of the project: file name without its ending, and text.
 pub fn stencils() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("stencils");
+    // The folder of the sources, or, where a test was carried to another machine, the one it runs in.
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("stencils");
+    let folder = if sources.exists() { sources } else { PathBuf::from("stencils") };
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -75,7 +77,8 @@ pub fn translation_unit(problem: &Problem, choices: impl Iterator<Item = Choices
         let plan = plan_for(problem, &choices).unwrap();
         let mut kernel = cuda::print(&plan).unwrap();
         let own = format!("kernel_{number}");
-        text += &format!("#define {0} {own}\nnamespace space_{number} {{\n{1}}}\n#undef {0}\n", kernel.name, kernel.text);
+        text +=
+            &format!("#define {0} {own}\nnamespace space_{number} {{\n{1}}}\n#undef {0}\n", kernel.name, kernel.text);
         kernel.name = own;
         units.push(Unit { plan, kernel });
     }

@@ -289,12 +289,7 @@ impl Judge for AtLevel<'_> {
 ///
 /// # Errors
 /// No level can be computed, or the levels that can have a gap.
-pub fn computed(
-    stencil: &Stencil,
-    precision: Precision,
-    nk: usize,
-    params: &[Value],
-) -> Result<Range<usize>, Refusal> {
+pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
     let known = Known::new(stencil, precision, nk, params);
     let levels: Vec<usize> = (0..nk)
         .filter(|&level| Rules::new(stencil, AtLevel { known: &known, level: level as i64 }).computed())

@@ -4,9 +4,7 @@ use super::expression::{Helpers, operation};
 use super::{Named, computing_type, field_levels, own_index};
 use crate::access::{Lookups, Shape};
 use crate::diagnostic::Refusal;
-use crate::ir::{
-    Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Offset, Precision, Stored, Texts,
-};
+use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Offset, Precision, Stored, Texts};
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
 use crate::plan::{Plan, offset_name, shape_of};
 use crate::storage::Coordinates;
@@ -66,9 +64,8 @@ impl Writer<'_> {
         let suffix = if offset == Offset::default() { String::new() } else { format!("_{}", offset_name(offset)) };
         let name = self.named.names.fresh(&format!("{}{suffix}", own.name));
         let c_type = computing_type(own.body.kind(), self.precision());
-        match self.body(&own.body, item, Some(&name)) {
-            Some(text) => self.blocks[item.block().index()].push(format!("const {c_type} {name} = {text};")),
-            None => {}
+        if let Some(text) = self.body(&own.body, item, Some(&name)) {
+            self.blocks[item.block().index()].push(format!("const {c_type} {name} = {text};"));
         }
         self.values.insert((def, offset), name);
     }
@@ -77,10 +74,7 @@ impl Writer<'_> {
         let plan = self.plan;
         let declared = &plan.stencil.fields[field];
         let target = self.named.outputs[&field].clone();
-        let text = match self.body(body, item, None) {
-            Some(text) => text,
-            None => String::new(),
-        };
+        let text = self.body(body, item, None).unwrap_or_default();
         let text = match (declared.stored, self.precision()) {
             (Stored::F32, Precision::F64) => format!("float({text})"),
             (Stored::F64, Precision::F32) => format!("double({text})"),
@@ -145,7 +139,8 @@ impl Writer<'_> {
                     // Whatever is nested deeper makes its branch large or filled in its turn.
                     statements[branch.index()]
                 });
-                statements[id.index()] = filled || large || nested || self.holds_statement(body, *yes, *no, &statements);
+                statements[id.index()] =
+                    filled || large || nested || self.holds_statement(body, *yes, *no, &statements);
             }
         }
         statements

@@ -117,7 +117,7 @@ fn int(x: i32) -> (String, Binding) {
     match x {
         // C++ reads -2147483648 as the negation of a number that does not fit.
         i32::MIN => ("(-2147483647 - 1)".into(), Binding::Atom),
-        ..0 => (x.to_string(), Binding::Sign),
+        -2_147_483_647..0 => (x.to_string(), Binding::Sign),
         0.. => (x.to_string(), Binding::Atom),
     }
 }

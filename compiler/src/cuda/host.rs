@@ -79,9 +79,8 @@ fn texts(plan: &Plan, kernel: &Kernel) -> HostTexts {
     let stencil = &plan.stencil;
     let name = stencil.name.clone();
     let param = |name: &str| {
-        let found = kernel.parameters.iter().find(|own| {
-            matches!(own.what, What::Param(id) if stencil.params[id].name == name)
-        });
+        let found =
+            kernel.parameters.iter().find(|own| matches!(own.what, What::Param(id) if stencil.params[id].name == name));
         format!("args->{}", found.map_or(name, |own| own.name.as_str()))
     };
     let levels = levels::write(stencil, plan.choices.precision, &param);
@@ -144,7 +143,8 @@ fn members(plan: &Plan, kernel: &Kernel) -> Vec<Member> {
         let meaning = match parameter.what {
             What::Input(id) | What::Output(id) => {
                 let field = &plan.stencil.fields[id];
-                let new = parameter.name != field.name && field.role.is_read() && matches!(parameter.what, What::Output(_));
+                let new =
+                    parameter.name != field.name && field.role.is_read() && matches!(parameter.what, What::Output(_));
                 let way = match (parameter.what, new) {
                     (What::Output(_), true) => "out, must not be the array that is read",
                     (What::Output(_), false) => "out",
@@ -162,25 +162,35 @@ fn members(plan: &Plan, kernel: &Kernel) -> Vec<Member> {
     if plan.fixed.is_some() {
         return members;
     }
-    let mut add = |declaration: &str, meaning: &str| {
-        members.push(Member { declaration: declaration.to_owned(), meaning: meaning.to_owned() });
+    let mut add = |declaration: String, meaning: &str| {
+        members.push(Member { declaration, meaning: meaning.to_owned() });
     };
+    let member = |name: &str| member(plan, name);
     if plan.storage.tables().is_empty() {
-        add("int ni, nj", "columns along i and j, halo included");
+        add(format!("int {}, {}", member("ni"), member("nj")), "columns along i and j, halo included");
     } else {
         for (first, end) in plan.storage.bounds() {
-            add(&format!("int {first}, {end}"), "the cells of a plane to compute: first, and one past the last");
+            let meaning = "the cells of a plane to compute: first, and one past the last";
+            add(format!("int {}, {}", member(first), member(end)), meaning);
         }
     }
-    add("int nk", "levels");
-    add("long long plane", "elements from a level to the next");
+    add(format!("int {}", member("nk")), "levels");
+    add(format!("long long {}", member("plane")), "elements from a level to the next");
     for (size, meaning) in plan.storage.sizes() {
-        add(&format!("long long {size}"), meaning);
+        add(format!("long long {}", member(size)), meaning);
     }
     for (table, meaning) in plan.storage.tables() {
-        add(&format!("const int* {table}"), meaning);
+        add(format!("const int* {}", member(table)), meaning);
     }
     members
+}
+
+/// The name of one of our own members, kept off the user's.
+fn member(plan: &Plan, name: &str) -> String {
+    let fields = plan.stencil.fields.iter().map(|(_, field)| field.name.as_str());
+    let params = plan.stencil.params.iter().map(|(_, param)| param.name.as_str());
+    let taken = fields.chain(params).any(|own| own == name);
+    if taken { format!("{name}_of_grid") } else { name.to_owned() }
 }
 
 /// How fields lie in memory, for the header.
@@ -204,7 +214,9 @@ fn layout_text(plan: &Plan) -> Vec<String> {
             ));
             lines.push(format!("Computed: {}.", fixed.region));
         }
-        (None, true) => lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into()),
+        (None, true) => {
+            lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into())
+        }
         (None, false) => {
             lines.push("Halo cells stand first, then the cells that are computed.".into());
             for neighbour in &plan.neighbours {
@@ -223,22 +235,26 @@ fn sizes(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
     match &plan.fixed {
         Some(fixed) => {
-            for (range, (first, end)) in plan.storage.columns(&fixed.region, &fixed.layout).iter().zip(plan.storage.bounds()) {
+            for (range, (first, end)) in
+                plan.storage.columns(&fixed.region, &fixed.layout).iter().zip(plan.storage.bounds())
+            {
                 lines.push(format!("const int {first} = {}, {end} = {};", range.start, range.end));
             }
             lines.push(format!("const int nk = {};", fixed.grid.nk));
         }
         None if plan.storage.tables().is_empty() => {
             let (low, high) = (reach.low, reach.high);
-            lines.push(format!("const int i_first = {}, i_end = args->ni - {};", low.i.unsigned_abs(), high.i));
-            lines.push(format!("const int j_first = {}, j_end = args->nj - {};", low.j.unsigned_abs(), high.j));
-            lines.push("const int nk = args->nk;".into());
+            let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| member(plan, name));
+            lines.push(format!("const int i_first = {}, i_end = args->{ni} - {};", low.i.unsigned_abs(), high.i));
+            lines.push(format!("const int j_first = {}, j_end = args->{nj} - {};", low.j.unsigned_abs(), high.j));
+            lines.push(format!("const int nk = args->{nk};"));
         }
         None => {
             for (first, end) in plan.storage.bounds() {
-                lines.push(format!("const int {first} = args->{first}, {end} = args->{end};"));
+                let members = (member(plan, first), member(plan, end));
+                lines.push(format!("const int {first} = args->{}, {end} = args->{};", members.0, members.1));
             }
-            lines.push("const int nk = args->nk;".into());
+            lines.push(format!("const int nk = args->{};", member(plan, "nk")));
         }
     }
     lines
@@ -246,16 +262,18 @@ fn sizes(plan: &Plan) -> Vec<String> {
 
 /// Conditions under which nothing can be launched.
 fn checks(plan: &Plan) -> Vec<String> {
-    let mut checks: Vec<String> = plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+    let mut checks: Vec<String> =
+        plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
     if plan.fixed.is_none() && !plan.wide {
-        checks.push("(nk + 2LL) * args->plane > INT_MAX".into());
+        checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", member(plan, "plane")));
     }
     checks
 }
 
 fn blocks(plan: &Plan) -> String {
     let [x, y, z] = plan.choices.block;
-    let count = |range: &(&str, &str), threads: u32| format!("({} - {} + {}) / {threads}", range.1, range.0, threads - 1);
+    let count =
+        |range: &(&str, &str), threads: u32| format!("({} - {} + {}) / {threads}", range.1, range.0, threads - 1);
     let columns = match plan.storage.bounds() {
         [i, j] => format!("{}, {}", count(i, x), count(j, y)),
         ranges => format!("{}, 1", ranges.first().map_or_else(|| "1".into(), |cells| count(cells, x * y))),
@@ -276,7 +294,7 @@ fn argument(plan: &Plan, parameter: &Parameter) -> String {
     match parameter.what {
         What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
         What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
-        What::Table(number) => format!("args->{}", plan.storage.tables()[number].0),
+        What::Table(number) => format!("args->{}", member(plan, plan.storage.tables()[number].0)),
         What::Size(size) => match size {
             Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
             Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),
@@ -290,6 +308,7 @@ fn argument(plan: &Plan, parameter: &Parameter) -> String {
 }
 
 fn narrowed(plan: &Plan, name: &str) -> String {
+    let name = member(plan, name);
     if plan.wide { format!("args->{name}") } else { format!("int(args->{name})") }
 }
 

@@ -9,16 +9,15 @@ mod host;
 mod levels;
 mod prelude;
 
-use expression::Helpers;
 use crate::access::LevelsPerThread;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role};
 use crate::plan::{Fixed, Names, Plan, shape_of, stored_type};
-use serde::Serialize;
+use expression::Helpers;
 pub use host::{Built, build};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use tera::{Context, Tera};
-
 
 /// The templates, embedded so that the compiler works from any folder.
 const TEMPLATES: &[(&str, &str)] = &[
@@ -210,12 +209,8 @@ fn render<T: Serialize>(template: &str, texts: &T) -> Result<String, Refusal> {
 /// The user's names first, so that they stay as they are.
 fn name(plan: &Plan) -> Named {
     let mut names = Names::new(plan.wide);
-    let mut named = Named {
-        names: Names::default(),
-        inputs: BTreeMap::new(),
-        outputs: BTreeMap::new(),
-        params: BTreeMap::new(),
-    };
+    let mut named =
+        Named { names: Names::default(), inputs: BTreeMap::new(), outputs: BTreeMap::new(), params: BTreeMap::new() };
     for (id, field) in plan.stencil.fields.iter() {
         let name = names.fresh(&field.name);
         match field.role {
@@ -296,12 +291,7 @@ fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(String, Size, Optio
 }
 
 /// Whether a word occurs in what was written.
-fn uses_word(
-    body: &[String],
-    coordinates: &crate::storage::Coordinates,
-    lookups: &[String],
-    word: &str,
-) -> bool {
+fn uses_word(body: &[String], coordinates: &crate::storage::Coordinates, lookups: &[String], word: &str) -> bool {
     let own = [&coordinates.outside, &coordinates.column];
     let mut lines = body.iter().chain(&coordinates.lines).chain(lookups).chain(own);
     lines.any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word))
@@ -340,9 +330,13 @@ fn comment(plan: &Plan) -> Vec<String> {
     if let Some(fixed) = &plan.fixed {
         again.push_str(&format!(" --grid {}", fixed.grid));
     }
-    let mut lines = vec![
-        format!("{}: {} access, {} storage, {}.", plan.stencil.name, choices.access, choices.storage, choices.precision.name()),
-    ];
+    let mut lines = vec![format!(
+        "{}: {} access, {} storage, {}.",
+        plan.stencil.name,
+        choices.access,
+        choices.storage,
+        choices.precision.name()
+    )];
     lines.extend(plan.stencil.doc.lines().map(str::to_owned));
     if let Some(fixed) = &plan.fixed {
         lines.push(format!("Grid {}, computed on {}.", fixed.grid, fixed.region));

@@ -153,7 +153,8 @@ impl Texts {
     /// `-a`; a number or sign below gets parentheses, since `--a` reads as something else.
     pub fn prefix(&mut self, symbol: &str, a: NodeId) -> (String, Binding) {
         let operand = self.operand(a, Binding::Sign);
-        let text = if operand.starts_with(symbol) { format!("{symbol}({operand})") } else { format!("{symbol}{operand}") };
+        let text =
+            if operand.starts_with(symbol) { format!("{symbol}({operand})") } else { format!("{symbol}{operand}") };
         (text, Binding::Sign)
     }
 

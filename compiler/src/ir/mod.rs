@@ -42,8 +42,8 @@ mod verify;
 
 use crate::source::Span;
 pub use arena::{Arena, Handle};
-pub use display::{Binding, Texts};
 pub use contract::contract;
+pub use display::{Binding, Texts};
 pub use fold::fold;
 pub use path::{Axis, Offset, Path, Step};
 use serde::{Deserialize, Serialize};

@@ -285,6 +285,6 @@ mod tests {
             assert!(min_max(function, 1.0, f64::NAN).is_nan());
         }
         // The rule decides which zero: `min(a, b)` is b unless a < b.
-        assert!(min_max(Function::Min, -0.0, 0.0).is_sign_positive());
+        assert!(min_max(Function::Min, -0.0_f64, 0.0).is_sign_positive());
     }
 }

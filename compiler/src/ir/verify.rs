@@ -14,7 +14,8 @@ use super::{Body, FieldId, Function, Handle, Kind, Levels, Node, Origin, Stencil
 pub fn verify(stencil: &Stencil) -> Result<(), String> {
     for (id, def) in stencil.defs.iter() {
         let name = format!("definition {}.{}", def.name, id.index());
-        check(stencil, &def.body, id.index(), def.origin == Origin::Constant).map_err(|rule| format!("{name}: {rule}"))?;
+        check(stencil, &def.body, id.index(), def.origin == Origin::Constant)
+            .map_err(|rule| format!("{name}: {rule}"))?;
     }
     for (_, param) in stencil.params.iter() {
         if let Some(default) = &param.default {

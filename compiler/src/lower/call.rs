@@ -96,9 +96,8 @@ impl<'a> Lowering<'a> {
         let body = self.bodies.pop().unwrap_or_default();
         self.calls.pop();
         for (name, at) in self.scope.unused_arguments() {
-            self.diagnostics.push(
-                Diagnostic::warning(at, format!("the argument `{name}` is never used")).label("not used"),
-            );
+            self.diagnostics
+                .push(Diagnostic::warning(at, format!("the argument `{name}` is never used")).label("not used"));
         }
         self.scope.leave(frame);
         let bound = value?.map(|node| self.bind_body(body.rooted(node), &own.name.text, Origin::Result)).collected()?;
@@ -126,7 +125,8 @@ impl<'a> Lowering<'a> {
         if arguments.len() < least || arguments.len() > most {
             let takes = if most == usize::MAX { "two or more arguments".to_owned() } else { count(least) };
             return self.report(
-                Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len())).label("called here"),
+                Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len()))
+                    .label("called here"),
             );
         }
         let values: Vec<Found<Nodes>> = arguments.iter().map(|argument| self.value(argument.value)).collect();
@@ -201,7 +201,9 @@ impl<'a> Lowering<'a> {
     /// The products of the parts, added in order.
     fn dot(&mut self, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         let [a, b] = arguments else {
-            return self.report(Diagnostic::error(span, "`dot` takes two vectors").label(format!("here are {}", arguments.len())));
+            return self.report(
+                Diagnostic::error(span, "`dot` takes two vectors").label(format!("here are {}", arguments.len())),
+            );
         };
         let (a, b) = (self.value(a.value), self.value(b.value));
         let (Value::Many(a), Value::Many(b)) = (a?, b?) else {

@@ -31,15 +31,8 @@ impl<'a> Lowering<'a> {
         };
         let range = fields.drawn.and_then(|(low, high)| self.range(low, high, role, stored));
         for name in &fields.names {
-            let field = Field {
-                name: name.text.clone(),
-                doc: fields.doc.clone(),
-                role,
-                place,
-                stored,
-                range,
-                span: name.span,
-            };
+            let field =
+                Field { name: name.text.clone(), doc: fields.doc.clone(), role, place, stored, range, span: name.span };
             let known = self.scope.find(&name.text).is_some();
             if !known {
                 let id = self.stencil.fields.add(field);
@@ -105,8 +98,7 @@ impl<'a> Lowering<'a> {
         let span = low_span.to(high_span);
         if !role.is_read() {
             return self.report(
-                Diagnostic::error(span, "a range says what random input is drawn from")
-                    .label("an output is computed"),
+                Diagnostic::error(span, "a range says what random input is drawn from").label("an output is computed"),
             );
         }
         if stored == Stored::Bool {
@@ -179,8 +171,7 @@ impl<'a> Lowering<'a> {
             Some(default) => Some(self.constant_body(default, Some(kind), &name.text)?),
             None => None,
         };
-        let param =
-            Param { name: name.text.clone(), doc: params.doc.clone(), kind, default, span: name.span };
+        let param = Param { name: name.text.clone(), doc: params.doc.clone(), kind, default, span: name.span };
         Some(self.stencil.params.add(param))
     }
 

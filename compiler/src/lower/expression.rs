@@ -153,10 +153,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn not_called<T>(&mut self, name: &str, span: Span) -> Found<T> {
-        self.report(
-            Diagnostic::error(span, format!("`{name}` is a function"))
-                .label(format!("call it: `{name}(...)`")),
-        )
+        self.report(Diagnostic::error(span, format!("`{name}` is a function")).label(format!("call it: `{name}(...)`")))
     }
 
     /// A constant, which sees the names of the file and those of the stencil before it.
@@ -176,9 +173,7 @@ impl<'a> Lowering<'a> {
         bound
             .map(|alias| {
                 let (node, kind) = match alias {
-                    Alias::Field(field, path) => {
-                        (Node::Read { field, path }, self.stencil.fields[field].stored.kind())
-                    }
+                    Alias::Field(field, path) => (Node::Read { field, path }, self.stencil.fields[field].stored.kind()),
                     Alias::Def(def, path) => (Node::Use { def, path }, self.stencil.defs[def].body.kind()),
                     Alias::Param(param) => (Node::Param(param), self.stencil.params[param].kind),
                     Alias::Int(x) => (Node::Int(x), Kind::Int),
@@ -361,7 +356,8 @@ impl<'a> Lowering<'a> {
     fn power_one(&mut self, base: NodeId, n: i32, base_span: Span, span: Span) -> Found<NodeId> {
         let kind = self.kind(base)?;
         if kind == Kind::Bool {
-            return self.report(Diagnostic::error(base_span, "`**` takes a number, this is a truth value").label("bool"));
+            return self
+                .report(Diagnostic::error(base_span, "`**` takes a number, this is a truth value").label("bool"));
         }
         let spans = (base_span, base_span, span);
         let mut product = None;
@@ -411,7 +407,9 @@ impl<'a> Lowering<'a> {
         let last = self.file.exprs.span(otherwise.value);
         for (condition, yes, at) in parts.into_iter().rev() {
             value = match (yes, value) {
-                (Value::One(yes), Value::One(no)) => Value::One(self.choose_one(condition, yes, no, (at, last, span))?),
+                (Value::One(yes), Value::One(no)) => {
+                    Value::One(self.choose_one(condition, yes, no, (at, last, span))?)
+                }
                 (Value::Many(yes), Value::Many(no)) if yes.len() == no.len() => {
                     let spans = (at, last, span);
                     let parts = yes.into_iter().zip(no).map(|(yes, no)| self.choose_one(condition, yes, no, spans));
@@ -419,7 +417,9 @@ impl<'a> Lowering<'a> {
                 }
                 _ => {
                     return self.report(
-                        Diagnostic::error(span, "the branches have different numbers of parts").note(at, "this one").note(last, "and this one"),
+                        Diagnostic::error(span, "the branches have different numbers of parts")
+                            .note(at, "this one")
+                            .note(last, "and this one"),
                     );
                 }
             };
@@ -453,7 +453,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// A sum (or `min`, `max`) written out: its terms from left to right.
-    fn fold(&mut self, op: &'a ast::Name, binders: &'a [ast::Binder], block: &'a ast::Block, span: Span) -> Found<Nodes> {
+    fn fold(
+        &mut self,
+        op: &'a ast::Name,
+        binders: &'a [ast::Binder],
+        block: &'a ast::Block,
+        span: Span,
+    ) -> Found<Nodes> {
         let mut ranges = Vec::new();
         let mut terms = 1u64;
         for binder in binders {
@@ -461,8 +467,11 @@ impl<'a> Lowering<'a> {
                 ast::Range::Numbers(low, high) => (self.whole_constant(*low)?, self.whole_constant(*high)?),
                 ast::Range::Map(at) => {
                     return self.report(
-                        Diagnostic::error(*at, "sums over maps belong to meshes, which are not available in this version")
-                            .label("a range such as `1..=3` is needed"),
+                        Diagnostic::error(
+                            *at,
+                            "sums over maps belong to meshes, which are not available in this version",
+                        )
+                        .label("a range such as `1..=3` is needed"),
                     );
                 }
             };
@@ -569,7 +578,9 @@ impl<'a> Lowering<'a> {
         let message = format!("`{what}` is {}, this value is {}", article(kind), article(own));
         let mut diagnostic = Diagnostic::error(span, message).label(own.name());
         diagnostic = match (own, kind) {
-            (Kind::Real, Kind::Int) => diagnostic.help("`/` is always real division; there is no way from `real` to `int`"),
+            (Kind::Real, Kind::Int) => {
+                diagnostic.help("`/` is always real division; there is no way from `real` to `int`")
+            }
             (Kind::Bool, _) => diagnostic.help("write `if c { 1 } else { 0 }`"),
             (_, Kind::Bool) => diagnostic.help("compare it with something, as in `a > 0`"),
             (Kind::Int | Kind::Real, _) => diagnostic,

@@ -85,7 +85,8 @@ impl Lowering<'_> {
         }
         let by = |axis: usize| found[axis].unwrap_or(0);
         if [0, 1, 2].iter().any(|&axis| by(axis).abs() > REACH) {
-            return self.report(Diagnostic::error(span, format!("an offset is at most {REACH} cells")).label("too far"));
+            return self
+                .report(Diagnostic::error(span, format!("an offset is at most {REACH} cells")).label("too far"));
         }
         Some(Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }))
     }
@@ -118,14 +119,17 @@ impl Lowering<'_> {
         }
         match i32::try_from(sum) {
             Ok(by) => Some((axis, by, at)),
-            Err(_) => self.report(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far")),
+            Err(_) => {
+                self.report(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far"))
+            }
         }
     }
 
     /// A part of a constant array.
     fn part(&mut self, items: Vec<Alias>, parts: &[ExprId], span: Span) -> Found<Nodes> {
         let [part] = parts else {
-            return self.report(Diagnostic::error(span, "an array has one index").label("one whole constant is needed"));
+            return self
+                .report(Diagnostic::error(span, "an array has one index").label("one whole constant is needed"));
         };
         let at = self.file.exprs.span(*part);
         let index = self.whole_constant(*part)?;

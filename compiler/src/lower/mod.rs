@@ -202,8 +202,11 @@ impl<'a> Lowering<'a> {
         }
         if assign.op.text != "=" {
             self.report::<()>(
-                Diagnostic::error(assign.op.span, format!("`{}` adds to an `inc` or a reduction, on a mesh", assign.op.text))
-                    .label("write `=`"),
+                Diagnostic::error(
+                    assign.op.span,
+                    format!("`{}` adds to an `inc` or a reduction, on a mesh", assign.op.text),
+                )
+                .label("write `=`"),
             );
             return;
         }
@@ -267,10 +270,13 @@ impl<'a> Lowering<'a> {
             _ => return,
         };
         self.report::<()>(
-            Diagnostic::error(place, format!("`{}` is{}, but its value varies along {missing}", field.name, field.place))
-                .label(format!("varies along {missing}"))
-                .note(field.span, "declared here")
-                .help("an output on fewer axes depends on fields and names without the others only"),
+            Diagnostic::error(
+                place,
+                format!("`{}` is{}, but its value varies along {missing}", field.name, field.place),
+            )
+            .label(format!("varies along {missing}"))
+            .note(field.span, "declared here")
+            .help("an output on fewer axes depends on fields and names without the others only"),
         );
     }
 
@@ -349,7 +355,10 @@ impl<'a> Lowering<'a> {
         let chain = below.max().unwrap_or(0);
         if chain > CHAIN {
             let place = body.span_of(body.root());
-            return self.report(Diagnostic::error(place, format!("a chain of more than {CHAIN} names, each made of the one before")));
+            return self.report(Diagnostic::error(
+                place,
+                format!("a chain of more than {CHAIN} names, each made of the one before"),
+            ));
         }
         self.chains.push(chain);
         Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, body }))

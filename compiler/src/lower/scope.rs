@@ -289,11 +289,18 @@ impl<'a> Lowering<'a> {
     /// Reports a name that means nothing, with a guess.
     pub(super) fn unknown<T>(&mut self, name: &str, span: Span, what: &str) -> Found<T> {
         let mut diagnostic = Diagnostic::error(span, format!("unknown {what} `{name}`"));
-        let candidates: Vec<&str> =
-            self.scope.names().chain(self.globals.names()).chain(["k", "nk", "pi"]).chain(FUNCTIONS.iter().copied()).collect();
+        let candidates: Vec<&str> = self
+            .scope
+            .names()
+            .chain(self.globals.names())
+            .chain(["k", "nk", "pi"])
+            .chain(FUNCTIONS.iter().copied())
+            .collect();
         diagnostic = match guess(name, candidates) {
             Some(guess) => diagnostic.label(format!("did you mean `{guess}`?")),
-            None => diagnostic.label("not defined here").help("inside a stencil a name is defined before its use: `in`, `let`, `param` ..."),
+            None => diagnostic
+                .label("not defined here")
+                .help("inside a stencil a name is defined before its use: `in`, `let`, `param` ..."),
         };
         self.report(diagnostic)
     }

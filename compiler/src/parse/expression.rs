@@ -132,8 +132,9 @@ impl Builder<'_> {
                     _ => Expr::Int(text.trim_end().parse().ok()),
                 };
                 if matches!(expr, Expr::Real(x) if x.is_infinite()) {
-                    return Err(Diagnostic::error(at, "this number is too large for a real")
-                        .label("larger than 1.8e308"));
+                    return Err(
+                        Diagnostic::error(at, "this number is too large for a real").label("larger than 1.8e308")
+                    );
                 }
                 self.node(expr, at, &[])
             }

@@ -161,8 +161,7 @@ impl Builder<'_> {
     }
 
     fn field(&mut self, pair: Node, doc: String) -> Built<Fields> {
-        let mut fields =
-            Fields { doc, role: name(&pair), names: Vec::new(), typed: None, place: None, drawn: None };
+        let mut fields = Fields { doc, role: name(&pair), names: Vec::new(), typed: None, place: None, drawn: None };
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::role => fields.role = name(&part),

@@ -39,7 +39,7 @@ impl Default for Choices {
             storage: "regular".into(),
             precision: Precision::F64,
             contract: true,
-            block: [64, 2, 2],
+            block: [64, 2, 1],
             slice: 8,
             wide: false,
         }

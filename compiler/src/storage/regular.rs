@@ -115,7 +115,8 @@ mod tests {
     #[test]
     fn distances_read_naturally() {
         let mut names = Names::default();
-        let mut distance = |i, j| Regular.offset_of(&mut names, Neighbour { offset: Offset { i, j, k: 0 }, relation: 0 });
+        let mut distance =
+            |i, j| Regular.offset_of(&mut names, Neighbour { offset: Offset { i, j, k: 0 }, relation: 0 });
         assert_eq!(distance(-2, 0), "-2");
         assert_eq!(distance(0, -1), "-row");
         assert_eq!(distance(1, 2), "2 * row + 1");

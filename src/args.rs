@@ -1,0 +1,263 @@
+//! What several subcommands are given: groups of arguments, and how the values in them are written.
+
+use clap::ArgAction;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::storage::STORAGES;
+use stencilc_runtime::{Error, cuda};
+
+/// The architecture that kernels are compiled for where no GPU says which.
+pub const ARCH: &str = "sm_90";
+
+/// The word for every entry of a registry.
+pub const ALL: &str = "all";
+
+/// One kernel.
+#[derive(clap::Args)]
+pub struct KernelArgs {
+    /// How neighbours are reached
+    #[arg(long, value_name = "NAME", value_parser = accesses(), default_value_t = Choices::default().access)]
+    access: String,
+    /// How the grid is stored
+    #[arg(long, value_name = "NAME", value_parser = storages(), default_value_t = Choices::default().storage)]
+    storage: String,
+    /// What `real` is
+    #[arg(long, value_name = "P", value_parser = precision(), default_value = Choices::default().precision.name())]
+    precision: Precision,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+/// What kernels of every strategy and storage share.
+#[derive(clap::Args)]
+pub struct LaunchArgs {
+    /// Threads of a block
+    #[arg(long, value_name = "XxYxZ", default_value_t = Block(Choices::default().block))]
+    block: Block,
+    /// Levels a thread, for strategies that slice
+    #[arg(long, value_name = "N", default_value_t = Choices::default().slice)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    slice: u32,
+    /// Whether products and sums that stand together become one operation, an fma
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = one_of("on", "off"), default_value = "on")]
+    pub contract: bool,
+    /// Bits of an index; with 32, kernels that need 64 still get them
+    #[arg(long, value_name = "BITS", action = ArgAction::Set, value_parser = one_of("64", "32"), default_value = "32")]
+    index: bool,
+}
+
+impl KernelArgs {
+    /// What they choose.
+    pub fn choices(&self) -> Choices {
+        self.launch.choices(&self.access, &self.storage, self.precision)
+    }
+}
+
+impl LaunchArgs {
+    /// What they choose, for one strategy, storage and precision.
+    pub fn choices(&self, access: &str, storage: &str, precision: Precision) -> Choices {
+        Choices {
+            access: access.to_owned(),
+            storage: storage.to_owned(),
+            precision,
+            contract: self.contract,
+            block: self.block.0,
+            slice: self.slice,
+            wide: self.index,
+        }
+    }
+
+    /// The options that say the same again.
+    pub fn words(&self) -> String {
+        let usual = Choices::default();
+        let mut words = String::new();
+        let mut say = |differs: bool, word: String| {
+            if differs {
+                words.push_str(&word);
+            }
+        };
+        say(self.block.0 != usual.block, format!(" --block {}", self.block));
+        say(self.slice != usual.slice, format!(" --slice {}", self.slice));
+        say(!self.contract, " --contract off".to_owned());
+        say(self.index, " --index 64".to_owned());
+        words
+    }
+}
+
+/// Threads of a block.
+#[derive(Clone, Copy)]
+struct Block([u32; 3]);
+
+impl FromStr for Block {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let [x, y, z] = extents(text, "a block is three numbers of threads, as in 64x2x2")?;
+        let narrow = |n: usize| u32::try_from(n).map_err(|_| format!("{n} threads are too many"));
+        Ok(Self([narrow(x)?, narrow(y)?, narrow(z)?]))
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self([x, y, z]) = self;
+        write!(f, "{x}x{y}x{z}")
+    }
+}
+
+/// The extents of a grid: `512x512x64`.
+pub fn grid(text: &str) -> Result<Grid, String> {
+    let [ni, nj, nk] = extents(text, "a grid is three numbers of cells along i, j and k, as in 512x512x64")?;
+    Ok(Grid { ni, nj, nk })
+}
+
+/// Three numbers with an `x` between them, none of them 0.
+fn extents(text: &str, example: &str) -> Result<[usize; 3], String> {
+    let parts: Vec<&str> = text.split(['x', 'X']).map(str::trim).collect();
+    let Ok(parts) = <[&str; 3]>::try_from(parts) else { return Err(example.to_owned()) };
+    let mut numbers = [0; 3];
+    for (number, part) in numbers.iter_mut().zip(parts) {
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        *number = match part.parse() {
+            Ok(0) => return Err(format!("each is at least 1; {example}")),
+            Ok(number) => number,
+            Err(_) if is_number => return Err(format!("{part} is more than there can be")),
+            Err(_) => return Err(example.to_owned()),
+        };
+    }
+    Ok(numbers)
+}
+
+/// What computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// The interpreter.
+    Cpu,
+    /// A GPU, by its number.
+    Cuda(usize),
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("cuda:").map(str::parse)) {
+            ("cpu", _) => Ok(Device::Cpu),
+            ("cuda", _) => Ok(Device::Cuda(0)),
+            (_, Some(Ok(ordinal))) => Ok(Device::Cuda(ordinal)),
+            _ => Err("a device is cpu, cuda (the first GPU) or, say, cuda:1".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+impl Device {
+    /// The device asked for; else the first GPU; else the CPU, and why there is no GPU.
+    pub fn choose(given: Option<Device>) -> (Device, Option<Error>) {
+        match given {
+            Some(device) => (device, None),
+            None => match cuda::availability() {
+                Ok(_) => (Device::Cuda(0), None),
+                Err(error) => (Device::Cpu, Some(error)),
+            },
+        }
+    }
+}
+
+/// `name=value`.
+#[derive(Clone)]
+pub struct Pair {
+    name: String,
+    value: String,
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+/// Splits `name=value`; `example` is how it may look.
+pub fn pair(text: &str, example: &str) -> Result<Pair, String> {
+    match text.split_once('=').map(|(name, value)| (name.trim(), value)) {
+        Some((name, value)) if !name.is_empty() && !value.trim().is_empty() => {
+            Ok(Pair { name: name.to_owned(), value: value.to_owned() })
+        }
+        _ => Err(format!("a name and a value belong together, as in {example}")),
+    }
+}
+
+/// The values by name.
+///
+/// # Errors
+/// A name has two.
+pub fn by_name(pairs: &[Pair], option: &str) -> stencilc_runtime::Result<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
+    for Pair { name, value } in pairs {
+        if let Some(before) = values.insert(name.clone(), value.clone()) {
+            return Err(Error::call(format!("{option} gives `{name}` twice: `{before}` and `{value}`"))
+                .help(format!("give {option} {name}=... once")));
+        }
+    }
+    Ok(values)
+}
+
+/// Names of the access strategies.
+pub fn accesses() -> PossibleValuesParser {
+    PossibleValuesParser::new(access_names())
+}
+
+/// Names of the access strategies, or [`ALL`].
+pub fn accesses_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().chain(access_names()))
+}
+
+/// Names of the storages.
+pub fn storages() -> PossibleValuesParser {
+    PossibleValuesParser::new(storage_names())
+}
+
+/// Names of the storages, or [`ALL`].
+pub fn storages_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().chain(storage_names()))
+}
+
+fn all() -> impl Iterator<Item = PossibleValue> {
+    std::iter::once(PossibleValue::new(ALL).help("each of them"))
+}
+
+fn access_names() -> impl Iterator<Item = PossibleValue> {
+    ACCESSES.iter().map(|access| PossibleValue::new(access.name()).help(access.summary()))
+}
+
+fn storage_names() -> impl Iterator<Item = PossibleValue> {
+    STORAGES.iter().map(|storage| PossibleValue::new(storage.name()).help(storage.summary()))
+}
+
+/// Every precision.
+pub const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F64];
+
+/// A precision by its name.
+pub fn precision() -> impl TypedValueParser<Value = Precision> {
+    PossibleValuesParser::new(PRECISIONS.map(Precision::name))
+        .map(|name| PRECISIONS.into_iter().find(|precision| precision.name() == name).unwrap_or_default())
+}
+
+/// One of two words: true for the first.
+fn one_of(yes: &'static str, no: &'static str) -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new([yes, no]).map(move |word| word == yes)
+}

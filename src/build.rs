@@ -1,0 +1,184 @@
+//! `stencilc build`: a stencil's kernel, launcher and header, and what the kernel costs.
+
+use crate::args::{self, ARCH, KernelArgs, Pair};
+use crate::emit::{self, Emit};
+use crate::input::{self, Input};
+use crate::terminal;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use stencilc_compiler::analysis::{self, cost, levels};
+use stencilc_compiler::cuda::{self, Built};
+use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::Stencil;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::plan::{self, Choices, Plan, Target};
+use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
+use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::{Error, Result, files};
+
+/// Arguments of `build`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A stencil file, or the name of a stencil that comes along
+    pub file: String,
+    /// Which stencil of the file
+    #[arg(long, value_name = "NAME")]
+    pub stencil: Option<String>,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Build for this grid alone (halo included): its extents become constants
+    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid)]
+    grid: Option<Grid>,
+    /// A parameter that decides which levels are computed
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"), requires = "grid")]
+    set: Vec<Pair>,
+    /// The architecture that machine code is for
+    #[arg(long, value_name = "ARCH", default_value = ARCH)]
+    arch: String,
+    /// The folder for what is made; `.` if nothing is emitted
+    #[arg(short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Show what one step makes of the stencil, on stdout or in DIR
+    #[arg(long, value_name = "STEP")]
+    emit: Option<Emit>,
+}
+
+/// Builds a stencil.
+///
+/// # Errors
+/// The stencil has errors, the kernel cannot be made, or nothing can be written.
+pub fn build(args: &Args, json: bool) -> Result<()> {
+    if let Some(emit) = args.emit {
+        return emit::emit(args, emit, json);
+    }
+    let plan = plan_of(args, &input::load(&args.file)?)?;
+    let built = cuda::build(&plan)?;
+    let resources = match nvrtc::locate() {
+        Ok(_) => compile(args, &plan, &built, Kind::Cubin)?.resources,
+        Err(error) => {
+            terminal::note(&format!("registers and spills are not known: {}", error.message));
+            Vec::new()
+        }
+    };
+    let folder = args.output.as_deref().unwrap_or(Path::new("."));
+    let name = &plan.stencil.name;
+    let source = write(folder, &format!("{name}.cu"), built.source.as_bytes())?;
+    let header = write(folder, &format!("{name}.h"), built.header.as_bytes())?;
+    report(args, &plan, &resources, &[source, header], json)
+}
+
+/// The plan of the kernel that is asked for.
+///
+/// # Errors
+/// There is no such kernel.
+pub fn plan_of(args: &Args, input: &Input) -> Result<Plan> {
+    let choices = args.kernel.choices();
+    let stencil = input.stencil(args.stencil.as_deref())?;
+    let prepared = plan::prepare(stencil, choices.precision, choices.contract);
+    let settings = args::by_name(&args.set, "--set")?;
+    let plan = match args.grid {
+        None => plan::plan(&prepared, &choices, None)?,
+        Some(grid) => {
+            let levels_known = !levels::depend_on_params(&prepared);
+            let region = region(&prepared, &choices, grid, settings, levels_known)?;
+            plan::plan(&prepared, &choices, Some(Target { grid, region: &region, levels_known }))?
+        }
+    };
+    Ok(plan)
+}
+
+/// What a prepared stencil computes on a grid. Parameters that decide nothing about that need no value.
+fn region(
+    stencil: &Stencil,
+    choices: &Choices,
+    grid: Grid,
+    settings: BTreeMap<String, String>,
+    levels_known: bool,
+) -> Result<Region> {
+    let params = parameters(stencil, choices, settings, levels_known)?;
+    Ok(analysis::region(stencil, choices.precision, grid, &params)?)
+}
+
+/// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones.
+fn parameters(
+    stencil: &Stencil,
+    choices: &Choices,
+    settings: BTreeMap<String, String>,
+    any: bool,
+) -> Result<Vec<Value>> {
+    // The parameters alone, without the fields, whose arrays would be made.
+    let bare = Stencil { name: stencil.name.clone(), params: stencil.params.clone(), ..Stencil::default() };
+    let problem = Problem::new(Request {
+        stencil: &bare,
+        precision: choices.precision,
+        contract: choices.contract,
+        grid: Some(Grid { ni: 1, nj: 1, nk: 1 }),
+        arrays: BTreeMap::new(),
+        settings,
+        seed: 0,
+        cast: false,
+        draw_all: any,
+    })?;
+    Ok(problem.params)
+}
+
+/// The kernel, compiled.
+///
+/// # Errors
+/// There is no NVRTC, or it does not know the architecture.
+pub fn compile(args: &Args, plan: &Plan, built: &Built, kind: Kind) -> Result<Compiled> {
+    Ok(compile_cached(&built.source, &format!("{}.cu", plan.stencil.name), &args.arch, kind)?.compiled)
+}
+
+/// Writes a file in a folder, which is made if it is not there; gives the file's path.
+///
+/// # Errors
+/// The folder cannot be made, or the file not be written.
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Error::input(format!("cannot make the folder `{}`: {error}", folder.display())).help("give another: -o DIR")
+    })?;
+    let path = folder.join(name);
+    files::write_atomic(&path, |file| file.write_all(bytes))?;
+    Ok(path)
+}
+
+fn report(args: &Args, plan: &Plan, resources: &[Resources], files: &[PathBuf], json: bool) -> Result<()> {
+    let cost = cost::cost(&plan.stencil, plan.choices.precision);
+    let fixed = plan.fixed.as_ref();
+    if json {
+        return terminal::json(&json!({
+            "stencil": plan.stencil.name,
+            "choices": plan.choices,
+            "grid": fixed.map(|fixed| fixed.grid),
+            "region": fixed.map(|fixed| &fixed.region),
+            "cost": cost,
+            "arch": args.arch,
+            "resources": resources,
+            "files": files,
+        }));
+    }
+    let mut rows = vec![
+        vec!["reads".into(), cost.reads.to_string(), "values a cell".into()],
+        vec!["writes".into(), cost.writes.to_string(), "values a cell".into()],
+        vec!["bytes".into(), cost.bytes.to_string(), "a cell, if every field passes once".into()],
+        vec!["flops".into(), cost.flops.to_string(), "a cell".into()],
+    ];
+    let mut row = |what: &str, number: u32, unit: &str| rows.push(vec![what.into(), number.to_string(), unit.into()]);
+    for taken in resources {
+        row("registers", taken.registers, &format!("a thread, on {}", args.arch));
+        row("spills", taken.spill_stores + taken.spill_loads, "bytes a thread");
+        row("stack", taken.stack, "bytes a thread");
+        row("shared", taken.shared, "bytes a block");
+    }
+    let Choices { access, storage, precision, .. } = &plan.choices;
+    let mut text = format!("{}: {access} access, {storage} storage, {}", plan.stencil.name, precision.name());
+    if let Some(fixed) = fixed {
+        text.push_str(&format!(", grid {}, computed {}", fixed.grid, fixed.region));
+    }
+    text.push_str(&format!("\n{}", terminal::table(&rows, &[1])));
+    let written: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    terminal::print(&format!("{text}wrote {}\n", written.join(", ")))
+}

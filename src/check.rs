@@ -1,0 +1,132 @@
+//! `stencilc check`: looks for errors.
+
+use crate::{input, terminal};
+use serde::Serialize;
+use stencilc_compiler::diagnostic::{Diagnostic, Severity};
+use stencilc_compiler::lower::Lowered;
+use stencilc_compiler::source::{Source, Span};
+use stencilc_runtime::{Error, Result};
+
+/// Arguments of `check`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Stencil files, or names of stencils that come along
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// Take warnings for errors
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What came of a file, as JSON.
+#[derive(Serialize)]
+struct Checked {
+    file: String,
+    stencils: Vec<String>,
+    diagnostics: Vec<Told>,
+    /// Why it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip)]
+    errors: usize,
+    #[serde(skip)]
+    warnings: usize,
+}
+
+/// A diagnostic with places that an editor can go to.
+#[derive(Serialize)]
+struct Told {
+    severity: Severity,
+    message: String,
+    #[serde(flatten)]
+    label: Place,
+    notes: Vec<Place>,
+    help: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Place {
+    label: String,
+    span: Span,
+    line: usize,
+    column: usize,
+}
+
+/// Checks files.
+///
+/// # Errors
+/// One has an error.
+pub fn check(args: &Args, json: bool) -> Result<()> {
+    let checked: Vec<Checked> = args.files.iter().map(|file| check_file(file, args.strict)).collect();
+    if json {
+        terminal::json(&checked)?;
+    } else {
+        terminal::print(&checked.iter().map(line).collect::<String>())?;
+    }
+    let broken: Vec<&str> = checked.iter().filter(|file| file.errors > 0).map(|file| file.file.as_str()).collect();
+    match broken.as_slice() {
+        [] => Ok(()),
+        [file] => Err(Error::input(format!("`{file}` cannot be used"))),
+        files => Err(Error::input(format!("{} of {} files cannot be used", files.len(), checked.len()))),
+    }
+}
+
+fn check_file(file: &str, strict: bool) -> Checked {
+    let source = match input::open(file) {
+        Ok(source) => source,
+        Err(error) => {
+            terminal::error(&error);
+            return Checked {
+                file: file.to_owned(),
+                stencils: Vec::new(),
+                diagnostics: Vec::new(),
+                error: Some(error.message),
+                errors: 1,
+                warnings: 0,
+            };
+        }
+    };
+    let Lowered { stencils, mut diagnostics, .. } = stencilc_compiler::check(&source);
+    if strict {
+        diagnostics.iter_mut().for_each(|found| found.severity = Severity::Error);
+    }
+    terminal::diagnostics(&diagnostics, &source);
+    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+    Checked {
+        file: file.to_owned(),
+        stencils: stencils.into_iter().map(|stencil| stencil.name).collect(),
+        errors,
+        warnings: diagnostics.len() - errors,
+        diagnostics: diagnostics.into_iter().map(|diagnostic| told(diagnostic, &source)).collect(),
+        error: None,
+    }
+}
+
+/// `stencils/laplap.stn: 1 stencil (laplap)`
+fn line(checked: &Checked) -> String {
+    let Checked { file, stencils, errors, warnings, error, .. } = checked;
+    let mut said = match (error, errors) {
+        (Some(_), _) => "not read".to_owned(),
+        (None, 0) => format!("{} ({})", terminal::count(stencils.len(), "stencil"), stencils.join(", ")),
+        (None, &errors) => terminal::count(errors, "error"),
+    };
+    if *warnings > 0 {
+        said.push_str(&format!(", {}", terminal::count(*warnings, "warning")));
+    }
+    format!("{file}: {said}\n")
+}
+
+fn told(diagnostic: Diagnostic, source: &Source) -> Told {
+    let Diagnostic { severity, message, label, notes, help } = diagnostic;
+    let place = |span: Span, label: String| {
+        let (line, column) = source.position(span.start);
+        Place { label, span, line, column }
+    };
+    Told {
+        severity,
+        message,
+        label: place(label.span, label.text),
+        notes: notes.into_iter().map(|note| place(note.span, note.text)).collect(),
+        help,
+    }
+}

@@ -1,0 +1,173 @@
+//! `stencilc build --emit`: what one step makes of a stencil.
+
+use crate::build::{self, Args, compile, plan_of};
+use crate::{input, terminal};
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use stencilc_compiler::cuda;
+use stencilc_compiler::ir::{Handle, Offset, Path};
+use stencilc_compiler::plan::{self, Plan, offset_name};
+use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::{Error, Result};
+
+/// Which step.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Emit {
+    /// The syntax tree
+    Ast,
+    /// What the stencil means, contracted and folded
+    Ir,
+    /// What is computed where
+    Plan,
+    /// The kernel and its launcher
+    Cuda,
+    /// Assembly for a virtual architecture
+    Ptx,
+    /// Machine code
+    Cubin,
+}
+
+impl Emit {
+    /// The ending of its files.
+    fn ending(self) -> &'static str {
+        match self {
+            Emit::Ast => "ast",
+            Emit::Ir => "ir",
+            Emit::Plan => "plan",
+            Emit::Cuda => "cu",
+            Emit::Ptx => "ptx",
+            Emit::Cubin => "cubin",
+        }
+    }
+}
+
+/// What a step made.
+enum Made {
+    Text(String),
+    Bytes(Vec<u8>),
+    Json(Value),
+}
+
+/// Shows what one step makes of the stencil.
+///
+/// # Errors
+/// The steps up to it fail, or it cannot be written.
+pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
+    let (name, made) = make(args, emit, json)?;
+    let made = match made {
+        Made::Text(text) if json => Made::Json(json!({ "name": name, "emit": emit.ending(), "text": text })),
+        made => made,
+    };
+    let bytes = match made {
+        Made::Text(text) => text.into_bytes(),
+        Made::Json(value) => format!("{value:#}\n").into_bytes(),
+        Made::Bytes(_) if args.output.is_none() && (json || std::io::stdout().is_terminal()) => {
+            return Err(Error::call("machine code is no text").help("write it to a folder: -o DIR"));
+        }
+        Made::Bytes(bytes) => bytes,
+    };
+    match &args.output {
+        None => terminal::print_bytes(&bytes),
+        Some(folder) => {
+            let path = build::write(folder, &format!("{name}.{}", emit.ending()), &bytes)?;
+            match json {
+                true => terminal::json(&json!({ "files": [path] })),
+                false => terminal::print(&format!("wrote {}\n", path.display())),
+            }
+        }
+    }
+}
+
+/// What the step makes, and of what.
+fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
+    // The tree of a file that goes no further is worth seeing, too.
+    if emit == Emit::Ast {
+        let source = input::open(&args.file)?;
+        let stem = std::path::Path::new(&source.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok((stem, Made::Text(format!("{:#?}\n", input::tree(&source)?))));
+    }
+    let input = input::load(&args.file)?;
+    if emit == Emit::Ir {
+        let choices = args.kernel.choices();
+        let stencil = input.stencil(args.stencil.as_deref())?;
+        let prepared = plan::prepare(stencil, choices.precision, choices.contract);
+        return Ok((prepared.name.clone(), Made::Text(prepared.to_string())));
+    }
+    let plan = plan_of(args, &input)?;
+    let made = match emit {
+        Emit::Plan if json => Made::Json(plan_as_json(&plan)),
+        Emit::Plan => Made::Text(plan_as_text(&plan)),
+        Emit::Ast | Emit::Ir | Emit::Cuda => Made::Text(cuda::build(&plan)?.source),
+        Emit::Ptx => {
+            let image = compile(args, &plan, &cuda::build(&plan)?, Kind::Ptx)?.image;
+            // The driver wants a zero byte at the end, a reader does not.
+            Made::Text(String::from_utf8_lossy(&image).trim_end_matches('\0').to_owned())
+        }
+        Emit::Cubin => Made::Bytes(compile(args, &plan, &cuda::build(&plan)?, Kind::Cubin)?.image),
+    };
+    Ok((plan.stencil.name, made))
+}
+
+/// What a plan says, in JSON.
+fn plan_as_json(plan: &Plan) -> Value {
+    let fixed = plan.fixed.as_ref();
+    let neighbours = plan.neighbours.iter().map(|neighbour| {
+        let Offset { i, j, .. } = neighbour.offset;
+        json!({ "relation": neighbour.relation, "name": offset_name(neighbour.offset), "i": i, "j": j })
+    });
+    let values = plan.schedule.values.iter().map(|((def, offset), item)| {
+        let Offset { i, j, k } = offset;
+        let name = format!("{}.{}", plan.stencil.defs[*def].name, def.index());
+        json!({ "name": name, "i": i, "j": j, "k": k, "block": item.block().index() })
+    });
+    let outputs = plan.stencil.stores.iter().map(|store| &plan.stencil.fields[store.field].name);
+    json!({
+        "stencil": plan.stencil.name,
+        "choices": plan.choices,
+        "index_bits": if plan.wide { 64 } else { 32 },
+        "grid": fixed.map(|fixed| fixed.grid),
+        "region": fixed.map(|fixed| &fixed.region),
+        "blocks": fixed.and_then(|fixed| plan.launch(fixed).ok()),
+        "neighbours": neighbours.collect::<Vec<_>>(),
+        "values": values.collect::<Vec<_>>(),
+        "outputs": outputs.collect::<Vec<_>>(),
+    })
+}
+
+/// What a plan says, to be read.
+fn plan_as_text(plan: &Plan) -> String {
+    let stencil = &plan.stencil;
+    let mut text = format!("plan of {}\n\n", stencil.name);
+    let mut rows = vec![
+        vec!["choices".into(), serde_json::to_string(&plan.choices).unwrap_or_default()],
+        vec!["access".into(), format!("{}: {}", plan.access.name(), plan.access.summary())],
+        vec!["storage".into(), format!("{}: {}", plan.storage.name(), plan.storage.summary())],
+        vec!["indices".into(), format!("{} bits", if plan.wide { 64 } else { 32 })],
+    ];
+    if let Some(fixed) = &plan.fixed {
+        rows.push(vec!["grid".into(), format!("{}, computed on {}", fixed.grid, fixed.region)]);
+        if let Ok([x, y, z]) = plan.launch(fixed) {
+            rows.push(vec!["blocks".into(), format!("{x}x{y}x{z}")]);
+        }
+    }
+    text.push_str(&terminal::table(&rows, &[]));
+
+    text.push_str("\nneighbours\n");
+    let neighbours = plan.neighbours.iter().map(|neighbour| {
+        let path = Path::from_offset(neighbour.offset);
+        vec![format!("  {}", neighbour.relation), offset_name(neighbour.offset), path.to_string()]
+    });
+    text.push_str(&terminal::table(&neighbours.collect::<Vec<_>>(), &[]));
+
+    // Where there are branches, the block of code tells in which of them a value is computed.
+    text.push_str("\nvalues, in order\n");
+    let values = plan.schedule.values.iter().map(|((def, offset), item)| {
+        let name = format!("  {}.{}{}", stencil.defs[*def].name, def.index(), Path::from_offset(*offset));
+        vec![name, format!("block {}", item.block().index())]
+    });
+    let outputs = stencil.stores.iter().zip(&plan.schedule.stores).map(|(store, item)| {
+        vec![format!("  {}", stencil.fields[store.field].name), format!("block {}", item.block().index())]
+    });
+    text.push_str(&terminal::table(&values.chain(outputs).collect::<Vec<_>>(), &[]));
+    text
+}

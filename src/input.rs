@@ -1,0 +1,153 @@
+//! Stencil files: paths, and stencils that come along.
+
+use crate::terminal;
+use include_dir::{Dir, include_dir};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::time::Instant;
+use stencilc_compiler::ast;
+use stencilc_compiler::diagnostic::{Severity, guess};
+use stencilc_compiler::ir::Stencil;
+use stencilc_compiler::lower::{Lowered, lower};
+use stencilc_compiler::parse::parse;
+use stencilc_compiler::source::Source;
+use stencilc_runtime::{Error, Result};
+
+/// The stencils that come along.
+static STENCILS: Dir = include_dir!("$CARGO_MANIFEST_DIR/stencils");
+
+/// The ending of a stencil file.
+const ENDING: &str = ".stn";
+
+/// More than any stencil file has; a device would never end.
+const LIMIT: u64 = 1 << 30;
+
+/// Every stencil file that comes along, by name.
+pub fn embedded() -> impl Iterator<Item = Source> {
+    STENCILS.files().filter_map(|file| {
+        let name = file.path().to_str()?.strip_suffix(ENDING)?;
+        Some(Source::new(name, file.contents_utf8()?))
+    })
+}
+
+/// Reads `file`, which is a path or the name of a stencil that comes along.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub fn open(file: &str) -> Result<Source> {
+    let path = Path::new(file);
+    if file.ends_with(ENDING) || path.exists() {
+        return read(path, file);
+    }
+    embedded().find(|source| source.name == file).ok_or_else(|| {
+        let names: Vec<String> = embedded().map(|source| source.name).collect();
+        let error = Error::input(format!("there is no file `{file}`, and no stencil of that name comes along"));
+        match guess(file, names.iter().map(String::as_str)) {
+            Some(guess) => error.help(format!("did you mean `{guess}`? There are {}", names.join(", "))),
+            None => error.help(format!("give a path, or one of {}", names.join(", "))),
+        }
+    })
+}
+
+fn read(path: &Path, name: &str) -> Result<Source> {
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => missing(path, name),
+        _ => Error::input(format!("cannot read `{name}`: {error}")),
+    };
+    if path.is_dir() {
+        return Err(Error::input(format!("`{name}` is a directory, not a stencil file"))
+            .help(format!("name a file in it, or several: {}/*{ENDING}", name.trim_end_matches('/'))));
+    }
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(Error::input(format!("`{name}` is larger than 1 GiB: that is no stencil file")));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count();
+        Error::input(format!("`{name}` is no text in UTF-8: line {line} has a byte that is not"))
+            .help("a stencil file is a text; if it is one, save it as UTF-8")
+    })?;
+    Ok(Source::new(name, text))
+}
+
+fn missing(path: &Path, name: &str) -> Error {
+    let error = Error::input(format!("there is no file `{name}`"));
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    match embedded().find(|source| source.name == stem) {
+        Some(source) => error.help(format!("`{}`, without {ENDING}, is one that comes along", source.name)),
+        None => error.help("give the path of a stencil file; `stencilc list stencils` shows those that come along"),
+    }
+}
+
+/// A stencil file without errors.
+pub struct Input {
+    /// Its text.
+    pub source: Source,
+    /// Its stencils.
+    pub stencils: Vec<Stencil>,
+    /// Seconds that parsing took.
+    pub parse_seconds: f64,
+    /// Seconds that lowering took.
+    pub lower_seconds: f64,
+}
+
+/// The syntax tree of a file. What is wrong with it is shown.
+///
+/// # Errors
+/// It cannot be parsed.
+pub fn tree(source: &Source) -> Result<ast::File> {
+    parse(source).map_err(|diagnostic| {
+        terminal::diagnostics(&[diagnostic], source);
+        broken(source, 1)
+    })
+}
+
+/// The stencils of `file`. What there is to tell about it is shown.
+///
+/// # Errors
+/// It cannot be read, or has errors.
+pub fn load(file: &str) -> Result<Input> {
+    let source = open(file)?;
+    let start = Instant::now();
+    let tree = tree(&source)?;
+    let parse_seconds = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let Lowered { stencils, diagnostics, .. } = lower(&tree);
+    let lower_seconds = start.elapsed().as_secs_f64();
+    terminal::diagnostics(&diagnostics, &source);
+    match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
+        0 => Ok(Input { source, stencils, parse_seconds, lower_seconds }),
+        errors => Err(broken(&source, errors)),
+    }
+}
+
+fn broken(source: &Source, errors: usize) -> Error {
+    Error::input(format!("`{}` has {}", source.name, terminal::count(errors, "error")))
+}
+
+impl Input {
+    /// The stencil called `name`; without a name, the only one.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn stencil(&self, name: Option<&str>) -> Result<&Stencil> {
+        let file = &self.source.name;
+        let names: Vec<&str> = self.stencils.iter().map(|stencil| stencil.name.as_str()).collect();
+        let list = names.join(", ");
+        match (name, self.stencils.as_slice()) {
+            (None, [stencil]) => Ok(stencil),
+            (None, _) => Err(Error::call(format!("`{file}` has {} stencils: {list}", names.len()))
+                .help(format!("choose one: --stencil {}", names.first().unwrap_or(&"NAME")))),
+            (Some(name), stencils) => stencils.iter().find(|stencil| stencil.name == name).ok_or_else(|| {
+                let error = Error::call(format!("`{file}` has no stencil `{name}`"));
+                match guess(name, names.iter().copied()) {
+                    Some(guess) => error.help(format!("did you mean `{guess}`?")),
+                    None => error.help(format!("it has {list}")),
+                }
+            }),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `stencilc list`: what there is to choose from.
+
+use crate::{input, terminal};
+use serde::Serialize;
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::lower::Lowered;
+use stencilc_compiler::storage::STORAGES;
+use stencilc_runtime::{Result, cuda};
+
+/// Arguments of `list`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Of what
+    what: What,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum What {
+    /// Stencils that come along
+    Stencils,
+    /// How neighbours are reached
+    Accesses,
+    /// How a grid is stored
+    Storages,
+    /// What computes
+    Devices,
+}
+
+/// One thing to choose.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    summary: String,
+}
+
+/// Prints a list.
+///
+/// # Errors
+/// It cannot be printed.
+pub fn list(args: &Args, json: bool) -> Result<()> {
+    let entry = |name: &str, summary: &str| Entry { name: name.to_owned(), summary: summary.to_owned() };
+    let entries = match args.what {
+        What::Stencils => stencils(),
+        What::Accesses => ACCESSES.iter().map(|access| entry(access.name(), access.summary())).collect(),
+        What::Storages => STORAGES.iter().map(|storage| entry(storage.name(), storage.summary())).collect(),
+        What::Devices => devices(),
+    };
+    if json {
+        return terminal::json(&entries);
+    }
+    let rows: Vec<Vec<String>> = entries.into_iter().map(|entry| vec![entry.name, entry.summary]).collect();
+    terminal::print(&terminal::table(&rows, &[]))
+}
+
+/// Files that come along, each with the first line of its documentation or of its first stencil's.
+fn stencils() -> Vec<Entry> {
+    let mut entries: Vec<Entry> = input::embedded()
+        .map(|source| {
+            let Lowered { doc, stencils, .. } = stencilc_compiler::check(&source);
+            let docs = [doc].into_iter().chain(stencils.into_iter().map(|stencil| stencil.doc));
+            let summary = docs.filter_map(|doc| doc.lines().next().map(str::to_owned)).next();
+            Entry { name: source.name, summary: summary.unwrap_or_default() }
+        })
+        .collect();
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries
+}
+
+fn devices() -> Vec<Entry> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut entries = vec![Entry { name: "cpu".into(), summary: terminal::count(cores, "core") }];
+    if let Err(error) = cuda::availability() {
+        terminal::note(&format!("no GPU: {}", error.message));
+    }
+    entries.extend(cuda::devices().into_iter().map(|gpu| Entry {
+        name: format!("cuda:{}", gpu.ordinal),
+        summary: format!("{}, {}, {:.0} GB", gpu.name, gpu.arch, gpu.memory as f64 / 1e9),
+    }));
+    entries
+}

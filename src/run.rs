@@ -1,0 +1,394 @@
+//! `stencilc run`: computes a stencil on arrays, or on random numbers.
+
+use crate::args::{self, Device, KernelArgs, Pair};
+use crate::input;
+use crate::summary::Summary;
+use crate::terminal::{self, Progress};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use stencilc_compiler::analysis::cost;
+use stencilc_compiler::cuda;
+use stencilc_compiler::diagnostic::guess;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Stencil};
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::execute::{self, execute};
+use stencilc_runtime::interpreter::{Job, interpret};
+use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::plot::{Picture, save_png};
+use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::verify::plan_for;
+use stencilc_runtime::{Array, Data, Error, Result, files, npy};
+
+/// Arguments of `run`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A stencil file, or the name of a stencil that comes along
+    file: String,
+    /// Which stencil of the file
+    #[arg(long, value_name = "NAME")]
+    stencil: Option<String>,
+    /// Extents of the grid, halo included; not needed where arrays tell them
+    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid)]
+    grid: Option<Grid>,
+    /// An input, from a .npy file of shape (nk, nj, ni); inputs that are not given are drawn at random
+    #[arg(long = "in", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--in phi=phi.npy"))]
+    inputs: Vec<Pair>,
+    /// Where to write an output, as a .npy file
+    #[arg(long = "out", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--out res=res.npy"))]
+    outputs: Vec<Pair>,
+    /// A parameter
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
+    set: Vec<Pair>,
+    /// Where to draw one level of a field, as a .png file
+    #[arg(long, value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--plot res=res.png"))]
+    plot: Vec<Pair>,
+    /// The level to draw, from 0; if not given, the middle of those computed
+    #[arg(long, value_name = "K", requires = "plot")]
+    level: Option<usize>,
+    /// cpu, cuda or cuda:N; if not given, the first GPU or else the cpu
+    #[arg(long)]
+    device: Option<Device>,
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// How often to compute; times are those of the median
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    runs: u32,
+    /// Of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Let numbers lose precision to fit their field
+    #[arg(long)]
+    cast: bool,
+    /// Show what took how long
+    #[arg(long)]
+    timings: bool,
+}
+
+/// What took how long, in seconds where nothing else is said.
+#[derive(Default, Serialize)]
+struct Timings {
+    parse: f64,
+    lower: f64,
+    /// Reading arrays, drawing numbers, and checking both.
+    problem: f64,
+    /// On the CPU: the interpreter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compute: Option<f64>,
+    /// On a GPU.
+    #[serde(flatten)]
+    gpu: Option<GpuTimings>,
+    total: f64,
+}
+
+#[derive(Serialize)]
+struct GpuTimings {
+    /// The driver's start.
+    startup: f64,
+    plan: f64,
+    print: f64,
+    compile: f64,
+    /// Whether the kernel had been compiled before.
+    compile_cached: bool,
+    #[serde(flatten)]
+    execution: execute::Timings,
+    /// Microseconds of a launch.
+    kernel_median_us: f64,
+    kernel_min_us: f64,
+    /// Bytes that must move, by the median time.
+    kernel_gb_per_s: f64,
+    /// From the program's start to the first launch, without the driver's start.
+    first_launch_overhead: f64,
+}
+
+/// Runs a stencil.
+///
+/// # Errors
+/// Something is wrong with the stencil, the call, the arrays or the device, or nothing can be written.
+pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
+    let input = input::load(&args.file)?;
+    let stencil = input.stencil(args.stencil.as_deref())?;
+    let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written())?;
+    let plots = targets(&args.plot, "--plot", stencil, |_| true)?;
+
+    let (device, no_gpu) = Device::choose(args.device);
+    if let Some(error) = no_gpu {
+        terminal::note(&format!("running on the cpu: {}", error.message));
+    }
+    let choices = args.kernel.choices();
+    let since = Instant::now();
+    let mut problem = problem(args, stencil, &choices)?;
+    let mut timings = Timings {
+        parse: input.parse_seconds,
+        lower: input.lower_seconds,
+        problem: since.elapsed().as_secs_f64(),
+        ..Timings::default()
+    };
+    let pictures = plots.iter().map(|(id, path)| Ok((*id, path, level(args.level, &problem, *id)?)));
+    let pictures = pictures.collect::<Result<Vec<_>>>()?;
+
+    let computed = match device {
+        Device::Cpu => {
+            let (computed, seconds) = interpreted(&mut problem, args.runs)?;
+            timings.compute = Some(seconds);
+            computed
+        }
+        Device::Cuda(ordinal) => {
+            let (computed, seconds) = launched(&problem, &choices, ordinal, args.runs, start)?;
+            timings.gpu = Some(seconds);
+            computed
+        }
+    };
+    let field = |id: FieldId| &problem.stencil.fields[id];
+    for (id, path) in &outputs {
+        if let Some(data) = &computed[id.index()] {
+            npy::save(path, &Array { shape: problem.grid.shape(field(*id).place), data: data.clone() })?;
+        }
+    }
+    for (id, path, level) in pictures {
+        if let Some(data) = computed[id.index()].as_ref().or(problem.inputs[id.index()].as_ref()) {
+            draw(path, field(id), data, problem.grid, level)?;
+        }
+    }
+    let summaries = problem.stencil.fields.iter().zip(&computed).filter_map(|((_, field), data)| {
+        data.as_ref().map(|data| Summary::new(field, data, problem.grid, &problem.region))
+    });
+    let summaries: Vec<Summary> = summaries.collect();
+    timings.total = start.elapsed().as_secs_f64();
+    report(args, &problem, device, &choices, &summaries, &timings, json)
+}
+
+/// The fields and paths of an option, once it is sure that they can be written.
+fn targets(
+    pairs: &[Pair],
+    option: &str,
+    stencil: &Stencil,
+    suits: impl Fn(&Field) -> bool,
+) -> Result<Vec<(FieldId, PathBuf)>> {
+    let mut targets: Vec<(FieldId, PathBuf)> = Vec::new();
+    for (name, path) in args::by_name(pairs, option)? {
+        let suiting = || stencil.fields.iter().filter(|(_, field)| suits(field));
+        let Some((id, _)) = suiting().find(|(_, field)| field.name == name) else {
+            let names: Vec<&str> = suiting().map(|(_, field)| field.name.as_str()).collect();
+            let what = if option == "--out" { "output" } else { "field" };
+            let error = Error::call(format!("stencil `{}` has no {what} `{name}`", stencil.name));
+            return Err(match guess(&name, names.iter().copied()) {
+                Some(guess) => error.help(format!("did you mean `{guess}`?")),
+                None => error.help(format!("it has {}", names.join(", "))),
+            });
+        };
+        let path = PathBuf::from(path);
+        if targets.iter().any(|(_, other)| *other == path) {
+            return Err(Error::call(format!("{option} names `{}` twice", path.display()))
+                .help("each field needs a file of its own"));
+        }
+        files::check_writable(&path)?;
+        targets.push((id, path));
+    }
+    Ok(targets)
+}
+
+fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
+    let mut arrays = BTreeMap::new();
+    for (name, path) in args::by_name(&args.inputs, "--in")? {
+        arrays.insert(name, npy::load(path.as_ref())?);
+    }
+    Problem::new(Request {
+        stencil,
+        precision: choices.precision,
+        contract: choices.contract,
+        grid: args.grid,
+        arrays,
+        settings: args::by_name(&args.set, "--set")?,
+        seed: args.seed,
+        cast: args.cast,
+        draw_all: false,
+    })
+}
+
+/// Computes on the CPU, and takes the median time.
+fn interpreted(problem: &mut Problem, runs: u32) -> Result<(Vec<Option<Data>>, f64)> {
+    let mut outputs = std::mem::take(&mut problem.outputs);
+    let inputs: Vec<Option<&Data>> = problem.inputs.iter().map(Option::as_ref).collect();
+    let job = Job {
+        stencil: &problem.stencil,
+        precision: problem.precision,
+        grid: problem.grid,
+        region: &problem.region,
+        params: &problem.params,
+        inputs: &inputs,
+    };
+    let rows = problem.region.j.len() * problem.region.k.len();
+    let progress = Progress::new(rows.saturating_mul(runs as usize), "computing");
+    let mut times = Vec::new();
+    for _ in 0..runs {
+        let start = Instant::now();
+        interpret(&job, &mut outputs, &|rows| progress.advance(rows))?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    Ok((outputs, median(&mut times)))
+}
+
+/// Computes on a GPU.
+fn launched(
+    problem: &Problem,
+    choices: &Choices,
+    ordinal: usize,
+    runs: u32,
+    start: Instant,
+) -> Result<(Vec<Option<Data>>, GpuTimings)> {
+    let gpu = Gpu::open(ordinal)?;
+    let since = Instant::now();
+    let plan = plan_for(problem, choices)?;
+    let plan_seconds = since.elapsed().as_secs_f64();
+    let since = Instant::now();
+    let kernel = cuda::print(&plan)?;
+    let print_seconds = since.elapsed().as_secs_f64();
+    let name = format!("{}.cu", problem.stencil.name);
+    let built = compile_cached(&kernel.text, &name, &gpu.arch(), Kind::Cubin)?;
+    let before = start.elapsed().as_secs_f64();
+    let mut execution = execute(&gpu, &plan, &kernel, &built.compiled.image, problem, runs as usize)?;
+    if let Some(damage) = execution.damage.first() {
+        return Err(Error::check(format!("the kernel wrote where it must not: {damage}"))
+            .help("this is a fault of the compiler; please report it"));
+    }
+    let median_us = median(&mut execution.launches);
+    let bytes = cost::cost(&problem.stencil, problem.precision).bytes * problem.region.cells();
+    let parts = execution.timings;
+    let timings = GpuTimings {
+        startup: gpu.startup_seconds,
+        plan: plan_seconds,
+        print: print_seconds,
+        compile: built.seconds,
+        compile_cached: built.cached,
+        kernel_median_us: median_us,
+        kernel_min_us: execution.launches.first().copied().unwrap_or_default(),
+        kernel_gb_per_s: bytes as f64 / (median_us * 1e3),
+        first_launch_overhead: before + parts.pack + parts.upload + parts.load - gpu.startup_seconds,
+        execution: parts,
+    };
+    Ok((execution.outputs, timings))
+}
+
+/// The median; sorts the numbers.
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let middle = times.len() / 2;
+    match times {
+        [] => 0.0,
+        times if times.len() % 2 == 1 => times[middle],
+        times => 0.5 * (times[middle - 1] + times[middle]),
+    }
+}
+
+/// The level of a field that is drawn.
+fn level(given: Option<usize>, problem: &Problem, id: FieldId) -> Result<usize> {
+    let Field { name, place, .. } = &problem.stencil.fields[id];
+    if !place.horizontal {
+        return Err(Error::call(format!("`{name}` cannot be drawn: it has no axes i and j"))
+            .help("only fields on columns can; write the numbers with --out"));
+    }
+    let levels = place.levels.count(problem.grid.nk);
+    let middle = problem.region.k.start + problem.region.k.len() / 2;
+    match (place.levels, given) {
+        (Levels::None, _) => Ok(0),
+        (_, None) => Ok(middle),
+        (_, Some(level)) if level < levels => Ok(level),
+        (_, Some(level)) => {
+            Err(Error::call(format!("`{name}` has no level {level}"))
+                .help(format!("its levels are 0 to {}", levels - 1)))
+        }
+    }
+}
+
+fn draw(path: &Path, field: &Field, data: &Data, grid: Grid, level: usize) -> Result<()> {
+    let columns = grid.columns();
+    let values: Vec<f64> = (level * columns..(level + 1) * columns).map(|index| data.get(index)).collect();
+    let title = match field.place.levels {
+        Levels::None => field.name.clone(),
+        Levels::Full => format!("{}, level {level} of {}", field.name, grid.nk),
+        Levels::Interfaces => format!("{}, interface {level} of {}", field.name, grid.nk + 1),
+    };
+    save_png(path, &Picture { title: &title, values: &values, ni: grid.ni, nj: grid.nj })
+}
+
+fn report(
+    args: &Args,
+    problem: &Problem,
+    device: Device,
+    choices: &Choices,
+    summaries: &[Summary],
+    timings: &Timings,
+    json: bool,
+) -> Result<()> {
+    let Problem { stencil, grid, region, drawn, .. } = problem;
+    if json {
+        return terminal::json(&json!({
+            "stencil": stencil.name,
+            "device": device.to_string(),
+            "grid": grid,
+            "region": region,
+            "precision": problem.precision,
+            "choices": choices,
+            "outputs": summaries,
+            "drawn": drawn,
+            "seed": args.seed,
+            "timings": timings,
+        }));
+    }
+    if !drawn.is_empty() {
+        terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", ")));
+    }
+    let how = match device {
+        Device::Cpu => "interpreter".to_owned(),
+        Device::Cuda(_) => format!("{} access, {} storage", choices.access, choices.storage),
+    };
+    let mut text =
+        format!("{} on {device} ({how}), {}, grid {grid}, computed {region}\n", stencil.name, problem.precision.name());
+    let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
+    text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
+    if args.timings {
+        text.push_str(&terminal::table(&timings.rows(), &[1]));
+    }
+    terminal::print(&text)
+}
+
+impl Timings {
+    /// Rows of a table.
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |what: &str, number: String, unit: &str| vec![what.to_owned(), number, unit.to_owned()];
+        let time = |what: &str, seconds: f64| row(what, format!("{:.3}", seconds * 1e3), "ms");
+        let mut rows = vec![time("parse", self.parse), time("lower", self.lower), time("problem", self.problem)];
+        rows.extend(self.compute.map(|seconds| time("compute", seconds)));
+        if let Some(gpu) = &self.gpu {
+            let execute::Timings { pack, upload, load, download, unpack } = gpu.execution;
+            let compile = if gpu.compile_cached { "ms, read from the cache" } else { "ms" };
+            rows.extend([
+                time("driver's start", gpu.startup),
+                time("plan", gpu.plan),
+                time("print", gpu.print),
+                row("compile", format!("{:.3}", gpu.compile * 1e3), compile),
+                time("pack", pack),
+                time("upload", upload),
+                time("load", load),
+                row("kernel, median", format!("{:.2}", gpu.kernel_median_us), "us"),
+                row("kernel, minimum", format!("{:.2}", gpu.kernel_min_us), "us"),
+                row("compulsory traffic", format!("{:.0}", gpu.kernel_gb_per_s), "GB/s"),
+                time("download", download),
+                time("unpack", unpack),
+                row(
+                    "to first launch",
+                    format!("{:.3}", gpu.first_launch_overhead * 1e3),
+                    "ms, without the driver's start",
+                ),
+            ]);
+        }
+        rows.push(time("total", self.total));
+        rows
+    }
+}

@@ -1,0 +1,77 @@
+//! What a field holds, in a few numbers.
+
+use serde::Serialize;
+use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::{Field, Levels, Place};
+use stencilc_runtime::Data;
+
+/// An output, over the cells that were computed.
+#[derive(Serialize)]
+pub struct Summary {
+    /// The field.
+    pub name: String,
+    /// Lengths of its axes, slowest first.
+    pub shape: Vec<usize>,
+    /// The smallest finite value.
+    pub min: Option<f64>,
+    /// The largest finite value.
+    pub max: Option<f64>,
+    /// The mean of the finite values.
+    pub mean: Option<f64>,
+    /// How many are no numbers.
+    pub nan: usize,
+}
+
+impl Summary {
+    /// Of `data`, which is that of `field`.
+    pub fn new(field: &Field, data: &Data, grid: Grid, region: &Region) -> Self {
+        let (mut nan, mut finite, mut sum) = (0, 0usize, 0.0);
+        let mut range: Option<(f64, f64)> = None;
+        for value in computed(field.place, grid, region).map(|index| data.get(index)) {
+            nan += usize::from(value.is_nan());
+            if value.is_finite() {
+                finite += 1;
+                sum += value;
+                range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
+            }
+        }
+        Self {
+            name: field.name.clone(),
+            shape: grid.shape(field.place),
+            min: range.map(|(low, _)| low),
+            max: range.map(|(_, high)| high),
+            mean: range.map(|_| sum / finite as f64),
+            nan,
+        }
+    }
+
+    /// A row of a table.
+    pub fn row(&self) -> Vec<String> {
+        let shape: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        let mut row = vec![self.name.clone(), format!("({})", shape.join(", "))];
+        for (word, value) in [("min", self.min), ("max", self.max), ("mean", self.mean)] {
+            row.extend([word.to_owned(), value.map_or("none".to_owned(), number)]);
+        }
+        row.extend(["NaN".to_owned(), self.nan.to_string()]);
+        row
+    }
+
+    /// The columns of [`Summary::row`] that hold numbers.
+    pub const NUMBERS: [usize; 4] = [3, 5, 7, 9];
+}
+
+/// A number in a width that suits a table.
+fn number(value: f64) -> String {
+    if value == value.trunc() && value.abs() < 1e15 { format!("{value}") } else { format!("{value:.6e}") }
+}
+
+/// The cells of a field that are computed, by their number in the array.
+fn computed(place: Place, grid: Grid, region: &Region) -> impl Iterator<Item = usize> {
+    let levels = if place.levels == Levels::None { 0..1 } else { region.k.clone() };
+    let (rows, columns) = if place.horizontal { (region.j.clone(), region.i.clone()) } else { (0..1, 0..1) };
+    let (row, level) = if place.horizontal { (grid.ni, grid.columns()) } else { (1, 1) };
+    levels.flat_map(move |k| {
+        let columns = columns.clone();
+        rows.clone().flat_map(move |j| columns.clone().map(move |i| k * level + j * row + i))
+    })
+}

@@ -1,0 +1,134 @@
+//! Everything that is printed: results on stdout, messages on stderr.
+
+use clap::builder::styling::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use stencilc_compiler::diagnostic::{self, Diagnostic};
+use stencilc_compiler::source::Source;
+use stencilc_runtime::{Error, Result};
+
+/// Prints a result.
+///
+/// # Errors
+/// Nothing more can be written, as on a full disk.
+pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Prints a result that may be no text. A reader that has left, as `head` does, ends the program: nobody is there who
+/// could be told more.
+///
+/// # Errors
+/// Nothing more can be written, as on a full disk.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
+    // Results bear no styles, and bytes that look like one must stay.
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(Error::input(format!("cannot write the results to stdout: {error}"))),
+    }
+}
+
+/// Prints a result as JSON.
+///
+/// # Errors
+/// As [`print`].
+pub fn json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| Error::input(format!("the results cannot be written as JSON: {error}")))?;
+    print(&format!("{text}\n"))
+}
+
+/// Says something on stderr. That it may not arrive is no reason to stop.
+fn say(style: Style, word: &str, message: &str) {
+    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#}: {message}");
+}
+
+/// Reports an error.
+pub fn error(error: &Error) {
+    say(AnsiColor::BrightRed.on_default().bold(), "error", &error.message);
+    if let Some(help) = &error.help {
+        say(AnsiColor::BrightCyan.on_default().bold(), "help", help);
+    }
+}
+
+/// Tells what would otherwise be silent.
+pub fn note(message: &str) {
+    say(AnsiColor::BrightGreen.on_default().bold(), "note", message);
+}
+
+/// Shows diagnostics with their places.
+pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
+    let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));
+}
+
+/// Lines with their columns one below the other; numbers stand in the columns `right`.
+pub fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            if right.contains(&column) {
+                line.push_str(&format!("{cell:>width$}  "));
+            } else {
+                line.push_str(&format!("{cell:<width$}  "));
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// `1 error`, `2 errors`.
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// How far something is, on a terminal, and only if it takes longer than a second.
+pub struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+    shown: OnceLock<()>,
+}
+
+impl Progress {
+    /// `length` steps of `what`.
+    pub fn new(length: usize, what: &'static str) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3}%, {eta} left") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(what);
+        Self { bar, start: Instant::now(), shown: OnceLock::new() }
+    }
+
+    /// `steps` more are done.
+    pub fn advance(&self, steps: usize) {
+        self.bar.inc(steps as u64);
+        if self.start.elapsed() > Duration::from_secs(1) {
+            self.shown.get_or_init(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
+        }
+    }
+
+    /// Says something while the bar is there.
+    pub fn aside<T>(&self, say: impl FnOnce() -> T) -> T {
+        self.bar.suspend(say)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,385 @@
+//! `stencilc verify`: compares every kernel with the interpreter, bit for bit.
+
+use crate::args::{self, ALL, ARCH, Device, LaunchArgs, PRECISIONS, Pair};
+use crate::input::{self, Input};
+use crate::terminal::{self, Progress};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt;
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::cuda;
+use stencilc_compiler::diagnostic::Diagnostic;
+use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::source::Span;
+use stencilc_compiler::storage::STORAGES;
+use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::verify::{self, Mismatch, Verdict, expect, plan_for};
+use stencilc_runtime::{Error, Fault, Result, nvrtc};
+
+/// Grids that are verified on if none is given: no extent is a multiple of a warp, one has less than a block and the
+/// other more, and the second has levels enough for what happens only further down.
+const GRIDS: [Grid; 2] = [Grid { ni: 37, nj: 29, nk: 9 }, Grid { ni: 70, nj: 41, nk: 20 }];
+
+/// Arguments of `verify`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Stencil files, or names of stencils that come along
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// Only this stencil of the files
+    #[arg(long, value_name = "NAME")]
+    stencil: Option<String>,
+    /// How neighbours are reached
+    #[arg(long, value_name = "NAME", value_parser = args::accesses_or_all(), default_value = ALL)]
+    access: String,
+    /// How the grid is stored
+    #[arg(long, value_name = "NAME", value_parser = args::storages_or_all(), default_value = ALL)]
+    storage: String,
+    /// What `real` is; each if not given
+    #[arg(long, value_name = "P", value_parser = args::precision())]
+    precision: Option<Precision>,
+    /// Extents of a grid, halo included; two that suit most stencils if not given
+    #[arg(long = "grid", value_name = "NIxNJxNK", value_parser = args::grid)]
+    grids: Vec<Grid>,
+    /// A parameter; those without a value or a default are drawn at random
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
+    set: Vec<Pair>,
+    #[command(flatten)]
+    launch: LaunchArgs,
+    /// Of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// cuda, cuda:N, or cpu to compile kernels without running them; the first GPU if not given
+    #[arg(long)]
+    device: Option<Device>,
+    /// The architecture to compile for where no GPU says which
+    #[arg(long, value_name = "ARCH", default_value = ARCH)]
+    arch: String,
+}
+
+/// One problem, and what came of all its kernels.
+#[derive(Serialize)]
+struct Case {
+    file: String,
+    stencil: String,
+    precision: Precision,
+    grid: Grid,
+    region: Region,
+    seed: u64,
+    /// Why nothing can be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// Sides of conditions that were never taken.
+    untaken: Vec<Untaken>,
+    combinations: Vec<Combination>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+struct Untaken {
+    span: Span,
+    line: usize,
+    column: usize,
+    side: bool,
+}
+
+/// One kernel.
+#[derive(Serialize)]
+struct Combination {
+    storage: &'static str,
+    access: &'static str,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// What came of a kernel.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outcome {
+    Done(Verdict),
+    /// There is no NVRTC to compile it.
+    Skipped {
+        status: &'static str,
+    },
+}
+
+/// How many kernels came to what.
+#[derive(Clone, Default, Serialize)]
+struct Totals {
+    equal: usize,
+    compiled: usize,
+    refused: usize,
+    skipped: usize,
+    failed: usize,
+}
+
+/// What kernels are compiled by and run on.
+struct Bench {
+    gpu: Option<Gpu>,
+    arch: String,
+    has_compiler: bool,
+}
+
+/// Verifies files.
+///
+/// # Errors
+/// A kernel differs from the interpreter; or something is wrong with a file, the call or the device.
+pub fn verify(args: &Args, json: bool) -> Result<()> {
+    let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
+    let mut stencils: Vec<(&Input, &Stencil)> = Vec::new();
+    for input in &inputs {
+        match &args.stencil {
+            Some(name) => stencils.push((input, input.stencil(Some(name))?)),
+            None => stencils.extend(input.stencils.iter().map(|stencil| (input, stencil))),
+        }
+    }
+    let bench = Bench::new(args)?;
+    let problems = stencils.len() * args.precisions().len() * args.grids().len();
+    let progress = Progress::new(problems * args.combinations().count(), "verifying");
+    let mut cases = Vec::new();
+    for (input, stencil) in stencils {
+        let first = cases.len();
+        for &precision in args.precisions() {
+            for &grid in args.grids() {
+                let case = verify_one(args, &bench, &progress, input, stencil, precision, grid)?;
+                if !json {
+                    progress.aside(|| terminal::print(&case.text(args)))?;
+                }
+                cases.push(case);
+            }
+        }
+        progress.aside(|| warn(input, &cases[first..]));
+    }
+    drop(progress);
+    report(&cases, json)
+}
+
+impl Args {
+    fn precisions(&self) -> &[Precision] {
+        self.precision.as_ref().map_or(&PRECISIONS, std::slice::from_ref)
+    }
+
+    fn grids(&self) -> &[Grid] {
+        if self.grids.is_empty() { &GRIDS } else { &self.grids }
+    }
+
+    /// Names of storages and access strategies.
+    fn combinations(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let storages = STORAGES.iter().map(|storage| storage.name()).filter(|&name| chosen(&self.storage, name));
+        storages.flat_map(|storage| {
+            let accesses = ACCESSES.iter().map(|access| access.name()).filter(|&name| chosen(&self.access, name));
+            accesses.map(move |access| (storage, access))
+        })
+    }
+}
+
+fn chosen(choice: &str, name: &str) -> bool {
+    choice == ALL || choice == name
+}
+
+impl Bench {
+    fn new(args: &Args) -> Result<Self> {
+        let gpu = match Device::choose(args.device) {
+            (Device::Cuda(ordinal), _) => Some(Gpu::open(ordinal)?),
+            (Device::Cpu, _) => None,
+        };
+        let compiler = nvrtc::find();
+        match (&compiler, &gpu) {
+            (Err(error), _) => terminal::note(&format!("kernels are neither compiled nor run: {}", error.message)),
+            (Ok(_), None) if args.device.is_some() => terminal::note("kernels are compiled, not run: --device cpu"),
+            (Ok(_), None) => terminal::note("no GPU: kernels are compiled, not run"),
+            (Ok(_), Some(_)) => {}
+        }
+        let arch = gpu.as_ref().map_or(args.arch.clone(), Gpu::arch);
+        Ok(Self { gpu, arch, has_compiler: compiler.is_ok() })
+    }
+
+    fn try_one(&self, problem: &Problem, expected: &verify::Expected, choices: &Choices) -> Result<Outcome> {
+        if self.has_compiler {
+            return match verify::verify(problem, expected, choices, self.gpu.as_ref(), &self.arch) {
+                Ok(verdict) => Ok(Outcome::Done(verdict)),
+                Err(error) if error.fault == Fault::Check => Ok(Outcome::Done(failed(error))),
+                Err(error) => Err(error),
+            };
+        }
+        match plan_for(problem, choices) {
+            Err(error) => Ok(Outcome::Done(Verdict::Refused { reason: error.message })),
+            Ok(plan) => {
+                cuda::print(&plan)?;
+                Ok(Outcome::Skipped { status: "skipped" })
+            }
+        }
+    }
+}
+
+fn failed(error: Error) -> Verdict {
+    Verdict::Failed { mismatches: Vec::new(), damage: vec![error.message] }
+}
+
+/// Verifies every kernel of one problem.
+fn verify_one(
+    args: &Args,
+    bench: &Bench,
+    progress: &Progress,
+    input: &Input,
+    stencil: &Stencil,
+    precision: Precision,
+    grid: Grid,
+) -> Result<Case> {
+    let problem = Problem::new(Request {
+        stencil,
+        precision,
+        contract: args.launch.contract,
+        grid: Some(grid),
+        arrays: BTreeMap::new(),
+        settings: args::by_name(&args.set, "--set")?,
+        seed: args.seed,
+        cast: false,
+        draw_all: true,
+    })?;
+    let mut case = Case {
+        file: input.source.name.clone(),
+        stencil: stencil.name.clone(),
+        precision,
+        grid,
+        region: problem.region.clone(),
+        seed: args.seed,
+        error: None,
+        untaken: Vec::new(),
+        combinations: Vec::new(),
+    };
+    let expected = match expect(&problem, &|_| {}) {
+        Ok(expected) => expected,
+        Err(error) if error.fault == Fault::Check => {
+            case.error = Some(error.to_string());
+            progress.advance(args.combinations().count());
+            return Ok(case);
+        }
+        Err(error) => return Err(error),
+    };
+    for (storage, access) in args.combinations() {
+        let choices = args.launch.choices(access, storage, precision);
+        let outcome = bench.try_one(&problem, &expected, &choices)?;
+        case.combinations.push(Combination { storage, access, outcome });
+        progress.advance(1);
+    }
+    let untaken = expected.untaken.iter().map(|&(span, side)| {
+        let (line, column) = input.source.position(span.start);
+        Untaken { span, line, column, side }
+    });
+    case.untaken = untaken.collect();
+    Ok(case)
+}
+
+/// Tells of the sides of conditions that no case of a stencil took: equal says nothing about them.
+fn warn(input: &Input, cases: &[Case]) {
+    let Some((first, others)) = cases.split_first() else { return };
+    let never = first.untaken.iter().filter(|side| others.iter().all(|case| case.untaken.contains(side)));
+    let warnings = never.map(|untaken| {
+        Diagnostic::warning(untaken.span, "one branch was never taken, so nothing is known about it")
+            .label(format!("the condition was {} everywhere", !untaken.side))
+            .help("declare ranges for the inputs that decide it, as in `in rho = 0.5..1.5`, or give --set or --seed")
+    });
+    terminal::diagnostics(&warnings.collect::<Vec<_>>(), &input.source);
+}
+
+fn report(cases: &[Case], json: bool) -> Result<()> {
+    let mut totals = Totals::default();
+    cases.iter().for_each(|case| totals.add(case));
+    if json {
+        terminal::json(&json!({ "cases": cases, "totals": totals }))?;
+    } else {
+        terminal::print(&format!("in all: {totals}\n{}", refusals(cases)))?;
+    }
+    match totals.failed {
+        0 => Ok(()),
+        failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(totals.sum(), "combination")))),
+    }
+}
+
+/// Why combinations were refused, each reason once.
+fn refusals(cases: &[Case]) -> String {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for combination in cases.iter().flat_map(|case| &case.combinations) {
+        if let Outcome::Done(Verdict::Refused { reason }) = &combination.outcome {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    reasons.into_iter().map(|(reason, times)| format!("refused {times}: {reason}\n")).collect()
+}
+
+impl Case {
+    /// `laplap f64 37x29x9: 8 equal`, and what failed.
+    fn text(&self, args: &Args) -> String {
+        let Case { file, stencil, precision, grid, .. } = self;
+        let mut totals = Totals::default();
+        totals.add(self);
+        let mut text = format!("{stencil} {} {grid}: {totals}\n", precision.name());
+        if let Some(error) = &self.error {
+            text.push_str(&format!("  {error}\n"));
+        }
+        for Combination { storage, access, outcome } in &self.combinations {
+            let Outcome::Done(Verdict::Failed { mismatches, damage }) = outcome else { continue };
+            text.push_str(&format!("  {storage} storage, {access} access:\n"));
+            for Mismatch { field, cell, cells, expected, expected_bits, found, found_bits } in mismatches {
+                text.push_str(&format!("    {field} at {cell}, and {} in all:\n", terminal::count(*cells, "cell")));
+                text.push_str(&format!("      interpreter {expected_bits} {expected:?}\n"));
+                text.push_str(&format!("      kernel      {found_bits} {found:?}\n"));
+            }
+            damage.iter().for_each(|damage| text.push_str(&format!("    {damage}\n")));
+            let mut again = format!(
+                "stencilc verify {} --stencil {stencil} --storage {storage} --access {access} --precision {} \
+                 --grid {grid} --seed {}",
+                quoted(file),
+                precision.name(),
+                self.seed
+            );
+            again.push_str(&args.launch.words());
+            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", quoted(&pair.to_string()))));
+            text.push_str(&format!("    again: {again}\n"));
+        }
+        text
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./_-+=:,".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+impl Totals {
+    fn add(&mut self, case: &Case) {
+        self.failed += usize::from(case.error.is_some());
+        for combination in &case.combinations {
+            *match &combination.outcome {
+                Outcome::Done(Verdict::Equal { .. }) => &mut self.equal,
+                Outcome::Done(Verdict::Compiled) => &mut self.compiled,
+                Outcome::Done(Verdict::Refused { .. }) => &mut self.refused,
+                Outcome::Done(Verdict::Failed { .. }) => &mut self.failed,
+                Outcome::Skipped { .. } => &mut self.skipped,
+            } += 1;
+        }
+    }
+
+    fn parts(&self) -> [(usize, &'static str); 5] {
+        let Totals { equal, compiled, refused, skipped, failed } = *self;
+        [(equal, "equal"), (compiled, "compiled"), (refused, "refused"), (skipped, "skipped"), (failed, "failed")]
+    }
+
+    fn sum(&self) -> usize {
+        self.parts().iter().map(|(number, _)| number).sum()
+    }
+}
+
+/// `8 equal, 2 refused`
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts().into_iter().filter(|&(number, _)| number > 0);
+        let parts: Vec<String> = parts.map(|(number, what)| format!("{number} {what}")).collect();
+        f.write_str(&parts.join(", "))
+    }
+}

@@ -1,0 +1,372 @@
+//! The command line: the real program, its messages and its exit status.
+
+use npyz::WriterBuilder;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::storage::STORAGES;
+use tempfile::TempDir;
+
+/// A folder with files that are right, and files that are not.
+struct Folder(TempDir);
+
+const TWO: &str = "stencil one { in a; out b; b = a }\nstencil two { in a; out b; b = 2*a[i+1] }\n";
+const BROKEN: &str = "stencil broken { in phi; out res; res = phj }\n";
+const UNUSED: &str = "stencil unused { in a, c; out b; b = a }\n";
+const NOT_FINITE: &str = "stencil roots { in a; out b; b = sqrt(a - 10) }\n";
+const WEIGHTS: &str = "stencil weigh { in a; in w on (k); param first: int; out b; \
+                       b = if k < first { a } else { w * a[k-1] } }\n";
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (name, text) in [
+            ("two.stn", TWO),
+            ("broken.stn", BROKEN),
+            ("unused.stn", UNUSED),
+            ("roots.stn", NOT_FINITE),
+            ("weigh.stn", WEIGHTS),
+            ("text.npy", "no array"),
+        ] {
+            fs::write(folder.path(name), text).unwrap();
+        }
+        fs::write(folder.path("latin.stn"), b"// f\xfcr\n").unwrap();
+        fs::create_dir(folder.path("folder.stn")).unwrap();
+        // The fourth power of i, whose fourth difference is 24 to the last bit.
+        let (nk, nj, ni) = (3, 6, 9);
+        let powers: Vec<f64> = (0..nk * nj * ni).map(|cell| ((cell % ni) as f64).powi(4)).collect();
+        folder.array("phi.npy", &[3, 6, 9], &powers);
+        folder.array("line.npy", &[6], &powers[..6]);
+        folder.array("smaller.npy", &[3, 5, 9], &powers[..135]);
+        let single: Vec<f32> = powers.iter().map(|&x| x as f32).collect();
+        folder.array("single.npy", &[3, 6, 9], &single);
+        folder.array("long.npy", &[3, 6, 9], &[1u64; 162]);
+        folder
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn array<T: npyz::Serialize + npyz::AutoSerialize + Copy>(&self, name: &str, shape: &[u64], numbers: &[T]) {
+        let file = fs::File::create(self.path(name)).unwrap();
+        let mut writer = npyz::WriteOptions::new().default_dtype().shape(shape).writer(file).begin_nd().unwrap();
+        writer.extend(numbers.iter().copied()).unwrap();
+        writer.finish().unwrap();
+    }
+
+    /// The program in this folder, on a machine without GPU and NVRTC, whatever this one has.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stencilc"));
+        command
+            .args(line.split_whitespace())
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .env("STENCILC_HOME", self.path("home"))
+            .env("STENCILC_NVRTC", "nowhere")
+            .env("CUDA_VISIBLE_DEVICES", "")
+            .env("LC_ALL", "C")
+            .env("COLUMNS", "100")
+            .env_remove("CLICOLOR_FORCE");
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Standard output of a call that has to succeed.
+    fn done(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "stencilc {line}\n{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.done(line)).unwrap()
+    }
+
+    /// What calls say and how they end, one after the other.
+    fn transcript(&self, lines: &[&str]) -> String {
+        let entry = |line: &&str| {
+            let output = self.run(line);
+            let status = output.status.code().unwrap_or(-1);
+            format!("$ stencilc {line}\n{}{}=> {status}\n\n", text(&output.stdout), text(&output.stderr))
+        };
+        lines.iter().map(entry).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn read(path: &Path) -> (Vec<u64>, Vec<f64>) {
+    let file = npyz::NpyFile::new(fs::File::open(path).unwrap()).unwrap();
+    (file.shape().to_vec(), file.into_vec().unwrap())
+}
+
+#[test]
+fn arrays_go_in_and_come_out() {
+    let folder = Folder::new();
+    let said = folder.done("run laplap --in phi=phi.npy --out res=res.npy --plot res=res.png --device cpu");
+    assert!(said.contains("grid 9x6x3, computed i 2..7, j 2..4, k 0..3"), "{said}");
+    let (shape, numbers) = read(&folder.path("res.npy"));
+    assert_eq!(shape, [3, 6, 9]);
+    for (cell, number) in numbers.into_iter().enumerate() {
+        let (i, j) = (cell % 9, cell / 9 % 6);
+        if (2..7).contains(&i) && (2..4).contains(&j) {
+            assert_eq!(number, 24.0, "i={i}, j={j}");
+        } else {
+            assert!(number.is_nan(), "i={i}, j={j}");
+        }
+    }
+    assert!(fs::read(folder.path("res.png")).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn numbers_convert_only_when_told() {
+    let folder = Folder::new();
+    folder.done("run laplap --in phi=single.npy --device cpu");
+    folder.done("run laplap --in phi=phi.npy --device cpu --precision f32 --cast");
+    let refused = folder.run("run laplap --in phi=phi.npy --device cpu --precision f32");
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
+fn wrong_inputs() {
+    let transcript = Folder::new().transcript(&[
+        "check broken.stn",
+        "check nothing.stn",
+        "check laplap.stn",
+        "check latin.stn",
+        "check folder.stn",
+        "check unused.stn",
+        "check unused.stn --strict",
+        "run broken.stn --grid 9x6x3",
+        "run laplap --device cpu --grid 4x9x3",
+        "run laplap --device cpu --grid 99999999999x99999999999x9",
+        "run laplap --device cpu --in phi=nothing.npy",
+        "run laplap --device cpu --in phi=text.npy",
+        "run laplap --device cpu --in phi=long.npy",
+        "run laplap --device cpu --in phi=line.npy",
+        "run laplap --device cpu --in phi=phi.npy --precision f32",
+        "run laplap --device cpu --in phi=phi.npy --grid 9x6x4",
+        "run hdiff --device cpu --in phi=phi.npy --in coeff=smaller.npy",
+        "run laplap --device cpu --in phi=phi.npy --out res=nowhere/res.npy",
+        "run laplap --device cpu --in phi=phi.npy --plot res=folder.stn",
+        "build laplap --emit ptx",
+        "build laplap --emit cubin -o made",
+    ]);
+    insta::assert_snapshot!(transcript);
+}
+
+#[test]
+fn wrong_calls() {
+    let transcript = Folder::new().transcript(&[
+        "run laplap --device cpu",
+        "run two.stn --device cpu --grid 9x6x3",
+        "run two.stn --device cpu --grid 9x6x3 --stencil tow",
+        "run laplap --device cpu --grid 9x6",
+        "run laplap --device cpu --grid 9x0x3",
+        "run laplap --device cpu --grid 9x6x99999999999999999999",
+        "run laplap --device cpu --grid 9x6x3 --block 0x1x1",
+        "run laplap --device cpu --grid 9x6x3 --block 64",
+        "run laplap --device cpu --grid 9x6x3 --slice 0",
+        "run laplap --device gpu --grid 9x6x3",
+        "run laplap --device cpu --in phi.npy",
+        "run laplap --device cpu --in phy=phi.npy",
+        "run laplap --device cpu --in phi=phi.npy --in phi=single.npy",
+        "run laplap --device cpu --in phi=phi.npy --out ress=res.npy",
+        "run laplap --device cpu --in phi=phi.npy --out phi=res.npy",
+        "run laplap --device cpu --in phi=phi.npy --out res=",
+        "run laplap --device cpu --in phi=phi.npy --plot res=res.png --level 3",
+        "run laplap --device cpu --in phi=phi.npy --level 1",
+        "run gray_scott --device cpu --grid 9x6x3 --set fed=1",
+        "run gray_scott --device cpu --grid 9x6x3 --set feed=much",
+        "run gray_scott --device cpu --grid 9x6x3 --set feed=1 --set feed=2",
+        "run weigh.stn --device cpu --grid 9x6x3",
+        "run weigh.stn --device cpu --grid 9x6x3 --set first=1 --plot w=w.png",
+        "build weigh.stn --grid 9x6x3",
+        "build laplap --set dt=1",
+        "check",
+    ]);
+    insta::assert_snapshot!(transcript);
+}
+
+#[test]
+fn names_are_guessed_from_what_there_is() {
+    let folder = Folder::new();
+    for (line, status, guess) in [
+        ("check lablap", 1, "help: did you mean `laplap`? There are acoustic8, "),
+        ("build laplap --access idxvr", 2, "tip: a similar value exists: 'idxvar'"),
+        ("build laplap --storage compresed", 2, "tip: a similar value exists: 'compressed'"),
+    ] {
+        let output = folder.run(line);
+        assert_eq!(output.status.code(), Some(status), "{line}");
+        assert!(text(&output.stderr).contains(guess), "{line}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn too_large_for_this_machine() {
+    let output = Folder::new().run("run laplap --device cpu --grid 100000x100000x1000");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("the fields of grid 100000x100000x1000 take 149011.6 GiB"), "{said}");
+}
+
+#[test]
+fn a_gpu_that_is_not_there() {
+    let folder = Folder::new();
+    let output = folder.run("run laplap --grid 9x6x3 --device cuda");
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
+    assert!(text(&output.stderr).starts_with("error: "));
+    // Without being told, the CPU takes over, and says so.
+    let output = folder.run("run laplap --grid 9x6x3");
+    assert!(output.status.success());
+    assert!(text(&output.stderr).contains("note: running on the cpu: "));
+}
+
+#[test]
+fn nothing_is_written_if_something_cannot_be() {
+    let folder = Folder::new();
+    let output = folder.run("run gray_scott --device cpu --grid 9x6x3 --out u_next=u.npy --out v_next=nowhere/v.npy");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!folder.path("u.npy").exists());
+}
+
+#[test]
+fn random_inputs_are_told_and_repeat() {
+    let folder = Folder::new();
+    let output = folder.run("run laplap --device cpu --grid 9x6x3 --seed 7 --out res=a.npy");
+    assert!(text(&output.stderr).contains("note: drawn at random, with seed 7: phi"));
+    folder.done("run laplap --device cpu --grid 9x6x3 --seed 7 --out res=b.npy --runs 2");
+    folder.done("run laplap --device cpu --grid 9x6x3 --seed 8 --out res=c.npy");
+    let read = |name| fs::read(folder.path(name)).unwrap();
+    assert!(read("a.npy") == read("b.npy") && read("a.npy") != read("c.npy"));
+}
+
+#[test]
+fn builds_without_a_gpu_or_nvrtc() {
+    let folder = Folder::new();
+    let said = folder.done("build two.stn --stencil two --storage compressed --grid 9x6x3 -o made/here");
+    assert!(said.contains("wrote made/here/two.cu, made/here/two.h"), "{said}");
+    assert!(fs::read_to_string(folder.path("made/here/two.cu")).unwrap().contains("__global__"));
+    assert!(fs::read_to_string(folder.path("made/here/two.h")).unwrap().contains("two"));
+    // Which levels are computed depends on a parameter that has to be given for one grid, and only then.
+    folder.done("build weigh.stn");
+    folder.done("build weigh.stn --grid 9x6x3 --set first=1");
+}
+
+#[test]
+fn choices_reach_the_plan() {
+    let folder = Folder::new();
+    let line = "build laplap --emit plan --json --access zloop-sliced --storage compressed --precision f32 \
+                --block 32x4x1 --slice 4 --contract off --index 64";
+    let choices = serde_json::json!({
+        "access": "zloop-sliced", "storage": "compressed", "precision": "f32", "contract": false,
+        "block": [32, 4, 1], "slice": 4, "wide": true,
+    });
+    assert_eq!(folder.json(line)["choices"], choices);
+}
+
+#[test]
+fn every_step_can_be_seen() {
+    let folder = Folder::new();
+    for (step, word) in [("ast", "File {"), ("ir", "stencil laplap {"), ("plan", "left2"), ("cuda", "__global__")] {
+        let said = folder.done(&format!("build laplap --emit {step}"));
+        assert!(said.contains(word), "{step}: {said}");
+        let value = folder.json(&format!("build laplap --emit {step} --json"));
+        assert!(value.is_object(), "{step}");
+        folder.done(&format!("build laplap --emit {step} -o made"));
+    }
+    assert!(folder.path("made/laplap.ir").exists() && folder.path("made/laplap.cu").exists());
+}
+
+#[test]
+fn lists_are_read_off_the_registries() {
+    let folder = Folder::new();
+    let names = |what: &str| -> Vec<String> {
+        let value = folder.json(&format!("list {what} --json"));
+        value.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("accesses"), ACCESSES.iter().map(|access| access.name()).collect::<Vec<_>>());
+    assert_eq!(names("storages"), STORAGES.iter().map(|storage| storage.name()).collect::<Vec<_>>());
+    assert_eq!(names("devices")[0], "cpu");
+    let stencils = names("stencils");
+    assert!(stencils.iter().any(|name| name == "laplap"), "{stencils:?}");
+    for name in stencils {
+        folder.done(&format!("check {name} --strict"));
+    }
+}
+
+#[test]
+fn json_says_what_the_text_says() {
+    let folder = Folder::new();
+    let run = folder.json("run laplap --device cpu --in phi=phi.npy --json");
+    assert_eq!(run["outputs"][0]["name"], "res");
+    assert_eq!((&run["outputs"][0]["min"], &run["outputs"][0]["nan"]), (&Value::from(24.0), &Value::from(0)));
+    assert!(run["timings"]["compute"].as_f64().unwrap() >= 0.0);
+    assert_eq!(run["drawn"], Value::Array(Vec::new()));
+
+    let build = folder.json("build laplap --json -o made");
+    assert_eq!(build["cost"]["bytes"], 16);
+
+    let output = folder.run("check broken.stn nothing.stn unused.stn --json");
+    assert_eq!(output.status.code(), Some(1));
+    let checked: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&checked[0]["diagnostics"][0]["line"], &checked[0]["diagnostics"][0]["column"]),
+        (&1.into(), &41.into())
+    );
+    assert!(checked[1]["error"].is_string());
+    assert_eq!(checked[2]["diagnostics"][0]["severity"], "warning");
+
+    let verify = folder.json("verify laplap --json --precision f32 --grid 9x6x3");
+    assert_eq!(verify["totals"]["skipped"], ACCESSES.len() * STORAGES.len());
+    assert!(folder.json("doctor --json").is_array());
+}
+
+#[test]
+fn verify_says_what_it_could_not_do() {
+    let folder = Folder::new();
+    let output = folder.run("verify two.stn --access idxvar --grid 9x6x3 --device cpu");
+    assert!(output.status.success());
+    assert!(text(&output.stderr).contains("note: kernels are neither compiled nor run: "));
+    assert!(text(&output.stdout).ends_with(&format!("in all: {} skipped\n", 4 * STORAGES.len())));
+    // A comparison that would prove nothing is a failure.
+    let output = folder.run("verify roots.stn --grid 9x6x3 --device cpu");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).contains("are not finite"));
+    let output = folder.run("verify laplap --grid 4x6x3 --device cpu");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("smaller than stencil `laplap`"));
+}
+
+/// More than a pipe holds, so that the program notices that nobody reads.
+const LONG: &str = "build fastwaves --emit ast";
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let folder = Folder::new();
+    let mut child = folder.command(LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+
+    let mut child = folder.command("check broken.stn").stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_told() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Folder::new().command(LONG).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("error: cannot write the results to stdout"));
+}

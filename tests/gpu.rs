@@ -1,0 +1,42 @@
+//! Every kernel on a real GPU against the interpreter, where there is one.
+
+mod common;
+
+use common::{combinations, lowered, problem, stencils};
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::cuda::{Gpu, availability};
+use stencilc_runtime::verify::{Verdict, expect, verify};
+
+#[test]
+fn every_combination_equals_the_interpreter() {
+    if availability().is_err() {
+        println!("skipped: no GPU");
+        return;
+    }
+    let gpu = Gpu::open(0).unwrap();
+    let arch = gpu.arch();
+    let mut texts = stencils();
+    texts.push(("constructs".into(), include_str!("constructs.stn").into()));
+    let mut kernels = 0;
+    for (name, text) in texts {
+        for stencil in lowered(&name, &text) {
+            for precision in [Precision::F64, Precision::F32] {
+                for grid in [Grid { ni: 37, nj: 29, nk: 9 }, Grid { ni: 131, nj: 70, nk: 20 }] {
+                    let problem = problem(&stencil, precision, grid, &[]);
+                    let expected = expect(&problem, &|_| {}).unwrap();
+                    for choices in combinations() {
+                        for (block, wide) in [([64, 2, 2], false), ([32, 1, 4], true)] {
+                            let choices = Choices { precision, block, wide, ..choices.clone() };
+                            let verdict = verify(&problem, &expected, &choices, Some(&gpu), &arch).unwrap();
+                            assert!(matches!(verdict, Verdict::Equal { .. }), "{name} {choices:?} {grid}: {verdict:?}");
+                            kernels += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{kernels} kernels equal the interpreter");
+}

@@ -1,0 +1,123 @@
+//! Every stencil x storage x access strategy goes through NVRTC, for each architecture that we promise.
+
+mod common;
+
+use common::{combinations, lowered, problem, stencils, translation_unit};
+use rayon::prelude::*;
+use stencilc_compiler::cuda;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::{self, Choices};
+use stencilc_runtime::nvrtc::{self, Kind};
+
+const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
+
+fn missing() -> bool {
+    let missing = nvrtc::locate().is_err();
+    if missing {
+        println!("skipped: no NVRTC");
+    }
+    missing
+}
+
+fn compiled(name: &str, text: &str, arch: &str) -> Vec<nvrtc::Resources> {
+    let compiled =
+        nvrtc::compile(text, name, arch, Kind::Cubin).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+    assert!(!compiled.image.is_empty());
+    compiled.resources
+}
+
+#[test]
+fn every_combination_compiles() {
+    if missing() {
+        return;
+    }
+    let grid = Grid { ni: 512, nj: 512, nk: 64 };
+    let mut texts = stencils();
+    texts.push(("constructs".into(), include_str!("constructs.stn").into()));
+    texts.par_iter().for_each(|(name, text)| {
+        for stencil in lowered(name, text) {
+            for precision in [Precision::F32, Precision::F64] {
+                let problem = problem_shape(&stencil, precision, grid);
+                let (text, units) = translation_unit(&problem, combinations());
+                for arch in ARCHITECTURES {
+                    let resources = compiled(name, &text, arch);
+                    assert_eq!(resources.len(), units.len());
+                    // The file of all constructs is no stencil that anyone would run.
+                    for resource in resources.into_iter().filter(|_| name != "constructs") {
+                        assert_eq!(
+                            (resource.spill_loads, resource.spill_stores),
+                            (0, 0),
+                            "{name} {arch}: {resource:?}"
+                        );
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// The problem on a large grid, without its numbers.
+fn problem_shape(
+    stencil: &stencilc_compiler::ir::Stencil,
+    precision: Precision,
+    grid: Grid,
+) -> stencilc_runtime::problem::Problem {
+    let small = Grid { ni: 37, nj: 29, nk: grid.nk };
+    let mut problem = problem(stencil, precision, small, &[]);
+    problem.grid = grid;
+    problem.region.i.end += grid.ni - small.ni;
+    problem.region.j.end += grid.nj - small.nj;
+    problem
+}
+
+/// Kernels for any grid compile too: what `build` writes when it is given none.
+#[test]
+fn kernels_for_any_grid_compile() {
+    if missing() {
+        return;
+    }
+    stencils().par_iter().for_each(|(name, text)| {
+        for stencil in lowered(name, text) {
+            let prepared = plan::prepare(&stencil, Precision::F64, true);
+            for choices in combinations() {
+                for wide in [false, true] {
+                    let plan = plan::plan(&prepared, &Choices { wide, ..choices.clone() }, None).unwrap();
+                    let built = cuda::build(&plan).unwrap();
+                    assert_eq!(compiled(name, &built.source, "sm_90").len(), 1);
+                }
+            }
+        }
+    });
+}
+
+/// A chain of ten nine-point filters: 441 values of the first, each computed once.
+#[test]
+fn a_long_chain_of_filters_builds_in_seconds() {
+    let lets: String = (1..10).map(|n| format!("let a{} = filter(a{n})\n", n + 1)).collect();
+    let text = format!(
+        "fn filter(a) = sum(p in -1..=1, q in -1..=1) {{ a[i+p, j+q] }} / 9
+stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
+    );
+    let started = std::time::Instant::now();
+    let stencil = &lowered("chain", &text)[0];
+    let prepared = plan::prepare(stencil, Precision::F64, true);
+    for choices in combinations() {
+        let plan = plan::plan(&prepared, &choices, None).unwrap();
+        // 19² + 17² + ... + 1² values: the chain's last result is computed at one cell, the first let at 19 x 19.
+        assert_eq!(plan.schedule.values.len(), (0..10).map(|n| (2 * n + 1) * (2 * n + 1)).sum::<usize>());
+        let text = cuda::print(&plan).unwrap().text;
+        assert!(text.len() < 4_000_000);
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    assert!(seconds < 10.0, "eight kernels took {seconds} s");
+    println!("eight kernels: {seconds:.2} s");
+    if missing() {
+        return;
+    }
+    let plan = plan::plan(&prepared, &Choices::default(), None).unwrap();
+    let text = cuda::print(&plan).unwrap().text;
+    let started = std::time::Instant::now();
+    compiled("chain", &text, "sm_90");
+    println!("NVRTC: {:.2} s", started.elapsed().as_secs_f64());
+}

@@ -1,0 +1,102 @@
+//! What the compiler writes, under review: source and result side by side. Two a stencil, the full matrix for a tiny one.
+//!
+//! Every text here is also executed (`emulated.rs`) and goes through NVRTC (`nvrtc.rs`): a snapshot shows that it changed,
+//! not that it is right.
+
+mod common;
+
+use common::{combinations, lowered, stencils};
+use stencilc_compiler::analysis::{self, levels};
+use stencilc_compiler::cuda;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Kind, Node, Precision, Stencil};
+use stencilc_compiler::plan::{self, Choices, Target};
+
+/// A small average whose weight is a parameter: it has a neighbour, a level, a guard and a product to contract.
+const TINY: &str = "stencil tiny {
+    in  a
+    out b
+    param w: real = 0.5
+    let below = if k == 0 { a } else { a[k-1] }
+    b = w * (a[i-1] + a[j+1]) + below
+}
+";
+
+fn kernel(stencil: &Stencil, choices: &Choices, grid: Option<Grid>) -> String {
+    let prepared = plan::prepare(stencil, choices.precision, true);
+    let params: Vec<Value> = prepared
+        .params
+        .iter()
+        .map(|(_, param)| match (param.default.as_ref().and_then(|body| body.literal()), param.kind) {
+            (Some(Node::Real(x)), _) => Value::Real(*x),
+            (Some(Node::Int(x)), _) => Value::Int(*x),
+            (Some(Node::Bool(x)), _) => Value::Bool(*x),
+            (_, Kind::Real) => Value::Real(1.0),
+            (_, Kind::Int) => Value::Int(1),
+            (_, Kind::Bool) => Value::Bool(true),
+        })
+        .collect();
+    let region = grid.map(|grid| analysis::region(&prepared, choices.precision, grid, &params).unwrap());
+    let target = grid.zip(region.as_ref()).map(|(grid, region)| Target {
+        grid,
+        region,
+        levels_known: !levels::depend_on_params(&prepared),
+    });
+    cuda::print(&plan::plan(&prepared, choices, target).unwrap()).unwrap().text
+}
+
+fn side_by_side(source: &str, result: &str) -> String {
+    format!("{source}\n----------------------------------------\n\n{result}")
+}
+
+#[test]
+fn idxvar_on_each_storage() {
+    for (name, text) in stencils() {
+        for stencil in lowered(&name, &text) {
+            for storage in stencilc_compiler::storage::STORAGES {
+                let choices = Choices { storage: storage.name().into(), ..Choices::default() };
+                let grid = Some(Grid { ni: 128, nj: 64, nk: 20 });
+                let result = kernel(&stencil, &choices, grid);
+                insta::assert_snapshot!(format!("{name}-{}", storage.name()), side_by_side(&text, &result));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_full_matrix_of_a_tiny_stencil() {
+    let stencil = &lowered("tiny", TINY)[0];
+    for choices in combinations() {
+        for precision in [Precision::F32, Precision::F64] {
+            for grid in [None, Some(Grid { ni: 16, nj: 16, nk: 4 })] {
+                let choices = Choices { precision, ..choices.clone() };
+                let known = if grid.is_some() { "grid" } else { "any" };
+                let name = format!("tiny-{}-{}-{}-{known}", choices.storage, choices.access, precision.name());
+                insta::assert_snapshot!(name, side_by_side(TINY, &kernel(stencil, &choices, grid)));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_launcher_and_its_header() {
+    let stencil = &lowered("tiny", TINY)[0];
+    let prepared = plan::prepare(stencil, Precision::F64, true);
+    for storage in stencilc_compiler::storage::STORAGES {
+        let choices = Choices { storage: storage.name().into(), ..Choices::default() };
+        let built = cuda::build(&plan::plan(&prepared, &choices, None).unwrap()).unwrap();
+        let host = built.source.strip_prefix(built.kernel.text.as_str()).unwrap();
+        insta::assert_snapshot!(format!("launcher-{}", storage.name()), side_by_side(&built.header, host));
+    }
+}
+
+#[test]
+fn the_text_is_the_same_every_time() {
+    for (name, text) in stencils() {
+        for choices in combinations() {
+            let print = || kernel(&lowered(&name, &text)[0], &choices, None);
+            assert_eq!(print(), print());
+        }
+    }
+}
