@@ -8,7 +8,7 @@ use std::str::FromStr;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{self, Choices};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_runtime::{Error, cuda};
 
@@ -45,10 +45,12 @@ pub struct LaunchArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     slice: u32,
     /// Whether products and sums that stand together become one operation, an fma
-    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = one_of("on", "off"), default_value = "on")]
+    #[arg(long, value_name = "on|off", value_parser = one_of("on", "off"), default_value = "on")]
+    #[arg(action = ArgAction::Set)]
     pub contract: bool,
     /// Bits of an index; with 32, kernels that need 64 still get them
-    #[arg(long, value_name = "BITS", action = ArgAction::Set, value_parser = one_of("64", "32"), default_value = "32")]
+    #[arg(long, value_name = "BITS", value_parser = one_of("64", "32"), default_value = "32")]
+    #[arg(action = ArgAction::Set)]
     index: bool,
 }
 
@@ -100,7 +102,9 @@ impl FromStr for Block {
     fn from_str(text: &str) -> Result<Self, String> {
         let [x, y, z] = extents(text, "a block is three numbers of threads, as in 64x2x2")?;
         let narrow = |n: usize| u32::try_from(n).map_err(|_| format!("{n} threads are too many"));
-        Ok(Self([narrow(x)?, narrow(y)?, narrow(z)?]))
+        let block = [narrow(x)?, narrow(y)?, narrow(z)?];
+        plan::check_block(block).map_err(|refusal| refusal.message)?;
+        Ok(Self(block))
     }
 }
 

@@ -325,7 +325,10 @@ impl Case {
             let Outcome::Done(Verdict::Failed { mismatches, damage }) = outcome else { continue };
             text.push_str(&format!("  {storage} storage, {access} access:\n"));
             for Mismatch { field, cell, cells, expected, expected_bits, found, found_bits } in mismatches {
-                text.push_str(&format!("    {field} at {cell}, and {} in all:\n", terminal::count(*cells, "cell")));
+                text.push_str(&format!(
+                    "    {field} differs first at {cell}, in all in {}:\n",
+                    terminal::count(*cells, "cell")
+                ));
                 text.push_str(&format!("      interpreter {expected_bits} {expected:?}\n"));
                 text.push_str(&format!("      kernel      {found_bits} {found:?}\n"));
             }
@@ -381,5 +384,54 @@ impl fmt::Display for Totals {
         let parts = self.parts().into_iter().filter(|&(number, _)| number > 0);
         let parts: Vec<String> = parts.map(|(number, what)| format!("{number} {what}")).collect();
         f.write_str(&parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Call {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_mismatch_is_told_with_its_bits_and_the_call_that_shows_it_again() {
+        let call = "verify,my file.stn,--block,32x1x1,--index,64,--set,dt=0.5";
+        let Call { args } = Call::try_parse_from(call.split(',')).unwrap();
+        let mismatch = Mismatch {
+            field: "res".into(),
+            cell: "i=3, j=4, k=0".into(),
+            cells: 2,
+            expected: 1.0,
+            expected_bits: "0x3f800000".into(),
+            found: 1.5,
+            found_bits: "0x3fc00000".into(),
+        };
+        let failed =
+            Verdict::Failed { mismatches: vec![mismatch], damage: vec!["`res`: padding was overwritten".into()] };
+        let case = Case {
+            file: args.files[0].clone(),
+            stencil: "laplap".into(),
+            precision: Precision::F32,
+            grid: GRIDS[0],
+            region: Region { i: 2..35, j: 2..27, k: 0..9 },
+            seed: 0,
+            error: None,
+            untaken: Vec::new(),
+            combinations: vec![Combination { storage: "compressed", access: "naive", outcome: Outcome::Done(failed) }],
+        };
+        insta::assert_snapshot!(case.text(&args), @"
+        laplap f32 37x29x9: 1 failed
+          compressed storage, naive access:
+            res differs first at i=3, j=4, k=0, in all in 2 cells:
+              interpreter 0x3f800000 1.0
+              kernel      0x3fc00000 1.5
+            `res`: padding was overwritten
+            again: stencilc verify 'my file.stn' --stencil laplap --storage compressed --access naive --precision f32 --grid 37x29x9 --seed 0 --block 32x1x1 --index 64 --set dt=0.5
+        ");
     }
 }

@@ -8,11 +8,18 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Grid, Region};
 use crate::ir::{Precision, Stencil, scalar::Value};
 
+/// The most levels of a grid: which of them are computed is decided level by level.
+pub const LEVELS: usize = 1 << 20;
+
 /// The cells that `stencil` computes on `grid`.
 ///
 /// # Errors
 /// The grid is smaller than the stencil's reach, no level can be computed, or the levels have a gap.
 pub fn region(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Value]) -> Result<Region, Refusal> {
+    if grid.nk > LEVELS {
+        return Err(Refusal::new(format!("the grid {grid} has {} levels: at most {LEVELS} are possible", grid.nk))
+            .help("lay the long axis along i"));
+    }
     let reach = extents::extents(stencil);
     let along = |n: usize, low: i32, high: i32, axis: &str| {
         let (start, end) = (i64::from(low).unsigned_abs() as usize, n as i64 - i64::from(high));

@@ -71,7 +71,26 @@ pub fn lower(file: &ast::File) -> Lowered {
     let mut seen = std::collections::HashSet::new();
     lowered.diagnostics.retain(|found| seen.insert((found.label.span, found.message.clone())));
     lowered.diagnostics.sort_by_key(|found| found.label.span.start);
+    abridge(&mut lowered.diagnostics);
     lowered
+}
+
+/// The most diagnostics of a file; more are of no help.
+const DIAGNOSTICS: usize = 30;
+
+fn abridge(diagnostics: &mut Vec<Diagnostic>) {
+    if diagnostics.len() <= DIAGNOSTICS {
+        return;
+    }
+    // Errors first: a file must not look right because its warnings came first.
+    diagnostics.sort_by_key(|found| (found.severity == Severity::Warning, found.label.span.start));
+    let more = diagnostics.len() - DIAGNOSTICS;
+    let last = diagnostics.split_off(DIAGNOSTICS);
+    let place = last.first().map_or(Span::default(), |first| first.label.span);
+    let severity = diagnostics[0].severity;
+    let mut rest = Diagnostic::warning(place, format!("{more} more like these are not shown"));
+    rest.severity = severity;
+    diagnostics.push(rest.label("the next one"));
 }
 
 /// The most operations of one expression; what the C++ compilers can digest.
@@ -159,6 +178,8 @@ impl<'a> Lowering<'a> {
                         _ => "this belongs into a `program`, and programs are not available in this version",
                     };
                     self.report::<()>(Diagnostic::error(later.span, why).label(format!("`{}`", later.what)));
+                    // What follows may be made of it.
+                    return;
                 }
             }
         }
@@ -192,6 +213,11 @@ impl<'a> Lowering<'a> {
             return;
         };
         let name = &target.name;
+        let declared_output = self.outputs().any(|field| field.name == name.text);
+        if declared_output && (target.index.is_some() || assign.op.text != "=") {
+            // It was meant to be assigned: that it is not would be the same error again.
+            self.scope.assigned.insert(name.text.clone(), name.span);
+        }
         if let Some(index) = target.index {
             self.report::<()>(
                 Diagnostic::error(index, "an output is assigned at the cell itself")

@@ -267,6 +267,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn define(&mut self, name: &ast::Name, binding: Binding<'a>) {
         if let Some(taken) = taken(name) {
             self.report::<()>(taken);
+            // The name exists all the same, so that its uses are not reported too.
+            let binding = Binding::Broken;
+            self.scope.add(Symbol { name: name.text.clone(), span: name.span, what: "the value", binding });
             return;
         }
         let before = self.scope.find(&name.text).map(|symbol| symbol.span);

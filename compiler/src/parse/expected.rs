@@ -25,7 +25,7 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::scalar => "a type (`real`, `f32`, `f64`, `int` or `bool`)",
         Rule::place => "`on (...)`",
         Rule::axes | Rule::axis => "axes, as in `(i, j)`",
-        Rule::assign_op => "`=`",
+        Rule::assign_op | Rule::is => "`=`",
         Rule::index => "`[`",
         Rule::kw_else => "`else`",
         Rule::kw_in => "`in`",
@@ -67,7 +67,10 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
     if !expected.is_empty() {
         diagnostic = diagnostic.label(format!("expected {expected}"));
     }
-    match help(found, rest, &source.text[..at]) {
+    // What does not fit is often the word before: `for n`, `return x`.
+    let before = &source.text[..at];
+    let previous = before.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+    match help(found, rest, before).or_else(|| help(previous, previous, before)) {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     }
@@ -115,14 +118,16 @@ fn help(found: &str, rest: &str, before: &str) -> Option<String> {
         }
         "def" | "function" | "func" | "subroutine" => "functions are written `fn name(a, b) = a + b`".into(),
         "return" => "the last expression of a block is its value".into(),
-        "float" | "double" => "types are `real`, `f32`, `f64`, `int` and `bool`".into(),
+        "float" | "double" | "integer" | "logical" | "real" | "f32" | "f64" | "int" | "bool" => {
+            "a type stands behind the name: `in a: f32`; types are `real`, `f32`, `f64`, `int` and `bool`".into()
+        }
         "var" | "auto" => "names are given by `let name = ...`".into(),
         "#" => "comments begin with `//`".into(),
         "?" => "write `if c { a } else { b }`".into(),
         "'" => "names end in letters, digits or `_`".into(),
         ":" if line.starts_with("let ") => "a `let` has no type: it follows from the value".into(),
         "\"" => "only the title of a `test` is a text".into(),
-        _ if rest.starts_with("..") && !rest.starts_with("..=") => {
+        _ if rest.starts_with("..") && !rest.starts_with("..=") || rest.starts_with('.') && before.ends_with('.') => {
             "ranges of a `sum` are written `1..=3`, both ends included".into()
         }
         _ if before.contains("if ") && (found == "}" || found.is_empty()) => "an `if` always has an `else`".into(),

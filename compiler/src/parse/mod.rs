@@ -169,7 +169,7 @@ impl Builder<'_> {
                 Rule::typed => fields.typed = Some(typed(part)),
                 Rule::place => fields.place = Some(place(part)),
                 Rule::drawn => {
-                    let mut ends = part.into_inner();
+                    let mut ends = part.into_inner().filter(|part| part.as_rule() == Rule::expr);
                     if let (Some(low), Some(high)) = (ends.next(), ends.next()) {
                         fields.drawn = Some((self.expr(low)?, self.expr(high)?));
                     }

@@ -105,7 +105,10 @@ pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stenc
 pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Result<Plan, Refusal> {
     let access = access::find(&choices.access).map_err(Refusal::new)?;
     let storage = storage::find(&choices.storage).map_err(Refusal::new)?;
-    check_block(choices)?;
+    check_block(choices.block)?;
+    if choices.slice == 0 || choices.slice > 1024 {
+        return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
+    }
     let demand = demand(stencil);
     let neighbours = neighbours(stencil, &demand);
     let wanted = wanted(stencil, &demand, &neighbours);
@@ -132,15 +135,15 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     })
 }
 
-fn check_block(choices: &Choices) -> Result<(), Refusal> {
-    let [x, y, z] = choices.block;
+/// Whether a block of threads is possible on any GPU.
+///
+/// # Errors
+/// It is not.
+pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
     let threads = u64::from(x) * u64::from(y) * u64::from(z);
     if threads == 0 || threads > 1024 || z > 64 {
         return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
             .help("a block has 1 to 1024 threads, at most 64 of them along z"));
-    }
-    if choices.slice == 0 || choices.slice > 1024 {
-        return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
     }
     Ok(())
 }
@@ -199,9 +202,6 @@ fn fix(
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
             .help("a plane has at most 2^30 columns; cut the grid into pieces"));
-    }
-    if grid.nk as u128 > i32::MAX as u128 / 2 {
-        return Err(Refusal::new(format!("the grid {grid} has too many levels")).help("at most 2^30 are possible"));
     }
     let smallest = stencil.fields.iter().map(|(_, field)| field.stored.bytes(choices.precision)).min().unwrap_or(8);
     let offsets: Vec<Offset> = neighbours.iter().map(|neighbour| neighbour.offset).collect();
