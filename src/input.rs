@@ -21,7 +21,7 @@ static STENCILS: Dir = include_dir!("$CARGO_MANIFEST_DIR/stencils");
 const ENDING: &str = ".stn";
 
 /// More than any stencil file has; a device would never end.
-const LIMIT: u64 = 1 << 30;
+const LIMIT: u64 = 1 << 20;
 
 /// Every stencil file that comes along, by name.
 pub fn embedded() -> impl Iterator<Item = Source> {
@@ -40,14 +40,24 @@ pub fn open(file: &str) -> Result<Source> {
     if file.ends_with(ENDING) || path.exists() {
         return read(path, file);
     }
-    embedded().find(|source| source.name == file).ok_or_else(|| {
-        let names: Vec<String> = embedded().map(|source| source.name).collect();
-        let error = Error::input(format!("there is no file `{file}`, and no stencil of that name comes along"));
-        match guess(file, names.iter().map(String::as_str)) {
-            Some(guess) => error.help(format!("did you mean `{guess}`? There are {}", names.join(", "))),
-            None => error.help(format!("give a path, or one of {}", names.join(", "))),
-        }
-    })
+    if let Some(source) = embedded().find(|source| source.name == file) {
+        return Ok(source);
+    }
+    // So that a stencil of one's own goes by its name too.
+    let own = format!("{file}{ENDING}");
+    if Path::new(&own).is_file() {
+        return read(Path::new(&own), &own);
+    }
+    Err(unknown(file))
+}
+
+fn unknown(file: &str) -> Error {
+    let names: Vec<String> = embedded().map(|source| source.name).collect();
+    let error = Error::input(format!("there is no file `{file}`, and no stencil of that name comes along"));
+    match guess(file, names.iter().map(String::as_str)) {
+        Some(guess) => error.help(format!("did you mean `{guess}`? There are {}", names.join(", "))),
+        None => error.help(format!("give a path, or one of {}", names.join(", "))),
+    }
 }
 
 fn read(path: &Path, name: &str) -> Result<Source> {
@@ -62,7 +72,7 @@ fn read(path: &Path, name: &str) -> Result<Source> {
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
     if bytes.len() as u64 > LIMIT {
-        return Err(Error::input(format!("`{name}` is larger than 1 GiB: that is no stencil file")));
+        return Err(Error::input(format!("`{name}` is larger than 1 MiB: that is no stencil file")));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

@@ -183,6 +183,14 @@ fn targets(
             });
         };
         let path = PathBuf::from(path);
+        let ending = if option == "--plot" { "png" } else { "npy" };
+        if path.extension().is_some_and(|own| own != ending) {
+            return Err(Error::call(format!(
+                "{option} writes .{ending}, and `{}` says another kind of file",
+                path.display()
+            ))
+            .help(format!("call it `{}`", path.with_extension(ending).display())));
+        }
         if targets.iter().any(|(_, other)| *other == path) {
             return Err(Error::call(format!("{option} names `{}` twice", path.display()))
                 .help("each field needs a file of its own"));

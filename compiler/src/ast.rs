@@ -255,6 +255,8 @@ pub enum Expr {
     Vector(Vec<ExprId>),
     /// `(a)`
     Group(ExprId),
+    /// `{ let s = a + b; s / 2 }`
+    Block(Box<Block>),
 }
 
 /// An argument of a call.

@@ -167,14 +167,19 @@ impl fmt::Display for Refusal {
 
 /// The candidate that `name` was probably meant to be.
 pub fn guess<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = name.chars().count();
+    if length > 64 {
+        return None;
+    }
     let lower = name.to_lowercase();
-    let tolerance = match name.chars().count() {
+    let tolerance = match length {
         0..=2 => 1,
         3..=5 => 2,
         _ => 3,
     };
     candidates
         .into_iter()
+        .filter(|candidate| candidate.len() <= 4 * 64 && candidate.chars().count().abs_diff(length) <= tolerance)
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         .filter(|&(distance, candidate)| distance <= tolerance && distance < candidate.chars().count())
         .min_by_key(|&(distance, _)| distance)

@@ -543,7 +543,8 @@ impl Gpu {
     pub fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
         check_extents(&self.limits, &kernel.name, kernel.registers, kernel.max_threads, grid, block)?;
         let mut packed = Packed::new(args);
-        if let Some(parameters) = &kernel.parameters
+        if let Some(known) = &kernel.parameters
+            && let parameters = known.get_or_init(|| parameters(kernel.handle, args.len()))
             && *parameters != packed.places
         {
             let (name, takes, given) = (&kernel.name, spell(parameters), spell(&packed.places));
@@ -776,7 +777,7 @@ impl Module {
             name: name.into(),
             registers: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             max_threads: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            parameters: context.driver.tells_parameters.then(|| parameters(handle)),
+            parameters: context.driver.tells_parameters.then(OnceLock::new),
             handle,
             module: Arc::clone(&self.inner),
         })
@@ -791,8 +792,8 @@ pub struct Kernel {
     pub registers: u32,
     /// The most threads that a block of it may have.
     pub max_threads: u32,
-    /// Where its parameters are, if the driver tells.
-    parameters: Option<Vec<Place>>,
+    /// Where its parameters are, if the driver tells: asked at the first launch.
+    parameters: Option<OnceLock<Vec<Place>>>,
     handle: CUfunction,
     module: Arc<Loaded>,
 }
@@ -805,19 +806,20 @@ unsafe impl Sync for Kernel {}
 /// Where a parameter is among all: its first byte, and how many.
 type Place = (usize, usize);
 
-/// The parameters of a kernel, from a driver that tells them.
-fn parameters(kernel: CUfunction) -> Vec<Place> {
+/// The first `count` parameters of a kernel, from a driver that tells them. Asking for one more, to see that there is none,
+/// would be an error that memory checkers report.
+fn parameters(kernel: CUfunction, count: usize) -> Vec<Place> {
     let mut places = Vec::new();
-    loop {
+    for index in 0..count {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the kernel is the driver's, and both numbers go into integers that are there.
-        let answer = unsafe { sys::cuFuncGetParamInfo(kernel, places.len(), &mut offset, &mut size) };
-        // The one past the last is refused.
+        let answer = unsafe { sys::cuFuncGetParamInfo(kernel, index, &mut offset, &mut size) };
         if answer != CUresult::CUDA_SUCCESS {
-            return places;
+            break;
         }
         places.push((offset, size));
     }
+    places
 }
 
 /// An argument of a kernel.

@@ -184,13 +184,72 @@ pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
 
 /// Whether the levels that `stencil` computes depend on its parameters.
 pub fn depend_on_params(stencil: &Stencil) -> bool {
-    let known = known_defs(stencil);
-    let conditions = stencil.bodies().flat_map(|body| {
-        let nodes = known_nodes(body, &known);
-        body.iter().filter(move |(id, _)| nodes[id.index()]).map(|(_, node)| node).collect::<Vec<_>>()
-    });
-    // Any parameter in anything known, even if it decides nothing: then the levels are found at the launch, at no cost.
-    conditions.into_iter().any(|node| matches!(node, Node::Param(_)))
+    let mut with_params = Vec::with_capacity(stencil.defs.len());
+    for (_, def) in stencil.defs.iter() {
+        let own = uses_param(&def.body, &with_params);
+        with_params.push(own);
+    }
+    matches!(Rules::new(stencil, Dependence { with_params }).computed(), Depends::On { params: true })
+}
+
+/// Whether a body's value depends on a parameter.
+fn uses_param(body: &Body, with_params: &[bool]) -> bool {
+    body.iter().any(|(_, node)| match node {
+        Node::Param(_) => true,
+        Node::Use { def, .. } => with_params[def.index()],
+        _ => false,
+    })
+}
+
+/// Finds out what a truth depends on.
+struct Dependence {
+    with_params: Vec<bool>,
+}
+
+/// A truth that is the same always, or depends on the level and perhaps on parameters.
+#[derive(Clone, Copy, PartialEq)]
+enum Depends {
+    Never(bool),
+    On { params: bool },
+}
+
+impl Dependence {
+    fn join(a: &Depends, b: &Depends, decides: bool) -> Depends {
+        match (*a, *b) {
+            (Depends::Never(truth), _) | (_, Depends::Never(truth)) if truth == decides => Depends::Never(decides),
+            (Depends::Never(_), other) | (other, Depends::Never(_)) => other,
+            (Depends::On { params: a }, Depends::On { params: b }) => Depends::On { params: a || b },
+        }
+    }
+}
+
+impl Judge for Dependence {
+    type Truth = Depends;
+    fn constant(&mut self, truth: bool) -> Depends {
+        Depends::Never(truth)
+    }
+    fn and(&mut self, a: &Depends, b: &Depends) -> Depends {
+        Self::join(a, b, false)
+    }
+    fn or(&mut self, a: &Depends, b: &Depends) -> Depends {
+        Self::join(a, b, true)
+    }
+    fn not(&mut self, a: &Depends) -> Depends {
+        match *a {
+            Depends::Never(truth) => Depends::Never(!truth),
+            open => open,
+        }
+    }
+    fn exists(&mut self, shift: i32, levels: Levels) -> Depends {
+        let always = shift == 0 || shift == 1 && levels == Levels::Interfaces;
+        if always { Depends::Never(true) } else { Depends::On { params: false } }
+    }
+    fn condition(&mut self, body: &Body, node: NodeId, _: i32) -> Depends {
+        Depends::On { params: uses_param(&body.rooted(node), &self.with_params) }
+    }
+    fn found(&mut self, _: DefId, _: i32, truth: Depends) -> Depends {
+        truth
+    }
 }
 
 /// Known values on the levels of one grid.
@@ -258,6 +317,8 @@ impl Known<'_> {
 struct AtLevel<'a> {
     known: &'a Known<'a>,
     level: i64,
+    /// The values of the body that was looked at last, by its address and level: its conditions follow each other.
+    last: Option<(*const Body, i64, Vec<Option<Value>>)>,
 }
 
 impl Judge for AtLevel<'_> {
@@ -278,7 +339,14 @@ impl Judge for AtLevel<'_> {
         (0..levels.count(self.known.nk) as i64).contains(&(self.level + i64::from(shift)))
     }
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> bool {
-        self.known.values(body, self.level + i64::from(shift))[node.index()] == Some(Value::Bool(true))
+        let (place, level) = (std::ptr::from_ref(body), self.level + i64::from(shift));
+        let values = match self.last.take() {
+            Some((known, at, values)) if (known, at) == (place, level) => values,
+            _ => self.known.values(body, level),
+        };
+        let holds = values[node.index()] == Some(Value::Bool(true));
+        self.last = Some((place, level, values));
+        holds
     }
     fn found(&mut self, _: DefId, _: i32, truth: bool) -> bool {
         truth
@@ -292,7 +360,7 @@ impl Judge for AtLevel<'_> {
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
     let known = Known::new(stencil, precision, nk, params);
     let levels: Vec<usize> = (0..nk)
-        .filter(|&level| Rules::new(stencil, AtLevel { known: &known, level: level as i64 }).computed())
+        .filter(|&level| Rules::new(stencil, AtLevel { known: &known, level: level as i64, last: None }).computed())
         .collect();
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
         return Err(Refusal::new(format!(

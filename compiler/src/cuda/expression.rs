@@ -54,7 +54,11 @@ pub fn operation(
             (Binary::Sub, false) => helper("int_sub", &[*a, *b], texts),
             (Binary::Mul | Binary::Div, false) => helper("int_mul", &[*a, *b], texts),
         },
-        Node::Compare(relation, a, b) => texts.infix(*a, relation.symbol(), *b, relation.binding()),
+        Node::Compare(relation, a, b) => {
+            // C++ compilers warn of comparisons in a row.
+            let (left, right) = (texts.operand(*a, Binding::Sum), texts.operand(*b, Binding::Sum));
+            (format!("{left} {} {right}", relation.symbol()), relation.binding())
+        }
         Node::And(a, b) => texts.infix(*a, "&&", *b, Binding::And),
         Node::Or(a, b) => {
             // C++ compilers warn of `a && b || c` without parentheses.

@@ -4,9 +4,11 @@ use super::{Kernel, Parameter, Size, What, expression::Helpers, levels, render};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::extents;
 use crate::diagnostic::Refusal;
+use crate::ir::{Binary, Kind, Node};
 use crate::plan::Plan;
 use crate::storage::Columns;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A kernel with all that it takes to use it from C.
 #[derive(Clone, Debug)]
@@ -264,10 +266,25 @@ fn sizes(plan: &Plan) -> Vec<String> {
 fn checks(plan: &Plan) -> Vec<String> {
     let mut checks: Vec<String> =
         plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+    checks.extend(divisors(plan).into_iter().map(|param| format!("args->{param} == 0")));
     if plan.fixed.is_none() && !plan.wide {
         checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", member(plan, "plane")));
     }
     checks
+}
+
+/// Parameters that a whole remainder divides by, which must not be 0.
+fn divisors(plan: &Plan) -> BTreeSet<String> {
+    let nodes = plan.stencil.bodies().flat_map(|body| body.iter().map(move |(_, node)| (body, node)));
+    let divisors = nodes.filter_map(|(body, node)| match node {
+        Node::Binary(Binary::Rem, _, divisor) if body.kind_of(*divisor) == Kind::Int => Some(&body[*divisor]),
+        _ => None,
+    });
+    let params = divisors.filter_map(|divisor| match divisor {
+        Node::Param(param) => Some(plan.stencil.params[*param].name.clone()),
+        _ => None,
+    });
+    params.collect()
 }
 
 fn blocks(plan: &Plan) -> String {

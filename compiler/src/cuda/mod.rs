@@ -343,7 +343,9 @@ fn comment(plan: &Plan) -> Vec<String> {
     }
     lines.push(String::new());
     lines.push(format!("Made by {again}"));
-    lines.push("Exact only without contraction by the compiler: -fmad=false (nvcc), --fmad=false (NVRTC).".into());
+    lines.push(
+        "Exact only without contraction: nvcc -fmad=false -Xcompiler -ffp-contract=off, NVRTC --fmad=false.".into(),
+    );
     let line = |line: String| format!(" * {}", line.replace("*/", "* /").replace('\\', "/")).trim_end().to_owned();
     lines.into_iter().map(line).collect()
 }

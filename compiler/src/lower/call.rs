@@ -95,7 +95,8 @@ impl<'a> Lowering<'a> {
         let value = self.block(&own.body);
         let body = self.bodies.pop().unwrap_or_default();
         self.calls.pop();
-        for (name, at) in self.scope.unused_arguments() {
+        let unused = if value.is_some() { self.scope.unused_arguments() } else { Vec::new() };
+        for (name, at) in unused {
             self.diagnostics
                 .push(Diagnostic::warning(at, format!("the argument `{name}` is never used")).label("not used"));
         }

@@ -72,6 +72,7 @@ impl<'a> Lowering<'a> {
             // A chain: walked by `value`.
             Expr::Infix(..) => self.value(expr),
             Expr::Group(inner) => self.value(*inner),
+            Expr::Block(block) => self.block(block),
             Expr::Index(base, parts) => self.index(*base, parts, span),
             Expr::Component(base, part) => self.component(*base, part, span),
             Expr::Call(function, arguments) => self.call(function, arguments, span),
@@ -97,7 +98,11 @@ impl<'a> Lowering<'a> {
             "i" | "j" | "ni" | "nj" => {
                 return self.report(
                     Diagnostic::error(span, format!("a stencil knows no `{name}`"))
-                        .label("stands only in offsets, as in `a[i-1]`")
+                        .label(if name.len() == 1 {
+                            "stands only in offsets, as in `a[i-1]`"
+                        } else {
+                            "not known to a stencil"
+                        })
                         .help("on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`"),
                 );
             }
@@ -305,7 +310,7 @@ impl<'a> Lowering<'a> {
             if y.is_none() && !is_param {
                 return self.report(
                     Diagnostic::error(spans.1, "the divisor of a whole `%` is a number, a constant or a parameter")
-                        .label("varies from cell to cell, and might be 0")
+                        .label("none of these, and might be 0")
                         .help("make one side real to get a real remainder: `1.0 * n % m`"),
                 );
             }

@@ -23,8 +23,8 @@ impl Lowering<'_> {
             _ => None,
         };
         let bound = self.base(base)?;
-        if let Value::Many(items) = bound {
-            return self.part(items, parts, span);
+        if let (Value::Many(items), false) = (&bound, self.is_offset(parts)) {
+            return self.part(items.clone(), parts, span);
         }
         let path = self.offsets(parts, span)?;
         if let Some(field) = named {
@@ -45,11 +45,17 @@ impl Lowering<'_> {
                 );
             }
         }
-        let moved = match bound {
-            Value::One(alias) => Value::One(self.moved(alias, &path)),
-            Value::Many(items) => Value::Many(items),
-        };
+        let moved = bound.map(|alias| self.moved(alias, &path));
         self.place_value(moved, span)
+    }
+
+    /// Whether what stands in brackets begins with an axis.
+    fn is_offset(&self, parts: &[ExprId]) -> bool {
+        let Some(&(mut first)) = parts.first() else { return false };
+        while let Expr::Infix(_, left, _) = &self.file.exprs[first] {
+            first = *left;
+        }
+        matches!(&self.file.exprs[first], Expr::Name(name) if ["i", "j", "k"].contains(&name.as_str()))
     }
 
     /// What `alias` is where `path` leads. A number, or a field without that axis, stays as it is.

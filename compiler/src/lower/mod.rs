@@ -12,6 +12,7 @@ mod value;
 
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::ir::scalar::Value;
 use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, Path, Stencil, Store};
 use crate::source::Span;
 use scope::{Binding, Scope, Symbol};
@@ -60,6 +61,13 @@ pub fn lower(file: &ast::File) -> Lowered {
             ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) => {}
         }
     }
+    for item in &file.items {
+        if let ast::Item::Function(function) = item
+            && !used.contains_key(&function.name.text)
+        {
+            lowered.diagnostics.append(&mut Lowering::new(file, &globals, "", "").look_at(function));
+        }
+    }
     globals.report_unused(&used, &mut lowered.diagnostics);
     if lowered.is_ok() && lowered.stencils.is_empty() {
         lowered.diagnostics.push(
@@ -73,6 +81,15 @@ pub fn lower(file: &ast::File) -> Lowered {
     lowered.diagnostics.sort_by_key(|found| found.label.span.start);
     abridge(&mut lowered.diagnostics);
     lowered
+}
+
+/// The whole number or truth value that a node is.
+fn literal(node: &Node) -> Option<Value> {
+    match node {
+        Node::Int(x) => Some(Value::Int(*x)),
+        Node::Bool(x) => Some(Value::Bool(*x)),
+        _ => None,
+    }
 }
 
 /// The most diagnostics of a file; more are of no help.
@@ -186,6 +203,22 @@ impl<'a> Lowering<'a> {
         self.finish(stencil);
     }
 
+    /// What is wrong with a function that nobody calls, whatever its arguments are: names that mean nothing, and recursion.
+    fn look_at(mut self, function: &'a ast::Function) -> Vec<Diagnostic> {
+        self.calls.push(function.name.text.clone());
+        let frame = self.scope.enter(0);
+        for name in &function.params {
+            self.define(name, Binding::Broken);
+        }
+        self.bodies.push(Body::new());
+        self.block(&function.body);
+        self.scope.leave(frame);
+        let about_names =
+            |found: &Diagnostic| found.message.starts_with("unknown") || found.message.ends_with("calls itself");
+        self.diagnostics.retain(about_names);
+        self.diagnostics
+    }
+
     /// `let a = ...` inside a stencil or block.
     fn define_let(&mut self, binding: &'a ast::Let) {
         let [name] = binding.names.as_slice() else {
@@ -194,6 +227,7 @@ impl<'a> Lowering<'a> {
                 Diagnostic::error(place, "several names at once take the results of a call in a `program`")
                     .help("write one `let` for each name"),
             );
+            binding.names.iter().for_each(|name| self.define(name, Binding::Broken));
             return;
         };
         let bound = match self.bind(binding.value, &name.text, Origin::Let) {
@@ -289,6 +323,10 @@ impl<'a> Lowering<'a> {
 
     /// An output on fewer axes may depend on nothing that varies along the others.
     fn check_axes(&mut self, body: &Body, field: &ir::Field, place: Span) {
+        let full = ir::Place { horizontal: true, levels: ir::Levels::Full };
+        if field.place == full {
+            return;
+        }
         let varies = value::varies(&self.stencil, body);
         let missing = match (field.place, varies) {
             (ir::Place { horizontal: false, .. }, (true, _)) => "the horizontal axes",
@@ -394,6 +432,13 @@ impl<'a> Lowering<'a> {
     fn node(&mut self, node: Node, kind: ir::Kind, span: Span) -> Found<NodeId> {
         self.nodes += 1;
         let body = self.bodies.last_mut()?;
+        // Whole constants are computed at once, since they may be offsets; they are the same in every precision.
+        let operands: Option<Vec<_>> = node.operands().iter().map(|&operand| literal(&body[operand])).collect();
+        let node = match operands.and_then(|operands| ir::scalar::apply(ir::Precision::F64, &node, &operands)) {
+            Some(Value::Int(x)) => Node::Int(x),
+            Some(Value::Bool(x)) => Node::Bool(x),
+            Some(Value::Real(_)) | None => node,
+        };
         if body.len() < BODY_NODES && self.nodes <= STENCIL_NODES {
             return Some(body.add(node, kind, span));
         }

@@ -146,6 +146,8 @@ pub struct Symbol<'a> {
 #[derive(Default)]
 pub struct Scope<'a> {
     symbols: Vec<Symbol<'a>>,
+    /// Where in `symbols` each name stands, innermost last.
+    places: HashMap<String, Vec<usize>>,
     /// Symbols from here on belong to the functions being called and blocks being written.
     locals: usize,
     /// Of the stencil's own symbols, those before this one are visible.
@@ -163,22 +165,24 @@ pub struct Frame {
 }
 
 impl<'a> Scope<'a> {
-    fn visible(&self) -> impl Iterator<Item = (usize, &Symbol<'a>)> {
-        let all = self.symbols.iter().enumerate();
-        all.filter(|(index, _)| *index < self.horizon || *index >= self.locals)
+    fn is_visible(&self, place: usize) -> bool {
+        place < self.horizon || place >= self.locals
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name)?.iter().copied().find(|&place| self.is_visible(place))
     }
 
     /// What a visible name of the stencil stands for.
     pub fn find(&self, name: &str) -> Option<&Symbol<'a>> {
-        self.visible().find(|(_, symbol)| symbol.name == name).map(|(_, symbol)| symbol)
+        self.place(name).map(|place| &self.symbols[place])
     }
 
     /// The same, and remembers that it was used.
     pub fn use_name(&mut self, name: &str) -> Option<Symbol<'a>> {
-        let (index, symbol) = self.visible().find(|(_, symbol)| symbol.name == name)?;
-        let symbol = symbol.clone();
-        self.used.insert(index);
-        Some(symbol)
+        let place = self.place(name)?;
+        self.used.insert(place);
+        Some(self.symbols[place].clone())
     }
 
     /// Remembers that a name of the file was used.
@@ -193,7 +197,7 @@ impl<'a> Scope<'a> {
 
     /// The position of a symbol, which is what a function defined there can see.
     pub fn position(&self, name: &str) -> usize {
-        self.symbols.iter().position(|symbol| symbol.name == name).unwrap_or(0)
+        self.places.get(name).and_then(|places| places.first().copied()).unwrap_or(0)
     }
 
     /// Enters a function that sees the first `horizon` symbols of the stencil and nothing of its caller's own.
@@ -206,7 +210,7 @@ impl<'a> Scope<'a> {
 
     /// Leaves it.
     pub fn leave(&mut self, frame: Frame) {
-        self.symbols.truncate(self.locals);
+        self.truncate(self.locals);
         self.locals = frame.locals;
         self.horizon = frame.horizon;
     }
@@ -223,12 +227,21 @@ impl<'a> Scope<'a> {
 
     /// Forgets the symbols of a block.
     pub fn forget(&mut self, mark: usize) {
-        self.symbols.truncate(mark);
+        self.truncate(mark);
         self.locals = self.locals.min(mark);
         self.horizon = self.horizon.min(mark);
     }
 
+    fn truncate(&mut self, length: usize) {
+        for symbol in self.symbols.drain(length.min(self.symbols.len())..) {
+            if let Some(places) = self.places.get_mut(&symbol.name) {
+                places.pop();
+            }
+        }
+    }
+
     fn add(&mut self, symbol: Symbol<'a>) {
+        self.places.entry(symbol.name.clone()).or_default().push(self.symbols.len());
         let outermost = self.horizon == self.symbols.len() && self.locals == self.symbols.len();
         self.symbols.push(symbol);
         if outermost {
@@ -258,7 +271,8 @@ impl<'a> Scope<'a> {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.visible().map(|(_, symbol)| symbol.name.as_str())
+        let all = self.symbols.iter().enumerate();
+        all.filter(|(place, _)| self.is_visible(*place)).map(|(_, symbol)| symbol.name.as_str())
     }
 }
 
@@ -292,6 +306,10 @@ impl<'a> Lowering<'a> {
     /// Reports a name that means nothing, with a guess.
     pub(super) fn unknown<T>(&mut self, name: &str, span: Span, what: &str) -> Found<T> {
         let mut diagnostic = Diagnostic::error(span, format!("unknown {what} `{name}`"));
+        // Beyond what will be shown, guesses cost time and help nobody.
+        if self.diagnostics.len() > super::DIAGNOSTICS {
+            return self.report(diagnostic);
+        }
         let candidates: Vec<&str> = self
             .scope
             .names()

@@ -106,6 +106,12 @@ fn expected(positives: &[Rule]) -> String {
     }
 }
 
+/// Words that cannot be names, as in the grammar.
+const RESERVED: &[&str] = &[
+    "stencil", "program", "mesh", "test", "fn", "const", "param", "inout", "inc", "in", "out", "reduce", "let", "if",
+    "else", "sum", "sweep", "repeat", "boundary", "expect", "true", "false",
+];
+
 /// What people of other languages write.
 fn help(found: &str, rest: &str, before: &str) -> Option<String> {
     let line = before.rsplit('\n').next().unwrap_or("").trim();
@@ -122,6 +128,13 @@ fn help(found: &str, rest: &str, before: &str) -> Option<String> {
             "a type stands behind the name: `in a: f32`; types are `real`, `f32`, `f64`, `int` and `bool`".into()
         }
         "var" | "auto" => "names are given by `let name = ...`".into(),
+        "/" if rest.starts_with("/*") => "comments begin with `//` and end with the line".into(),
+        "Stencil" | "kernel" | "gtscript" => "write `stencil name { ... }`".into(),
+        "import" | "use" | "include" => "a file stands alone: write the functions that it needs into it".into(),
+        "elif" | "elseif" | "elsif" => "write `else if`".into(),
+        "input" | "output" => "fields are declared by `in`, `out` and `inout`".into(),
+        "&" | "|" if !rest.starts_with("&&") && !rest.starts_with("||") => "write `&&` and `||`".into(),
+        _ if RESERVED.contains(&found) => format!("`{found}` is a word of the language, and cannot be a name"),
         "#" => "comments begin with `//`".into(),
         "?" => "write `if c { a } else { b }`".into(),
         "'" => "names end in letters, digits or `_`".into(),

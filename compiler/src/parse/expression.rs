@@ -149,6 +149,12 @@ impl Builder<'_> {
                 let parts = pair.into_inner().map(|part| self.expr(part)).collect::<Built<Vec<_>>>()?;
                 self.node(Expr::Vector(parts.clone()), at, &parts)
             }
+            Rule::braces => {
+                let inner = self.present(pair.into_inner().next(), at)?;
+                let block = self.block(inner)?;
+                let value = block.value;
+                self.node(Expr::Block(Box::new(block)), at, &[value])
+            }
             Rule::call => self.call(pair),
             Rule::choice => self.choice(pair),
             _ => self.fold(pair),
@@ -295,6 +301,13 @@ fn mistake(pair: &Node) -> Diagnostic {
         ".and." => (".and.", "`&&`"),
         "and" => ("and", "`&&`"),
         ".or." => (".or.", "`||`"),
+        ".gt." => (".gt.", "`>`"),
+        ".ge." => (".ge.", "`>=`"),
+        ".lt." => (".lt.", "`<`"),
+        ".le." => (".le.", "`<=`"),
+        ".eq." => (".eq.", "`==`"),
+        ".ne." => (".ne.", "`!=`"),
+        "<>" => ("<>", "`!=`"),
         "or" => ("or", "`||`"),
         _ => ("=", "`==` to compare; `=` only assigns"),
     };

@@ -6,20 +6,25 @@ use crate::source::Span;
 /// How deeply brackets may be nested: the parser and everything after it recurse along them.
 const NESTING: usize = 256;
 
-/// Longest text, in bytes: spans are 32 bits.
-const LENGTH: usize = 1 << 30;
+/// Longest text, in bytes: more than anybody writes, and read in a second.
+const LENGTH: usize = 1 << 20;
 
 /// Refuses texts that are too long, nested too deeply, or contain characters that deceive a reader.
 pub fn prescan(text: &str) -> Result<(), Diagnostic> {
     if text.len() > LENGTH {
-        return Err(Diagnostic::error(Span::new(0, 0), "this file is larger than 1 GiB").label("not a stencil"));
+        return Err(
+            Diagnostic::error(Span::new(0, 0), "this file is larger than 1 MiB").label("no stencil is as long as that")
+        );
     }
     let mut open = Vec::new();
     let (mut comment, mut string) = (false, false);
     let mut previous = '\n';
     for (at, character) in text.char_indices() {
         let here = Span::new(at, at + character.len_utf8());
-        if character.is_control() && !matches!(character, '\n' | '\r' | '\t') || is_bidirectional(character) {
+        // Some editors begin a file with a byte order mark.
+        let is_mark = at == 0 && character == '\u{FEFF}';
+        let is_bad = character.is_control() && !matches!(character, '\n' | '\r' | '\t');
+        if !is_mark && (is_bad || is_invisible(character)) {
             let code = u32::from(character);
             return Err(Diagnostic::error(here, format!("the character U+{code:04X} is not allowed"))
                 .label("it cannot be seen, or changes how the text is shown")
@@ -70,9 +75,10 @@ fn closing(bracket: char) -> char {
     }
 }
 
-/// Characters that make an editor show text in another order than it is read.
-fn is_bidirectional(character: char) -> bool {
-    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
+/// Characters that cannot be seen, or make an editor show text in another order than it is read.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{00A0}' | '\u{200B}'..='\u{200D}' | '\u{2028}' | '\u{2029}' | '\u{FEFF}')
+        || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
 }
 
 #[cfg(test)]

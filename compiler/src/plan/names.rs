@@ -110,6 +110,10 @@ const RESERVED: &[&str] = &[
     "linux",
     "unix",
     "NULL",
+    "errno",
+    "stdin",
+    "stdout",
+    "stderr",
     "INT_MAX",
     "args",
     "stream",
@@ -210,7 +214,9 @@ impl Names {
         }
         let mut name = wish.clone();
         let mut number = 1;
-        while self.taken.contains(&name) {
+        // A longer name in capitals is a macro of some header sooner or later: NAN, M_PI, DBL_MAX ...
+        let is_macro = wish.len() > 2 && !wish.contains(|c: char| c.is_ascii_lowercase());
+        while self.taken.contains(&name) || is_macro && number == 1 {
             number += 1;
             name = format!("{}_{number}", wish.trim_end_matches('_'));
         }
