@@ -18,7 +18,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::execute::{self, execute};
-use stencilc_runtime::interpreter::{Job, interpret};
+use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::plot::{Picture, save_png};
 use stencilc_runtime::problem::{Problem, Request};
@@ -222,15 +222,8 @@ fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem>
 /// Computes on the CPU, and takes the median time.
 fn interpreted(problem: &mut Problem, runs: u32) -> Result<(Vec<Option<Data>>, f64)> {
     let mut outputs = std::mem::take(&mut problem.outputs);
-    let inputs: Vec<Option<&Data>> = problem.inputs.iter().map(Option::as_ref).collect();
-    let job = Job {
-        stencil: &problem.stencil,
-        precision: problem.precision,
-        grid: problem.grid,
-        region: &problem.region,
-        params: &problem.params,
-        inputs: &inputs,
-    };
+    let inputs = problem.inputs();
+    let job = problem.job(&inputs);
     let rows = problem.region.j.len() * problem.region.k.len();
     let progress = Progress::new(rows.saturating_mul(runs as usize), "computing");
     let mut times = Vec::new();

@@ -2,6 +2,7 @@
 
 use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
+use crate::interpreter::Job;
 use crate::random;
 use std::collections::BTreeMap;
 use stencilc_compiler::analysis;
@@ -112,6 +113,25 @@ impl Problem {
             inputs.push(input);
         }
         Ok(Problem { stencil, precision, grid, region, params, inputs, outputs, drawn })
+    }
+}
+
+impl Problem {
+    /// What the interpreter is given.
+    pub fn job<'a>(&'a self, inputs: &'a [Option<&'a Data>]) -> Job<'a> {
+        Job {
+            stencil: &self.stencil,
+            precision: self.precision,
+            grid: self.grid,
+            region: &self.region,
+            params: &self.params,
+            inputs,
+        }
+    }
+
+    /// The inputs, by field.
+    pub fn inputs(&self) -> Vec<Option<&Data>> {
+        self.inputs.iter().map(Option::as_ref).collect()
     }
 }
 

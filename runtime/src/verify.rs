@@ -5,7 +5,7 @@ use crate::cache::compile_cached;
 use crate::cuda::Gpu;
 use crate::error::{Error, Fault, Result};
 use crate::execute::execute;
-use crate::interpreter::{self, Coverage, Job};
+use crate::interpreter::{self, Coverage};
 use crate::nvrtc::Kind as Image;
 use crate::problem::Problem;
 use serde::Serialize;
@@ -76,15 +76,8 @@ pub enum Verdict {
 /// Too many values are not finite, or an output is the same everywhere: then a comparison would prove nothing.
 pub fn expect(problem: &Problem, progress: &(dyn Fn(usize) + Sync)) -> Result<Expected> {
     let mut outputs = problem.outputs.clone();
-    let inputs: Vec<Option<&Data>> = problem.inputs.iter().map(Option::as_ref).collect();
-    let job = Job {
-        stencil: &problem.stencil,
-        precision: problem.precision,
-        grid: problem.grid,
-        region: &problem.region,
-        params: &problem.params,
-        inputs: &inputs,
-    };
+    let inputs = problem.inputs();
+    let job = problem.job(&inputs);
     interpreter::interpret(&job, &mut outputs, progress)?;
     for (id, field) in problem.stencil.fields.iter() {
         if let Some(data) = &outputs[id.index()] {
