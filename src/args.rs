@@ -117,7 +117,9 @@ impl fmt::Display for Block {
 
 /// The extents of a grid: `512x512x64`.
 pub fn grid(text: &str) -> Result<Grid, String> {
-    let [ni, nj, nk] = extents(text, "a grid is three numbers of cells along i, j and k, as in 512x512x64")?;
+    // Two numbers are a grid of one level.
+    let three = if text.matches(['x', 'X']).count() == 1 { format!("{text}x1") } else { text.to_owned() };
+    let [ni, nj, nk] = extents(&three, "a grid is three numbers of cells along i, j and k, as in 512x512x64")?;
     Ok(Grid { ni, nj, nk })
 }
 

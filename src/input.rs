@@ -125,7 +125,7 @@ pub fn load(file: &str) -> Result<Input> {
     let tree = tree(&source)?;
     let parse_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Lowered { stencils, diagnostics, .. } = lower(&tree);
+    let Lowered { stencils, diagnostics, .. } = lower(&tree, &source.name);
     let lower_seconds = start.elapsed().as_secs_f64();
     terminal::diagnostics(&diagnostics, &source);
     match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {

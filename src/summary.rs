@@ -20,14 +20,19 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// How many are no numbers.
     pub nan: usize,
+    /// How many are infinite.
+    pub infinite: usize,
+    /// How many were computed; the others kept what was there.
+    pub computed: usize,
 }
 
 impl Summary {
     /// Of `data`, which is that of `field`.
     pub fn new(field: &Field, data: &Data, grid: Grid, region: &Region) -> Self {
-        let (mut nan, mut finite, mut sum) = (0, 0usize, 0.0);
+        let (mut nan, mut finite, mut computed_cells, mut sum) = (0, 0usize, 0usize, 0.0);
         let mut range: Option<(f64, f64)> = None;
         for value in computed(field.place, grid, region).map(|index| data.get(index)) {
+            computed_cells += 1;
             nan += usize::from(value.is_nan());
             if value.is_finite() {
                 finite += 1;
@@ -42,6 +47,8 @@ impl Summary {
             max: range.map(|(_, high)| high),
             mean: range.map(|_| sum / finite as f64),
             nan,
+            infinite: computed_cells - finite - nan,
+            computed: computed_cells,
         }
     }
 
@@ -53,6 +60,8 @@ impl Summary {
             row.extend([word.to_owned(), value.map_or("none".to_owned(), number)]);
         }
         row.extend(["NaN".to_owned(), self.nan.to_string()]);
+        let infinite = if self.infinite == 0 { String::new() } else { format!(", {} infinite", self.infinite) };
+        row.push(format!("of {} computed{infinite}", self.computed));
         row
     }
 

@@ -169,7 +169,7 @@ fn wrong_calls() {
         "run laplap --device cpu",
         "run two.stn --device cpu --grid 9x6x3",
         "run two.stn --device cpu --grid 9x6x3 --stencil tow",
-        "run laplap --device cpu --grid 9x6",
+        "run laplap --device cpu --grid 9",
         "run laplap --device cpu --grid 9x0x3",
         "run laplap --device cpu --grid 9x6x99999999999999999999",
         "run laplap --device cpu --grid 9x6x3 --block 0x1x1",

@@ -35,7 +35,7 @@ struct Run {
 fn run(name: &str, given: &[(&str, Value)], precision: Precision, grid: Grid) -> Run {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("stencils").join(name).with_extension("stn");
     let source = Source::new(name, std::fs::read_to_string(path).expect("the stencil comes along"));
-    let lowered = lower(&parse(&source).expect("it parses"));
+    let lowered = lower(&parse(&source).expect("it parses"), &source.name);
     assert!(lowered.diagnostics.is_empty(), "{:?}", lowered.diagnostics);
     let stencil = ir::fold(&ir::contract(&lowered.stencils[0]), precision);
 

@@ -26,7 +26,7 @@ pub mod storage;
 /// Reads a source text as far as the IR of its stencils.
 pub fn check(source: &source::Source) -> lower::Lowered {
     match parse::parse(source) {
-        Ok(file) => lower::lower(&file),
+        Ok(file) => lower::lower(&file, &source.name),
         Err(diagnostic) => lower::Lowered { diagnostics: vec![diagnostic], ..lower::Lowered::default() },
     }
 }

@@ -148,6 +148,9 @@ fn check_names(stencil: &Stencil, arrays: &BTreeMap<String, Array>) -> Result<()
             continue;
         }
         let error = Error::call(format!("stencil `{}` has no input `{name}`", stencil.name));
+        if fields(stencil).any(|field| field.name == *name) {
+            return Err(error.help(format!("`{name}` is an output: write it with --out {name}={name}.npy")));
+        }
         return Err(match guess(name, inputs.iter().copied()) {
             Some(guess) => error.help(format!("did you mean `{guess}`?")),
             None => error.help(format!("its inputs are {}", inputs.join(", "))),
@@ -184,8 +187,12 @@ fn find_grid(stencil: &Stencil, given: Option<Grid>, arrays: &BTreeMap<String, A
         (Some((ni, _)), Some((nj, _)), Some((nk, _))) => checked(Grid { ni, nj, nk }),
         // A stencil without levels has one.
         (Some((ni, _)), Some((nj, _)), None) if !needs_levels => checked(Grid { ni, nj, nk: 1 }),
-        _ => Err(Error::call(format!("the extents of the grid are not known for stencil `{}`", stencil.name))
-            .help("give --grid NIxNJxNK (halo included), or the inputs as arrays: --in phi=phi.npy")),
+        _ => Err(Error::call(format!("the extents of the grid are not known for stencil `{}`", stencil.name)).help(
+            format!(
+                "give --grid NIxNJxNK (halo included), or the inputs as arrays: --in {0}={0}.npy",
+                fields(stencil).find(|field| field.role.is_read()).map_or("phi", |field| field.name.as_str())
+            ),
+        )),
     }
 }
 
@@ -381,7 +388,13 @@ fn converted(data: Data, element: Element, name: &str, cast: bool) -> Result<Dat
     let is_exact = matches!((own, element), (Element::F32 | Element::I32, Element::F64));
     if !is_exact && !cast {
         return Err(Error::input(format!("`{name}` is stored as {}, the array holds {}", element.name(), own.name()))
-            .help("give --cast to convert it, which may round; or --precision to compute in another precision"));
+            .help(match (own, element) {
+                (_, Element::Bool) => {
+                    "save it as truth values, in NumPy by `.astype(bool)`; or give --cast, which takes 0 for false"
+                }
+                (Element::F64, Element::F32) => "give --cast to round it; or --precision f64, if the field is `real`",
+                _ => "give --cast to convert it, which may round",
+            }));
     }
     let len = data.len();
     let numbers = (0..len).map(|index| data.get(index));

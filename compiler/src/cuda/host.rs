@@ -247,8 +247,9 @@ fn sizes(plan: &Plan) -> Vec<String> {
         None if plan.storage.tables().is_empty() => {
             let (low, high) = (reach.low, reach.high);
             let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| member(plan, name));
-            lines.push(format!("const int i_first = {}, i_end = args->{ni} - {};", low.i.unsigned_abs(), high.i));
-            lines.push(format!("const int j_first = {}, j_end = args->{nj} - {};", low.j.unsigned_abs(), high.j));
+            let less = |by: i32| if by == 0 { String::new() } else { format!(" - {by}") };
+            lines.push(format!("const int i_first = {}, i_end = args->{ni}{};", low.i.unsigned_abs(), less(high.i)));
+            lines.push(format!("const int j_first = {}, j_end = args->{nj}{};", low.j.unsigned_abs(), less(high.j)));
             lines.push(format!("const int nk = args->{nk};"));
         }
         None => {

@@ -104,8 +104,12 @@ impl Judge for Writer<'_> {
         match () {
             () if a.is(false) || b.is(true) || a == b => a.clone(),
             () if a.is(true) || b.is(false) => b.clone(),
-            // The same condition again adds nothing.
-            () if a.text.split(" && ").any(|part| part == b.text) => a.clone(),
+            // The same condition again adds nothing. (Without parentheses, what stands between `&&` is a condition.)
+            () if !b.text.contains('(') => {
+                let known: Vec<&str> = a.text.split(" && ").collect();
+                let new: Vec<&str> = b.text.split(" && ").filter(|part| !known.contains(part)).collect();
+                if new.is_empty() { a.clone() } else { self.short(format!("{} && {}", a.text, new.join(" && "))) }
+            }
             () => self.short(format!("{} && {}", a.text, b.text)),
         }
     }

@@ -11,7 +11,7 @@ mod prelude;
 
 use crate::access::LevelsPerThread;
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role};
+use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role, Stencil};
 use crate::plan::{Fixed, Names, Plan, shape_of, stored_type};
 use expression::Helpers;
 pub use host::{Built, build};
@@ -307,13 +307,24 @@ fn computing_type(kind: Kind, precision: Precision) -> &'static str {
     }
 }
 
+/// The file to build from, and the stencil in it where its name does not say so.
+fn source(stencil: &Stencil) -> String {
+    let (file, name) = (&stencil.file, &stencil.name);
+    let stem = file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".stn");
+    match (file.is_empty(), stem == name) {
+        (true, _) => name.clone(),
+        (false, true) => file.clone(),
+        (false, false) => format!("{file} --stencil {name}"),
+    }
+}
+
 /// The head of a generated file: what it is and how to make it again.
 fn comment(plan: &Plan) -> Vec<String> {
     let choices = &plan.choices;
     let [x, y, z] = choices.block;
     let mut again = format!(
         "stencilc build {} --access {} --storage {} --precision {} --block {x}x{y}x{z}",
-        plan.stencil.name,
+        source(&plan.stencil),
         choices.access,
         choices.storage,
         choices.precision.name()

@@ -216,6 +216,8 @@ pub struct Stencil {
     pub name: String,
     /// Its documentation.
     pub doc: String,
+    /// The file that it was read from, for those who want to make a kernel again; empty if it is not known.
+    pub file: String,
     /// Fields in the order declared.
     pub fields: Arena<FieldId, Field>,
     /// Parameters that are used, in the order declared.

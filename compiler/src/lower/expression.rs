@@ -584,7 +584,7 @@ impl<'a> Lowering<'a> {
         let mut diagnostic = Diagnostic::error(span, message).label(own.name());
         diagnostic = match (own, kind) {
             (Kind::Real, Kind::Int) => {
-                diagnostic.help("`/` is always real division; there is no way from `real` to `int`")
+                diagnostic.help("there is no way from `real` to `int`; `/` is always real division")
             }
             (Kind::Bool, _) => diagnostic.help("write `if c { 1 } else { 0 }`"),
             (_, Kind::Bool) => diagnostic.help("compare it with something, as in `a > 0`"),

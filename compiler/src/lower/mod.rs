@@ -36,8 +36,8 @@ impl Lowered {
     }
 }
 
-/// The stencils of a file.
-pub fn lower(file: &ast::File) -> Lowered {
+/// The stencils of the file called `name`.
+pub fn lower(file: &ast::File, name: &str) -> Lowered {
     let mut lowered = Lowered { doc: file.doc.clone(), ..Lowered::default() };
     let globals = scope::Globals::collect(file, &mut lowered.diagnostics);
     let mut used = HashMap::new();
@@ -51,6 +51,7 @@ pub fn lower(file: &ast::File) -> Lowered {
                 used.extend(builder.scope.used_globals());
                 let failed = lowered.diagnostics[before..].iter().any(|found| found.severity == Severity::Error);
                 if !failed {
+                    builder.stencil.file = name.to_owned();
                     lowered.stencils.push(builder.stencil);
                 }
             }
@@ -266,14 +267,25 @@ impl<'a> Lowering<'a> {
                     assign.op.span,
                     format!("`{}` adds to an `inc` or a reduction, on a mesh", assign.op.text),
                 )
-                .label("write `=`"),
+                .label("only `=` assigns")
+                .help("an output is assigned once: collect the sum in a `let`, and assign that"),
             );
             return;
         }
         let Some(field) = self.stencil.field_named(&name.text) else {
             let outputs: Vec<String> = self.outputs().map(|field| field.name.clone()).collect();
             let guess = crate::diagnostic::guess(&name.text, outputs.iter().map(String::as_str));
-            let label = match (guess, self.scope.find(&name.text)) {
+            let known = self.scope.find(&name.text).map(|symbol| (symbol.what, symbol.span));
+            if let Some((what, span)) = known {
+                self.report::<()>(
+                    Diagnostic::error(name.span, format!("{what} `{}` cannot be assigned again", name.text))
+                        .label("assigned here")
+                        .note(span, "defined here")
+                        .help("a name means one value: give the new one a name of its own, with `let`"),
+                );
+                return;
+            }
+            let label = match (guess, known) {
                 (_, Some(_)) => format!("`{}` is not an output", name.text),
                 (Some(guess), None) => format!("did you mean `{guess}`?"),
                 (None, None) => "not declared".to_owned(),
@@ -300,7 +312,8 @@ impl<'a> Lowering<'a> {
             self.report::<()>(
                 Diagnostic::error(name.span, format!("`{}` is assigned twice", name.text))
                     .label("assigned again here")
-                    .note(before, "assigned here first"),
+                    .note(before, "assigned here first")
+                    .help("collect the value in a `let`, or choose it with `if`, and assign it once"),
             );
             return;
         }

@@ -317,11 +317,25 @@ impl<'a> Lowering<'a> {
             .chain(["k", "nk", "pi"])
             .chain(FUNCTIONS.iter().copied())
             .collect();
-        diagnostic = match guess(name, candidates) {
+        // What other languages call them.
+        let foreign = match name {
+            "maximum" | "fmax" | "amax" => Some("max"),
+            "minimum" | "fmin" | "amin" => Some("min"),
+            "fabs" | "absolute" | "magnitude" => Some("abs"),
+            "ceiling" => Some("ceil"),
+            "where" | "merge" | "select" => Some("if c { a } else { b }"),
+            "mod" | "fmod" | "modulo" => Some("a % b"),
+            "power" => Some("a ** 2"),
+            _ => None,
+        };
+        diagnostic = match foreign.or_else(|| guess(name, candidates)) {
             Some(guess) => diagnostic.label(format!("did you mean `{guess}`?")),
-            None => diagnostic
-                .label("not defined here")
-                .help("inside a stencil a name is defined before its use: `in`, `let`, `param` ..."),
+            None if what == "function" => diagnostic.label("not defined here").help(
+                "functions are min, max, abs, sqrt, floor, ceil, sign, copysign, fma, dot, and those written with `fn`",
+            ),
+            None => diagnostic.label("not defined here").help(
+                "inside a stencil a name is defined before its use; a `fn` of the file sees the file's names only",
+            ),
         };
         self.report(diagnostic)
     }

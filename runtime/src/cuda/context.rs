@@ -1,0 +1,131 @@
+//! The context of a GPU, which everything on it needs: failures with the kernels' names, waiting, and events.
+
+use std::ffi::c_uint;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult};
+
+use super::driver::{
+    Driver, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain, cuEventCreate,
+    cuEventDestroy_v2, cuEventRecord, driver, succeed, words,
+};
+use crate::{Error, Result};
+
+/// The primary context of a GPU, released with the last thing that needs it.
+pub(super) struct Context {
+    handle: CUcontext,
+    device: CUdevice,
+    pub(super) driver: &'static Driver,
+    /// The kernels launched since the last time that all were known to have ended well. The driver reports a kernel's
+    /// failure at some later call, which can then say whose it may be.
+    running: Mutex<Vec<Arc<str>>>,
+}
+
+// SAFETY: the driver's calls may come from any thread, as long as the context is current there; `bind` sees to it.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    pub(super) fn open(device: CUdevice) -> Result<Self> {
+        let driver = driver()?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the device is the driver's, and the handle goes into a pointer that is there.
+        succeed(unsafe { cuDevicePrimaryCtxRetain(&mut handle, device) }, "be opened").map_err(|error| {
+            error.help("another program may have it for itself or fill its memory: see `nvidia-smi`")
+        })?;
+        Ok(Self { handle, device, driver, running: Mutex::default() })
+    }
+
+    /// Makes the context that of this thread, as every call that concerns it needs.
+    pub(super) fn bind(&self) -> Result<()> {
+        // SAFETY: the context is retained until `self` is dropped.
+        succeed(unsafe { cuCtxSetCurrent(self.handle) }, "be used from this thread")
+    }
+
+    pub(super) fn running(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
+        // A list of names is fit for use whatever became of the thread that held it.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`succeed`], but the failure of a kernel is told as such, and with its name.
+    pub(super) fn succeed(&self, answer: CUresult, doing: &str) -> Result<()> {
+        let by_kernel = matches!(
+            answer,
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+                | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+                | CUresult::CUDA_ERROR_ASSERT
+                | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+                | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+                | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+                | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+                | CUresult::CUDA_ERROR_INVALID_PC
+                | CUresult::CUDA_ERROR_LAUNCH_FAILED
+        );
+        if !by_kernel {
+            return succeed(answer, doing);
+        }
+        let who = match &self.running()[..] {
+            [] => "a kernel".to_owned(),
+            [one] => format!("kernel {one}"),
+            many => format!("one of the kernels {}", many.join(", ")),
+        };
+        Err(Error::check(format!("{who} failed on the GPU: {}", words(answer)))
+            .help("`compute-sanitizer` before the same command shows where"))
+    }
+
+    /// Waits until all work has ended.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the context is current.
+        self.succeed(unsafe { cuCtxSynchronize() }, "finish its work")?;
+        self.running().clear();
+        Ok(())
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: it was retained once, and nothing that needs it is left. A failure to release has no remedy.
+        let _ = unsafe { cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
+
+/// A mark in the GPU's work that knows when it was passed.
+pub(super) struct Event<'a> {
+    context: &'a Context,
+    handle: CUevent,
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn new(context: &'a Context) -> Result<Self> {
+        context.bind()?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the context is current, and the handle goes into a pointer that is there.
+        let answer = unsafe { cuEventCreate(&mut handle, CUevent_flags::CU_EVENT_DEFAULT as c_uint) };
+        context.succeed(answer, "make an event")?;
+        Ok(Self { context, handle })
+    }
+
+    pub(super) fn record(&self) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: the context is current, the event its own, and the null pointer its default stream.
+        self.context.succeed(unsafe { cuEventRecord(self.handle, std::ptr::null_mut()) }, "record an event")
+    }
+
+    /// Microseconds between two events that have both been passed.
+    pub(super) fn microseconds_to(&self, later: &Self) -> Result<f64> {
+        let mut milliseconds = 0.0;
+        // SAFETY: both events are the context's, and the time goes into a number that is there.
+        let answer = unsafe { (self.context.driver.elapsed)(&mut milliseconds, self.handle, later.handle) };
+        self.context.succeed(answer, "tell the time between events")?;
+        Ok(f64::from(milliseconds) * 1000.0)
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the event is not used again. A failure to free has no remedy.
+        let _ = unsafe { cuEventDestroy_v2(self.handle) };
+    }
+}

@@ -1,0 +1,321 @@
+//! The GPU, through the CUDA driver: memory with guard bytes, kernels, launches, times.
+//!
+//! The driver is opened at run time, so that this program starts on any machine. cudarc panics where there is no
+//! driver, and on a call that an old driver does not have; `driver` therefore looks first, and everything else here
+//! goes through it.
+//!
+//! All work of a GPU is in one order, that of the calls: everything uses the default stream.
+
+mod buffer;
+mod context;
+mod driver;
+mod kernel;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
+
+pub use buffer::{Buffer, GUARD, Guards};
+pub use driver::{DeviceInfo, availability, devices, driver_version};
+pub use kernel::{Arg, Kernel, Module};
+
+use crate::{Error, Result};
+use buffer::{PATTERN, in_bytes};
+use context::{Context, Event};
+use driver::{
+    attribute, cuLaunchKernel, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemsetD8_v2, cuModuleLoadDataEx, describe, device,
+    split_version,
+};
+use kernel::{Limits, Loaded, Packed, check_extents, check_image, parameters, spell};
+
+/// An open GPU. Buffers, modules and kernels may outlive it.
+pub struct Gpu {
+    /// Seconds that opening took: the driver's start, and the context, which is most of it.
+    pub startup_seconds: f64,
+    context: Arc<Context>,
+    info: DeviceInfo,
+    limits: Limits,
+    l2_bytes: u32,
+    multiprocessors: u32,
+}
+
+impl Gpu {
+    /// Opens the GPU with a number.
+    ///
+    /// # Errors
+    ///
+    /// When there is no usable driver, no GPU of this number, or when it is not to be had.
+    pub fn open(ordinal: usize) -> Result<Self> {
+        let start = Instant::now();
+        let device = device(ordinal)?;
+        let get = |which| attribute(device, which);
+        let limits = Limits {
+            grid: [
+                get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ],
+            block: [
+                get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ],
+        };
+        let l2_bytes = get(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
+        let multiprocessors = get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let info = describe(ordinal, device)?;
+        let context = Arc::new(Context::open(device)?);
+        context.bind()?;
+        let startup_seconds = start.elapsed().as_secs_f64();
+        Ok(Self { startup_seconds, context, info, limits, l2_bytes, multiprocessors })
+    }
+
+    /// The GPU's name: `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// The architecture to compile for: `sm_90`.
+    pub fn arch(&self) -> String {
+        self.info.arch.clone()
+    }
+
+    /// The CUDA version that the driver is for: (13, 0).
+    pub fn driver_version(&self) -> (i32, i32) {
+        split_version(self.context.driver.version)
+    }
+
+    /// Bytes of the second-level cache.
+    pub fn l2_bytes(&self) -> usize {
+        self.l2_bytes as usize
+    }
+
+    /// How many multiprocessors there are.
+    pub fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+
+    /// Bytes of memory: free, and in all.
+    ///
+    /// # Errors
+    ///
+    /// When the driver does not tell, as after a kernel has failed.
+    pub fn memory(&self) -> Result<(usize, usize)> {
+        self.context.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the context is current, and the sizes go into integers that are there.
+        self.context.succeed(unsafe { cuMemGetInfo_v2(&mut free, &mut total) }, "tell its free memory")?;
+        Ok((free, total))
+    }
+
+    /// Reserves `length` bytes of memory between guards, each byte set to `fill`.
+    ///
+    /// # Errors
+    ///
+    /// When so much is not free.
+    pub fn allocate(&self, length: usize, fill: u8) -> Result<Buffer> {
+        let buffer = self.reserve(length)?;
+        self.fill(&buffer, fill)?;
+        Ok(buffer)
+    }
+
+    /// Copies bytes to the GPU's memory, between guards.
+    ///
+    /// # Errors
+    ///
+    /// When so much is not free.
+    pub fn upload(&self, bytes: &[u8]) -> Result<Buffer> {
+        let buffer = self.reserve(bytes.len())?;
+        self.write(&buffer, bytes)?;
+        Ok(buffer)
+    }
+
+    /// Memory between guards, its content whatever it was.
+    fn reserve(&self, length: usize) -> Result<Buffer> {
+        self.context.bind()?;
+        let mut base = 0;
+        let answer = match length.checked_add(2 * GUARD) {
+            // SAFETY: the context is current, and the address goes into an integer that is there.
+            Some(total) => unsafe { cuMemAlloc_v2(&mut base, total) },
+            None => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        };
+        if answer == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            let (free, total) = self.memory()?;
+            return Err(Error::input(format!(
+                "the GPU's memory does not suffice: {} more are asked for, and of {} there are {} free",
+                in_bytes(length),
+                in_bytes(total),
+                in_bytes(free)
+            ))
+            .help("choose a smaller grid, or store fields as f32"));
+        }
+        self.context.succeed(answer, "reserve memory")?;
+        let buffer = Buffer { context: Arc::clone(&self.context), base, length };
+        let guard = PATTERN.repeat(GUARD / PATTERN.len());
+        buffer.put(buffer.base, &guard)?;
+        buffer.put(buffer.pointer(length), &guard)?;
+        Ok(buffer)
+    }
+
+    /// Writes a buffer anew; its guards stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// When there are not as many bytes as the buffer has, or when a kernel launched before has failed.
+    pub fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
+        if bytes.len() != buffer.length {
+            let (given, length) = (bytes.len(), buffer.length);
+            return Err(Error::call(format!("{given} bytes cannot be written to a buffer of {length}")));
+        }
+        buffer.context.bind()?;
+        buffer.put(buffer.pointer(0), bytes)
+    }
+
+    /// Sets every byte of a buffer; its guards stay as they are. Returns before it is done.
+    ///
+    /// # Errors
+    ///
+    /// When a kernel launched before has failed.
+    pub fn fill(&self, buffer: &Buffer, byte: u8) -> Result<()> {
+        if buffer.length == 0 {
+            return Ok(());
+        }
+        buffer.context.bind()?;
+        // SAFETY: the context is current, and the buffer has that many bytes.
+        let answer = unsafe { cuMemsetD8_v2(buffer.pointer(0), byte, buffer.length) };
+        buffer.context.succeed(answer, "fill memory")
+    }
+
+    /// Waits for the work on a buffer and copies its bytes back, and says whether its guards are as they were.
+    ///
+    /// # Errors
+    ///
+    /// When a kernel has failed, or when this machine's memory does not suffice.
+    pub fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
+        buffer.context.bind()?;
+        let bytes = buffer.get(buffer.pointer(0), buffer.length)?;
+        let before = buffer.get(buffer.base, GUARD)?;
+        let after = buffer.get(buffer.pointer(buffer.length), GUARD)?;
+        Ok((bytes, Guards::compare(&before, &after)))
+    }
+
+    /// Loads an image: PTX text or a cubin.
+    ///
+    /// # Errors
+    ///
+    /// When it is not such an image, or is for another architecture or a newer driver.
+    pub fn load(&self, image: &[u8]) -> Result<Module> {
+        let image = check_image(image)?;
+        self.context.bind()?;
+        let mut log = vec![0u8; 8 << 10];
+        let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        // The driver takes the size in the place of an address.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len() - 1)];
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the context is current; the image is whole, text with a zero byte at its end; there are two options,
+        // and the log has the room that they announce.
+        let answer = unsafe {
+            cuModuleLoadDataEx(&mut handle, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+        };
+        self.context.succeed(answer, "load the kernels").map_err(|mut error| {
+            let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+            for line in String::from_utf8_lossy(&log[..end]).lines().filter(|line| !line.trim().is_empty()).take(12) {
+                error.message.push_str(&format!("\n    {line}"));
+            }
+            let (major, minor) = self.driver_version();
+            error.help(format!(
+                "they have to be compiled for {}, by an NVRTC that is not newer than the driver's CUDA {major}.{minor}; \
+                 `stencilc doctor` compares the two",
+                self.info.arch
+            ))
+        })?;
+        Ok(Module { inner: Arc::new(Loaded { context: Arc::clone(&self.context), handle }) })
+    }
+
+    /// Starts a kernel and returns at once. A failure while it runs is reported by a later call, with its name.
+    ///
+    /// # Errors
+    ///
+    /// When the grid or the block is more than the GPU or the kernel takes, or when the arguments are not those of
+    /// the kernel. (Drivers before CUDA 12.4 do not tell what those are.)
+    pub fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
+        check_extents(&self.limits, &kernel.name, kernel.registers, kernel.max_threads, grid, block)?;
+        let mut packed = Packed::new(args);
+        if let Some(known) = &kernel.parameters
+            && let parameters = known.get_or_init(|| parameters(kernel.handle, args.len()))
+            && *parameters != packed.places
+        {
+            let (name, takes, given) = (&kernel.name, spell(parameters), spell(&packed.places));
+            return Err(Error::call(format!("kernel {name} takes arguments of {takes} bytes and is given {given}")));
+        }
+
+        // These three mark, in a list of addresses, the arguments, their size and the list's end.
+        const END: *mut c_void = std::ptr::null_mut();
+        const ARGUMENTS: *mut c_void = std::ptr::without_provenance_mut(1);
+        const SIZE: *mut c_void = std::ptr::without_provenance_mut(2);
+        let mut size = packed.bytes.len();
+        let mut extra = [ARGUMENTS, packed.bytes.as_mut_ptr().cast(), SIZE, std::ptr::from_mut(&mut size).cast(), END];
+
+        let context = &kernel.module.context;
+        context.bind()?;
+        {
+            let mut running = context.running();
+            if !running.iter().any(|name| Arc::ptr_eq(name, &kernel.name)) {
+                running.push(Arc::clone(&kernel.name));
+            }
+        }
+        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the
+        // driver does not read beyond them, and it copies them before it returns.
+        let answer = unsafe {
+            let stream = std::ptr::null_mut();
+            cuLaunchKernel(kernel.handle, gx, gy, gz, bx, by, bz, 0, stream, std::ptr::null_mut(), extra.as_mut_ptr())
+        };
+        context.succeed(answer, &format!("start kernel {}", kernel.name))
+    }
+
+    /// Waits until all work has ended.
+    ///
+    /// # Errors
+    ///
+    /// When a kernel has failed; the message names it, or those that it may have been.
+    pub fn synchronize(&self) -> Result<()> {
+        self.context.synchronize()
+    }
+
+    /// Microseconds that the GPU took for what a closure started.
+    ///
+    /// # Errors
+    ///
+    /// Those of the closure, and when a kernel has failed.
+    pub fn time(&self, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+        let times = self.time_each(1, |_| work())?;
+        Ok(times.into_iter().sum())
+    }
+
+    /// Microseconds that the GPU took for what each call of a closure started, one after the other without waiting in
+    /// between; the closure is told how many came before.
+    ///
+    /// The clock ticks about twice a microsecond. Where the GPU is quicker than this thread starts its work, the time
+    /// includes the waiting.
+    ///
+    /// # Errors
+    ///
+    /// Those of the closure, and when a kernel has failed.
+    pub fn time_each(&self, runs: usize, mut launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+        // All are made beforehand, as that takes time.
+        let event = || Event::new(&self.context);
+        let events: Vec<(Event, Event)> = (0..runs).map(|_| Ok((event()?, event()?))).collect::<Result<_>>()?;
+        for (run, (start, end)) in events.iter().enumerate() {
+            start.record()?;
+            launch(run)?;
+            end.record()?;
+        }
+        self.synchronize()?;
+        events.iter().map(|(start, end)| start.microseconds_to(end)).collect()
+    }
+}
