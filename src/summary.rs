@@ -31,7 +31,7 @@ impl Summary {
     pub fn new(field: &Field, data: &Data, grid: Grid, region: &Region) -> Self {
         let (mut nan, mut finite, mut computed_cells, mut sum) = (0, 0usize, 0usize, 0.0);
         let mut range: Option<(f64, f64)> = None;
-        for value in computed(field.place, grid, region).map(|index| data.get(index)) {
+        for value in region.numbers(grid, field.place).map(|index| data.get(index)) {
             computed_cells += 1;
             nan += usize::from(value.is_nan());
             if value.is_finite() {
@@ -72,15 +72,4 @@ impl Summary {
 /// A number in a width that suits a table.
 fn number(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 { format!("{value}") } else { format!("{value:.6e}") }
-}
-
-/// The cells of a field that are computed, by their number in the array.
-fn computed(place: Place, grid: Grid, region: &Region) -> impl Iterator<Item = usize> {
-    let levels = if place.levels == Levels::None { 0..1 } else { region.k.clone() };
-    let (rows, columns) = if place.horizontal { (region.j.clone(), region.i.clone()) } else { (0..1, 0..1) };
-    let (row, level) = if place.horizontal { (grid.ni, grid.columns()) } else { (1, 1) };
-    levels.flat_map(move |k| {
-        let columns = columns.clone();
-        rows.clone().flat_map(move |j| columns.clone().map(move |i| k * level + j * row + i))
-    })
 }

@@ -57,6 +57,17 @@ impl Region {
     pub fn cells(&self) -> usize {
         self.i.len() * self.j.len() * self.k.len()
     }
+
+    /// The cells of a field on `place` that are computed, by their number in the user's order.
+    pub fn numbers(&self, grid: Grid, place: Place) -> impl Iterator<Item = usize> + use<> {
+        let levels = if place.levels == Levels::None { 0..1 } else { self.k.clone() };
+        let (rows, columns) = if place.horizontal { (self.j.clone(), self.i.clone()) } else { (0..1, 0..1) };
+        let (row, level) = if place.horizontal { (grid.ni, grid.columns()) } else { (1, 1) };
+        levels.flat_map(move |k| {
+            let columns = columns.clone();
+            rows.clone().flat_map(move |j| columns.clone().map(move |i| k * level + j * row + i))
+        })
+    }
 }
 
 impl fmt::Display for Region {

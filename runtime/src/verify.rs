@@ -10,7 +10,7 @@ use crate::nvrtc::Kind as Image;
 use crate::problem::Problem;
 use serde::Serialize;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::{Handle, Levels, Place};
+use stencilc_compiler::ir::{Handle, Place};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::source::Span;
 
@@ -96,23 +96,9 @@ pub fn expect(problem: &Problem, progress: &(dyn Fn(usize) + Sync)) -> Result<Ex
     Ok(Expected { outputs, untaken })
 }
 
-/// The cells of a field that are computed, by their number in the user's order.
-fn computed(problem: &Problem, place: Place) -> impl Iterator<Item = usize> {
-    let (grid, region) = (problem.grid, &problem.region);
-    let levels = if place.levels == Levels::None { 0..1 } else { region.k.clone() };
-    let (rows, columns, ni, plane) = match place.horizontal {
-        true => (region.j.clone(), region.i.clone(), grid.ni, grid.columns()),
-        false => (0..1, 0..1, 1, 1),
-    };
-    levels.flat_map(move |k| {
-        let columns = columns.clone();
-        rows.clone().flat_map(move |j| columns.clone().map(move |i| k * plane + j * ni + i))
-    })
-}
-
 fn check_worth(problem: &Problem, name: &str, place: Place, data: &Data) -> Result<()> {
     let (mut count, mut not_finite, mut first, mut constant) = (0usize, 0usize, None, true);
-    for index in computed(problem, place) {
+    for index in problem.region.numbers(problem.grid, place) {
         let bits = data.bits(index);
         count += 1;
         not_finite += usize::from(!data.get(index).is_finite());
@@ -196,7 +182,7 @@ pub fn verify(
     let mut cells = 0;
     for (id, field) in problem.stencil.fields.iter() {
         if let (Some(expected), Some(found)) = (&expected.outputs[id.index()], &execution.outputs[id.index()]) {
-            cells += computed(problem, field.place).count();
+            cells += problem.region.numbers(problem.grid, field.place).count();
             mismatches.extend(compare(problem, &field.name, expected, found));
         }
     }
