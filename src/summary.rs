@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::{Field, Levels, Place};
+use stencilc_compiler::ir::Field;
 use stencilc_runtime::Data;
 
 /// An output, over the cells that were computed.
