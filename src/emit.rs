@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use std::io::IsTerminal;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{Handle, Offset, Path};
-use stencilc_compiler::plan::{self, Plan, offset_name};
+use stencilc_compiler::names::offset_name;
+use stencilc_compiler::plan::{self, Plan};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result};
 

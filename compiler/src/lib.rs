@@ -18,8 +18,10 @@ pub mod diagnostic;
 pub mod grid;
 pub mod ir;
 pub mod lower;
+pub mod names;
 pub mod parse;
 pub mod plan;
+pub mod registry;
 pub mod source;
 pub mod storage;
 

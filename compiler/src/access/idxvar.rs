@@ -1,7 +1,7 @@
 //! `idxvar`: all indices first, in variables.
 
 use super::{Access, LevelsPerThread, Lookups, Shape, Wanted};
-use crate::plan::Names;
+use crate::names::Names;
 use crate::storage::Storage;
 
 /// One thread a cell; each neighbour's index is computed once.
@@ -38,7 +38,7 @@ impl Access for IdxVar {
                 Shape::Plane => ("column", "_column"),
             };
             let [base] = names.internals([base]);
-            let name = names.fresh(&format!("{}{suffix}", crate::plan::offset_name(neighbour.offset)));
+            let name = names.fresh(&format!("{}{suffix}", crate::names::offset_name(neighbour.offset)));
             let sum = match offset.strip_prefix('-') {
                 // A sign in front of the first term reads as the operator.
                 Some(distance) => format!("{base} - {distance}"),

@@ -6,9 +6,8 @@ mod naive;
 mod zloop;
 mod zloop_sliced;
 
-use crate::diagnostic::guess;
 use crate::ir::Offset;
-use crate::plan::Names;
+use crate::names::Names;
 use crate::storage::{Neighbour, Storage};
 use std::collections::BTreeMap;
 
@@ -76,5 +75,5 @@ pub struct Lookups {
 /// # Errors
 /// There is none: a message with a guess.
 pub fn find(name: &str) -> Result<&'static dyn Access, String> {
-    crate::plan::find(ACCESSES, |access| access.name(), name, "access strategy", |name, all| guess(name, all))
+    crate::registry::find(ACCESSES, |access| access.name(), name, "access strategy")
 }

@@ -1,7 +1,7 @@
 //! `naive`: every use computes, or looks up, its address again.
 
 use super::{Access, LevelsPerThread, Lookups, Shape, Wanted};
-use crate::plan::Names;
+use crate::names::Names;
 use crate::storage::Storage;
 
 /// One thread a cell; nothing is remembered.

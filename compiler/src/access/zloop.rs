@@ -1,7 +1,7 @@
 //! `zloop`: a thread computes a whole column; neighbours are looked up once, before the loop over the levels.
 
 use super::{Access, LevelsPerThread, Lookups, Shape, Wanted};
-use crate::plan::Names;
+use crate::names::Names;
 use crate::storage::Storage;
 
 /// One thread a column.
@@ -41,7 +41,7 @@ pub(super) fn relative(storage: &dyn Storage, names: &mut Names, wanted: &[Wante
     for &Wanted { neighbour, shape } in wanted {
         let name = named.entry(neighbour.offset).or_insert_with(|| {
             let offset = storage.offset_of(names, neighbour);
-            let name = names.fresh(&format!("to_{}", crate::plan::offset_name(neighbour.offset)));
+            let name = names.fresh(&format!("to_{}", crate::names::offset_name(neighbour.offset)));
             lookups.lines.push(format!("const {index_type} {name} = {offset};"));
             name
         });

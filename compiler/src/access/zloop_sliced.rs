@@ -1,7 +1,7 @@
 //! `zloop-sliced`: as `zloop`, with a few levels a thread, so that there are enough threads.
 
 use super::{Access, LevelsPerThread, Lookups, Wanted};
-use crate::plan::Names;
+use crate::names::Names;
 use crate::storage::Storage;
 
 /// One thread for several levels of a column.

@@ -5,8 +5,9 @@ use super::{Named, computing_type, field_levels, own_index};
 use crate::access::{Lookups, Shape};
 use crate::diagnostic::Refusal;
 use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Offset, Precision, Stored, Texts};
+use crate::names::offset_name;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
-use crate::plan::{Plan, offset_name, shape_of};
+use crate::plan::{Plan, shape_of};
 use crate::storage::Coordinates;
 use std::collections::BTreeMap;
 

@@ -222,7 +222,7 @@ fn layout_text(plan: &Plan) -> Vec<String> {
         (None, false) => {
             lines.push("Halo cells stand first, then the cells that are computed.".into());
             for neighbour in &plan.neighbours {
-                let name = crate::plan::offset_name(neighbour.offset);
+                let name = crate::names::offset_name(neighbour.offset);
                 let path = crate::ir::Path::from_offset(neighbour.offset);
                 lines.push(format!("Relation {}: {name}, the cell at {path}.", neighbour.relation));
             }

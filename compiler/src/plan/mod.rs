@@ -1,6 +1,5 @@
 //! Plans: a stencil, a storage and an access strategy become one kernel. The only place where storage and access meet.
 
-mod names;
 pub mod schedule;
 
 use crate::access::{self, Access, LevelsPerThread, Shape, Wanted};
@@ -9,7 +8,6 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Grid, Region};
 use crate::ir::{self, FieldId, Levels, Offset, Precision, Stencil, Stored};
 use crate::storage::{self, Layout, Neighbour, Storage};
-pub use names::Names;
 use schedule::Schedule;
 use serde::{Deserialize, Serialize};
 
@@ -245,20 +243,6 @@ impl Plan {
     }
 }
 
-/// `right2_top`: the name of an offset in generated code; `here` for none.
-pub fn offset_name(offset: Offset) -> String {
-    let part = |by: i32, low: &str, high: &str| match by {
-        0 => None,
-        1 => Some(high.to_owned()),
-        -1 => Some(low.to_owned()),
-        2.. => Some(format!("{high}{by}")),
-        _ => Some(format!("{low}{}", by.unsigned_abs())),
-    };
-    let parts = [part(offset.i, "left", "right"), part(offset.j, "top", "bottom"), part(offset.k, "down", "up")];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "here".to_owned() } else { parts.join("_") }
-}
-
 /// The C type that a field's values have in memory.
 pub fn stored_type(stored: Stored, precision: Precision) -> &'static str {
     match (stored, precision) {
@@ -267,22 +251,4 @@ pub fn stored_type(stored: Stored, precision: Precision) -> &'static str {
         (Stored::Int, _) => "int",
         (Stored::Bool, _) => "unsigned char",
     }
-}
-
-/// The entry of a registry called `name`, or a message with a guess.
-pub(crate) fn find<T: Copy>(
-    registry: &[T],
-    name_of: impl Fn(T) -> &'static str,
-    name: &str,
-    what: &str,
-    guess: impl for<'a> Fn(&str, Vec<&'a str>) -> Option<&'a str>,
-) -> Result<T, String> {
-    if let Some(&found) = registry.iter().find(|&&entry| name_of(entry) == name) {
-        return Ok(found);
-    }
-    let names: Vec<&str> = registry.iter().map(|&entry| name_of(entry)).collect();
-    Err(match guess(name, names.clone()) {
-        Some(guess) => format!("there is no {what} `{name}`; did you mean `{guess}`?"),
-        None => format!("there is no {what} `{name}`; there are {}", names.join(", ")),
-    })
 }

@@ -8,7 +8,7 @@
 use super::{Columns, Coordinates, Layout, Neighbour, Storage, padded};
 use crate::grid::{Grid, Region};
 use crate::ir::Offset;
-use crate::plan::Names;
+use crate::names::Names;
 use std::collections::HashMap;
 use std::ops::Range;
 

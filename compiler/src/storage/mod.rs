@@ -7,10 +7,9 @@
 mod compressed;
 mod regular;
 
-use crate::diagnostic::guess;
 use crate::grid::{Grid, Region};
 use crate::ir::Offset;
-use crate::plan::Names;
+use crate::names::Names;
 use std::ops::Range;
 
 /// Every storage, in the order that lists show.
@@ -131,5 +130,5 @@ fn padded(count: usize, smallest: usize) -> usize {
 /// # Errors
 /// There is none: a message with a guess.
 pub fn find(name: &str) -> Result<&'static dyn Storage, String> {
-    crate::plan::find(STORAGES, |storage| storage.name(), name, "storage", |name, all| guess(name, all))
+    crate::registry::find(STORAGES, |storage| storage.name(), name, "storage")
 }

@@ -3,7 +3,7 @@
 use super::{Columns, Coordinates, Layout, Neighbour, Storage, padded};
 use crate::grid::{Grid, Region};
 use crate::ir::Offset;
-use crate::plan::Names;
+use crate::names::Names;
 use std::ops::Range;
 
 /// Neighbours lie at fixed distances: 1 along i, a row along j.

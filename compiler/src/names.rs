@@ -1,5 +1,6 @@
 //! Names in the generated code: the user's, kept off C++'s keywords, and our own, kept off the user's.
 
+use crate::ir::Offset;
 use std::collections::{HashMap, HashSet};
 
 /// Words that the generated C++ cannot use as names: keywords, and what CUDA and the prelude define.
@@ -243,6 +244,20 @@ impl Names {
     pub fn index_type(&self) -> &'static str {
         if self.wide { "long long" } else { "int" }
     }
+}
+
+/// `right2_top`: the name of an offset in generated code; `here` for none.
+pub fn offset_name(offset: Offset) -> String {
+    let part = |by: i32, low: &str, high: &str| match by {
+        0 => None,
+        1 => Some(high.to_owned()),
+        -1 => Some(low.to_owned()),
+        2.. => Some(format!("{high}{by}")),
+        _ => Some(format!("{low}{}", by.unsigned_abs())),
+    };
+    let parts = [part(offset.i, "left", "right"), part(offset.j, "top", "bottom"), part(offset.k, "down", "up")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "here".to_owned() } else { parts.join("_") }
 }
 
 #[cfg(test)]
