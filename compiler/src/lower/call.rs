@@ -1,6 +1,6 @@
 //! Calls: the language's functions, and the user's, which are written out.
 
-use super::expression::article;
+use super::kind::article;
 use super::scope::{Binding, FUNCTIONS, Global};
 use super::value::{Nodes, Value, meet};
 use super::{Body, CALLS, Found, Lowering};

@@ -3,10 +3,14 @@
 //! Errors do not stop it: what is wrong is reported, the rest goes on, and what depends on something already reported
 //! stays silent.
 
+mod arithmetic;
+mod block;
 mod call;
 mod declare;
 mod expression;
 mod index;
+mod kind;
+mod name;
 mod scope;
 mod value;
 

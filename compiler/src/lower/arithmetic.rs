@@ -1,0 +1,207 @@
+//! Operators: kinds that meet, and whole numbers that are computed at once.
+
+use super::kind::article;
+use super::value::{Nodes, Value, meet};
+use super::{Found, Lowering};
+use crate::ast::{ExprId, Infix, Prefix};
+use crate::diagnostic::Diagnostic;
+use crate::ir::scalar::int_binary;
+use crate::ir::{Binary, Kind, Node, NodeId, Relation};
+use crate::source::Span;
+
+impl Lowering<'_> {
+    pub(super) fn prefix(&mut self, op: Prefix, inner: ExprId, span: Span) -> Found<Nodes> {
+        let at = self.file.exprs.span(inner);
+        let value = self.value(inner)?;
+        value
+            .map(|node| {
+                let kind = self.kind(node)?;
+                match (op, kind) {
+                    (Prefix::Not, Kind::Bool) => self.node(Node::Not(node), Kind::Bool, span),
+                    (Prefix::Not, _) => self.report(
+                        Diagnostic::error(at, format!("`!` takes a truth value, this is {}", article(kind)))
+                            .label(kind.name()),
+                    ),
+                    (Prefix::Negate, Kind::Bool) => self.report(
+                        Diagnostic::error(at, "`-` takes a number, this is a truth value")
+                            .label("bool")
+                            .help("`!` turns a truth value round"),
+                    ),
+                    (Prefix::Negate, Kind::Int) => match self.whole(node) {
+                        Some(x) => match x.checked_neg() {
+                            Some(x) => self.node(Node::Int(x), Kind::Int, span),
+                            None => self.overflow(span),
+                        },
+                        None => self.node(Node::Negate(node), Kind::Int, span),
+                    },
+                    (Prefix::Negate, Kind::Real) => self.node(Node::Negate(node), Kind::Real, span),
+                }
+            })
+            .collected()
+    }
+
+    pub(super) fn infix(&mut self, op: Infix, a: Nodes, b: Nodes, spans: (Span, Span, Span)) -> Found<Nodes> {
+        match (a, b) {
+            (Value::One(a), Value::One(b)) => self.infix_one(op, a, b, spans).map(Value::One),
+            (Value::One(a), Value::Many(b)) => {
+                b.into_iter().map(|b| self.infix_one(op, a, b, spans)).collect::<Option<_>>().map(Value::Many)
+            }
+            (Value::Many(a), Value::One(b)) => {
+                a.into_iter().map(|a| self.infix_one(op, a, b, spans)).collect::<Option<_>>().map(Value::Many)
+            }
+            (Value::Many(a), Value::Many(b)) if a.len() == b.len() => {
+                let parts = a.into_iter().zip(b).map(|(a, b)| self.infix_one(op, a, b, spans));
+                parts.collect::<Option<_>>().map(Value::Many)
+            }
+            (Value::Many(a), Value::Many(b)) => self.report(
+                Diagnostic::error(spans.2, format!("{} parts meet {} parts", a.len(), b.len()))
+                    .note(spans.0, format!("{} parts", a.len()))
+                    .note(spans.1, format!("{} parts", b.len())),
+            ),
+        }
+    }
+
+    fn infix_one(&mut self, op: Infix, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        match op {
+            Infix::And => self.logic(Node::And(a, b), "&&", a, b, spans),
+            Infix::Or => self.logic(Node::Or(a, b), "||", a, b, spans),
+            Infix::Compare(relation) => self.compare(relation, a, b, spans),
+            Infix::Arithmetic(op) => self.arithmetic(op, a, b, spans),
+            // Powers look at the exponent as it is written, and never come here.
+            Infix::Power => None,
+        }
+    }
+
+    fn logic(&mut self, node: Node, symbol: &str, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        for (side, place) in [(a, spans.0), (b, spans.1)] {
+            let kind = self.kind(side)?;
+            if kind != Kind::Bool {
+                return self.report(
+                    Diagnostic::error(place, format!("`{symbol}` takes truth values, this is {}", article(kind)))
+                        .label(kind.name())
+                        .help("compare it with something, as in `a > 0`"),
+                );
+            }
+        }
+        self.node(node, Kind::Bool, spans.2)
+    }
+
+    fn compare(&mut self, relation: Relation, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        let (a_kind, b_kind) = (self.kind(a)?, self.kind(b)?);
+        let ordered = !matches!(relation, Relation::Eq | Relation::Ne);
+        match meet(a_kind, b_kind) {
+            Some(kind) if !(ordered && kind == Kind::Bool) => {
+                let (a, b) = (self.widen(a, kind, spans.0)?, self.widen(b, kind, spans.1)?);
+                self.node(Node::Compare(relation, a, b), Kind::Bool, spans.2)
+            }
+            _ => self.do_not_meet(relation.symbol(), (a_kind, b_kind), spans),
+        }
+    }
+
+    fn do_not_meet<T>(&mut self, symbol: &str, kinds: (Kind, Kind), spans: (Span, Span, Span)) -> Found<T> {
+        self.report(
+            Diagnostic::error(spans.2, format!("`{symbol}` takes two numbers"))
+                .note(spans.0, article(kinds.0))
+                .note(spans.1, article(kinds.1)),
+        )
+    }
+
+    /// `+ - * / %`
+    pub(super) fn arithmetic(&mut self, op: Binary, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        let (a_kind, b_kind) = (self.kind(a)?, self.kind(b)?);
+        let kind = match meet(a_kind, b_kind) {
+            Some(Kind::Bool) | None => return self.do_not_meet(op.symbol(), (a_kind, b_kind), spans),
+            Some(_) if op == Binary::Div => Kind::Real,
+            Some(kind) => kind,
+        };
+        if kind == Kind::Int {
+            return self.whole_arithmetic(op, a, b, spans);
+        }
+        let (a, b) = (self.widen(a, kind, spans.0)?, self.widen(b, kind, spans.1)?);
+        self.node(Node::Binary(op, a, b), kind, spans.2)
+    }
+
+    /// Whole numbers: constants are computed at once, since they may be offsets.
+    fn whole_arithmetic(&mut self, op: Binary, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        let (x, y) = (self.whole(a), self.whole(b));
+        if op == Binary::Rem {
+            let is_param = matches!(self.written(b), Some(Node::Param(_)));
+            if y == Some(0) {
+                return self.report(Diagnostic::error(spans.1, "a remainder of a division by 0").label("0"));
+            }
+            if y.is_none() && !is_param {
+                return self.report(
+                    Diagnostic::error(spans.1, "the divisor of a whole `%` is a number, a constant or a parameter")
+                        .label("none of these, and might be 0")
+                        .help("make one side real to get a real remainder: `1.0 * n % m`"),
+                );
+            }
+        }
+        if let (Some(x), Some(y)) = (x, y) {
+            let exact = match op {
+                Binary::Add => x.checked_add(y),
+                Binary::Sub => x.checked_sub(y),
+                Binary::Mul => x.checked_mul(y),
+                Binary::Div | Binary::Rem => Some(int_binary(op, x, y)),
+            };
+            return match exact {
+                Some(x) => self.node(Node::Int(x), Kind::Int, spans.2),
+                None => self.overflow(spans.2),
+            };
+        }
+        self.node(Node::Binary(op, a, b), Kind::Int, spans.2)
+    }
+
+    fn overflow<T>(&mut self, span: Span) -> Found<T> {
+        self.report(
+            Diagnostic::error(span, "this whole number does not fit 32 bits")
+                .label("overflows")
+                .help("write one side as a real number, with a point"),
+        )
+    }
+
+    /// `a ** n`: with a whole constant the product from the left.
+    pub(super) fn power(&mut self, base: Nodes, base_span: Span, exponent: ExprId, span: Span) -> Found<Nodes> {
+        let at = self.file.exprs.span(exponent);
+        let exponent = self.scalar(exponent)?;
+        let Some(n) = self.whole(exponent) else {
+            return self.report(
+                Diagnostic::error(at, "a power needs a whole constant exponent in this version")
+                    .label("not known when compiling, or not whole")
+                    .help("`sqrt(x)` is the square root; `pow` comes with a later version"),
+            );
+        };
+        if n.unsigned_abs() > 1024 {
+            return self.report(
+                Diagnostic::error(at, "this exponent is too large")
+                    .label("at most 1024: a power is written out as a product"),
+            );
+        }
+        base.map(|base| self.power_one(base, n, base_span, span)).collected()
+    }
+
+    fn power_one(&mut self, base: NodeId, n: i32, base_span: Span, span: Span) -> Found<NodeId> {
+        let kind = self.kind(base)?;
+        if kind == Kind::Bool {
+            return self
+                .report(Diagnostic::error(base_span, "`**` takes a number, this is a truth value").label("bool"));
+        }
+        let spans = (base_span, base_span, span);
+        let mut product = None;
+        for _ in 0..n.unsigned_abs() {
+            product = Some(match product {
+                None => base,
+                Some(product) => self.arithmetic(Binary::Mul, product, base, spans)?,
+            });
+        }
+        let Some(product) = product else {
+            let one = if kind == Kind::Int { Node::Int(1) } else { Node::Real(1.0) };
+            return self.node(one, kind, span);
+        };
+        if n > 0 {
+            return Some(product);
+        }
+        let one = self.node(Node::Real(1.0), Kind::Real, span)?;
+        self.arithmetic(Binary::Div, one, product, spans)
+    }
+}

@@ -1,0 +1,174 @@
+//! Blocks, and what is made of them: choices and sums.
+
+use super::kind::article;
+use super::scope::Binding;
+use super::value::{Alias, Nodes, Value, meet};
+use super::{Found, Lowering};
+use crate::ast::{self, ExprId, Infix};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Binary, Kind, Node, NodeId};
+use crate::source::Span;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn choose(
+        &mut self,
+        arms: &'a [(ExprId, ast::Block)],
+        otherwise: &'a ast::Block,
+        span: Span,
+    ) -> Found<Nodes> {
+        let mut parts = Vec::new();
+        let mut fine = true;
+        for (condition, block) in arms {
+            let at = self.file.exprs.span(*condition);
+            let truth = self.scalar(*condition).and_then(|node| {
+                let kind = self.kind(node)?;
+                if kind == Kind::Bool {
+                    return Some(node);
+                }
+                self.report(
+                    Diagnostic::error(at, format!("a condition is needed, this is {}", article(kind)))
+                        .label(kind.name())
+                        .help("compare it with something, as in `a > 0`"),
+                )
+            });
+            let value = self.block(block);
+            match truth.zip(value) {
+                Some((truth, value)) => parts.push((truth, value, self.file.exprs.span(block.value))),
+                None => fine = false,
+            }
+        }
+        let mut value = self.block(otherwise)?;
+        if !fine {
+            return None;
+        }
+        let last = self.file.exprs.span(otherwise.value);
+        for (condition, yes, at) in parts.into_iter().rev() {
+            value = match (yes, value) {
+                (Value::One(yes), Value::One(no)) => {
+                    Value::One(self.choose_one(condition, yes, no, (at, last, span))?)
+                }
+                (Value::Many(yes), Value::Many(no)) if yes.len() == no.len() => {
+                    let spans = (at, last, span);
+                    let parts = yes.into_iter().zip(no).map(|(yes, no)| self.choose_one(condition, yes, no, spans));
+                    Value::Many(parts.collect::<Option<_>>()?)
+                }
+                _ => {
+                    return self.report(
+                        Diagnostic::error(span, "the branches have different numbers of parts")
+                            .note(at, "this one")
+                            .note(last, "and this one"),
+                    );
+                }
+            };
+        }
+        Some(value)
+    }
+
+    fn choose_one(&mut self, condition: NodeId, yes: NodeId, no: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        let (yes_kind, no_kind) = (self.kind(yes)?, self.kind(no)?);
+        let Some(kind) = meet(yes_kind, no_kind) else {
+            return self.report(
+                Diagnostic::error(spans.2, "the branches of this `if` do not fit together")
+                    .note(spans.0, article(yes_kind))
+                    .note(spans.1, article(no_kind)),
+            );
+        };
+        let (yes, no) = (self.widen(yes, kind, spans.0)?, self.widen(no, kind, spans.1)?);
+        self.node(Node::Choose { condition, yes, no }, kind, spans.2)
+    }
+
+    /// A block in this body: its lets are definitions, its value stands here.
+    pub(super) fn block(&mut self, block: &'a ast::Block) -> Found<Nodes> {
+        let mark = self.scope.mark();
+        for binding in &block.lets {
+            self.define_let(binding);
+        }
+        let value = self.value(block.value);
+        self.warn_unused_since(mark);
+        self.scope.forget(mark);
+        value
+    }
+
+    /// A sum (or `min`, `max`) written out: its terms from left to right.
+    pub(super) fn fold(
+        &mut self,
+        op: &'a ast::Name,
+        binders: &'a [ast::Binder],
+        block: &'a ast::Block,
+        span: Span,
+    ) -> Found<Nodes> {
+        let mut ranges = Vec::new();
+        let mut terms = 1u64;
+        for binder in binders {
+            let (low, high) = match &binder.range {
+                ast::Range::Numbers(low, high) => (self.whole_constant(*low)?, self.whole_constant(*high)?),
+                ast::Range::Map(at) => {
+                    return self.report(
+                        Diagnostic::error(
+                            *at,
+                            "sums over maps belong to meshes, which are not available in this version",
+                        )
+                        .label("a range such as `1..=3` is needed"),
+                    );
+                }
+            };
+            if low > high {
+                return self.report(
+                    Diagnostic::error(binder.name.span, format!("the range {low}..={high} is empty"))
+                        .label("has no term")
+                        .help("both ends are included, the smaller comes first"),
+                );
+            }
+            terms = terms.saturating_mul((i64::from(high) - i64::from(low) + 1).unsigned_abs());
+            ranges.push((low, high));
+        }
+        if terms > 10_000 {
+            return self.report(
+                Diagnostic::error(span, format!("this sum has {terms} terms")).label("at most 10000 are written out"),
+            );
+        }
+        let mut counters: Vec<i32> = ranges.iter().map(|(low, _)| *low).collect();
+        let mut total: Option<Nodes> = None;
+        for term in 0..terms {
+            let mark = self.scope.mark();
+            for (binder, &counter) in binders.iter().zip(&counters) {
+                self.define(&binder.name, Binding::Value(Value::One(Alias::Int(counter))));
+            }
+            let value = self.block(block);
+            if term == 0 {
+                self.warn_unused_since(mark);
+            }
+            self.scope.forget(mark);
+            let value = value?;
+            total = Some(match total {
+                None => value,
+                Some(total) => self.join(&op.text, total, value, span)?,
+            });
+            for (counter, (low, high)) in counters.iter_mut().zip(&ranges).rev() {
+                if *counter < *high {
+                    *counter += 1;
+                    break;
+                }
+                *counter = *low;
+            }
+        }
+        total
+    }
+
+    fn join(&mut self, op: &str, total: Nodes, value: Nodes, span: Span) -> Found<Nodes> {
+        if op == "sum" {
+            return self.infix(Infix::Arithmetic(Binary::Add), total, value, (span, span, span));
+        }
+        match (total, value) {
+            (Value::One(a), Value::One(b)) => self.extreme(op, a, b, (span, span, span)).map(Value::One),
+            _ => self.report(Diagnostic::error(span, format!("`{op}` takes single numbers"))),
+        }
+    }
+
+    fn warn_unused_since(&mut self, mark: usize) {
+        for (name, span) in self.scope.unused_since(mark) {
+            self.diagnostics
+                .push(Diagnostic::warning(span, format!("the value `{name}` is never used")).label("not used"));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Kinds: what a value is, and what it becomes.
+
+use super::{Found, Lowering};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Kind, Node, NodeId};
+use crate::source::Span;
+
+impl Lowering<'_> {
+    pub(super) fn kind(&self, node: NodeId) -> Found<Kind> {
+        self.bodies.last().map(|body| body.kind_of(node))
+    }
+
+    /// A node as `kind`, which it is or widens to.
+    pub(super) fn widen(&mut self, node: NodeId, kind: Kind, span: Span) -> Found<NodeId> {
+        match (self.kind(node)?, kind) {
+            (Kind::Int, Kind::Real) => self.node(Node::ToReal(node), Kind::Real, span),
+            _ => Some(node),
+        }
+    }
+
+    /// A node as `kind`, or an error that says why not.
+    pub(super) fn convert(&mut self, node: NodeId, kind: Kind, span: Span, what: &str) -> Found<NodeId> {
+        let own = self.kind(node)?;
+        if own == kind || (own, kind) == (Kind::Int, Kind::Real) {
+            return self.widen(node, kind, span);
+        }
+        let message = format!("`{what}` is {}, this value is {}", article(kind), article(own));
+        let mut diagnostic = Diagnostic::error(span, message).label(own.name());
+        diagnostic = match (own, kind) {
+            (Kind::Real, Kind::Int) => {
+                diagnostic.help("there is no way from `real` to `int`; `/` is always real division")
+            }
+            (Kind::Bool, _) => diagnostic.help("write `if c { 1 } else { 0 }`"),
+            (_, Kind::Bool) => diagnostic.help("compare it with something, as in `a > 0`"),
+            (Kind::Int | Kind::Real, _) => diagnostic,
+        };
+        self.report(diagnostic)
+    }
+}
+
+/// A kind with its article.
+pub(super) fn article(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Real => "a real number",
+        Kind::Int => "a whole number",
+        Kind::Bool => "a truth value",
+    }
+}

@@ -1,0 +1,110 @@
+//! Names as values.
+
+use super::scope::{Binding, Global};
+use super::value::{Alias, Bound, Nodes, Value};
+use super::{Found, Lowering};
+use crate::ast;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Kind, Node, Path};
+use crate::source::Span;
+
+impl<'a> Lowering<'a> {
+    /// A name as a value in this body.
+    pub(super) fn name(&mut self, name: &str, span: Span) -> Found<Nodes> {
+        match name {
+            "k" => return self.one(Node::Level, Kind::Int, span),
+            "nk" => return self.one(Node::LevelCount, Kind::Int, span),
+            "pi" => return self.one(Node::Real(std::f64::consts::PI), Kind::Real, span),
+            "i" | "j" | "ni" | "nj" => {
+                return self.report(
+                    Diagnostic::error(span, format!("a stencil knows no `{name}`"))
+                        .label(if name.len() == 1 {
+                            "stands only in offsets, as in `a[i-1]`"
+                        } else {
+                            "not known to a stencil"
+                        })
+                        .help("on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`"),
+                );
+            }
+            _ => {}
+        }
+        let bound = self.resolve(name, span)?;
+        self.place_value(bound, span)
+    }
+
+    /// What a name stands for, if it is a value.
+    pub(super) fn resolve(&mut self, name: &str, span: Span) -> Found<Bound> {
+        let one = |alias| Some(Value::One(alias));
+        if let Some(symbol) = self.scope.use_name(name) {
+            return match symbol.binding {
+                Binding::Field(field) if !self.stencil.fields[field].role.is_read() => {
+                    let declared = self.stencil.fields[field].span;
+                    self.report(
+                        Diagnostic::error(span, format!("`{name}` is an output: it cannot be read"))
+                            .label("read here")
+                            .note(declared, "declared as `out` here")
+                            .help("name the value with `let`, use that, and assign it to the output"),
+                    )
+                }
+                Binding::Field(field) => one(Alias::Field(field, Path::default())),
+                Binding::Param(param) => one(Alias::Param(param)),
+                Binding::Constant(constant) => {
+                    let position = self.scope.position(name);
+                    self.constant_in(constant, position)
+                }
+                Binding::Function(_) => self.not_called(name, span),
+                Binding::Value(bound) => Some(bound),
+                Binding::Broken => None,
+            };
+        }
+        match self.globals.find(name) {
+            Some(Global::Param(params, index)) => {
+                self.scope.use_global(name);
+                let param = self.add_param(params, index)?;
+                one(Alias::Param(param))
+            }
+            Some(Global::Constant(constant)) => {
+                self.scope.use_global(name);
+                self.constant_in(constant, 0)
+            }
+            Some(Global::Function(_)) => self.not_called(name, span),
+            Some(Global::Stencil) => self.report(
+                Diagnostic::error(span, format!("`{name}` is a stencil, no value"))
+                    .label("stencils are called by programs")
+                    .help("share a formula between stencils as a `fn`"),
+            ),
+            None => self.unknown(name, span, "name"),
+        }
+    }
+
+    fn not_called<T>(&mut self, name: &str, span: Span) -> Found<T> {
+        self.report(Diagnostic::error(span, format!("`{name}` is a function")).label(format!("call it: `{name}(...)`")))
+    }
+
+    /// A constant, which sees the names of the file and those of the stencil before it.
+    fn constant_in(&mut self, constant: &'a ast::Constant, horizon: usize) -> Found<Bound> {
+        if let Some(known) = self.constant_values.get(&constant.name.span) {
+            return known.clone();
+        }
+        let frame = self.scope.enter(horizon);
+        let value = self.constant(constant);
+        self.scope.leave(frame);
+        self.constant_values.insert(constant.name.span, value.clone());
+        value
+    }
+
+    /// A bound value in this body.
+    pub(super) fn place_value(&mut self, bound: Bound, span: Span) -> Found<Nodes> {
+        bound
+            .map(|alias| {
+                let (node, kind) = match alias {
+                    Alias::Field(field, path) => (Node::Read { field, path }, self.stencil.fields[field].stored.kind()),
+                    Alias::Def(def, path) => (Node::Use { def, path }, self.stencil.defs[def].body.kind()),
+                    Alias::Param(param) => (Node::Param(param), self.stencil.params[param].kind),
+                    Alias::Int(x) => (Node::Int(x), Kind::Int),
+                };
+                self.node(node, kind, span)
+            })
+            .collected()
+    }
+}
