@@ -95,6 +95,7 @@ struct GpuTimings {
     compile: f64,
     /// Whether the kernel had been compiled before.
     compile_cached: bool,
+    load: f64,
     #[serde(flatten)]
     execution: execute::Timings,
     /// Microseconds of a launch.
@@ -252,8 +253,11 @@ fn launched(
     let print_seconds = since.elapsed().as_secs_f64();
     let name = format!("{}.cu", problem.stencil.name);
     let built = compile_cached(&kernel.text, &name, &gpu.arch(), Kind::Cubin)?;
+    let since = Instant::now();
+    let loaded = gpu.load(&built.compiled.image)?.kernel(&kernel.name)?;
+    let load_seconds = since.elapsed().as_secs_f64();
     let before = start.elapsed().as_secs_f64();
-    let mut execution = execute(&gpu, &plan, &kernel, &built.compiled.image, problem, runs as usize)?;
+    let mut execution = execute(&gpu, &plan, &kernel, &loaded, problem, runs as usize)?;
     if let Some(damage) = execution.damage.first() {
         return Err(Error::check(format!("the kernel wrote where it must not: {damage}"))
             .help("this is a fault of the compiler; please report it"));
@@ -267,10 +271,11 @@ fn launched(
         print: print_seconds,
         compile: built.seconds,
         compile_cached: built.cached,
+        load: load_seconds,
         kernel_median_us: median_us,
         kernel_min_us: execution.launches.first().copied().unwrap_or_default(),
         kernel_gb_per_s: bytes as f64 / (median_us * 1e3),
-        first_launch_overhead: before + parts.pack + parts.upload + parts.load - gpu.startup_seconds,
+        first_launch_overhead: before + parts.pack + parts.upload - gpu.startup_seconds,
         execution: parts,
     };
     Ok((execution.outputs, timings))
@@ -367,7 +372,7 @@ impl Timings {
         let mut rows = vec![time("parse", self.parse), time("lower", self.lower), time("problem", self.problem)];
         rows.extend(self.compute.map(|seconds| time("compute", seconds)));
         if let Some(gpu) = &self.gpu {
-            let execute::Timings { pack, upload, load, download, unpack } = gpu.execution;
+            let execute::Timings { pack, upload, download, unpack } = gpu.execution;
             let compile = if gpu.compile_cached { "ms, read from the cache" } else { "ms" };
             rows.extend([
                 time("driver's start", gpu.startup),
@@ -376,7 +381,7 @@ impl Timings {
                 row("compile", format!("{:.3}", gpu.compile * 1e3), compile),
                 time("pack", pack),
                 time("upload", upload),
-                time("load", load),
+                time("load", gpu.load),
                 row("kernel, median", format!("{:.2}", gpu.kernel_median_us), "us"),
                 row("kernel, minimum", format!("{:.2}", gpu.kernel_min_us), "us"),
                 row("compulsory traffic", format!("{:.0}", gpu.kernel_gb_per_s), "GB/s"),

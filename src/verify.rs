@@ -216,7 +216,7 @@ impl Bench {
 }
 
 fn failed(error: Error) -> Verdict {
-    Verdict::Failed { mismatches: Vec::new(), damage: vec![error.message] }
+    Verdict::Failed { order: None, mismatches: Vec::new(), damage: vec![error.message] }
 }
 
 /// Verifies every kernel of one problem.
@@ -322,8 +322,9 @@ impl Case {
             text.push_str(&format!("  {error}\n"));
         }
         for Combination { storage, access, outcome } in &self.combinations {
-            let Outcome::Done(Verdict::Failed { mismatches, damage }) = outcome else { continue };
-            text.push_str(&format!("  {storage} storage, {access} access:\n"));
+            let Outcome::Done(Verdict::Failed { order, mismatches, damage }) = outcome else { continue };
+            let order = order.map_or(String::new(), |order| format!(", threads in {order} order"));
+            text.push_str(&format!("  {storage} storage, {access} access{order}:\n"));
             for Mismatch { field, cell, cells, expected, expected_bits, found, found_bits } in mismatches {
                 text.push_str(&format!(
                     "    {field} differs first at {cell}, in all in {}:\n",
@@ -411,8 +412,11 @@ mod tests {
             found: 1.5,
             found_bits: "0x3fc00000".into(),
         };
-        let failed =
-            Verdict::Failed { mismatches: vec![mismatch], damage: vec!["`res`: padding was overwritten".into()] };
+        let failed = Verdict::Failed {
+            order: None,
+            mismatches: vec![mismatch],
+            damage: vec!["`res`: padding was overwritten".into()],
+        };
         let case = Case {
             file: args.files[0].clone(),
             stencil: "laplap".into(),

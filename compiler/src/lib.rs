@@ -14,6 +14,7 @@ pub mod access;
 pub mod analysis;
 pub mod ast;
 pub mod cuda;
+pub mod device;
 pub mod diagnostic;
 pub mod grid;
 pub mod ir;

@@ -1,5 +1,6 @@
 //! Names in the generated code: the user's, kept off C++'s keywords, and our own, kept off the user's.
 
+use crate::device;
 use crate::ir::Offset;
 use std::collections::{HashMap, HashSet};
 
@@ -180,6 +181,7 @@ const RESERVED: &[&str] = &[
     "int_max",
     "cudaStream_t",
     "computed",
+    "emulated",
 ];
 
 /// Gives out names of one kernel.
@@ -199,7 +201,8 @@ impl Default for Names {
 impl Names {
     /// Names of a kernel with 64-bit indices if `wide`.
     pub fn new(wide: bool) -> Self {
-        let taken = RESERVED.iter().map(|&word| word.to_owned()).collect();
+        let operations = device::operations().map(|operation| operation.name);
+        let taken = RESERVED.iter().copied().chain(operations).map(str::to_owned).collect();
         Self { taken, internals: HashMap::new(), wide }
     }
 

@@ -14,6 +14,7 @@ use std::time::{Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::emulate;
 use crate::nvrtc::{self, Compiled, Kind, Resources};
 
 /// The variable that, set to `off`, keeps the cache from being read and written.
@@ -66,6 +67,26 @@ pub fn compile_cached(source: &str, name: &str, arch: &str, kind: Kind) -> Resul
     let options = nvrtc::options(arch, kind)?;
     let key = key(parts.into_iter().chain(options.iter().map(String::as_bytes)));
     through(folder().as_deref(), &key, || nvrtc::compile(source, name, arch, kind))
+}
+
+/// As [`Compiler::compile`](emulate::Compiler::compile) for one kernel, but what was compiled before is read from the cache.
+///
+/// # Errors
+///
+/// As [`Compiler::compile`](emulate::Compiler::compile); never because of the cache.
+pub fn emulated_cached(
+    compiler: &emulate::Compiler,
+    source: emulate::Source,
+    settings: &emulate::Settings,
+) -> Result<Built> {
+    let (program, version) = (compiler.program.to_string_lossy(), &compiler.version);
+    let text = emulate::text(&[source]);
+    let options = compiler.arguments(settings);
+    let parts = ["emulator", &text, &program, version].into_iter().chain(options.iter().map(String::as_str));
+    through(folder().as_deref(), &key(parts.map(str::as_bytes)), || {
+        let image = compiler.compile(&[source], settings)?;
+        Ok(Compiled { image, resources: Vec::new(), log: String::new() })
+    })
 }
 
 /// What the cache holds, or `None` where there is no cache: it is turned off, or the environment names no folder.

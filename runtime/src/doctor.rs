@@ -190,6 +190,11 @@ fn places(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
+/// The first line of a program's `--version`, if it can be run and answers in time.
+pub(crate) fn version_of(program: &Path) -> Option<String> {
+    version_line(program, "", PATIENCE)
+}
+
 /// The line of `--version` that has the marker, or else the first. `None` when the program cannot be run, says
 /// nothing, or takes longer than `patience`.
 fn version_line(program: &Path, marker: &str, patience: Duration) -> Option<String> {

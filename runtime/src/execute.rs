@@ -1,8 +1,8 @@
-//! Runs one kernel on a GPU, and looks at every byte around it.
+//! Runs one kernel on a machine, a GPU or the emulator, and looks at every byte around it.
 
 use crate::array::Data;
-use crate::cuda::{Arg, Buffer, Gpu};
 use crate::error::{Error, Result};
+use crate::machine::{Arg, Machine};
 use crate::pack::Packing;
 use crate::problem::{Problem, element_of};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Execution {
     pub outputs: Vec<Option<Data>>,
     /// What was written that should not have been: guards, padding, inputs.
     pub damage: Vec<String>,
-    /// Of each launch its duration in microseconds, by device events.
+    /// Of each launch its duration in microseconds, by the machine's clock.
     pub launches: Vec<f64>,
     /// Seconds that everything else took.
     pub timings: Timings,
@@ -32,8 +32,6 @@ pub struct Timings {
     pub pack: f64,
     /// Copying to the device.
     pub upload: f64,
-    /// From loading the kernel to its first launch.
-    pub load: f64,
     /// Copying back.
     pub download: f64,
     /// Unpacking, and looking for damage.
@@ -44,24 +42,24 @@ pub struct Timings {
 const SETS: usize = 3;
 
 /// A field on the device.
-struct Resident<'a> {
+struct Resident<'a, M: Machine> {
     field: FieldId,
     written: bool,
     packing: Packing<'a>,
     packed: Vec<u8>,
     /// One a set.
-    buffers: Vec<Buffer>,
+    buffers: Vec<M::Buffer>,
 }
 
-/// Runs `kernel`, compiled to `image`, `runs` times.
+/// Runs `kernel`, which the machine has loaded as `loaded`, `runs` times.
 ///
 /// # Errors
-/// The device has too little memory, or the launch fails.
-pub fn execute(
-    gpu: &Gpu,
+/// The machine has too little memory, or the launch fails.
+pub fn execute<M: Machine>(
+    machine: &M,
     plan: &Plan,
     kernel: &Kernel,
-    image: &[u8],
+    loaded: &M::Kernel,
     problem: &Problem,
     runs: usize,
 ) -> Result<Execution> {
@@ -71,37 +69,33 @@ pub fn execute(
     let mut timings = Timings::default();
     let sets = if runs > 1 { SETS } else { 1 };
     let start = Instant::now();
-    let mut residents = residents(fixed, kernel, problem);
+    let mut residents = residents::<M>(fixed, kernel, problem);
     timings.pack = start.elapsed().as_secs_f64();
     let start = Instant::now();
     for resident in &mut residents {
         for _ in 0..sets {
-            resident.buffers.push(gpu.upload(&resident.packed)?);
+            resident.buffers.push(machine.upload(&resident.packed)?);
         }
     }
-    let tables = fixed.layout.tables.iter().map(|table| gpu.upload(bytemuck::cast_slice(table)));
-    let tables = tables.collect::<Result<Vec<Buffer>>>()?;
+    let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
+    let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
     timings.upload = start.elapsed().as_secs_f64();
 
-    let start = Instant::now();
-    let module = gpu.load(image)?;
-    let function = module.kernel(&kernel.name)?;
     let blocks = plan.launch(fixed)?;
     let arguments: Vec<Vec<Arg>> =
-        (0..sets).map(|set| arguments(plan, fixed, kernel, problem, &residents, &tables, set)).collect();
-    timings.load = start.elapsed().as_secs_f64();
-    let launch = |run: usize| gpu.launch(&function, blocks, plan.choices.block, &arguments[run % sets]);
+        (0..sets).map(|set| arguments(machine, plan, fixed, kernel, problem, &residents, &tables, set)).collect();
+    let launch = |run: usize| machine.launch(loaded, blocks, plan.choices.block, &arguments[run % sets]);
     if runs > 1 {
         // The first launch of a kernel is not like the others.
         launch(0)?;
     }
-    let launches = gpu.time_each(runs.max(1), launch)?;
+    let launches = machine.time_each(runs.max(1), launch)?;
 
     let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
     let mut damage = Vec::new();
     for resident in &residents {
         let start = Instant::now();
-        let (packed, guards) = gpu.download(&resident.buffers[0])?;
+        let (packed, guards) = machine.download(&resident.buffers[0])?;
         timings.download += start.elapsed().as_secs_f64();
         let start = Instant::now();
         let name = &problem.stencil.fields[resident.field].name;
@@ -119,7 +113,7 @@ pub fn execute(
         timings.unpack += start.elapsed().as_secs_f64();
     }
     for (number, table) in tables.iter().enumerate() {
-        let (bytes, guards) = gpu.download(table)?;
+        let (bytes, guards) = machine.download(table)?;
         if !guards.intact() || bytes != bytemuck::cast_slice::<i32, u8>(&fixed.layout.tables[number]) {
             damage.push(format!("the storage's table {number} was overwritten"));
         }
@@ -127,7 +121,7 @@ pub fn execute(
     Ok(Execution { outputs, damage, launches, timings })
 }
 
-fn residents<'a>(fixed: &'a Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<'a>> {
+fn residents<'a, M: Machine>(fixed: &'a Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<'a, M>> {
     let mut residents = Vec::new();
     for parameter in &kernel.parameters {
         let (field, written, data) = match parameter.what {
@@ -145,20 +139,22 @@ fn residents<'a>(fixed: &'a Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Re
     residents
 }
 
-fn arguments(
+#[allow(clippy::too_many_arguments, reason = "each is one thing that an argument may come from")]
+fn arguments<M: Machine>(
+    machine: &M,
     plan: &Plan,
     fixed: &Fixed,
     kernel: &Kernel,
     problem: &Problem,
-    residents: &[Resident],
-    tables: &[Buffer],
+    residents: &[Resident<M>],
+    tables: &[M::Buffer],
     set: usize,
 ) -> Vec<Arg> {
     let pointer = |field: FieldId, written: bool| {
         let resident = residents.iter().find(|own| own.field == field && own.written == written);
         Arg::Pointer(resident.map_or(0, |own| {
             let element = element_of(problem.stencil.fields[field].stored, problem.precision);
-            own.buffers[set].pointer(own.packing.origin() * element.bytes())
+            machine.address(&own.buffers[set], own.packing.origin() * element.bytes())
         }))
     };
     let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
@@ -169,7 +165,7 @@ fn arguments(
         What::Param(param) => {
             number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision)
         }
-        What::Table(number) => Arg::Pointer(tables[number].pointer(0)),
+        What::Table(number) => Arg::Pointer(machine.address(&tables[number], 0)),
         What::Size(size) => match size {
             Size::ColumnFirst(axis) => whole(columns[axis].start, false),
             Size::ColumnEnd(axis) => whole(columns[axis].end, false),

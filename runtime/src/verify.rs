@@ -3,9 +3,11 @@
 use crate::array::Data;
 use crate::cache::compile_cached;
 use crate::cuda::Gpu;
+use crate::emulate::{Compiler, Emulator, Order, Settings, Source};
 use crate::error::{Error, Fault, Result};
 use crate::execute::execute;
 use crate::interpreter::{self, Coverage};
+use crate::machine::Machine;
 use crate::nvrtc::Kind as Image;
 use crate::problem::Problem;
 use serde::Serialize;
@@ -63,6 +65,9 @@ pub enum Verdict {
     },
     /// Something differs or was damaged.
     Failed {
+        /// On the emulator: the order of threads in which it happened.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        order: Option<Order>,
         /// Values that differ.
         mismatches: Vec<Mismatch>,
         /// Bytes that should not have been written, or why it did not run.
@@ -153,7 +158,7 @@ pub fn plan_for(problem: &Problem, choices: &Choices) -> Result<Plan> {
     Ok(plan::plan(&problem.stencil, choices, Some(target))?)
 }
 
-/// Compiles one combination, runs it where there is a GPU, and compares every cell with the interpreter.
+/// Compiles one combination with NVRTC, runs it where there is a GPU, and compares every cell with the interpreter.
 ///
 /// # Errors
 /// NVRTC or the GPU is missing or fails.
@@ -171,10 +176,73 @@ pub fn verify(
     let kernel = cuda::print(&plan).map_err(Error::from)?;
     let built = compile_cached(&kernel.text, &format!("{}.cu", problem.stencil.name), arch, Image::Cubin)?;
     let Some(gpu) = gpu else { return Ok(Verdict::Compiled) };
-    let execution = match execute(gpu, &plan, &kernel, &built.compiled.image, problem, 1) {
+    let loaded = gpu.load(&built.compiled.image)?.kernel(&kernel.name)?;
+    judge(gpu, &plan, &kernel, &loaded, problem, expected)
+}
+
+/// Compiles several combinations into one library for the emulator, runs each in every order of threads, and compares
+/// every cell with the interpreter. The verdicts are in the order of the choices.
+///
+/// # Errors
+/// The C++ compiler fails.
+pub fn verify_emulated(
+    problem: &Problem,
+    expected: &Expected,
+    choices: &[Choices],
+    compiler: &Compiler,
+    settings: &Settings,
+) -> Result<Vec<Verdict>> {
+    let mut kernels = Vec::new();
+    for choices in choices {
+        kernels.push(match plan_for(problem, choices) {
+            Ok(plan) => {
+                let kernel = cuda::print(&plan).map_err(Error::from)?;
+                Ok((plan, kernel))
+            }
+            Err(error) => Err(Verdict::Refused { reason: error.message }),
+        });
+    }
+    let sources: Vec<Source> = kernels.iter().flatten().map(|(_, kernel)| Source::from(kernel)).collect();
+    let mut loaded = compiler.build(&sources, settings)?.into_iter();
+    let mut verdicts = Vec::new();
+    for kernel in kernels {
+        let (plan, kernel) = match kernel {
+            Ok(kernel) => kernel,
+            Err(refused) => {
+                verdicts.push(refused);
+                continue;
+            }
+        };
+        let loaded = loaded.next().ok_or_else(|| Error::check("the compiler made fewer kernels than it was given"))?;
+        let mut verdict = Verdict::Equal { cells: 0 };
+        for order in Order::ALL {
+            verdict = judge(&Emulator { order }, &plan, &kernel, &loaded, problem, expected)?;
+            if let Verdict::Failed { order: failed, .. } = &mut verdict {
+                *failed = Some(order);
+                break;
+            }
+        }
+        verdicts.push(verdict);
+    }
+    Ok(verdicts)
+}
+
+/// Runs a kernel on a machine and compares every cell with the interpreter.
+///
+/// # Errors
+/// The machine fails; what the kernel does wrong is no error.
+pub fn judge<M: Machine>(
+    machine: &M,
+    plan: &Plan,
+    kernel: &cuda::Kernel,
+    loaded: &M::Kernel,
+    problem: &Problem,
+    expected: &Expected,
+) -> Result<Verdict> {
+    let execution = match execute(machine, plan, kernel, loaded, problem, 1) {
         Ok(execution) => execution,
         Err(error) if error.fault == Fault::Check => {
-            return Ok(Verdict::Failed { mismatches: Vec::new(), damage: vec![error.message] });
+            return Ok(Verdict::Failed { order: None, mismatches: Vec::new(), damage: vec![error.message] });
         }
         Err(error) => return Err(error),
     };
@@ -189,6 +257,6 @@ pub fn verify(
     if mismatches.is_empty() && execution.damage.is_empty() {
         Ok(Verdict::Equal { cells })
     } else {
-        Ok(Verdict::Failed { mismatches, damage: execution.damage })
+        Ok(Verdict::Failed { order: None, mismatches, damage: execution.damage })
     }
 }

@@ -10,6 +10,7 @@ mod levels;
 mod prelude;
 
 use crate::access::LevelsPerThread;
+use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role, Stencil};
 use crate::names::Names;
@@ -165,7 +166,7 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         }
     }
     let signature = parameters.iter().map(declaration).collect();
-    let texts = KernelTexts {
+    let mut texts = KernelTexts {
         comment: comment(plan),
         prelude: prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision),
         threads: plan.choices.block.iter().product(),
@@ -189,7 +190,12 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         lookups: lookups.lines.clone(),
         body: written.lines,
     };
-    let text = render(plan.access.template(), &texts)?;
+    let mut text = render(plan.access.template(), &texts)?;
+    let operations = device::lines(&text);
+    if !operations.is_empty() {
+        texts.prelude.extend(operations);
+        text = render(plan.access.template(), &texts)?;
+    }
     Ok(Kernel { name: kernel_name, text, parameters })
 }
 

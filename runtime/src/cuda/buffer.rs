@@ -1,20 +1,13 @@
-//! Memory of the GPU between guard bytes, and what has become of the guards.
+//! Memory of the GPU between guard bytes.
 
-use std::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdeviceptr;
 
 use super::context::Context;
 use super::driver::{cuMemFree_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2};
+use crate::machine::GUARD;
 use crate::{Error, Result};
-
-/// Bytes of guard before and after the bytes of a [`Buffer`].
-pub const GUARD: usize = 256;
-
-/// What guards are filled with, repeated: as f32 and as f64 not a number, but neither the one that the GPU makes nor
-/// the integer -1, so that a stray read shows in the results and a stray write in the guard.
-pub(super) const PATTERN: [u8; 4] = [0xc3, 0xa5, 0xfd, 0xff];
 
 /// Memory of the GPU: raw bytes between guards that show a stray write. Freed when dropped.
 pub struct Buffer {
@@ -73,46 +66,6 @@ impl Drop for Buffer {
         if self.context.bind().is_ok() {
             // SAFETY: the memory was reserved here and is not used again. A failure to free has no remedy.
             let _ = unsafe { cuMemFree_v2(self.base) };
-        }
-    }
-}
-
-/// What has become of the guards of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guards {
-    /// How far before the first byte the nearest overwritten byte is: 1 is right before it.
-    pub before: Option<usize>,
-    /// How far after the last byte the nearest overwritten byte is: 1 is right after it.
-    pub after: Option<usize>,
-}
-
-impl Guards {
-    /// Whether no byte was overwritten.
-    pub fn intact(self) -> bool {
-        self == Self { before: None, after: None }
-    }
-
-    pub(super) fn compare(before: &[u8], after: &[u8]) -> Self {
-        let overwritten = |guard: &[u8]| -> Vec<bool> {
-            guard.iter().zip(PATTERN.iter().cycle()).map(|(byte, original)| byte != original).collect()
-        };
-        let nearest = |place: Option<usize>| place.map(|place| place + 1);
-        Self {
-            before: nearest(overwritten(before).into_iter().rev().position(|wrong| wrong)),
-            after: nearest(overwritten(after).into_iter().position(|wrong| wrong)),
-        }
-    }
-}
-
-impl fmt::Display for Guards {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.before, self.after) {
-            (None, None) => f.write_str("guard bytes intact"),
-            (Some(before), None) => write!(f, "guard byte {before} before the first element overwritten"),
-            (None, Some(after)) => write!(f, "guard byte {after} after the last element overwritten"),
-            (Some(before), Some(after)) => {
-                write!(f, "guard bytes {before} before the first and {after} after the last element overwritten")
-            }
         }
     }
 }

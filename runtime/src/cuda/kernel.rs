@@ -8,6 +8,7 @@ use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute as FunctionAttr
 
 use super::context::Context;
 use super::driver::{cuFuncGetAttribute, cuModuleGetFunction, cuModuleUnload};
+use crate::machine::Arg;
 use crate::{Error, Result};
 
 /// Kernels in the GPU's memory, unloaded with the last of them.
@@ -101,23 +102,6 @@ pub(super) fn parameters(kernel: CUfunction, count: usize) -> Vec<Place> {
         places.push((offset, size));
     }
     places
-}
-
-/// An argument of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arg {
-    /// An address, from [`Buffer::pointer`](super::Buffer::pointer).
-    Pointer(u64),
-    /// `float`.
-    F32(f32),
-    /// `double`.
-    F64(f64),
-    /// `int`.
-    I32(i32),
-    /// `long long`.
-    I64(i64),
-    /// `unsigned char` or `bool`.
-    U8(u8),
 }
 
 /// Arguments as the driver takes them: one after the other, each at a multiple of its own size.

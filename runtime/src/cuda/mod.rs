@@ -19,12 +19,13 @@ use std::time::Instant;
 
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
 
-pub use buffer::{Buffer, GUARD, Guards};
+pub use buffer::Buffer;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
-pub use kernel::{Arg, Kernel, Module};
+pub use kernel::{Kernel, Module};
 
+use crate::machine::{Arg, GUARD, Guards, Machine, PATTERN};
 use crate::{Error, Result};
-use buffer::{PATTERN, in_bytes};
+use buffer::in_bytes;
 use context::{Context, Event};
 use driver::{
     attribute, cuLaunchKernel, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemsetD8_v2, cuModuleLoadDataEx, describe, device,
@@ -317,5 +318,30 @@ impl Gpu {
         }
         self.synchronize()?;
         events.iter().map(|(start, end)| start.microseconds_to(end)).collect()
+    }
+}
+
+impl Machine for Gpu {
+    type Buffer = Buffer;
+    type Kernel = Kernel;
+
+    fn upload(&self, bytes: &[u8]) -> Result<Buffer> {
+        Gpu::upload(self, bytes)
+    }
+
+    fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
+        Gpu::download(self, buffer)
+    }
+
+    fn address(&self, buffer: &Buffer, offset_bytes: usize) -> u64 {
+        buffer.pointer(offset_bytes)
+    }
+
+    fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
+        Gpu::launch(self, kernel, grid, block, args)
+    }
+
+    fn time_each(&self, runs: usize, launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+        Gpu::time_each(self, runs, launch)
     }
 }

@@ -1,0 +1,99 @@
+//! Memory of the emulated GPU, between guard bytes.
+
+use crate::machine::{GUARD, Guards, PATTERN};
+use crate::{Error, Result};
+use libloading::os::unix::Library;
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
+
+/// Addresses of buffers are multiples of this, as a GPU's are.
+const ALIGNMENT: usize = 256;
+
+/// Memory of the emulated GPU: raw bytes between guards that show a stray write. Freed when dropped.
+pub struct Buffer {
+    base: NonNull<u8>,
+    length: usize,
+    layout: Layout,
+    /// Where AddressSanitizer is loaded: its way to allow or forbid memory. It then watches the guards, reads included.
+    watch: Option<Watch>,
+}
+
+type Mark = unsafe extern "C" fn(*const u8, usize);
+
+#[derive(Clone, Copy)]
+struct Watch {
+    forbid: Mark,
+    allow: Mark,
+}
+
+impl Watch {
+    fn find() -> Option<Self> {
+        let process = Library::this();
+        // SAFETY: these are AddressSanitizer's functions, which have this signature.
+        unsafe {
+            let forbid = *process.get::<Mark>(b"__asan_poison_memory_region\0").ok()?;
+            let allow = *process.get::<Mark>(b"__asan_unpoison_memory_region\0").ok()?;
+            Some(Self { forbid, allow })
+        }
+    }
+}
+
+impl Buffer {
+    /// A copy of the bytes, between guards.
+    pub(super) fn new(bytes: &[u8]) -> Result<Self> {
+        let too_much = || {
+            Error::input(format!("this machine's memory does not suffice for a field of {} bytes", bytes.len()))
+                .help("choose a smaller grid, or store fields as f32")
+        };
+        let total = bytes.len().checked_add(2 * GUARD).ok_or_else(too_much)?;
+        let layout = Layout::from_size_align(total, ALIGNMENT).map_err(|_| too_much())?;
+        // SAFETY: the size is not 0.
+        let base = NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(too_much)?;
+        let buffer = Self { base, length: bytes.len(), layout, watch: Watch::find() };
+        let guard = PATTERN.repeat(GUARD / PATTERN.len());
+        // SAFETY: the memory has room for both guards and the bytes between them, and is nobody else's.
+        unsafe {
+            base.copy_from_nonoverlapping(NonNull::from(guard.as_slice()).cast(), GUARD);
+            base.add(GUARD).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+            base.add(GUARD + bytes.len()).copy_from_nonoverlapping(NonNull::from(guard.as_slice()).cast(), GUARD);
+        }
+        buffer.mark(|watch| watch.forbid);
+        Ok(buffer)
+    }
+
+    /// Tells AddressSanitizer, where it is, about both guards.
+    fn mark(&self, how: impl Fn(Watch) -> Mark) {
+        if let Some(watch) = self.watch {
+            // SAFETY: both guards are within the memory.
+            unsafe {
+                how(watch)(self.base.as_ptr(), GUARD);
+                how(watch)(self.base.as_ptr().add(GUARD + self.length), GUARD);
+            }
+        }
+    }
+
+    /// The bytes, and what has become of the guards.
+    pub(super) fn read(&self) -> (Vec<u8>, Guards) {
+        self.mark(|watch| watch.allow);
+        // SAFETY: all of it was written when it was made; no kernel runs, for launches end before they return.
+        let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.layout.size()) };
+        let (before, rest) = all.split_at(GUARD);
+        let (bytes, after) = rest.split_at(self.length);
+        let answer = (bytes.to_vec(), Guards::compare(before, after));
+        self.mark(|watch| watch.forbid);
+        answer
+    }
+
+    /// The address of a byte.
+    pub(super) fn address(&self, offset_bytes: usize) -> u64 {
+        (self.base.as_ptr() as u64).wrapping_add((GUARD as u64).wrapping_add(offset_bytes as u64))
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.mark(|watch| watch.allow);
+        // SAFETY: it was reserved with this layout, and is not used again.
+        unsafe { alloc::dealloc(self.base.as_ptr(), self.layout) };
+    }
+}

@@ -1,0 +1,192 @@
+//! The machine's C++ compiler, and what it is given.
+
+use super::{Kernel, load};
+use crate::doctor::version_of;
+use crate::{Error, Result};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use stencilc_compiler::{cuda, device};
+
+/// The variable that names the C++ compiler, possibly with options.
+pub const VARIABLE: &str = "CXX";
+
+/// What is tried where the variable is not set.
+const NAMES: [&str; 3] = ["c++", "g++", "clang++"];
+
+/// The emulated GPU, in the order in which its parts need each other.
+const PARTS: [(&str, &str); 5] = [
+    ("machine.h", include_str!("machine.h")),
+    ("waits.h", include_str!("waits.h")),
+    ("scheduler.h", include_str!("scheduler.h")),
+    ("cuda.h", include_str!("cuda.h")),
+    ("device.h", device::HEADER),
+];
+
+/// A C++ compiler of this machine.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// The program, as it is called.
+    pub program: PathBuf,
+    /// The first line that it says of its version.
+    pub version: String,
+    /// Options that it is always given.
+    options: Vec<String>,
+}
+
+/// A kernel to be compiled: its name, and a text that defines it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The name of the `extern "C" __global__` function.
+    pub name: &'a str,
+    /// CUDA C++.
+    pub text: &'a str,
+}
+
+impl<'a> From<&'a cuda::Kernel> for Source<'a> {
+    fn from(kernel: &'a cuda::Kernel) -> Self {
+        Self { name: &kernel.name, text: &kernel.text }
+    }
+}
+
+/// How kernels are compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// How much the compiler optimises, 0 to 3. With 0 it is quickest to compile, with 1 kernels run about five times
+    /// as fast.
+    pub optimise: u8,
+    /// Whether AddressSanitizer and UndefinedBehaviorSanitizer watch. They end the process where they find something, and
+    /// the process has to have AddressSanitizer's library loaded before all others (`LD_PRELOAD`).
+    pub sanitise: bool,
+    /// Whether a warning is an error.
+    pub strict: bool,
+    /// Whether fibres are those of the C library, as they are on processors that the emulator has none of its own for.
+    pub ucontext: bool,
+}
+
+impl Compiler {
+    /// Finds the machine's C++ compiler: `$CXX`, or else c++, g++ or clang++.
+    ///
+    /// # Errors
+    /// There is none that answers.
+    pub fn find() -> Result<Self> {
+        let remedy = "install one: `apt install g++`, `dnf install gcc-c++`; the variable CXX names another";
+        if let Some(given) = std::env::var(VARIABLE).ok().filter(|given| !given.trim().is_empty()) {
+            let mut words = given.split_whitespace().map(str::to_owned);
+            let program = PathBuf::from(words.next().unwrap_or_default());
+            let version = version_of(&program).ok_or_else(|| {
+                Error::input(format!(
+                    "`{}`, which the variable {VARIABLE} names, is no C++ compiler",
+                    program.display()
+                ))
+                .help(remedy)
+            })?;
+            return Ok(Self { program, version, options: words.collect() });
+        }
+        let answers = |name: &&str| {
+            let program = PathBuf::from(name);
+            version_of(&program).map(|version| Self { program, version, options: Vec::new() })
+        };
+        NAMES.iter().find_map(answers).ok_or_else(|| Error::input("no C++ compiler was found").help(remedy))
+    }
+
+    /// Compiles kernels into one library and loads it. The kernels are in the order of the sources.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`] and [`load`].
+    pub fn build(&self, sources: &[Source], settings: &Settings) -> Result<Vec<Kernel>> {
+        load(&self.compile(sources, settings)?, sources)
+    }
+
+    /// Compiles kernels into one library: its bytes.
+    ///
+    /// # Errors
+    /// The compiler does not take a text, or cannot work: as on a full disk.
+    pub fn compile(&self, sources: &[Source], settings: &Settings) -> Result<Vec<u8>> {
+        let folder = tempfile::Builder::new().prefix("stencilc-").tempdir();
+        let cannot = |what: &str, error: &dyn std::fmt::Display| {
+            Error::input(format!("{what}: {error}")).help(
+                "kernels are compiled in the folder for temporary files, which must have room: TMPDIR names another",
+            )
+        };
+        let folder = folder.map_err(|error| cannot("no folder to compile in", &error))?;
+        let (file, library) = (folder.path().join("kernels.cpp"), folder.path().join("kernels.so"));
+        std::fs::write(&file, text(sources)).map_err(|error| cannot("the kernels cannot be written", &error))?;
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments(settings)).arg("-o").arg(&library).arg(&file).arg("-lm");
+        command.env("LC_ALL", "C").stdin(Stdio::null());
+        // What is preloaded for the kernels is not for the compiler.
+        let output = command.env_remove("LD_PRELOAD").output();
+        let output = output.map_err(|error| cannot(&format!("{} cannot be run", self.program.display()), &error))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            return Err(match said.contains("No space left on device") {
+                true => cannot("the kernels cannot be compiled", &"the disk is full"),
+                false => self.refusal(&said, output.status),
+            });
+        }
+        std::fs::read(&library).map_err(|error| cannot("the compiled kernels cannot be read", &error))
+    }
+
+    /// What the compiler is told.
+    pub fn arguments(&self, settings: &Settings) -> Vec<String> {
+        let mut arguments = self.options.clone();
+        let level = format!("-O{}", settings.optimise.min(3));
+        // As on the GPU: what is not written as fma is none.
+        arguments.extend(["-std=c++17", &level, "-ffp-contract=off", "-shared", "-fPIC"].map(str::to_owned));
+        arguments.extend(["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"].map(str::to_owned));
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("fma") {
+            // So that fma is an instruction and no call.
+            arguments.push("-mfma".into());
+        }
+        if settings.strict {
+            let flags = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-but-set-variable";
+            arguments.extend(flags.split(' ').map(str::to_owned));
+        } else {
+            arguments.push("-w".into());
+        }
+        if settings.sanitise {
+            let flags = "-g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer";
+            arguments.extend(flags.split(' ').map(str::to_owned));
+            if self.version.contains("clang") {
+                arguments.push("-shared-libsan".into());
+            }
+        }
+        if settings.ucontext {
+            arguments.push("-DSTENCILC_UCONTEXT".into());
+        }
+        arguments
+    }
+
+    fn refusal(&self, said: &str, status: std::process::ExitStatus) -> Error {
+        const LINES: usize = 12;
+        let lines: String = said.lines().take(LINES).map(|line| format!("\n    {line}")).collect();
+        Error::check(format!("{} does not compile the kernels ({status}){lines}", self.program.display()))
+            .help(format!("this is a mistake in stencilc or in the compiler ({}): please report it", self.version))
+    }
+}
+
+/// The whole text that is compiled.
+pub(crate) fn text(sources: &[Source]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for (name, part) in PARTS {
+        let _ = writeln!(text, "#line 1 \"{name}\"\n{part}");
+    }
+    for (number, Source { name, text: own }) in sources.iter().enumerate() {
+        // Kernels of one stencil share their name, and C linkage knows no namespaces.
+        let _ = writeln!(
+            text,
+            "#define {name} stencilc_kernel_{number}\nnamespace space_{number} {{\n#line 1 \"{name}.cu\"\n{own}\n}}\n\
+             #undef {name}\nSTENCILC_ENTRY({}, \"{name}\", space_{number}::stencilc_kernel_{number})",
+            symbol(number)
+        );
+    }
+    text
+}
+
+/// What a kernel's entry is called in the library.
+pub(super) fn symbol(number: usize) -> String {
+    format!("stencilc_entry_{number}")
+}

@@ -1,0 +1,120 @@
+//! Kernels in a loaded library, and how they are called.
+
+use super::{Launch, Order, Source, compiler::symbol};
+use crate::machine::Arg;
+use crate::{Error, Result};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io::Write;
+use std::sync::Arc;
+
+/// A launch as `machine.h` takes it.
+#[repr(C)]
+struct RawLaunch {
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: [u32; 3],
+    shared: u32,
+    cooperative: c_int,
+    order: c_int,
+    seed: u64,
+}
+
+/// What `STENCILC_ENTRY` defines: launch, addresses of the arguments, their sizes and number, room for a message.
+type Entry = unsafe extern "C" fn(*const RawLaunch, *mut *mut c_void, *const usize, usize, *mut c_char, usize) -> c_int;
+
+/// A kernel that can be launched. It keeps its library loaded; copies are cheap.
+#[derive(Clone)]
+pub struct Kernel {
+    name: Arc<str>,
+    entry: Entry,
+    _library: Arc<libloading::Library>,
+}
+
+/// Loads the library that [`Compiler::compile`](super::Compiler::compile) made of `sources`.
+///
+/// # Errors
+/// It cannot be written to the folder for temporary files, or cannot be loaded.
+pub fn load(image: &[u8], sources: &[Source]) -> Result<Vec<Kernel>> {
+    let refuse = |error: &dyn std::fmt::Display| {
+        Error::input(format!("the compiled kernels cannot be loaded: {error}")).help(
+            "they are loaded from the folder for temporary files, which must have room and allow to execute: \
+                   TMPDIR names another",
+        )
+    };
+    let mut file = tempfile::Builder::new().prefix("stencilc-").suffix(".so").tempfile().map_err(|e| refuse(&e))?;
+    file.write_all(image).and_then(|()| file.flush()).map_err(|error| refuse(&error))?;
+    // SAFETY: the library has no initialisers. Once loaded, its file is not needed any more.
+    let library = Arc::new(unsafe { libloading::Library::new(file.path()) }.map_err(|error| refuse(&error))?);
+    let kernel = |(number, source): (usize, &Source)| {
+        // SAFETY: what the compiler was given defines this symbol with this signature.
+        let entry = *unsafe { library.get::<Entry>(symbol(number)) }.map_err(|error| refuse(&error))?;
+        Ok(Kernel { name: source.name.into(), entry, _library: Arc::clone(&library) })
+    };
+    sources.iter().enumerate().map(kernel).collect()
+}
+
+impl Kernel {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs it to its end.
+    pub(super) fn run(&self, launch: &Launch, order: Order, args: &[Arg]) -> Result<()> {
+        let Launch { grid, block, cluster, shared, cooperative } = *launch;
+        let (order, seed) = match order {
+            Order::Forward => (0, 0),
+            Order::Reverse => (1, 0),
+            Order::Shuffled(seed) => (2, seed),
+        };
+        let launch = RawLaunch { grid, block, cluster, shared, cooperative: c_int::from(cooperative), order, seed };
+        let (mut values, sizes): (Vec<u64>, Vec<usize>) = args.iter().map(in_memory).unzip();
+        let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let mut message: [c_char; 1024] = [0; 1024];
+        // SAFETY: there are as many arguments as sizes, the callee compares these with the kernel's own, and writes a
+        // message with a zero byte into the room that there is. What addresses lead to is the caller's.
+        let answer = unsafe {
+            (self.entry)(
+                &launch,
+                pointers.as_mut_ptr(),
+                sizes.as_ptr(),
+                sizes.len(),
+                message.as_mut_ptr(),
+                message.len(),
+            )
+        };
+        match answer {
+            0 => Ok(()),
+            1 => {
+                // SAFETY: the callee ended it with a zero byte, and it was full of them before.
+                let message = unsafe { CStr::from_ptr(message.as_ptr()) };
+                Err(Error::check(message.to_string_lossy()))
+            }
+            _ => {
+                let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+                Err(Error::call(format!(
+                    "kernel {} does not take arguments of {} bytes, which it is given",
+                    self.name,
+                    sizes.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+/// The bytes of an argument at the front of eight, and how many.
+fn in_memory(arg: &Arg) -> (u64, usize) {
+    fn front<const N: usize>(bytes: [u8; N]) -> (u64, usize) {
+        let mut all = [0; 8];
+        all[..N].copy_from_slice(&bytes);
+        (u64::from_ne_bytes(all), N)
+    }
+    match *arg {
+        Arg::Pointer(value) => front(value.to_ne_bytes()),
+        Arg::F32(value) => front(value.to_ne_bytes()),
+        Arg::F64(value) => front(value.to_ne_bytes()),
+        Arg::I32(value) => front(value.to_ne_bytes()),
+        Arg::I64(value) => front(value.to_ne_bytes()),
+        Arg::U8(value) => front(value.to_ne_bytes()),
+    }
+}

@@ -1,0 +1,155 @@
+//! The emulator: executes the very text of a CUDA kernel on the CPU, as the machine's C++ compiler compiles it.
+//!
+//! ```text
+//! Compiler::find -> build: texts -> a shared library -> kernels -> Emulator: a Machine like a GPU
+//! ```
+//!
+//! The texts get three headers before them, which are the device: `machine.h` (threads, fibres, memory), `waits.h` (all
+//! that threads wait for), `scheduler.h` (runs blocks), then `cuda.h` (the words of CUDA C++) and the operations of
+//! [`stencilc_compiler::device`]. A kernel's fault, such as a barrier that part of the block misses, is an [`Error`] that
+//! names kernel, block and thread. Kernels that never end, and reads far outside of any memory, are not caught.
+//!
+//! All state of a launch is on the stack of its thread: any number of threads may launch kernels of one library at once.
+
+mod buffer;
+mod compiler;
+mod library;
+#[cfg(test)]
+mod tests;
+
+pub use buffer::Buffer;
+pub(crate) use compiler::text;
+pub use compiler::{Compiler, Settings, Source, VARIABLE};
+pub use library::{Kernel, load};
+
+use crate::machine::{Arg, Guards, Machine};
+use crate::{Error, Result};
+use serde::Serialize;
+use std::fmt;
+use std::time::Instant;
+
+/// In which order the threads of a block run that could all run, and the blocks. A GPU may choose any, so all of them must
+/// give the same result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// By their numbers. Asynchronous copies land as late as they may.
+    #[default]
+    Forward,
+    /// By their numbers, the last first. Asynchronous copies land at once.
+    Reverse,
+    /// At random, by this seed; asynchronous copies at once or late.
+    Shuffled(u64),
+}
+
+impl Order {
+    /// One of each kind.
+    pub const ALL: [Order; 3] = [Order::Forward, Order::Reverse, Order::Shuffled(1)];
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Order::Forward => f.write_str("forward"),
+            Order::Reverse => f.write_str("reverse"),
+            Order::Shuffled(seed) => write!(f, "shuffled (seed {seed})"),
+        }
+    }
+}
+
+/// How a kernel is launched. Extents are along x, y and z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks of a cluster; they are there at once.
+    pub cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Whether all blocks are there at once, and can wait for each other.
+    pub cooperative: bool,
+}
+
+impl Launch {
+    /// A launch without clusters, dynamic shared memory, or cooperation.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self { grid, block, cluster: [1; 3], shared: 0, cooperative: false }
+    }
+}
+
+/// An emulated GPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Emulator {
+    /// In which order threads and blocks run.
+    pub order: Order,
+}
+
+/// The most threads that are there at once: each that waits takes a stack.
+const MOST_THREADS: u64 = 1 << 20;
+
+/// The most shared memory that a block can ask for, in bytes.
+const MOST_SHARED: u32 = 227 << 10;
+
+impl Emulator {
+    /// Runs a kernel to its end.
+    ///
+    /// # Errors
+    /// Extents that no GPU takes, arguments that are not the kernel's, or a fault of the kernel.
+    pub fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
+        self.check(kernel, launch)?;
+        kernel.run(launch, self.order, args)
+    }
+
+    fn check(&self, kernel: &Kernel, launch: &Launch) -> Result<()> {
+        let Launch { grid, block, cluster, shared, cooperative } = *launch;
+        let product = |extents: [u32; 3]| extents.iter().map(|&extent| u128::from(extent)).product::<u128>();
+        let spell = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+        let refuse = |why: String| Err(Error::call(format!("kernel {} cannot be started: {why}", kernel.name())));
+        if product(grid) == 0 || product(grid) > u128::from(u32::MAX) {
+            return refuse(format!("{} blocks", spell(grid)));
+        }
+        stencilc_compiler::plan::check_block(block)?;
+        if product(cluster) == 0 || product(cluster) > 16 || (0..3).any(|axis| grid[axis] % cluster[axis] != 0) {
+            return refuse(format!("{} blocks do not make clusters of {}", spell(grid), spell(cluster)));
+        }
+        if shared > MOST_SHARED {
+            return refuse(format!("{shared} bytes of shared memory a block, and {MOST_SHARED} is the most"));
+        }
+        if cooperative && product(grid) * product(block) > u128::from(MOST_THREADS) {
+            return refuse(format!("{} blocks of {} threads cannot all be there at once", spell(grid), spell(block)));
+        }
+        Ok(())
+    }
+}
+
+impl Machine for Emulator {
+    type Buffer = Buffer;
+    type Kernel = Kernel;
+
+    fn upload(&self, bytes: &[u8]) -> Result<Buffer> {
+        Buffer::new(bytes)
+    }
+
+    fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
+        Ok(buffer.read())
+    }
+
+    fn address(&self, buffer: &Buffer, offset_bytes: usize) -> u64 {
+        buffer.address(offset_bytes)
+    }
+
+    fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
+        Emulator::launch(self, kernel, &Launch::new(grid, block), args)
+    }
+
+    fn time_each(&self, runs: usize, mut launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+        let time = |run| {
+            let start = Instant::now();
+            launch(run)?;
+            Ok(start.elapsed().as_secs_f64() * 1e6)
+        };
+        (0..runs).map(time).collect()
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the emulator's own parts.

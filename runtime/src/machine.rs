@@ -1,0 +1,104 @@
+//! What runs kernels: a GPU, or the emulator. Everything that runs one is written against [`Machine`], once.
+
+use crate::Result;
+use std::fmt;
+
+/// A machine that kernels run on: it has memory of its own, takes kernels, and tells how long they took.
+pub trait Machine {
+    /// Memory of the machine between guards, freed when dropped.
+    type Buffer;
+    /// A kernel that can be launched.
+    type Kernel;
+
+    /// Copies bytes to the machine's memory, between guards.
+    ///
+    /// # Errors
+    /// When so much is not free.
+    fn upload(&self, bytes: &[u8]) -> Result<Self::Buffer>;
+
+    /// Waits for the work on a buffer and copies its bytes back, and says whether its guards are as they were.
+    ///
+    /// # Errors
+    /// When a kernel has failed, or when there is not enough memory.
+    fn download(&self, buffer: &Self::Buffer) -> Result<(Vec<u8>, Guards)>;
+
+    /// The address of a byte of a buffer, as kernels see it. That of the first is a multiple of 256.
+    fn address(&self, buffer: &Self::Buffer, offset_bytes: usize) -> u64;
+
+    /// Starts a kernel on `grid` blocks of `block` threads, along x, y and z.
+    ///
+    /// # Errors
+    /// When the machine cannot run so many, or when the arguments are not those of the kernel. A failure of the kernel
+    /// itself may be reported by a later call.
+    fn launch(&self, kernel: &Self::Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()>;
+
+    /// Microseconds that each of several launches took; the closure is told how many came before.
+    ///
+    /// # Errors
+    /// Those of the closure, and when a kernel has failed.
+    fn time_each(&self, runs: usize, launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>>;
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg {
+    /// An address, from [`Machine::address`].
+    Pointer(u64),
+    /// `float`.
+    F32(f32),
+    /// `double`.
+    F64(f64),
+    /// `int`.
+    I32(i32),
+    /// `long long`.
+    I64(i64),
+    /// `unsigned char` or `bool`.
+    U8(u8),
+}
+
+/// Bytes of guard before and after the bytes of a buffer.
+pub const GUARD: usize = 256;
+
+/// What guards are filled with, repeated: as f32 and as f64 not a number, but neither the one that the GPU makes nor
+/// the integer -1, so that a stray read shows in the results and a stray write in the guard.
+pub(crate) const PATTERN: [u8; 4] = [0xc3, 0xa5, 0xfd, 0xff];
+
+/// What has become of the guards of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guards {
+    /// How far before the first byte the nearest overwritten byte is: 1 is right before it.
+    pub before: Option<usize>,
+    /// How far after the last byte the nearest overwritten byte is: 1 is right after it.
+    pub after: Option<usize>,
+}
+
+impl Guards {
+    /// Whether no byte was overwritten.
+    pub fn intact(self) -> bool {
+        self == Self { before: None, after: None }
+    }
+
+    pub(crate) fn compare(before: &[u8], after: &[u8]) -> Self {
+        let overwritten = |guard: &[u8]| -> Vec<bool> {
+            guard.iter().zip(PATTERN.iter().cycle()).map(|(byte, original)| byte != original).collect()
+        };
+        let nearest = |place: Option<usize>| place.map(|place| place + 1);
+        Self {
+            before: nearest(overwritten(before).into_iter().rev().position(|wrong| wrong)),
+            after: nearest(overwritten(after).into_iter().position(|wrong| wrong)),
+        }
+    }
+}
+
+impl fmt::Display for Guards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.before, self.after) {
+            (None, None) => f.write_str("guard bytes intact"),
+            (Some(before), None) => write!(f, "guard byte {before} before the first element overwritten"),
+            (None, Some(after)) => write!(f, "guard byte {after} after the last element overwritten"),
+            (Some(before), Some(after)) => {
+                write!(f, "guard bytes {before} before the first and {after} after the last element overwritten")
+            }
+        }
+    }
+}
