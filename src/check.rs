@@ -23,6 +23,8 @@ pub struct Args {
 struct Checked {
     file: String,
     stencils: Vec<String>,
+    /// Titles of tests.
+    tests: Vec<String>,
     diagnostics: Vec<Told>,
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +81,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
             return Checked {
                 file: file.to_owned(),
                 stencils: Vec::new(),
+                tests: Vec::new(),
                 diagnostics: Vec::new(),
                 error: Some(error.message),
                 errors: 1,
@@ -86,7 +89,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
             };
         }
     };
-    let Lowered { stencils, mut diagnostics, .. } = stencilc_compiler::check(&source);
+    let Lowered { stencils, tests, mut diagnostics, .. } = stencilc_compiler::check(&source);
     if strict {
         diagnostics.iter_mut().for_each(|found| found.severity = Severity::Error);
     }
@@ -95,6 +98,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
     Checked {
         file: file.to_owned(),
         stencils: stencils.into_iter().map(|stencil| stencil.name).collect(),
+        tests: tests.into_iter().map(|test| test.title).collect(),
         errors,
         warnings: diagnostics.len() - errors,
         diagnostics: diagnostics.into_iter().map(|diagnostic| told(diagnostic, &source)).collect(),
@@ -104,12 +108,15 @@ fn check_file(file: &str, strict: bool) -> Checked {
 
 /// `stencils/laplap.stn: 1 stencil (laplap)`
 fn line(checked: &Checked) -> String {
-    let Checked { file, stencils, errors, warnings, error, .. } = checked;
+    let Checked { file, stencils, tests, errors, warnings, error, .. } = checked;
     let mut said = match (error, errors) {
         (Some(_), _) => "not read".to_owned(),
         (None, 0) => format!("{} ({})", terminal::count(stencils.len(), "stencil"), stencils.join(", ")),
         (None, &errors) => terminal::count(errors, "error"),
     };
+    if error.is_none() && *errors == 0 && !tests.is_empty() {
+        said.push_str(&format!(", {}", terminal::count(tests.len(), "test")));
+    }
     if *warnings > 0 {
         said.push_str(&format!(", {}", terminal::count(*warnings, "warning")));
     }

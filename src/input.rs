@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Severity, guess};
-use stencilc_compiler::ir::Stencil;
+use stencilc_compiler::ir::{Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::parse;
 use stencilc_compiler::source::Source;
@@ -98,6 +98,8 @@ pub struct Input {
     pub source: Source,
     /// Its stencils.
     pub stencils: Vec<Stencil>,
+    /// Its tests.
+    pub tests: Vec<Test>,
     /// Seconds that parsing took.
     pub parse_seconds: f64,
     /// Seconds that lowering took.
@@ -125,11 +127,11 @@ pub fn load(file: &str) -> Result<Input> {
     let tree = tree(&source)?;
     let parse_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Lowered { stencils, diagnostics, .. } = lower(&tree, &source.name);
+    let Lowered { stencils, tests, diagnostics, .. } = lower(&tree, &source.name);
     let lower_seconds = start.elapsed().as_secs_f64();
     terminal::diagnostics(&diagnostics, &source);
     match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
-        0 => Ok(Input { source, stencils, parse_seconds, lower_seconds }),
+        0 => Ok(Input { source, stencils, tests, parse_seconds, lower_seconds }),
         errors => Err(broken(&source, errors)),
     }
 }

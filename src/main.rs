@@ -10,6 +10,7 @@ mod list;
 mod run;
 mod summary;
 mod terminal;
+mod test;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +39,8 @@ enum Command {
     Build(build::Args),
     /// Compute a stencil on arrays, or on random numbers
     Run(run::Args),
+    /// Run the tests that stand in stencil files
+    Test(test::Args),
     /// Compare every kernel with the interpreter, bit for bit
     Verify(verify::Args),
     /// Show what there is to choose from
@@ -67,6 +70,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Check(args) => check::check(&args, json),
         Command::Build(args) => build::build(&args, json),
         Command::Run(args) => run::run(&args, json, start),
+        Command::Test(args) => test::test(&args, json),
         Command::Verify(args) => verify::verify(&args, json),
         Command::List(args) => list::list(&args, json),
         Command::Doctor => doctor::doctor(json),

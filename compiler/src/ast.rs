@@ -73,6 +73,8 @@ pub enum Item {
     Constant(Constant),
     /// Parameters.
     Param(Params),
+    /// A test.
+    Test(Test),
     /// A construct that parses, and that no pass handles yet.
     Later(Later),
 }
@@ -82,6 +84,8 @@ pub enum Item {
 pub struct Later {
     /// The keyword.
     pub what: &'static str,
+    /// Its name, if it is an item of a file.
+    pub name: Option<Name>,
     /// Its first line.
     pub span: Span,
 }
@@ -224,6 +228,39 @@ pub struct Target {
     pub name: Name,
     /// `[cells.0]`
     pub index: Option<Span>,
+}
+
+/// `test "title" { ... }`
+#[derive(Debug)]
+pub struct Test {
+    /// What stands between the quotes; the place includes them.
+    pub title: Name,
+    /// The whole of it.
+    pub span: Span,
+    /// What stands between its braces.
+    pub parts: Vec<TestPart>,
+}
+
+/// What stands in a test.
+#[derive(Debug)]
+pub enum TestPart {
+    /// `grid(12, 10, 6)`: the numbers, and the place of it all.
+    Grid(Vec<ExprId>, Span),
+    /// The stencil that is tested.
+    Subject(Subject),
+    /// A value at every cell.
+    Let(Let),
+    /// `expect abs(res) < 1e-12`: what has to be true, and the place of it all.
+    Expect(ExprId, Span),
+}
+
+/// `laplap { phi = 2*i + 3*j }`
+#[derive(Debug)]
+pub struct Subject {
+    /// The stencil.
+    pub name: Name,
+    /// Its inputs and parameters.
+    pub values: Vec<Assign>,
 }
 
 /// An expression.

@@ -113,4 +113,40 @@ impl Data {
             Element::Bool => Data::Bool(vec![0; len]),
         }
     }
+
+    /// The elements with these numbers, in this order.
+    pub fn pick(&self, numbers: impl Iterator<Item = usize>) -> Self {
+        match self {
+            Data::F32(v) => Data::F32(numbers.map(|number| v[number]).collect()),
+            Data::F64(v) => Data::F64(numbers.map(|number| v[number]).collect()),
+            Data::I32(v) => Data::I32(numbers.map(|number| v[number]).collect()),
+            Data::Bool(v) => Data::Bool(numbers.map(|number| v[number]).collect()),
+        }
+    }
+
+    /// Fresh elements, as of an output, `len` of them, and in them those of `self` at the places with these numbers.
+    pub fn spread(&self, len: usize, numbers: impl Iterator<Item = usize>) -> Self {
+        fn put<T: Copy>(to: &mut [T], from: &[T], numbers: impl Iterator<Item = usize>) {
+            numbers.zip(from).for_each(|(number, &element)| to[number] = element);
+        }
+        let mut all = Data::fresh(self.element(), len);
+        match (&mut all, self) {
+            (Data::F32(to), Data::F32(from)) => put(to, from, numbers),
+            (Data::F64(to), Data::F64(from)) => put(to, from, numbers),
+            (Data::I32(to), Data::I32(from)) => put(to, from, numbers),
+            (Data::Bool(to), Data::Bool(from)) => put(to, from, numbers),
+            (Data::F32(_) | Data::F64(_) | Data::I32(_) | Data::Bool(_), _) => {}
+        }
+        all
+    }
+
+    /// The element at `index` as it is written in the language, so that reading it gives it back.
+    pub fn text(&self, index: usize) -> String {
+        match self {
+            Data::F32(v) => format!("{:?}", v[index]),
+            Data::F64(v) => format!("{:?}", v[index]),
+            Data::I32(v) => v[index].to_string(),
+            Data::Bool(v) => (v[index] != 0).to_string(),
+        }
+    }
 }

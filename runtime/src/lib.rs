@@ -16,6 +16,7 @@ pub mod pack;
 pub mod plot;
 pub mod problem;
 pub mod random;
+pub mod test;
 pub mod verify;
 
 pub use array::{Array, Data, Element};

@@ -317,6 +317,8 @@ impl Known<'_> {
 struct AtLevel<'a> {
     known: &'a Known<'a>,
     level: i64,
+    /// The levels that may be read; if nothing is said, those that a field has.
+    there: Option<&'a Range<usize>>,
     /// The values of the body that was looked at last, by its address and level: its conditions follow each other.
     last: Option<(*const Body, i64, Vec<Option<Value>>)>,
 }
@@ -336,7 +338,11 @@ impl Judge for AtLevel<'_> {
         !a
     }
     fn exists(&mut self, shift: i32, levels: Levels) -> bool {
-        (0..levels.count(self.known.nk) as i64).contains(&(self.level + i64::from(shift)))
+        let level = self.level + i64::from(shift);
+        match self.there {
+            Some(there) => (there.start as i64..there.end as i64).contains(&level),
+            None => (0..levels.count(self.known.nk) as i64).contains(&level),
+        }
     }
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> bool {
         let (place, level) = (std::ptr::from_ref(body), self.level + i64::from(shift));
@@ -353,15 +359,18 @@ impl Judge for AtLevel<'_> {
     }
 }
 
+/// Those of `levels` on which every level read that counts lies in `there`, or, if nothing is said, in its field.
+pub fn readable(known: &Known, levels: Range<usize>, there: Option<&Range<usize>>) -> Vec<usize> {
+    let at = |level: usize| AtLevel { known, level: level as i64, there, last: None };
+    levels.filter(|&level| Rules::new(known.stencil, at(level)).computed()).collect()
+}
+
 /// The levels that `stencil` computes.
 ///
 /// # Errors
 /// No level can be computed, or the levels that can have a gap.
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
-    let known = Known::new(stencil, precision, nk, params);
-    let levels: Vec<usize> = (0..nk)
-        .filter(|&level| Rules::new(stencil, AtLevel { known: &known, level: level as i64, last: None }).computed())
-        .collect();
+    let levels = readable(&Known::new(stencil, precision, nk, params), 0..nk, None);
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
         return Err(Refusal::new(format!(
             "stencil `{}` can compute none of the {nk} levels: each would read a level outside the grid",

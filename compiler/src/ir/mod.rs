@@ -38,6 +38,7 @@ mod display;
 mod fold;
 mod path;
 pub mod scalar;
+mod test;
 mod verify;
 
 use crate::source::Span;
@@ -47,6 +48,7 @@ pub use display::{Binding, Texts};
 pub use fold::fold;
 pub use path::{Axis, Offset, Path, Step};
 use serde::{Deserialize, Serialize};
+pub use test::{COORDINATES, Expectation, Test};
 pub use verify::verify;
 
 arena::handles! {

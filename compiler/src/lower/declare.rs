@@ -176,7 +176,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A body that reads nothing, no parameter and no level, converted to `kind`.
-    fn constant_body(&mut self, expr: ast::ExprId, kind: Option<Kind>, what: &str) -> Found<Body> {
+    pub(super) fn constant_body(&mut self, expr: ast::ExprId, kind: Option<Kind>, what: &str) -> Found<Body> {
         self.bodies.push(Body::new());
         self.constant_depth += 1;
         let value = self.scalar(expr);

@@ -12,6 +12,7 @@ mod index;
 mod kind;
 mod name;
 mod scope;
+mod test;
 mod value;
 
 use crate::ast;
@@ -29,6 +30,8 @@ pub struct Lowered {
     pub doc: String,
     /// The stencils without errors.
     pub stencils: Vec<Stencil>,
+    /// The tests without errors.
+    pub tests: Vec<ir::Test>,
     /// What there is to tell, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -63,9 +66,17 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
                 Diagnostic::warning(later.span, format!("a `{}` is not used by this version", later.what))
                     .label("ignored"),
             ),
-            ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) => {}
+            ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) | ast::Item::Test(_) => {}
         }
     }
+    let mut tests = test::Tests::new(file, &globals, &lowered.stencils);
+    for item in &file.items {
+        if let ast::Item::Test(test) = item {
+            lowered.tests.extend(tests.test(test));
+        }
+    }
+    used.extend(tests.used);
+    lowered.diagnostics.append(&mut tests.diagnostics);
     for item in &file.items {
         if let ast::Item::Function(function) = item
             && !used.contains_key(&function.name.text)
@@ -144,6 +155,8 @@ struct Lowering<'a> {
     chains: Vec<u32>,
     /// Operations so far.
     nodes: usize,
+    /// In a test: what the names of coordinates stand for.
+    coordinates: Option<test::Coordinates>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -164,6 +177,7 @@ impl<'a> Lowering<'a> {
             constant_depth: 0,
             chains: Vec::new(),
             nodes: 0,
+            coordinates: None,
             diagnostics: Vec::new(),
         }
     }
@@ -357,7 +371,7 @@ impl<'a> Lowering<'a> {
             )
             .label(format!("varies along {missing}"))
             .note(field.span, "declared here")
-            .help("an output on fewer axes depends on fields and names without the others only"),
+            .help("a field on fewer axes is made of fields and names without the others only"),
         );
     }
 

@@ -11,6 +11,9 @@ use crate::source::Span;
 impl<'a> Lowering<'a> {
     /// A name as a value in this body.
     pub(super) fn name(&mut self, name: &str, span: Span) -> Found<Nodes> {
+        if let Some(coordinate) = self.coordinate(name, span) {
+            return coordinate;
+        }
         match name {
             "k" => return self.one(Node::Level, Kind::Int, span),
             "nk" => return self.one(Node::LevelCount, Kind::Int, span),

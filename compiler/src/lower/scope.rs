@@ -73,7 +73,7 @@ impl<'a> Globals<'a> {
                 ast::Item::Param(params) => {
                     params.names.iter().enumerate().for_each(|(n, name)| add(name, Global::Param(params, n)));
                 }
-                ast::Item::Later(_) => {}
+                ast::Item::Test(_) | ast::Item::Later(_) => {}
             }
         }
         globals

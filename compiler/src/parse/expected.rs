@@ -35,6 +35,7 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::binder => "a name and its range, as in `n in 1..=3`",
         Rule::string => "a title in quotes",
         Rule::argument => "an argument",
+        Rule::test_part => "a stencil with its inputs, `let`, `expect` or `grid(...)`",
         Rule::digits => "a part's number",
         Rule::direction => "`up` or `down`",
         Rule::edge_rule => "a rule, as in `i: periodic`",
@@ -70,7 +71,8 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
     // What does not fit is often the word before: `for n`, `return x`.
     let before = &source.text[..at];
     let previous = before.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
-    match help(found, rest, before).or_else(|| help(previous, previous, before)) {
+    let of_previous = || if previous.is_empty() { None } else { help(previous, previous, before) };
+    match help(found, rest, before).or_else(of_previous) {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     }
@@ -139,6 +141,7 @@ fn help(found: &str, rest: &str, before: &str) -> Option<String> {
         "?" => "write `if c { a } else { b }`".into(),
         "'" => "names end in letters, digits or `_`".into(),
         ":" if line.starts_with("let ") => "a `let` has no type: it follows from the value".into(),
+        "assert" | "check" => "write `expect res == 1`".into(),
         "\"" => "only the title of a `test` is a text".into(),
         _ if rest.starts_with("..") && !rest.starts_with("..=") || rest.starts_with('.') && before.ends_with('.') => {
             "ranges of a `sum` are written `1..=3`, both ends included".into()

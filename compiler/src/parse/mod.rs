@@ -3,6 +3,7 @@
 mod expected;
 mod expression;
 mod prescan;
+mod test;
 
 use crate::ast::{
     Assign, Block, Constant, Fields, File, Function, Item, Later, Let, Name, Params, PlaceOn, Statement, Stencil,
@@ -72,6 +73,16 @@ fn headline(pair: &Node) -> Span {
     Span::new(start, start + line.len())
 }
 
+fn later(what: &'static str, pair: &Node) -> Later {
+    Later { what, name: None, span: headline(pair) }
+}
+
+/// The same of a construct that has a name.
+fn named(what: &'static str, pair: &Node) -> Later {
+    let own = pair.clone().into_inner().find(|part| part.as_rule() == Rule::ident);
+    Later { name: own.map(|own| name(&own)), ..later(what, pair) }
+}
+
 impl Builder<'_> {
     fn item(&mut self, pair: Node) -> Built<Item> {
         let mut doc = String::new();
@@ -83,12 +94,12 @@ impl Builder<'_> {
                 Rule::function => item = Some(Item::Function(self.function(part)?)),
                 Rule::constant => item = Some(Item::Constant(self.constant(part)?)),
                 Rule::param => item = Some(Item::Param(self.param(part, std::mem::take(&mut doc))?)),
-                Rule::program => item = Some(Item::Later(Later { what: "program", span: headline(&part) })),
-                Rule::mesh => item = Some(Item::Later(Later { what: "mesh", span: headline(&part) })),
-                _ => item = Some(Item::Later(Later { what: "test", span: headline(&part) })),
+                Rule::test => item = Some(Item::Test(self.test(part)?)),
+                Rule::program => item = Some(Item::Later(named("program", &part))),
+                _ => item = Some(Item::Later(named("mesh", &part))),
             }
         }
-        Ok(item.unwrap_or(Item::Later(Later { what: "item", span: Span::default() })))
+        Ok(item.unwrap_or(Item::Later(Later { what: "item", name: None, span: Span::default() })))
     }
 
     /// The documentation of what follows: the last run of `///` lines that no empty line separates from it. What stands
@@ -151,13 +162,13 @@ impl Builder<'_> {
                 Rule::function => Statement::Function(self.function(part)?),
                 Rule::r#let => Statement::Let(self.binding(part)?),
                 Rule::assign => Statement::Assign(self.assign(part)?),
-                Rule::sweep => Statement::Later(Later { what: "sweep", span: headline(&part) }),
-                Rule::repeat => Statement::Later(Later { what: "repeat", span: headline(&part) }),
-                Rule::boundary => Statement::Later(Later { what: "boundary", span: headline(&part) }),
-                _ => Statement::Later(Later { what: "reduce", span: headline(&part) }),
+                Rule::sweep => Statement::Later(later("sweep", &part)),
+                Rule::repeat => Statement::Later(later("repeat", &part)),
+                Rule::boundary => Statement::Later(later("boundary", &part)),
+                _ => Statement::Later(later("reduce", &part)),
             });
         }
-        Ok(Statement::Later(Later { what: "statement", span: place }))
+        Ok(Statement::Later(Later { what: "statement", name: None, span: place }))
     }
 
     fn field(&mut self, pair: Node, doc: String) -> Built<Fields> {

@@ -1,0 +1,389 @@
+//! Tests: what they give and expect becomes stencils (see [`ir::Test`]), so kinds, messages and meaning are those of the
+//! language.
+
+mod parts;
+mod subject;
+
+use super::scope::{Binding, Globals, Symbol};
+use super::{Found, Lowering};
+use crate::ast::{self, TestPart};
+use crate::diagnostic::{Diagnostic, Severity, guess};
+use crate::grid::Grid;
+use crate::ir::{
+    self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, Test,
+};
+use crate::source::Span;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The grid of a test that names none.
+const GRID: Grid = Grid { ni: 12, nj: 10, nk: 6 };
+
+/// The most cells of a test's grid: every test runs whenever the file is tested.
+const CELLS: u128 = 1 << 24;
+
+/// On every cell.
+const EVERYWHERE: Place = Place { horizontal: true, levels: Levels::Full };
+
+/// What the names of coordinates and extents stand for in a test.
+pub struct Coordinates {
+    fields: [FieldId; 2],
+    grid: Grid,
+}
+
+/// Lowers the tests of a file.
+pub struct Tests<'a> {
+    file: &'a ast::File,
+    globals: &'a Globals<'a>,
+    /// The stencils that are right.
+    stencils: &'a [Stencil],
+    titles: BTreeMap<&'a str, Span>,
+    /// Names of the file that tests use.
+    pub used: HashMap<String, ()>,
+    /// What there is to tell.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A test taken apart.
+struct Outline<'a> {
+    /// Before the stencil: made of coordinates and parameters alone.
+    before: Vec<&'a ast::Let>,
+    subject: &'a ast::Subject,
+    /// After it, in order.
+    after: Vec<After<'a>>,
+}
+
+enum After<'a> {
+    Let(&'a ast::Let),
+    Expect(ast::ExprId, Span),
+}
+
+impl<'a> Tests<'a> {
+    pub fn new(file: &'a ast::File, globals: &'a Globals<'a>, stencils: &'a [Stencil]) -> Self {
+        Self { file, globals, stencils, titles: BTreeMap::new(), used: HashMap::new(), diagnostics: Vec::new() }
+    }
+
+    fn report<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    /// A test, unless something is wrong with it.
+    pub fn test(&mut self, test: &'a ast::Test) -> Option<Test> {
+        let before = self.diagnostics.len();
+        self.title(&test.title);
+        let grid = self.grid(test);
+        let outline = self.outline(test)?;
+        let stencil = self.find(&outline.subject.name)?;
+        let grid = grid?;
+
+        let mut inputs = self.builder(grid, &test.title.text);
+        inputs.give(&outline, stencil);
+        let inputs = self.finished(inputs);
+
+        let mut checks = self.builder(grid, &test.title.text);
+        let expectations = checks.check(&outline, stencil);
+        let checks = self.finished(checks);
+        self.warn_unused(test, &outline, &inputs.1, &checks.1);
+
+        if self.diagnostics[before..].iter().any(|found| found.severity == Severity::Error) {
+            return None;
+        }
+        debug_assert_eq!((ir::verify(&inputs.0), ir::verify(&checks.0)), (Ok(()), Ok(())));
+        Some(Test {
+            title: test.title.text.clone(),
+            span: test.title.span,
+            stencil: stencil.name.clone(),
+            stencil_span: outline.subject.name.span,
+            grid,
+            inputs: inputs.0,
+            checks: checks.0,
+            expectations,
+        })
+    }
+
+    fn title(&mut self, title: &'a ast::Name) {
+        if title.text.is_empty() {
+            self.report::<()>(Diagnostic::error(title.span, "this test has no title").label("say what it is about"));
+        } else if let Some(before) = self.titles.insert(&title.text, title.span) {
+            self.report::<()>(
+                Diagnostic::error(title.span, format!("two tests are called \"{}\"", title.text))
+                    .label("called so again here")
+                    .note(before, "called so here first")
+                    .help("give each a title of its own, so that one can tell them apart"),
+            );
+        }
+    }
+
+    /// The extents that the test gives, or the usual ones.
+    fn grid(&mut self, test: &'a ast::Test) -> Option<Grid> {
+        let mut grids = test.parts.iter().filter_map(|part| match part {
+            TestPart::Grid(extents, span) => Some((extents, *span)),
+            TestPart::Subject(_) | TestPart::Let(_) | TestPart::Expect(..) => None,
+        });
+        let Some((extents, span)) = grids.next() else { return Some(GRID) };
+        if let Some((_, again)) = grids.next() {
+            return self.report(
+                Diagnostic::error(again, "this test has two grids")
+                    .label("a second one")
+                    .note(span, "the first")
+                    .help("write a test for each"),
+            );
+        }
+        let mut lowering = Lowering::new(self.file, self.globals, "", "");
+        let extents: Vec<Found<usize>> = extents.iter().map(|&extent| lowering.extent(extent)).collect();
+        self.diagnostics.append(&mut lowering.diagnostics);
+        self.used.extend(lowering.scope.used_globals());
+        let extents = extents.into_iter().collect::<Option<Vec<usize>>>()?;
+        let (ni, nj, nk) = match extents.as_slice() {
+            [ni, nj, nk] => (*ni, *nj, *nk),
+            // As with --grid: two numbers are a grid of one level.
+            [ni, nj] => (*ni, *nj, 1),
+            _ => {
+                return self.report(
+                    Diagnostic::error(span, "a grid is three numbers of cells along i, j and k")
+                        .label(format!("{} given", extents.len()))
+                        .help("write it as in `grid(12, 10, 6)`; the halo is included"),
+                );
+            }
+        };
+        if ni as u128 * nj as u128 * nk as u128 > CELLS || nk > crate::analysis::LEVELS {
+            return self.report(
+                Diagnostic::error(span, format!("the grid {ni}x{nj}x{nk} is too large for a test"))
+                    .label(format!("at most {CELLS} cells"))
+                    .help("a small grid shows the same, and sooner"),
+            );
+        }
+        Some(Grid { ni, nj, nk })
+    }
+
+    /// The one stencil, what stands before and what stands after it.
+    fn outline(&mut self, test: &'a ast::Test) -> Option<Outline<'a>> {
+        let (mut subject, mut before, mut after) = (None::<&'a ast::Subject>, Vec::new(), Vec::new());
+        let mut expects = false;
+        for part in &test.parts {
+            match (part, subject) {
+                (TestPart::Grid(..), _) => {}
+                (TestPart::Let(binding), None) => before.push(binding),
+                (TestPart::Let(binding), Some(_)) => after.push(After::Let(binding)),
+                (TestPart::Subject(own), None) => subject = Some(own),
+                (TestPart::Subject(own), Some(first)) => {
+                    return self.report(
+                        Diagnostic::error(own.name.span, "this test runs two stencils")
+                            .label("a second one")
+                            .note(first.name.span, "the first")
+                            .help("write a test for each"),
+                    );
+                }
+                (TestPart::Expect(truth, span), Some(_)) => {
+                    expects = true;
+                    after.push(After::Expect(*truth, *span));
+                }
+                (TestPart::Expect(_, span), None) => {
+                    return self.report(
+                        Diagnostic::error(*span, "nothing was computed yet")
+                            .label("an `expect` stands after the stencil that it is about")
+                            .help("first the stencil and its inputs, as in `laplap { phi = 2*i }`, then `expect`"),
+                    );
+                }
+            }
+        }
+        let Some(subject) = subject else {
+            return self.report(
+                Diagnostic::error(test.title.span, "this test runs no stencil")
+                    .label("tests nothing")
+                    .help("name one and give its inputs, as in `laplap { phi = 2*i + 3*j }`"),
+            );
+        };
+        if !expects {
+            return self.report(
+                Diagnostic::error(test.title.span, "this test expects nothing")
+                    .label("cannot fail")
+                    .help("say what has to be true on every computed cell, as in `expect abs(res) < 1e-12`"),
+            );
+        }
+        Some(Outline { before, subject, after })
+    }
+
+    /// The stencil that a test names; nothing, without a word, if that stencil itself has errors.
+    fn find(&mut self, name: &ast::Name) -> Option<&'a Stencil> {
+        if let Some(stencil) = self.stencils.iter().find(|stencil| stencil.name == name.text) {
+            return Some(stencil);
+        }
+        let mut names = Vec::new();
+        let mut other = None;
+        for item in &self.file.items {
+            match item {
+                ast::Item::Stencil(stencil) if stencil.name.text == name.text => return None,
+                ast::Item::Stencil(stencil) => names.push(stencil.name.text.as_str()),
+                ast::Item::Function(own) if own.name.text == name.text => other = Some("a function"),
+                ast::Item::Constant(own) if own.name.text == name.text => other = Some("a constant"),
+                ast::Item::Later(later) if later.name.as_ref().is_some_and(|own| own.text == name.text) => {
+                    return self.report(
+                        Diagnostic::error(
+                            name.span,
+                            format!("tests of a `{}` are not available in this version", later.what),
+                        )
+                        .label("only a stencil can be tested"),
+                    );
+                }
+                ast::Item::Function(_)
+                | ast::Item::Constant(_)
+                | ast::Item::Param(_)
+                | ast::Item::Test(_)
+                | ast::Item::Later(_) => {}
+            }
+        }
+        let diagnostic = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));
+        let list = names.join(", ");
+        self.report(match (other, guess(&name.text, names)) {
+            (Some(what), _) => diagnostic.label(format!("this is {what}; a test runs a stencil of this file")),
+            (None, Some(guess)) => diagnostic.label(format!("did you mean `{guess}`?")),
+            (None, None) => diagnostic.label("not in this file").help(format!(
+                "a test runs a stencil of its file; here are {}",
+                if list.is_empty() { "none" } else { &list }
+            )),
+        })
+    }
+
+    /// What writes down one of a test's own stencils.
+    fn builder(&self, grid: Grid, title: &str) -> Lowering<'a> {
+        let mut lowering = Lowering::new(self.file, self.globals, title, "");
+        let place = Place { horizontal: true, levels: Levels::None };
+        let fields = COORDINATES.map(|name| lowering.stencil.fields.add(field(name, Role::In, place, Stored::Int)));
+        lowering.coordinates = Some(Coordinates { fields, grid });
+        lowering
+    }
+
+    /// What was written down, and the places of names that it does not use.
+    fn finished(&mut self, mut lowering: Lowering<'a>) -> (Stencil, HashSet<Span>) {
+        self.diagnostics.append(&mut lowering.diagnostics);
+        self.used.extend(lowering.scope.used_globals());
+        let unused = lowering.scope.unused().into_iter().map(|Symbol { span, .. }| span).collect();
+        (lowering.stencil, unused)
+    }
+
+    /// Warns of lets that neither an input nor an expectation uses.
+    fn warn_unused(
+        &mut self,
+        test: &'a ast::Test,
+        outline: &Outline<'a>,
+        inputs: &HashSet<Span>,
+        checks: &HashSet<Span>,
+    ) {
+        for part in &test.parts {
+            let TestPart::Let(binding) = part else { continue };
+            let is_before = outline.before.iter().any(|own| std::ptr::eq(*own, binding));
+            for name in &binding.names {
+                if checks.contains(&name.span) && (!is_before || inputs.contains(&name.span)) {
+                    let message = format!("the value `{}` is never used", name.text);
+                    self.diagnostics.push(Diagnostic::warning(name.span, message).label("not used"));
+                }
+            }
+        }
+    }
+}
+
+/// A field of a test's own stencil.
+fn field(name: &str, role: Role, place: Place, stored: Stored) -> Field {
+    Field { name: name.to_owned(), doc: String::new(), role, place, stored, range: None, span: Span::default() }
+}
+
+impl<'a> Lowering<'a> {
+    /// In a test: a coordinate of the cell, or an extent of the grid.
+    ///
+    /// Functions and constants are the file's, so they see of these only what a stencil sees.
+    pub(super) fn coordinate(&mut self, name: &str, span: Span) -> Option<Found<super::value::Nodes>> {
+        let Coordinates { fields: [i, j], grid } = self.coordinates.as_ref()?;
+        let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default() };
+        let whole = |extent: usize| Node::Int(i32::try_from(extent).unwrap_or(i32::MAX));
+        let own = self.calls.is_empty() && self.constants.is_empty();
+        let node = match name {
+            "nk" if self.constants.is_empty() => whole(grid.nk),
+            "i" if own => read(i),
+            "j" if own => read(j),
+            "ni" if own => whole(grid.ni),
+            "nj" if own => whole(grid.nj),
+            _ => return None,
+        };
+        Some(self.one(node, Kind::Int, span))
+    }
+
+    /// An extent of a grid.
+    fn extent(&mut self, expr: ast::ExprId) -> Found<usize> {
+        let span = self.file.exprs.span(expr);
+        let extent = self.whole_constant(expr)?;
+        match usize::try_from(extent) {
+            Ok(extent) if extent > 0 => Some(extent),
+            _ => self.report(Diagnostic::error(span, "every extent of a grid is at least 1").label(extent.to_string())),
+        }
+    }
+
+    /// Adds an output on every cell.
+    fn add_output(&mut self, name: String, kind: Kind, body: Body) -> FieldId {
+        let stored = match kind {
+            Kind::Real => Stored::Real,
+            Kind::Int => Stored::Int,
+            Kind::Bool => Stored::Bool,
+        };
+        let field = self.stencil.fields.add(field(&name, Role::Out, EVERYWHERE, stored));
+        self.stencil.stores.push(Store { field, body });
+        field
+    }
+
+    /// The stencil that computes what the test expects.
+    fn check(&mut self, outline: &Outline<'a>, stencil: &Stencil) -> Vec<Expectation> {
+        self.declare_params_of(stencil);
+        for (_, own) in stencil.fields.iter() {
+            // Afterwards everything can be read.
+            let id = self.stencil.fields.add(Field { role: Role::In, range: None, ..own.clone() });
+            self.define(&ast::Name { text: own.name.clone(), span: own.span }, Binding::Field(id));
+        }
+        outline.before.iter().for_each(|binding| self.define_let(binding));
+        let mut expectations = Vec::new();
+        for part in &outline.after {
+            match part {
+                After::Let(binding) => self.define_let(binding),
+                After::Expect(truth, span) => {
+                    expectations.extend(self.expectation(*truth, *span, expectations.len()));
+                }
+            }
+        }
+        self.check_params(stencil);
+        expectations
+    }
+
+    fn expectation(&mut self, expr: ast::ExprId, span: Span, number: usize) -> Found<Expectation> {
+        self.bodies.push(Body::new());
+        let truth = self.scalar(expr).and_then(|node| self.truth(node, self.file.exprs.span(expr)));
+        let body = self.bodies.pop().unwrap_or_default();
+        let truth = self.add_output(format!("expectation {number}"), Kind::Bool, body.rooted(truth?));
+        let mut parts = Vec::new();
+        for part in parts::worth_a_look(self, expr) {
+            // A part may mean nothing by itself, as a sum's counter outside of the sum.
+            let told = self.diagnostics.len();
+            self.bodies.push(Body::new());
+            let value = self.scalar(part);
+            let body = self.bodies.pop().unwrap_or_default();
+            self.diagnostics.truncate(told);
+            if let Some(value) = value {
+                let name = format!("expectation {number}, part {}", parts.len());
+                let kind = body.kind_of(value);
+                let field = self.add_output(name, kind, body.rooted(value));
+                parts.push((self.file.exprs.span(part), field));
+            }
+        }
+        Some(Expectation { span, truth, parts })
+    }
+
+    fn truth(&mut self, node: ir::NodeId, span: Span) -> Found<ir::NodeId> {
+        let kind = self.kind(node)?;
+        if kind == Kind::Bool {
+            return Some(node);
+        }
+        self.report(
+            Diagnostic::error(span, format!("an `expect` takes a truth value, this is {}", super::kind::article(kind)))
+                .label(kind.name())
+                .help("compare it with something, as in `abs(res) < 1e-12`"),
+        )
+    }
+}
