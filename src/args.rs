@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::analysis::roofline::GPUS;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices};
@@ -73,6 +74,13 @@ impl LaunchArgs {
             slice: self.slice,
             wide: self.index,
         }
+    }
+
+    /// What they choose, for every strategy and storage.
+    pub fn every(&self, precision: Precision) -> impl Iterator<Item = Choices> {
+        STORAGES.iter().flat_map(move |storage| {
+            ACCESSES.iter().map(move |access| self.choices(access.name(), storage.name(), precision))
+        })
     }
 
     /// The options that say the same again.
@@ -240,6 +248,11 @@ pub fn storages() -> PossibleValuesParser {
 /// Names of the storages, or [`ALL`].
 pub fn storages_or_all() -> PossibleValuesParser {
     PossibleValuesParser::new(all().chain(storage_names()))
+}
+
+/// Names of the GPUs whose figures are known.
+pub fn gpus() -> PossibleValuesParser {
+    PossibleValuesParser::new(GPUS.iter().map(|gpu| PossibleValue::new(gpu.name).help(gpu.source)))
 }
 
 fn all() -> impl Iterator<Item = PossibleValue> {

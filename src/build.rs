@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use stencilc_compiler::analysis::{self, cost, levels};
 use stencilc_compiler::cuda::{self, Built};
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
@@ -97,23 +97,27 @@ fn region(
     settings: BTreeMap<String, String>,
     levels_known: bool,
 ) -> Result<Region> {
-    let params = parameters(stencil, choices, settings, levels_known)?;
+    let (params, _) = parameters(stencil, choices.precision, choices.contract, settings, levels_known)?;
     Ok(analysis::region(stencil, choices.precision, grid, &params)?)
 }
 
-/// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones.
-fn parameters(
+/// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones; and the names of those.
+///
+/// # Errors
+/// A parameter has no value, or one that is no value for it.
+pub fn parameters(
     stencil: &Stencil,
-    choices: &Choices,
+    precision: Precision,
+    contract: bool,
     settings: BTreeMap<String, String>,
     any: bool,
-) -> Result<Vec<Value>> {
+) -> Result<(Vec<Value>, Vec<String>)> {
     // The parameters alone, without the fields, whose arrays would be made.
     let bare = Stencil { name: stencil.name.clone(), params: stencil.params.clone(), ..Stencil::default() };
     let problem = Problem::new(Request {
         stencil: &bare,
-        precision: choices.precision,
-        contract: choices.contract,
+        precision,
+        contract,
         grid: Some(Grid { ni: 1, nj: 1, nk: 1 }),
         arrays: BTreeMap::new(),
         settings,
@@ -121,7 +125,7 @@ fn parameters(
         cast: false,
         draw_all: any,
     })?;
-    Ok(problem.params)
+    Ok((problem.params, problem.drawn))
 }
 
 /// The kernel, compiled.

@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod doctor;
 mod emit;
+mod explain;
 mod input;
 mod list;
 mod run;
@@ -35,6 +36,8 @@ struct Cli {
 enum Command {
     /// Look for errors
     Check(check::Args),
+    /// Say what a stencil reads, computes and costs
+    Explain(explain::Args),
     /// Write a stencil's kernel, launcher and header, and say what the kernel costs
     Build(build::Args),
     /// Compute a stencil on arrays, or on random numbers
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
     match command {
         Command::Check(args) => check::check(&args, json),
+        Command::Explain(args) => explain::explain(&args, json),
         Command::Build(args) => build::build(&args, json),
         Command::Run(args) => run::run(&args, json, start),
         Command::Test(args) => test::test(&args, json),

@@ -196,7 +196,11 @@ fn find_grid(stencil: &Stencil, given: Option<Grid>, arrays: &BTreeMap<String, A
     }
 }
 
-fn checked(grid: Grid) -> Result<Grid> {
+/// The grid, if it is one that fields can have.
+///
+/// # Errors
+/// It has no cells, or more than any machine holds.
+pub fn checked(grid: Grid) -> Result<Grid> {
     if grid.ni == 0 || grid.nj == 0 || grid.nk == 0 {
         return Err(Error::input(format!("the grid {grid} has no cells")).help("every extent is at least 1"));
     }

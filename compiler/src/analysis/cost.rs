@@ -1,7 +1,8 @@
 //! What a stencil costs a cell, whatever the plan.
 
 use super::extents::demand;
-use crate::ir::{Binary, Body, Function, Kind, Levels, Node, Precision, Stencil};
+use super::reuse::operations;
+use crate::ir::{Body, Levels, Precision, Stencil};
 use serde::Serialize;
 
 /// Costs of one cell.
@@ -31,22 +32,10 @@ pub fn cost(stencil: &Stencil, precision: Precision) -> Cost {
             cost.bytes += bytes * passes;
         }
     }
-    cost.flops = stencil.stores.iter().map(|store| operations(&store.body)).sum();
+    let flops = |body: &Body| operations(body, &vec![true; body.len()]).flops() as usize;
+    cost.flops = stencil.stores.iter().map(|store| flops(&store.body)).sum();
     for (id, def) in stencil.defs.iter() {
-        cost.flops += demand.defs.get(&id).map_or(0, |offsets| offsets.len() * operations(&def.body));
+        cost.flops += demand.defs.get(&id).map_or(0, |offsets| offsets.len() * flops(&def.body));
     }
     cost
-}
-
-fn operations(body: &Body) -> usize {
-    body.iter()
-        .map(|(id, node)| match node {
-            _ if body.kind_of(id) != Kind::Real => 0,
-            Node::Call(Function::Fma, _) => 2,
-            Node::Call(Function::Abs | Function::CopySign, _) => 0,
-            Node::Call(..) => 1,
-            Node::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Rem, ..) => 1,
-            _ => 0,
-        })
-        .sum()
 }

@@ -17,7 +17,7 @@ pub struct Extents {
 pub struct Demand {
     /// Offsets at which each definition's value is needed; definitions that nobody uses are absent.
     pub defs: BTreeMap<DefId, BTreeSet<Offset>>,
-    /// Offsets at which each field is read.
+    /// Offsets at which each field is read, along the axes that it has.
     pub reads: BTreeMap<FieldId, BTreeSet<Offset>>,
 }
 
@@ -26,26 +26,31 @@ pub fn demand(stencil: &Stencil) -> Demand {
     let mut demand = Demand::default();
     let here = BTreeSet::from([Offset::default()]);
     for store in &stencil.stores {
-        visit(&store.body, &here, &mut demand);
+        visit(stencil, &store.body, &here, &mut demand);
     }
     // Users come after what they use, so backwards every set is complete when its turn comes.
     for (id, def) in stencil.defs.iter().rev() {
         if let Some(at) = demand.defs.get(&id).cloned() {
-            visit(&def.body, &at, &mut demand);
+            visit(stencil, &def.body, &at, &mut demand);
         }
     }
     demand
 }
 
-fn visit(body: &Body, at: &BTreeSet<Offset>, demand: &mut Demand) {
+fn visit(stencil: &Stencil, body: &Body, at: &BTreeSet<Offset>, demand: &mut Demand) {
     for (_, node) in body.iter() {
-        let (set, path) = match node {
-            Node::Read { field, path } => (demand.reads.entry(*field).or_default(), path),
-            Node::Use { def, path } => (demand.defs.entry(*def).or_default(), path),
-            _ => continue,
-        };
-        let step = path.offset();
-        set.extend(at.iter().map(|offset| offset.plus(step)));
+        match node {
+            Node::Read { field, path } => {
+                let (step, place) = (path.offset(), stencil.fields[*field].place);
+                let reads = demand.reads.entry(*field).or_default();
+                reads.extend(at.iter().map(|offset| offset.plus(step).along(place)));
+            }
+            Node::Use { def, path } => {
+                let step = path.offset();
+                demand.defs.entry(*def).or_default().extend(at.iter().map(|offset| offset.plus(step)));
+            }
+            _ => {}
+        }
     }
 }
 

@@ -3,6 +3,11 @@
 pub mod cost;
 pub mod extents;
 pub mod levels;
+pub mod operations;
+pub mod reached;
+pub mod reuse;
+pub mod roofline;
+pub mod traffic;
 
 use crate::diagnostic::Refusal;
 use crate::grid::{Grid, Region};

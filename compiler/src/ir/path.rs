@@ -1,5 +1,6 @@
 //! Ordered paths from a cell to the cell that is read.
 
+use super::{Levels, Place};
 use std::fmt;
 
 /// A horizontal axis.
@@ -120,6 +121,12 @@ impl Offset {
     /// The horizontal part.
     pub fn horizontal(self) -> Offset {
         Offset { k: 0, ..self }
+    }
+
+    /// The part along the axes of a field on `place`; along others all its values are one.
+    pub fn along(self, place: Place) -> Offset {
+        let levels = if place.levels == Levels::None { self.horizontal() } else { self };
+        if place.horizontal { levels } else { Offset { i: 0, j: 0, ..levels } }
     }
 }
 

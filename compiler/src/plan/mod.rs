@@ -1,5 +1,6 @@
 //! Plans: a stencil, a storage and an access strategy become one kernel. The only place where storage and access meet.
 
+pub mod lookups;
 pub mod schedule;
 
 use crate::access::{self, Access, LevelsPerThread, Shape, Wanted};

@@ -1,0 +1,197 @@
+//! Which operations a body costs, by kind, and how many floating-point operations that makes.
+
+use crate::ir::{Binary, Body, Function, Kind, Node, NodeId};
+
+/// What an evaluated node costs. Everything else is free: literals, signs, conversions, truth values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `a + b` and `a - b`, of reals.
+    Add,
+    /// `a * b`, of reals.
+    Multiply,
+    /// `a * b + c`, rounded once.
+    Fma,
+    /// `a / b`.
+    Divide,
+    /// `a % b`, of reals.
+    Remainder,
+    /// `sqrt`.
+    Root,
+    /// `min` and `max`, of reals.
+    MinMax,
+    /// `floor`, `ceil` and `sign`, of reals.
+    Round,
+    /// A comparison of reals.
+    Compare,
+    /// A choice between two branches that both may be taken.
+    Choose,
+    /// Anything of whole numbers.
+    Whole,
+}
+
+impl Operation {
+    /// Each, in the order that lists show.
+    pub const ALL: [Operation; 11] = [
+        Operation::Add,
+        Operation::Multiply,
+        Operation::Fma,
+        Operation::Divide,
+        Operation::Remainder,
+        Operation::Root,
+        Operation::MinMax,
+        Operation::Round,
+        Operation::Compare,
+        Operation::Choose,
+        Operation::Whole,
+    ];
+
+    /// What lists call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Add => "additions",
+            Operation::Multiply => "multiplications",
+            Operation::Fma => "fused multiply-adds",
+            Operation::Divide => "divisions",
+            Operation::Remainder => "remainders",
+            Operation::Root => "square roots",
+            Operation::MinMax => "min and max",
+            Operation::Round => "floor, ceil and sign",
+            Operation::Compare => "comparisons",
+            Operation::Choose => "choices by data",
+            Operation::Whole => "whole-number operations",
+        }
+    }
+
+    /// Floating-point operations that it counts as.
+    pub fn flops(self) -> u64 {
+        match self {
+            Operation::Fma => 2,
+            Operation::Add
+            | Operation::Multiply
+            | Operation::Divide
+            | Operation::Remainder
+            | Operation::Root
+            | Operation::MinMax
+            | Operation::Round => 1,
+            Operation::Compare | Operation::Choose | Operation::Whole => 0,
+        }
+    }
+
+    /// Whether hardware takes many instructions for it, so that counting it as one flop flatters.
+    pub fn is_slow(self) -> bool {
+        match self {
+            Operation::Divide | Operation::Remainder | Operation::Root => true,
+            Operation::Add
+            | Operation::Multiply
+            | Operation::Fma
+            | Operation::MinMax
+            | Operation::Round
+            | Operation::Compare
+            | Operation::Choose
+            | Operation::Whole => false,
+        }
+    }
+
+    /// What evaluating a node costs by itself, without its operands.
+    pub fn of(body: &Body, id: NodeId) -> Option<Operation> {
+        let is_real = body.kind_of(id) == Kind::Real;
+        match &body[id] {
+            Node::Real(_)
+            | Node::Int(_)
+            | Node::Bool(_)
+            | Node::Param(_)
+            | Node::Level
+            | Node::LevelCount
+            | Node::Read { .. }
+            | Node::Use { .. }
+            | Node::ToReal(_)
+            | Node::ToSingle(_)
+            | Node::Not(_)
+            | Node::And(..)
+            | Node::Or(..) => None,
+            Node::Negate(_) => (!is_real).then_some(Operation::Whole),
+            Node::Binary(..) | Node::Call(..) if !is_real => Some(Operation::Whole),
+            Node::Binary(Binary::Add | Binary::Sub, ..) => Some(Operation::Add),
+            Node::Binary(Binary::Mul, ..) => Some(Operation::Multiply),
+            Node::Binary(Binary::Div, ..) => Some(Operation::Divide),
+            Node::Binary(Binary::Rem, ..) => Some(Operation::Remainder),
+            Node::Compare(_, a, _) => match body.kind_of(*a) {
+                Kind::Real => Some(Operation::Compare),
+                Kind::Int => Some(Operation::Whole),
+                Kind::Bool => None,
+            },
+            Node::Call(function, _) => match function {
+                Function::Min | Function::Max => Some(Operation::MinMax),
+                // A bit of the number, no arithmetic.
+                Function::Abs | Function::CopySign => None,
+                Function::Sqrt => Some(Operation::Root),
+                Function::Floor | Function::Ceil | Function::Sign => Some(Operation::Round),
+                Function::Fma => Some(Operation::Fma),
+            },
+            Node::Choose { .. } => Some(Operation::Choose),
+        }
+    }
+}
+
+/// How many of each operation; more than fit are the most that fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operations([u64; Operation::ALL.len()]);
+
+impl Operations {
+    /// Adds `times` operations.
+    pub fn add(&mut self, operation: Operation, times: u64) {
+        let count = &mut self.0[operation as usize];
+        *count = count.saturating_add(times);
+    }
+
+    /// Adds `times` of others.
+    pub fn add_all(&mut self, others: &Operations, times: u64) {
+        for (operation, count) in others.iter() {
+            self.add(operation, count.saturating_mul(times));
+        }
+    }
+
+    /// How many of one.
+    pub fn count(&self, operation: Operation) -> u64 {
+        self.0[operation as usize]
+    }
+
+    /// Each operation with how many there are of it, none included.
+    pub fn iter(&self) -> impl Iterator<Item = (Operation, u64)> {
+        Operation::ALL.into_iter().map(|operation| (operation, self.count(operation)))
+    }
+
+    /// Floating-point operations: a fused multiply-add counts two.
+    pub fn flops(&self) -> u64 {
+        self.iter().fold(0, |sum, (operation, count)| sum.saturating_add(count.saturating_mul(operation.flops())))
+    }
+
+    /// Floating-point instructions at the least: each operation that counts as flops is one, whether it counts one or two.
+    pub fn instructions(&self) -> u64 {
+        let counted = self.iter().filter(|(operation, _)| operation.flops() > 0);
+        counted.fold(0, |sum, (_, count)| sum.saturating_add(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_has_its_own_place() {
+        for (place, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(operation as usize, place);
+        }
+    }
+
+    #[test]
+    fn an_fma_is_two_flops_of_one_instruction() {
+        let mut operations = Operations::default();
+        operations.add(Operation::Fma, 3);
+        operations.add(Operation::Divide, 1);
+        operations.add(Operation::Compare, 5);
+        assert_eq!((operations.flops(), operations.instructions()), (7, 4));
+        operations.add_all(&operations.clone(), u64::MAX);
+        assert_eq!(operations.flops(), u64::MAX);
+    }
+}

@@ -1,0 +1,257 @@
+//! What is evaluated on a level: the nodes that its known conditions let be reached, and which levels they read.
+//!
+//! The rules are those of [`super::levels`]. Levels on which the same is reached form a [`Class`]: all that depends on the
+//! level alone (which reads count, what an evaluation costs) is asked once a class, however many levels a grid has.
+
+use super::levels::{Known, known_defs, known_nodes};
+use crate::ir::scalar::Value;
+use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Stencil};
+use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+
+/// The nodes that a level evaluates: a truth for each node of a body.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reached {
+    /// Of each store.
+    pub stores: Vec<Vec<bool>>,
+    /// Of each definition, for every shift of levels at which it is used.
+    pub defs: BTreeMap<(DefId, i32), Vec<bool>>,
+}
+
+/// Levels that evaluate the same.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Which levels, as runs.
+    pub levels: Vec<Range<usize>>,
+    /// What they evaluate.
+    pub reached: Reached,
+}
+
+/// A condition on the level that lets a read be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Guard {
+    /// Where it is written: first byte and end.
+    pub place: (u32, u32),
+    /// Whether it holds where the read is reached.
+    pub holds: bool,
+}
+
+impl Guard {
+    /// Where it is written.
+    pub fn span(self) -> Span {
+        Span { start: self.place.0, end: self.place.1 }
+    }
+}
+
+/// A read of a field with levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelRead {
+    /// The field.
+    pub field: FieldId,
+    /// How many levels from the one that is computed.
+    pub shift: i32,
+    /// Where it is written.
+    pub span: Span,
+    /// The innermost guards around it, each by another way to it; none if some way is without.
+    pub guards: BTreeSet<Guard>,
+}
+
+/// The levels of a grid by what they evaluate, in the order of their first levels.
+pub fn classes(stencil: &Stencil, known: &Known, nk: usize) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::new();
+    let mut numbers: HashMap<Reached, usize> = HashMap::new();
+    for level in 0..nk {
+        let reached = reached(stencil, known, level);
+        let number = *numbers.entry(reached).or_insert_with_key(|reached| {
+            classes.push(Class { levels: Vec::new(), reached: reached.clone() });
+            classes.len() - 1
+        });
+        match classes[number].levels.last_mut() {
+            Some(run) if run.end == level => run.end = level + 1,
+            _ => classes[number].levels.push(level..level + 1),
+        }
+    }
+    classes
+}
+
+/// What one level evaluates.
+pub fn reached(stencil: &Stencil, known: &Known, level: usize) -> Reached {
+    let mut result = Reached::default();
+    let mut uses: BTreeSet<(DefId, i32)> = BTreeSet::new();
+    let known_defs = known_defs(stencil);
+    let mark = |body: &Body, level: i64| mark(body, &known.values(body, level), &known_nodes(body, &known_defs));
+    for store in &stencil.stores {
+        let nodes = mark(&store.body, level as i64);
+        note_uses(&store.body, &nodes, 0, &mut uses);
+        result.stores.push(nodes);
+    }
+    // Users come after what they use.
+    while let Some((def, shift)) = uses.pop_last() {
+        let body = &stencil.defs[def].body;
+        let nodes = mark(body, level as i64 + i64::from(shift));
+        note_uses(body, &nodes, shift, &mut uses);
+        result.defs.insert((def, shift), nodes);
+    }
+    result
+}
+
+fn note_uses(body: &Body, reached: &[bool], shift: i32, uses: &mut BTreeSet<(DefId, i32)>) {
+    for (id, node) in body.iter() {
+        if let (Node::Use { def, path }, true) = (node, reached[id.index()]) {
+            uses.insert((*def, shift.saturating_add(path.levels())));
+        }
+    }
+}
+
+/// The nodes that are evaluated where conditions have these values. The right side of an `&&` or `||` that is `known` on
+/// every level counts as evaluated even where the left side decides: it reads nothing, and levels that differ in no more
+/// than that are not worth telling apart.
+fn mark(body: &Body, values: &[Option<Value>], known: &[bool]) -> Vec<bool> {
+    let mut reached = vec![false; body.len()];
+    reached[body.root().index()] = true;
+    let is = |node: NodeId, truth: bool| values[node.index()] == Some(Value::Bool(truth));
+    for (id, node) in body.iter().rev() {
+        if !reached[id.index()] {
+            continue;
+        }
+        let mut reach = |node: NodeId| reached[node.index()] = true;
+        match node {
+            Node::And(a, b) | Node::Or(a, b) => {
+                reach(*a);
+                if known[b.index()] || !is(*a, matches!(node, Node::Or(..))) {
+                    reach(*b);
+                }
+            }
+            Node::Choose { condition, yes, no } => {
+                reach(*condition);
+                if !is(*condition, false) {
+                    reach(*yes);
+                }
+                if !is(*condition, true) {
+                    reach(*no);
+                }
+            }
+            Node::Real(_)
+            | Node::Int(_)
+            | Node::Bool(_)
+            | Node::Param(_)
+            | Node::Level
+            | Node::LevelCount
+            | Node::Read { .. }
+            | Node::Use { .. }
+            | Node::ToReal(_)
+            | Node::ToSingle(_)
+            | Node::Negate(_)
+            | Node::Not(_)
+            | Node::Binary(..)
+            | Node::Compare(..)
+            | Node::Call(..) => node.operands().into_iter().for_each(reach),
+        }
+    }
+    reached
+}
+
+impl Class {
+    /// How many levels of `range` belong to it.
+    pub fn levels_in(&self, range: &Range<usize>) -> usize {
+        self.levels.iter().map(|run| run.end.min(range.end).saturating_sub(run.start.max(range.start))).sum()
+    }
+
+    /// The reads of fields with levels that count, each place in the text once for every shift.
+    pub fn level_reads(&self, stencil: &Stencil) -> Vec<LevelRead> {
+        let known = known_defs(stencil);
+        let of_level = level_defs(stencil, &known);
+        let mut reads: Vec<LevelRead> = Vec::new();
+        // The guards of a definition's uses, by definition and shift; nothing stands for a way without.
+        let mut uses: BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = BTreeMap::new();
+        let mut visit = |body: &Body, nodes: &[bool], shift: i32, around: &BTreeSet<Option<Guard>>, uses: &mut _| {
+            let own = guards(body, nodes, &known, &of_level);
+            for (id, node) in body.iter().filter(|(id, _)| nodes[id.index()]) {
+                let around = match own[id.index()] {
+                    Some(guard) => BTreeSet::from([Some(guard)]),
+                    None => around.clone(),
+                };
+                match node {
+                    Node::Use { def, path } => {
+                        let uses: &mut BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = uses;
+                        uses.entry((*def, shift.saturating_add(path.levels()))).or_default().extend(around);
+                    }
+                    Node::Read { field, path } if stencil.fields[*field].place.levels != Levels::None => {
+                        let guards = match around.contains(&None) {
+                            true => BTreeSet::new(),
+                            false => around.into_iter().flatten().collect(),
+                        };
+                        let shift = shift.saturating_add(path.levels());
+                        reads.push(LevelRead { field: *field, shift, span: body.span_of(id), guards });
+                    }
+                    _ => {}
+                }
+            }
+        };
+        let unguarded = BTreeSet::from([None]);
+        for (store, nodes) in stencil.stores.iter().zip(&self.reached.stores) {
+            visit(&store.body, nodes, 0, &unguarded, &mut uses);
+        }
+        for (&(def, shift), nodes) in self.reached.defs.iter().rev() {
+            let around = uses.remove(&(def, shift)).unwrap_or_default();
+            visit(&stencil.defs[def].body, nodes, shift, &around, &mut uses);
+        }
+        reads
+    }
+}
+
+/// Which known definitions depend on the level.
+fn level_defs(stencil: &Stencil, known: &[bool]) -> Vec<bool> {
+    let mut of_level: Vec<bool> = Vec::with_capacity(stencil.defs.len());
+    for (id, def) in stencil.defs.iter() {
+        let depends = known[id.index()] && def.body.iter().any(|(_, node)| of_level_node(node, &of_level));
+        of_level.push(depends);
+    }
+    of_level
+}
+
+fn of_level_node(node: &Node, defs: &[bool]) -> bool {
+    match node {
+        Node::Level => true,
+        Node::Use { def, .. } => defs[def.index()],
+        _ => false,
+    }
+}
+
+/// Of each node the innermost condition around it that the level decides, wholly or in part.
+fn guards(body: &Body, reached: &[bool], known_defs: &[bool], level_defs: &[bool]) -> Vec<Option<Guard>> {
+    let known = known_nodes(body, known_defs);
+    let (mut of_level, mut decides) = (vec![false; body.len()], vec![false; body.len()]);
+    for (id, node) in body.iter() {
+        let any = |truths: &[bool]| node.operands().iter().any(|operand| truths[operand.index()]);
+        of_level[id.index()] = of_level_node(node, level_defs) || any(&of_level);
+        let connective = matches!(node, Node::And(..) | Node::Or(..) | Node::Not(_));
+        decides[id.index()] = body.kind_of(id) == Kind::Bool
+            && (known[id.index()] && of_level[id.index()] || connective && any(&decides));
+    }
+    let mut guards: Vec<Option<Guard>> = vec![None; body.len()];
+    for (id, node) in body.iter().rev().filter(|(id, _)| reached[id.index()]) {
+        let around = guards[id.index()];
+        let guard = |condition: NodeId, holds: bool| match decides[condition.index()] {
+            true => {
+                let Span { start, end } = body.span_of(condition);
+                Some(Guard { place: (start, end), holds })
+            }
+            false => around,
+        };
+        match node {
+            Node::And(a, b) | Node::Or(a, b) => {
+                guards[a.index()] = around;
+                guards[b.index()] = guard(*a, matches!(node, Node::And(..)));
+            }
+            Node::Choose { condition, yes, no } => {
+                guards[condition.index()] = around;
+                guards[yes.index()] = guard(*condition, true);
+                guards[no.index()] = guard(*condition, false);
+            }
+            _ => node.operands().into_iter().for_each(|operand| guards[operand.index()] = around),
+        }
+    }
+    guards
+}

@@ -1,0 +1,133 @@
+//! `stencilc explain`: what a stencil reads, computes and costs, before it is run.
+
+mod facts;
+mod level_facts;
+mod picture;
+mod text;
+
+use crate::args::{self, ARCH, LaunchArgs, Pair};
+use crate::{build, input, terminal};
+use facts::{Bounds, Explanation, Subject};
+use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
+use stencilc_compiler::cuda;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::{self, Choices, Plan};
+use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::cuda::devices;
+use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::{Error, Result, problem};
+
+/// The grid that figures are for where none is given.
+const GRID: Grid = Grid { ni: 512, nj: 512, nk: 64 };
+
+/// Arguments of `explain`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A stencil file, or the name of a stencil that comes along
+    file: String,
+    /// Which stencil of the file
+    #[arg(long, value_name = "NAME")]
+    stencil: Option<String>,
+    /// The grid that figures are for, halo included
+    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid, default_value_t = GRID)]
+    grid: Grid,
+    /// A parameter: it may decide which branches and levels are computed
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
+    set: Vec<Pair>,
+    /// What `real` is
+    #[arg(long, value_name = "P", value_parser = args::precision(), default_value = Choices::default().precision.name())]
+    precision: Precision,
+    #[command(flatten)]
+    launch: LaunchArgs,
+    /// The GPU to bound the time for; if not given, this machine's, or else each that is known
+    #[arg(long, value_name = "NAME", value_parser = args::gpus())]
+    gpu: Option<String>,
+    /// Instead of the GPU's: 10^9 bytes a second from and to memory
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    bandwidth: Option<f64>,
+    /// Instead of the GPU's: 10^9 floating-point operations a second
+    #[arg(long, value_name = "GFLOP/S", value_parser = positive)]
+    flops: Option<f64>,
+    /// Compile every kernel, and tell its registers
+    #[arg(long)]
+    registers: bool,
+    /// The architecture that --registers compiles for
+    #[arg(long, value_name = "ARCH", default_value = ARCH)]
+    arch: String,
+}
+
+fn positive(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("a number above 0 is needed, such as 900".to_owned()),
+    }
+}
+
+/// Explains a stencil.
+///
+/// # Errors
+/// The stencil has errors, or no cell of it can be computed, which is told after all that can be.
+pub fn explain(args: &Args, json: bool) -> Result<()> {
+    let (grid, bounds) = (problem::checked(args.grid)?, bounds(args)?);
+    let input = input::load(&args.file)?;
+    let stencil = input.stencil(args.stencil.as_deref())?;
+    let prepared = plan::prepare(stencil, args.precision, args.launch.contract);
+    let settings = args::by_name(&args.set, "--set")?;
+    let (params, drawn) = build::parameters(&prepared, args.precision, args.launch.contract, settings, true)?;
+
+    // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
+    let plans = args.launch.every(args.precision).map(|choices| Ok(plan::plan(&prepared, &choices, None)?));
+    let plans = plans.collect::<Result<Vec<Plan>>>()?;
+    let registers = match args.registers {
+        true => plans.iter().map(|plan| registers(args, plan)).collect::<Result<Vec<_>>>()?,
+        false => vec![None; plans.len()],
+    };
+    let subject = Subject { source: &input.source, stencil: &prepared, params: &params, drawn: &drawn };
+    let kernels: Vec<_> = plans.iter().zip(registers).collect();
+    let (explanation, refusal) = Explanation::new(&subject, args.precision, grid, &bounds, &kernels);
+    if json {
+        terminal::json(&explanation)?;
+    } else {
+        terminal::print(&text::write(&explanation, &args.arch))?;
+    }
+    refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+}
+
+/// Registers of a thread.
+fn registers(args: &Args, plan: &Plan) -> Result<Option<u32>> {
+    let name = format!("{}.cu", plan.stencil.name);
+    let built = compile_cached(&cuda::print(plan)?.text, &name, &args.arch, Kind::Cubin)?;
+    Ok(built.compiled.resources.first().map(|taken| taken.registers))
+}
+
+/// What the time is bounded by: the machine that is asked for, the one that is here, or each that is known.
+fn bounds(args: &Args) -> Result<Vec<Bounds>> {
+    let of_gpu = |gpu: &Gpu| {
+        let Limits { gb_per_s, gflops } = gpu.limits(args.precision);
+        let limits = Limits { gb_per_s: args.bandwidth.unwrap_or(gb_per_s), gflops: args.flops.unwrap_or(gflops) };
+        let given = args.bandwidth.is_some() || args.flops.is_some();
+        let source = if given { format!("{}, and what is given", gpu.source) } else { gpu.source.to_owned() };
+        Bounds { machine: gpu.name.to_owned(), limits, source }
+    };
+    if let Some(name) = &args.gpu {
+        return Ok(GPUS.iter().filter(|gpu| gpu.name == name).map(of_gpu).collect());
+    }
+    if let (Some(gb_per_s), Some(gflops)) = (args.bandwidth, args.flops) {
+        let limits = Limits { gb_per_s, gflops };
+        return Ok(vec![Bounds { machine: "as given".to_owned(), limits, source: "what is given".to_owned() }]);
+    }
+    let here = devices().into_iter().next();
+    match here.as_ref().map(|device| (device, Gpu::by_driver_name(&device.name))) {
+        Some((_, Some(gpu))) => return Ok(vec![of_gpu(gpu)]),
+        Some((device, None)) => terminal::note(&format!(
+            "this machine's {} is not in the table of GPUs: give --bandwidth and --flops",
+            device.name
+        )),
+        None => {}
+    }
+    if args.bandwidth.is_some() || args.flops.is_some() {
+        return Err(Error::call("--bandwidth and --flops are given alone").help("give both, or one of them and --gpu"));
+    }
+    Ok(GPUS.iter().map(of_gpu).collect())
+}
