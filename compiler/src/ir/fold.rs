@@ -27,16 +27,17 @@ fn fold_body(body: &Body, precision: Precision, defs: &[Option<Value>]) -> Body 
     for (id, node) in body.iter() {
         let (kind, span) = (body.kind_of(id), body.span_of(id));
         let operands: Option<Vec<Value>> = node.operands().iter().map(|operand| values[operand.index()]).collect();
-        let value = match node {
-            Node::Use { def, .. } => defs[def.index()],
-            _ => operands.and_then(|operands| apply(precision, node, &operands)),
-        };
-        // A known condition chooses a branch even where the branch itself is not constant.
+        // A known condition chooses a branch even where the other, or the branch itself, is not constant.
         let chosen = match node {
             Node::Choose { condition, yes, no } => {
                 values[condition.index()].map(|value| if value.truth() { *yes } else { *no })
             }
             _ => None,
+        };
+        let value = match (node, chosen) {
+            (_, Some(branch)) => values[branch.index()],
+            (Node::Use { def, .. }, None) => defs[def.index()],
+            _ => operands.and_then(|operands| apply(precision, node, &operands)),
         };
         values.push(value);
         renamed.push(match (value, chosen) {
