@@ -63,8 +63,11 @@ impl<'a> Lowering<'a> {
         match self.globals.find(name) {
             Some(Global::Param(params, index)) => {
                 self.scope.use_global(name);
-                let param = self.add_param(params, index)?;
-                one(Alias::Param(param))
+                // Its default sees the names of the file alone, wherever it is used first.
+                let frame = self.scope.enter(0);
+                let param = self.add_param(params, index);
+                self.scope.leave(frame);
+                one(Alias::Param(param?))
             }
             Some(Global::Constant(constant)) => {
                 self.scope.use_global(name);
