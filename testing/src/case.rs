@@ -1,0 +1,312 @@
+//! One case: a program and all that is chosen for it, and what the CPU makes of it, twice.
+
+use crate::evaluate::{Evaluated, Given, evaluate};
+use crate::generate;
+use std::collections::BTreeMap;
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::analysis::extents::{demand, extents};
+use stencilc_compiler::cuda::{self, Kernel};
+use stencilc_compiler::diagnostic;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Field, Handle, Kind, Param, Precision, Stencil};
+use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::source::Source;
+use stencilc_compiler::storage::STORAGES;
+use stencilc_runtime::problem::{Problem, Request, element_of};
+use stencilc_runtime::verify::{Expected, compare, plan_for};
+use stencilc_runtime::{Data, interpreter};
+
+/// The most operations of one kernel, each offset counted: what a C++ compiler translates in a moment.
+const OPERATIONS: usize = 1200;
+
+/// A program and what is chosen for it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Where it comes from.
+    pub seed: u64,
+    /// The program's text.
+    pub text: String,
+    /// The grid.
+    pub grid: Grid,
+    /// Precision, storage, strategy and their knobs.
+    pub choices: Choices,
+    /// Values of parameters, as on the command line; others have their default.
+    pub settings: BTreeMap<String, Value>,
+    /// For tests of the tests: the second evaluator has a fault.
+    pub faulty: bool,
+}
+
+/// A case that the interpreter and the evaluator agree on.
+pub struct Ready {
+    /// Where it comes from.
+    pub case: Case,
+    /// The numbers.
+    pub problem: Problem,
+    /// What comes out.
+    pub expected: Expected,
+    /// How it is computed on a device.
+    pub plan: Plan,
+    /// The text of that.
+    pub kernel: Kernel,
+}
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A program of the language is rejected: the first message.
+    Rejected(String),
+    /// The evaluator finds that the program is not correct, though it is accepted.
+    Accepted(String),
+    /// Interpreter and evaluator compute different cells: what each says.
+    Region(String),
+    /// Interpreter and evaluator compute different values: where.
+    Value(String),
+    /// No kernel can be made, or it does not compile or run: why.
+    Kernel(String),
+    /// A kernel computes something else than the interpreter: where.
+    Device(String),
+}
+
+impl Failure {
+    /// Whether another failure is of the same kind.
+    pub fn is_like(&self, other: &Failure) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Rejected(message) => write!(f, "the checker rejects it: {message}"),
+            Failure::Accepted(message) => write!(f, "the checker accepts it, the evaluator does not: {message}"),
+            Failure::Region(message) => write!(f, "other cells are computed: {message}"),
+            Failure::Value(message) => write!(f, "interpreter and evaluator differ: {message}"),
+            Failure::Kernel(message) => write!(f, "no kernel: {message}"),
+            Failure::Device(message) => write!(f, "the kernel differs from the interpreter: {message}"),
+        }
+    }
+}
+
+/// What became of a case on the CPU.
+pub enum Outcome {
+    /// Interpreter and evaluator agree to the last bit.
+    Ready(Box<Ready>),
+    /// Both say that there is no cell to compute.
+    Nothing,
+    /// The choices make no sense for it.
+    Refused(String),
+    /// Something is wrong.
+    Failed(Failure),
+}
+
+/// The stencil of a text, or what the checker says.
+fn lowered(text: &str) -> Result<Stencil, String> {
+    let source = Source::new("random.stn", text);
+    let lowered = stencilc_compiler::check(&source);
+    if !lowered.is_ok() {
+        return Err(diagnostic::render(&lowered.diagnostics, &source, false));
+    }
+    lowered.stencils.into_iter().next().ok_or_else(|| "no stencil".to_owned())
+}
+
+/// How many operations a cell takes if every offset is computed by itself.
+fn operations(stencil: &Stencil) -> usize {
+    let demand = demand(stencil);
+    let of_defs = demand.defs.iter().map(|(def, offsets)| stencil.defs[*def].body.len() * offsets.len());
+    of_defs.sum::<usize>() + stencil.stores.iter().map(|store| store.body.len()).sum::<usize>()
+}
+
+impl Case {
+    /// The case of a seed. Programs that would take a C++ compiler long are passed over.
+    pub fn new(seed: u64) -> Case {
+        let mut attempt = 0u64;
+        loop {
+            let own = seed ^ attempt.rotate_right(8);
+            let text = generate::program(own).to_string();
+            attempt += 1;
+            match lowered(&text) {
+                Ok(stencil) if operations(&stencil) > OPERATIONS => {}
+                Ok(stencil) => return Case::chosen(seed, text, &stencil),
+                Err(_) => return Case::of_text(seed, text),
+            }
+        }
+    }
+
+    /// The case of a text: all is chosen for it by the seed, if it is a correct one.
+    pub fn of_text(seed: u64, text: String) -> Case {
+        match lowered(&text) {
+            Ok(stencil) => Case::chosen(seed, text, &stencil),
+            Err(_) => {
+                let (grid, choices) = (Grid { ni: 1, nj: 1, nk: 1 }, Choices::default());
+                Case { seed, text, grid, choices, settings: BTreeMap::new(), faulty: false }
+            }
+        }
+    }
+
+    fn chosen(seed: u64, text: String, stencil: &Stencil) -> Case {
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x1234_5678);
+        let mut pick = |from: &[usize]| from[rng.usize(0..from.len())];
+        let reach = extents(stencil);
+        let along = |low: i32, high: i32, more: usize| (high - low).unsigned_abs() as usize + 1 + more;
+        // Ragged: often hardly wider than the halo.
+        let mut grid = Grid {
+            ni: along(reach.low.i, reach.high.i, pick(&[0, 1, 2, 3, 6, 11])),
+            nj: along(reach.low.j, reach.high.j, pick(&[0, 1, 2, 4])),
+            nk: pick(&[1, 2, 2, 3, 3, 4, 5, 7]),
+        };
+        let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
+        let blocks = [[64, 2, 1], [1, 1, 1], [8, 2, 3], [32, 1, 1], [3, 5, 2], [16, 16, 1], [7, 1, 4]];
+        let choices = Choices {
+            access: ACCESSES[pick(&[0, 1, 2, 3, 4, 5, 6, 7]) % ACCESSES.len()].name().into(),
+            storage: STORAGES[pick(&[0, 1, 2, 3, 4, 5]) % STORAGES.len()].name().into(),
+            precision,
+            contract: pick(&[0, 1, 1, 1]) == 1,
+            block: blocks[pick(&[0, 1, 2, 3, 4, 5, 6])],
+            slice: pick(&[1, 2, 3, 8]) as u32,
+            wide: pick(&[0, 0, 0, 1]) == 1,
+        };
+        let mut settings = BTreeMap::new();
+        for (_, param) in stencil.params.iter() {
+            if param.default.is_none() || pick(&[0, 1]) == 1 {
+                settings.insert(param.name.clone(), draw(param, pick(&[0, 1, 2, 3, 4, 5, 6, 7])));
+            }
+        }
+        // Where levels are read without a guard, there must be enough of them.
+        for more in [0, 3, 8] {
+            let case = Case { seed, text: text.clone(), grid, choices: choices.clone(), settings, faulty: false };
+            if more == 8 || case.problem(stencil).is_ok() {
+                return case;
+            }
+            settings = case.settings;
+            grid.nk += 3 + more;
+        }
+        Case { seed, text, grid, choices, settings, faulty: false }
+    }
+
+    /// The numbers that it computes with.
+    fn problem(&self, stencil: &Stencil) -> stencilc_runtime::Result<Problem> {
+        Problem::new(Request {
+            stencil,
+            precision: self.choices.precision,
+            contract: self.choices.contract,
+            grid: Some(self.grid),
+            arrays: BTreeMap::new(),
+            settings: self.settings.iter().map(|(name, value)| (name.clone(), text_of(*value))).collect(),
+            seed: self.seed,
+            cast: false,
+            draw_all: true,
+        })
+    }
+
+    /// The command that verifies the program under these choices, after its text is written to `file`.
+    pub fn command(&self, file: &str) -> String {
+        let Choices { access, storage, precision, contract, block: [x, y, z], slice, wide } = &self.choices;
+        let mut command = format!(
+            "stencilc verify {file} --grid {} --precision {} --storage {storage} --access {access} --block {x}x{y}x{z} \
+             --slice {slice} --seed {}",
+            self.grid,
+            precision.name(),
+            self.seed
+        );
+        if *wide {
+            command += " --index 64";
+        }
+        if !contract {
+            command += " --contract off";
+        }
+        for (name, value) in &self.settings {
+            command += &format!(" --set {name}={}", text_of(*value));
+        }
+        command
+    }
+
+    /// Computes it by the interpreter and by the evaluator, and makes its kernel.
+    pub fn prepare(self) -> Outcome {
+        let stencil = match lowered(&self.text) {
+            Ok(stencil) => stencil,
+            Err(message) => return Outcome::Failed(Failure::Rejected(message)),
+        };
+        let problem = self.problem(&stencil);
+        let evaluated = match self.evaluate(&stencil, problem.as_ref().ok()) {
+            Ok(evaluated) => evaluated,
+            Err(message) => return Outcome::Failed(Failure::Accepted(message)),
+        };
+        let problem = match (problem, &evaluated) {
+            (Ok(problem), _) => problem,
+            (Err(_), Evaluated::Nothing) => return Outcome::Nothing,
+            (Err(error), Evaluated::Computed { region, .. }) => {
+                let message = format!("the evaluator computes {region}, the compiler says: {}", error.message);
+                return Outcome::Failed(Failure::Region(message));
+            }
+        };
+        let Evaluated::Computed { region, outputs } = evaluated else {
+            let message = format!("the evaluator computes none, the compiler {}", problem.region);
+            return Outcome::Failed(Failure::Region(message));
+        };
+        if region != problem.region {
+            let message = format!("the evaluator computes {region}, the compiler {}", problem.region);
+            return Outcome::Failed(Failure::Region(message));
+        }
+        let mut expected = problem.outputs.clone();
+        let inputs = problem.inputs();
+        if let Err(error) = interpreter::interpret(&problem.job(&inputs), &mut expected, &|_| {}) {
+            return Outcome::Failed(Failure::Value(error.message));
+        }
+        for (id, field) in problem.stencil.fields.iter() {
+            if let (Some(expected), Some(found)) = (&expected[id.index()], outputs.get(&field.name))
+                && let Some(mismatch) = compare(&problem, &field.name, expected, found)
+            {
+                return Outcome::Failed(Failure::Value(format!("{mismatch:?}")));
+            }
+        }
+        let expected = Expected { outputs: expected, untaken: Vec::new() };
+        let plan = match plan_for(&problem, &self.choices) {
+            Ok(plan) => plan,
+            Err(error) => return Outcome::Refused(error.message),
+        };
+        match cuda::print(&plan) {
+            Ok(kernel) => Outcome::Ready(Box::new(Ready { case: self, problem, expected, plan, kernel })),
+            Err(refusal) => Outcome::Failed(Failure::Kernel(refusal.message)),
+        }
+    }
+
+    fn evaluate(&self, stencil: &Stencil, problem: Option<&Problem>) -> Result<Evaluated, String> {
+        let source = Source::new("random.stn", self.text.as_str());
+        let file = stencilc_compiler::parse::parse(&source).map_err(|diagnostic| diagnostic.message)?;
+        let Choices { precision, contract, .. } = self.choices;
+        let (mut inputs, mut outputs) = (BTreeMap::new(), BTreeMap::new());
+        for (id, field) in stencil.fields.iter() {
+            // Where there is no problem, only the question is whether there is a cell to compute.
+            let of = |data: Option<&Vec<Option<Data>>>| match data {
+                Some(data) => data[id.index()].clone(),
+                None => Some(Data::fresh(element_of(field.stored, precision), length(self.grid, field))),
+            };
+            inputs.extend(of(problem.map(|problem| &problem.inputs)).map(|data| (field.name.clone(), data)));
+            outputs.extend(of(problem.map(|problem| &problem.outputs)).map(|data| (field.name.clone(), data)));
+        }
+        let (grid, params, faulty) = (self.grid, &self.settings, self.faulty);
+        evaluate(&file, Given { precision, contract, grid, params, inputs: &inputs, outputs: &outputs, faulty })
+    }
+}
+
+fn length(grid: Grid, field: &Field) -> usize {
+    grid.shape(field.place).iter().product()
+}
+
+/// One of eight values for a parameter. Whole ones are not 0, since they may divide.
+fn draw(param: &Param, which: usize) -> Value {
+    match param.kind {
+        Kind::Real => Value::Real([0.5, -1.25, 0.1, 3.0, 1e-3, 0.75, -0.3, 2.5][which]),
+        Kind::Int => Value::Int([1, 2, 3, 1, 5, -1, -3, 2][which]),
+        Kind::Bool => Value::Bool(which.is_multiple_of(2)),
+    }
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::Real(x) => format!("{x:?}"),
+        Value::Int(x) => x.to_string(),
+        Value::Bool(x) => x.to_string(),
+    }
+}

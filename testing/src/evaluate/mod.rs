@@ -1,0 +1,308 @@
+//! A second meaning of the language, written from `docs/language.md` alone: the syntax tree over whole arrays.
+//!
+//! A name is an array with a number for every cell, an offset is a shifted array, and beside each array stands where it may
+//! be looked at. Nothing is shared with the compiler but its parser: not the IR, not the fused multiply-adds, not the
+//! levels. So a fault in any of these shows as a difference.
+
+mod arithmetic;
+mod expression;
+mod real;
+mod value;
+
+use arithmetic::{everywhere, truths, wholes, widened};
+use real::Real;
+use std::collections::BTreeMap;
+use stencilc_compiler::ast::{Constant, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed};
+use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::ir::scalar;
+use stencilc_runtime::Data;
+use value::{Cells, Domain, Parts, Value};
+
+/// What an evaluation starts from.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// What `real` is.
+    pub precision: Precision,
+    /// Whether products and sums are fused.
+    pub contract: bool,
+    /// The grid.
+    pub grid: Grid,
+    /// The values of parameters, by name; others have their default.
+    pub params: &'a BTreeMap<String, scalar::Value>,
+    /// What is read, by name.
+    pub inputs: &'a BTreeMap<String, Data>,
+    /// What outputs hold before, by name.
+    pub outputs: &'a BTreeMap<String, Data>,
+    /// For tests of the tests: `ceil` rounds down.
+    pub faulty: bool,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub enum Evaluated {
+    /// Values of the outputs, by name.
+    Computed {
+        /// The cells that are computed.
+        region: Region,
+        /// Whole arrays, what is not computed as it was before.
+        outputs: BTreeMap<String, Data>,
+    },
+    /// No cell can be computed, or the levels have a gap.
+    Nothing,
+}
+
+/// Something that the checker should have refused.
+type Result<T> = std::result::Result<T, String>;
+
+/// The first stencil of a file, computed.
+///
+/// # Errors
+/// The file is not a correct one.
+pub fn evaluate(file: &File, given: Given) -> Result<Evaluated> {
+    match given.precision {
+        Precision::F32 => evaluate_in::<f32>(file, given),
+        Precision::F64 => evaluate_in::<f64>(file, given),
+    }
+}
+
+fn evaluate_in<R: Real>(file: &File, given: Given) -> Result<Evaluated> {
+    let mut margin = [2; 3];
+    loop {
+        let domain = Domain { grid: given.grid, margin };
+        let evaluator =
+            Evaluator::<R> { file, given, domain, locals: Vec::new(), own: Vec::new(), constants: BTreeMap::new() };
+        let (reach, evaluated) = evaluator.run()?;
+        if (0..3).all(|axis| reach[axis] <= margin[axis] as i64) {
+            return Ok(evaluated);
+        }
+        // It looked beyond the cells that there were.
+        margin = reach.map(|reach| reach as usize);
+    }
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Binding<'a, R> {
+    Value(Parts<R>),
+    Constant(&'a Constant),
+    Function(&'a Function),
+}
+
+struct Evaluator<'a, R> {
+    file: &'a File,
+    given: Given<'a>,
+    domain: Domain,
+    /// Names of the stencil.
+    own: Vec<(String, Binding<'a, R>)>,
+    /// Names of blocks and functions.
+    locals: Vec<(String, Binding<'a, R>)>,
+    /// Constants of the file.
+    constants: BTreeMap<String, Parts<R>>,
+}
+
+impl<'a, R: Real> Evaluator<'a, R> {
+    fn find(&mut self, name: &str) -> Option<Binding<'a, R>> {
+        let named = |(own, _): &&(String, Binding<'a, R>)| own == name;
+        if let Some((_, binding)) = self.locals.iter().rev().find(named).or_else(|| self.own.iter().rev().find(named)) {
+            return Some(binding.clone());
+        }
+        let file = self.file;
+        file.items.iter().find_map(|item| match item {
+            Item::Constant(constant) if constant.name.text == name => Some(Binding::Constant(constant)),
+            Item::Function(function) if function.name.text == name => Some(Binding::Function(function)),
+            Item::Param(params) if params.names.iter().any(|own| own.text == name) => {
+                self.param(params, name).ok().map(Binding::Value)
+            }
+            Item::Constant(_)
+            | Item::Function(_)
+            | Item::Param(_)
+            | Item::Stencil(_)
+            | Item::Test(_)
+            | Item::Later(_) => None,
+        })
+    }
+
+    /// The value of a parameter.
+    fn param(&mut self, params: &'a Params, name: &str) -> Result<Parts<R>> {
+        let kind = params.typed.as_ref().map_or("real", |typed| typed.scalar.text.as_str());
+        let domain = self.domain;
+        let value = match (self.given.params.get(name), params.default) {
+            (Some(scalar::Value::Real(x)), _) => Value::plain(Cells::Real(domain.all(R::of(*x))), false),
+            (Some(scalar::Value::Int(x)), _) => Value::plain(Cells::Int(domain.all(*x)), false),
+            (Some(scalar::Value::Bool(x)), _) => Value::plain(Cells::Bool(domain.all(*x)), false),
+            (None, Some(default)) => {
+                let locals = std::mem::take(&mut self.locals);
+                let value = self.one(default)?;
+                self.locals = locals;
+                Value { constant: false, factors: None, decided: None, ..value }
+            }
+            (None, None) => return Err(format!("the parameter `{name}` has no value")),
+        };
+        Ok(Parts::One(self.typed(value, kind)))
+    }
+
+    /// The value of a constant.
+    fn constant(&mut self, constant: &'a Constant) -> Result<Parts<R>> {
+        if let Some(value) = self.constants.get(&constant.name.text) {
+            return Ok(value.clone());
+        }
+        let locals = std::mem::take(&mut self.locals);
+        let value = self.value(constant.value)?.named();
+        self.locals = locals;
+        let value = match &constant.typed {
+            Some(Typed { scalar, .. }) => value.map(|value| self.typed(value, &scalar.text)),
+            None => value,
+        };
+        self.constants.insert(constant.name.text.clone(), value.clone());
+        Ok(value)
+    }
+
+    /// How far the outputs look around, and what they are.
+    fn run(mut self) -> Result<([i64; 3], Evaluated)> {
+        let file = self.file;
+        let stencil = file.items.iter().find_map(|item| match item {
+            Item::Stencil(stencil) => Some(stencil),
+            Item::Constant(_) | Item::Function(_) | Item::Param(_) | Item::Test(_) | Item::Later(_) => None,
+        });
+        let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
+        let mut fields: Vec<(&str, &Fields)> = Vec::new();
+        for statement in &stencil.ok_or("a file without a stencil")?.statements {
+            match statement {
+                Statement::Field(declared) => {
+                    for name in &declared.names {
+                        fields.push((&name.text, declared));
+                        if declared.role.text != "out" {
+                            let value = self.field(declared, &name.text)?;
+                            self.own.push((name.text.clone(), Binding::Value(Parts::One(value))));
+                        }
+                    }
+                }
+                Statement::Param(params) => {
+                    for name in &params.names {
+                        let value = self.param(params, &name.text)?;
+                        self.own.push((name.text.clone(), Binding::Value(value)));
+                    }
+                }
+                Statement::Constant(constant) => {
+                    self.own.push((constant.name.text.clone(), Binding::Constant(constant)));
+                }
+                Statement::Function(function) => {
+                    self.own.push((function.name.text.clone(), Binding::Function(function)));
+                }
+                Statement::Let(binding) => {
+                    let value = self.value(binding.value)?.named();
+                    let name = binding.names.first().ok_or("a let without a name")?;
+                    self.own.push((name.text.clone(), Binding::Value(value)));
+                }
+                Statement::Assign(assign) => {
+                    let target = assign.targets.first().ok_or("an assignment to nothing")?;
+                    assigned.push((&target.name.text, self.one(assign.value)?));
+                }
+                Statement::Later(_) => return Err("a construct of a later version".into()),
+            }
+        }
+        let reach = [0, 1, 2].map(|axis| assigned.iter().map(|(_, value)| value.reach[axis]).max().unwrap_or(0));
+        let Some(region) = self.region(&assigned)? else { return Ok((reach, Evaluated::Nothing)) };
+        let mut outputs = self.given.outputs.clone();
+        for (name, value) in &assigned {
+            let (_, declared) = fields.iter().find(|(own, _)| own == name).ok_or("an output that is not declared")?;
+            let output = outputs.get_mut(*name).ok_or("an output without an array")?;
+            self.store(value, declared, &region, output)?;
+        }
+        Ok((reach, Evaluated::Computed { region, outputs }))
+    }
+
+    /// The cells where all outputs can be computed.
+    fn region(&self, assigned: &[(&str, Value<R>)]) -> Result<Option<Region>> {
+        let Grid { ni, nj, nk } = self.domain.grid;
+        let (columns, levels) = everywhere(assigned.iter().map(|(_, value)| value));
+        let levels: Vec<usize> = (0..nk)
+            .filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]]))
+            .collect();
+        let inside = |j: usize, i: usize| {
+            columns.as_ref().is_none_or(|columns| columns[self.domain.index(i, j, 0) % self.domain.columns()])
+        };
+        let rows: Vec<usize> = (0..nj).filter(|&j| (0..ni).any(|i| inside(j, i))).collect();
+        let across: Vec<usize> = (0..ni).filter(|&i| (0..nj).any(|j| inside(j, i))).collect();
+        let span = |found: &[usize]| found.first().zip(found.last()).map(|(&first, &last)| first..last + 1);
+        let (Some(i), Some(j), Some(k)) = (span(&across), span(&rows), span(&levels)) else { return Ok(None) };
+        if k.len() != levels.len() {
+            return Ok(None);
+        }
+        if i.clone().any(|i| j.clone().any(|j| !inside(j, i))) {
+            return Err("the columns are no rectangle".into());
+        }
+        Ok(Some(Region { i, j, k }))
+    }
+
+    /// What a field holds, at every cell.
+    fn field(&self, declared: &Fields, name: &str) -> Result<Value<R>> {
+        let (horizontal, levels) = place(declared, self.domain.grid.nk)?;
+        let data = self.given.inputs.get(name).ok_or("a field without an array")?;
+        let Grid { ni, nj, .. } = self.domain.grid;
+        let within = |at: i64, count: usize| at.clamp(0, count as i64 - 1) as usize;
+        let index = |i: i64, j: i64, level: i64| {
+            let level = levels.map_or(0, |levels| within(level, levels));
+            if horizontal { (level * nj + within(j, nj)) * ni + within(i, ni) } else { level }
+        };
+        let domain = self.domain;
+        let cells = match data {
+            Data::F32(v) => Cells::Real(domain.cells(|i, j, level| R::of(f64::from(v[index(i, j, level)])))),
+            Data::F64(v) => Cells::Real(domain.cells(|i, j, level| R::of(v[index(i, j, level)]))),
+            Data::I32(v) => Cells::Int(domain.cells(|i, j, level| v[index(i, j, level)])),
+            Data::Bool(v) => Cells::Bool(domain.cells(|i, j, level| v[index(i, j, level)] != 0)),
+        };
+        let exists = |at: i64, count: usize| (0..count as i64).contains(&at);
+        let columns = Domain { grid: Grid { nk: 1, ..domain.grid }, margin: [domain.margin[0], domain.margin[1], 0] };
+        let line = Domain { grid: Grid { ni: 1, nj: 1, ..domain.grid }, margin: [0, 0, domain.margin[2]] };
+        Ok(Value {
+            columns: horizontal.then(|| columns.cells(|i, j, _| exists(i, ni) && exists(j, nj))),
+            levels: levels.map(|levels| line.cells(|_, _, level| exists(level, levels))),
+            known: false,
+            ..Value::plain(cells, false)
+        })
+    }
+
+    /// Writes what is computed into an array.
+    fn store(&self, value: &Value<R>, declared: &Fields, region: &Region, output: &mut Data) -> Result<()> {
+        let (horizontal, levels) = place(declared, self.domain.grid.nk)?;
+        let Grid { ni, nj, .. } = self.domain.grid;
+        let reals = match output {
+            Data::F32(_) | Data::F64(_) => Some(widened(value)),
+            Data::I32(_) | Data::Bool(_) => None,
+        };
+        for k in region.k.clone() {
+            for j in region.j.clone() {
+                for i in region.i.clone() {
+                    let from = self.domain.index(i, j, k);
+                    let level = if levels.is_some() { k } else { 0 };
+                    let to = if horizontal { (level * nj + j) * ni + i } else { level };
+                    match (&mut *output, reals.as_ref().map(|value| &value.cells)) {
+                        (Data::F32(v), Some(Cells::Real(cells))) => v[to] = cells[from].double() as f32,
+                        (Data::F64(v), Some(Cells::Real(cells))) => v[to] = cells[from].double(),
+                        (Data::I32(v), _) => v[to] = wholes(value)[from],
+                        (Data::Bool(v), _) => v[to] = u8::from(truths(value)[from]),
+                        _ => return Err("an output of another kind".into()),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a field has horizontal axes, and how many levels it has, if any.
+fn place(declared: &Fields, nk: usize) -> Result<(bool, Option<usize>)> {
+    let axes = match &declared.place {
+        None => return Ok((true, Some(nk))),
+        Some(PlaceOn::Axes(axes, _)) => axes.iter().map(|axis| axis.text.as_str()).collect::<Vec<_>>(),
+        Some(PlaceOn::Mesh(_)) => return Err("a field on a mesh".into()),
+    };
+    let levels = match axes.last() {
+        Some(&"k") => Some(nk),
+        Some(&"k+1") => Some(nk + 1),
+        _ => None,
+    };
+    Ok((axes.first() == Some(&"i"), levels))
+}

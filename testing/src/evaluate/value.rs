@@ -1,0 +1,200 @@
+//! Values over all cells of a grid, and which of them may be looked at.
+
+use super::real::Real;
+use std::rc::Rc;
+use stencilc_compiler::grid::Grid;
+
+/// The cells of every value: those of the grid, and some around it. A value may be asked for there, on the way to a cell
+/// that is inside, and `k` means something there.
+#[derive(Clone, Copy, Debug)]
+pub struct Domain {
+    pub grid: Grid,
+    /// Cells on either side along i, j and k.
+    pub margin: [usize; 3],
+}
+
+impl Domain {
+    /// Cells along i, j and k, the margins included.
+    pub fn extents(self) -> [usize; 3] {
+        let Grid { ni, nj, nk } = self.grid;
+        let [mi, mj, mk] = self.margin;
+        [ni + 2 * mi, nj + 2 * mj, nk + 2 * mk]
+    }
+
+    /// Columns, the margins included.
+    pub fn columns(self) -> usize {
+        let [ni, nj, _] = self.extents();
+        ni * nj
+    }
+
+    /// Levels, the margins included.
+    pub fn levels(self) -> usize {
+        self.extents()[2]
+    }
+
+    /// One array of one value a cell, given its indices in the grid.
+    pub fn cells<T>(self, value: impl Fn(i64, i64, i64) -> T) -> Rc<[T]> {
+        let [ni, nj, nk] = self.extents();
+        let [mi, mj, mk] = self.margin.map(|margin| margin as i64);
+        let (mut all, value) = (Vec::with_capacity(ni * nj * nk), &value);
+        for k in 0..nk as i64 {
+            for j in 0..nj as i64 {
+                all.extend((0..ni as i64).map(|i| value(i - mi, j - mj, k - mk)));
+            }
+        }
+        all.into()
+    }
+
+    /// An array with the same value in every cell.
+    pub fn all<T: Copy>(self, value: T) -> Rc<[T]> {
+        vec![value; self.columns() * self.levels()].into()
+    }
+
+    /// Where a cell of the grid is in an array.
+    pub fn index(self, i: usize, j: usize, k: usize) -> usize {
+        let ([ni, nj, _], [mi, mj, mk]) = (self.extents(), self.margin);
+        ((k + mk) * nj + j + mj) * ni + i + mi
+    }
+
+    /// An array whose cells are those that are (i, j, k) away; at the edge, the last there is.
+    fn shifted<T: Copy>(self, cells: &[T], by: [i64; 3]) -> Rc<[T]> {
+        let [ni, nj, nk] = self.extents();
+        let along = |count: usize, by: i64| -> Vec<usize> {
+            (0..count as i64).map(|at| (at + by).clamp(0, count as i64 - 1) as usize).collect()
+        };
+        let (across, rows, levels) = (along(ni, by[0]), along(nj, by[1]), along(nk, by[2]));
+        let mut all = Vec::with_capacity(cells.len());
+        for k in &levels {
+            for j in &rows {
+                all.extend(across.iter().map(|i| cells[(k * nj + j) * ni + i]));
+            }
+        }
+        all.into()
+    }
+}
+
+/// The numbers of a value, one a cell.
+#[derive(Clone, Debug)]
+pub enum Cells<R> {
+    Real(Rc<[R]>),
+    Int(Rc<[i32]>),
+    Bool(Rc<[bool]>),
+}
+
+/// Where something may be looked at; nothing if it may be everywhere.
+pub type Mask = Option<Rc<[bool]>>;
+
+/// A value at every cell.
+#[derive(Clone, Debug)]
+pub struct Value<R> {
+    pub cells: Cells<R>,
+    /// Of each column whether all that is read lies in the grid; nothing if no column is read.
+    pub columns: Mask,
+    /// Of each level the same; nothing if no level is read.
+    pub levels: Mask,
+    /// Of each level what a condition is known to be, where that is not known as `known` says.
+    pub decided: Option<Rc<[Option<bool>]>>,
+    /// Whether it is made of `k`, `nk`, numbers, constants, parameters and names of these.
+    pub known: bool,
+    /// Whether it is made of numbers and constants.
+    pub constant: bool,
+    /// If it is written as a product: of what.
+    pub factors: Option<Rc<(Value<R>, Value<R>)>>,
+    /// How far away, along i, j and k and to either side, the cells are that it depends on.
+    pub reach: [i64; 3],
+}
+
+/// One value, or several.
+#[derive(Clone, Debug)]
+pub enum Parts<R> {
+    One(Value<R>),
+    Many(Vec<Value<R>>),
+}
+
+impl<R: Real> Parts<R> {
+    /// Each part changed.
+    pub fn map(self, change: impl Fn(Value<R>) -> Value<R>) -> Parts<R> {
+        match self {
+            Parts::One(value) => Parts::One(change(value)),
+            Parts::Many(values) => Parts::Many(values.into_iter().map(change).collect()),
+        }
+    }
+
+    /// With a name: nothing of how it was written is left.
+    pub fn named(self) -> Parts<R> {
+        self.map(|value| Value { factors: None, decided: None, ..value })
+    }
+
+    /// The value there, `by` cells away.
+    pub fn shifted(self, domain: Domain, by: [i64; 3]) -> Parts<R> {
+        self.map(|value| value.shifted(domain, by))
+    }
+}
+
+/// Both masks; a value that reads nothing is as good as one whose reads all lie inside.
+pub fn both(a: &Mask, b: &Mask) -> Mask {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.iter().zip(b.iter()).map(|(&a, &b)| a && b).collect()),
+        (one, other) => one.as_ref().or(other.as_ref()).cloned(),
+    }
+}
+
+impl<R: Real> Value<R> {
+    /// A value that reads nothing.
+    pub fn plain(cells: Cells<R>, constant: bool) -> Value<R> {
+        let (columns, levels, decided, factors) = (None, None, None, None);
+        Value { cells, columns, levels, decided, known: true, constant, factors, reach: [0; 3] }
+    }
+
+    /// A value made of others, all of which are always looked at.
+    pub fn made_of(cells: Cells<R>, of: &[&Value<R>]) -> Value<R> {
+        let mut value = Value::plain(cells, true);
+        for part in of {
+            value.columns = both(&value.columns, &part.columns);
+            value.levels = both(&value.levels, &part.levels);
+            value.known &= part.known;
+            value.constant &= part.constant;
+            for axis in 0..3 {
+                value.reach[axis] = value.reach[axis].max(part.reach[axis]);
+            }
+        }
+        value
+    }
+
+    /// What a condition is known to be on a level, by its number.
+    pub fn decided(&self, domain: Domain, number: usize) -> Option<bool> {
+        match (&self.cells, &self.decided) {
+            (Cells::Bool(cells), _) if self.known => Some(cells[number * domain.columns()]),
+            (_, Some(decided)) => decided[number],
+            _ => None,
+        }
+    }
+
+    /// Whether everything read on a level, by its number, lies in the grid.
+    pub fn is_inside(&self, number: usize) -> bool {
+        self.levels.as_ref().is_none_or(|levels| levels[number])
+    }
+
+    fn shifted(self, domain: Domain, by: [i64; 3]) -> Value<R> {
+        let cells = match &self.cells {
+            Cells::Real(cells) => Cells::Real(domain.shifted(cells, by)),
+            Cells::Int(cells) => Cells::Int(domain.shifted(cells, by)),
+            Cells::Bool(cells) => Cells::Bool(domain.shifted(cells, by)),
+        };
+        // Beyond the margins it does not matter: larger ones are taken then.
+        let [ni, nj, nk] = domain.extents();
+        let columns = self.columns.map(|columns| {
+            let plane = Domain { grid: Grid { ni, nj, nk: 1 }, margin: [0; 3] };
+            plane.shifted(&columns, [by[0], by[1], 0])
+        });
+        let levels = self.levels.map(|levels| {
+            let line = Domain { grid: Grid { ni: 1, nj: 1, nk }, margin: [0; 3] };
+            line.shifted(&levels, [0, 0, by[2]])
+        });
+        let mut reach = self.reach;
+        for axis in 0..3 {
+            reach[axis] += by[axis].abs();
+        }
+        Value { cells, columns, levels, reach, decided: None, factors: None, ..self }
+    }
+}

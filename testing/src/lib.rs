@@ -1,0 +1,12 @@
+//! Random programs: stencils of the whole language, computed in every way there is, and compared to the last bit.
+//!
+//! [`generate`] writes a program, and [`case`] chooses a grid, a storage, a strategy and their knobs. It is computed by the
+//! interpreter and by [`evaluate`], a second meaning of the language that shares nothing with the compiler but the parser;
+//! [`device`] runs its kernel. Not shipped with the program.
+
+pub mod case;
+pub mod device;
+pub mod evaluate;
+pub mod generate;
+pub mod print;
+pub mod tree;

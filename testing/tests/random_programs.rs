@@ -1,0 +1,120 @@
+//! A thousand random programs, each computed by the interpreter, by the second evaluator and by its kernel.
+
+use std::sync::Mutex;
+use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::storage::STORAGES;
+use stencilc_runtime::emulate::Compiler;
+use stencilc_testing::case::{Case, Failure, Outcome, Ready};
+use stencilc_testing::device::{Compared, Device, knobs};
+
+const PROGRAMS: u64 = 1000;
+/// Kernels of one library.
+const BATCH: u64 = 50;
+
+/// What became of many cases.
+#[derive(Default)]
+struct Tally {
+    equal: usize,
+    cells: usize,
+    nothing: usize,
+    refused: usize,
+    failed: Vec<String>,
+    cases: Vec<Case>,
+}
+
+impl Tally {
+    fn fail(&mut self, case: &Case, failure: &Failure) {
+        self.failed.push(format!("{failure}\n{}\n{}", case.command("random.stn"), case.text));
+    }
+
+    /// Computes cases in every way.
+    fn add(&mut self, device: &Device, cases: Vec<Case>) {
+        let mut ready: Vec<Ready> = Vec::new();
+        for case in cases {
+            self.cases.push(case.clone());
+            match case.clone().prepare() {
+                Outcome::Ready(own) => ready.push(*own),
+                Outcome::Nothing => self.nothing += 1,
+                Outcome::Refused(_) => self.refused += 1,
+                Outcome::Failed(failure) => self.fail(&case, &failure),
+            }
+        }
+        for (compared, ready) in device.compare(&ready).expect("the emulator works").iter().zip(&ready) {
+            match compared {
+                Compared::Equal(cells) => {
+                    self.equal += 1;
+                    self.cells += cells;
+                }
+                Compared::Failed(failure) => self.fail(&ready.case, failure),
+            }
+        }
+    }
+}
+
+/// Computes batches of cases on all processors.
+fn computed(batches: Vec<Vec<Case>>) -> Tally {
+    let device = Device::Emulator(Compiler::find().expect("a C++ compiler is needed: install g++"));
+    let (waiting, total) = (Mutex::new(batches), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let Some(batch) = waiting.lock().unwrap().pop() else { return };
+                    let mut own = Tally::default();
+                    own.add(&device, batch);
+                    let mut total = total.lock().unwrap();
+                    total.equal += own.equal;
+                    total.cells += own.cells;
+                    total.nothing += own.nothing;
+                    total.refused += own.refused;
+                    total.failed.extend(own.failed);
+                    total.cases.extend(own.cases);
+                }
+            });
+        }
+    });
+    let total = total.into_inner().unwrap();
+    assert!(total.failed.is_empty(), "{} failed:\n{}", total.failed.len(), total.failed.join("\n"));
+    total
+}
+
+#[test]
+fn a_thousand_programs_are_the_same_in_every_way() {
+    let batches = (0..PROGRAMS / BATCH).map(|batch| (batch * BATCH..(batch + 1) * BATCH).map(Case::new).collect());
+    let total = computed(batches.collect());
+    println!("{} equal ({} cells), {} compute nothing", total.equal, total.cells, total.nothing);
+    assert!(total.equal > 950, "only {} of {PROGRAMS} were compared", total.equal);
+    assert_eq!(total.refused, 0);
+    // Every storage, strategy and knob comes up.
+    let knobs = knobs(total.cases.iter());
+    let named = |what: &str, name: &str| knobs.get(&format!("{what} {name}")).copied().unwrap_or(0);
+    assert!(STORAGES.iter().all(|storage| named("storage", storage.name()) > 20), "{knobs:?}");
+    assert!(ACCESSES.iter().all(|access| named("access", access.name()) > 20), "{knobs:?}");
+    for (what, name) in [("precision", "f32"), ("precision", "f64"), ("contract", "false"), ("wide", "true")] {
+        assert!(named(what, name) > 20, "{knobs:?}");
+    }
+}
+
+#[test]
+fn what_was_found_once_stays_mended() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("found");
+    let mut cases = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "stn") {
+            continue;
+        }
+        let case = Case::of_text(cases.len() as u64, std::fs::read_to_string(path).unwrap());
+        for precision in [Precision::F32, Precision::F64] {
+            for (storage, access) in STORAGES.iter().flat_map(|s| ACCESSES.iter().map(move |a| (s.name(), a.name()))) {
+                let choices =
+                    Choices { storage: storage.into(), access: access.into(), precision, ..case.choices.clone() };
+                cases.push(Case { choices, ..case.clone() });
+            }
+        }
+    }
+    let total = computed(vec![cases]);
+    assert!(total.equal >= 2 * 2 * STORAGES.len() * ACCESSES.len());
+}
