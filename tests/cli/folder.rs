@@ -41,7 +41,7 @@ impl Folder {
         folder.array("smaller.npy", &[3, 5, 9], &powers[..135]);
         let single: Vec<f32> = powers.iter().map(|&x| x as f32).collect();
         folder.array("single.npy", &[3, 6, 9], &single);
-        folder.array("long.npy", &[3, 6, 9], &[1u64; 162]);
+        folder.array("long.npy", &[3, 6, 9], &[1u64 << 40; 162]);
         folder
     }
 
