@@ -1,5 +1,7 @@
 //! What several subcommands are given: groups of arguments, and how the values in them are written.
 
+pub mod given;
+
 use clap::ArgAction;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
@@ -59,6 +61,12 @@ impl KernelArgs {
     /// What they choose.
     pub fn choices(&self) -> Choices {
         self.launch.choices(&self.access, &self.storage, self.precision)
+    }
+
+    /// The options that say the same again: access, storage and precision always, the others where they are not the usual.
+    pub fn words(&self) -> String {
+        let Self { access, storage, precision, launch } = self;
+        format!("--access {access} --storage {storage} --precision {}{}", precision.name(), launch.words())
     }
 }
 

@@ -1,44 +1,32 @@
 //! `stencilc build`: a stencil's kernel, launcher and header, and what the kernel costs.
 
-use crate::args::{self, ARCH, KernelArgs, Pair};
+use crate::args::ARCH;
 use crate::emit::{self, Emit};
-use crate::input::{self, Input};
+use crate::input;
+use crate::kernel::Wanted;
 use crate::terminal;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stencilc_compiler::analysis::{self, cost, levels};
+use stencilc_compiler::analysis::cost;
 use stencilc_compiler::cuda::{self, Built};
-use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::{self, Choices, Plan, Target};
+use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
-use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::{Error, Result, files};
 
 /// Arguments of `build`.
 #[derive(clap::Args)]
 pub struct Args {
     /// A stencil file, or the name of a stencil that comes along
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     pub file: String,
-    /// Which stencil of the file
-    #[arg(long, value_name = "NAME")]
-    pub stencil: Option<String>,
     #[command(flatten)]
-    pub kernel: KernelArgs,
-    /// Build for this grid alone (halo included): its extents become constants
-    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid)]
-    grid: Option<Grid>,
-    /// A parameter that decides which levels are computed
-    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"), requires = "grid")]
-    set: Vec<Pair>,
+    pub kernel: Wanted,
     /// The architecture that machine code is for
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
     arch: String,
     /// The folder for what is made; `.` if nothing is emitted
-    #[arg(short, value_name = "DIR")]
+    #[arg(short, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub output: Option<PathBuf>,
     /// Show what one step makes of the stencil, on stdout or in DIR
     #[arg(long, value_name = "STEP")]
@@ -53,7 +41,7 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     if let Some(emit) = args.emit {
         return emit::emit(args, emit, json);
     }
-    let plan = plan_of(args, &input::load(&args.file)?)?;
+    let plan = args.kernel.plan(&input::load(&args.file)?)?;
     let built = cuda::build(&plan)?;
     let resources = match nvrtc::locate() {
         Ok(_) => compile(args, &plan, &built, Kind::Cubin)?.resources,
@@ -67,65 +55,6 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     let source = write(folder, &format!("{name}.cu"), built.source.as_bytes())?;
     let header = write(folder, &format!("{name}.h"), built.header.as_bytes())?;
     report(args, &plan, &resources, &[source, header], json)
-}
-
-/// The plan of the kernel that is asked for.
-///
-/// # Errors
-/// There is no such kernel.
-pub fn plan_of(args: &Args, input: &Input) -> Result<Plan> {
-    let choices = args.kernel.choices();
-    let stencil = input.stencil(args.stencil.as_deref())?;
-    let prepared = plan::prepare(stencil, choices.precision, choices.contract);
-    let settings = args::by_name(&args.set, "--set")?;
-    let plan = match args.grid {
-        None => plan::plan(&prepared, &choices, None)?,
-        Some(grid) => {
-            let levels_known = !levels::depend_on_params(&prepared);
-            let region = region(&prepared, &choices, grid, settings, levels_known)?;
-            plan::plan(&prepared, &choices, Some(Target { grid, region: &region, levels_known }))?
-        }
-    };
-    Ok(plan)
-}
-
-/// What a prepared stencil computes on a grid. Parameters that decide nothing about that need no value.
-fn region(
-    stencil: &Stencil,
-    choices: &Choices,
-    grid: Grid,
-    settings: BTreeMap<String, String>,
-    levels_known: bool,
-) -> Result<Region> {
-    let (params, _) = parameters(stencil, choices.precision, choices.contract, settings, levels_known)?;
-    Ok(analysis::region(stencil, choices.precision, grid, &params)?)
-}
-
-/// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones; and the names of those.
-///
-/// # Errors
-/// A parameter has no value, or one that is no value for it.
-pub fn parameters(
-    stencil: &Stencil,
-    precision: Precision,
-    contract: bool,
-    settings: BTreeMap<String, String>,
-    any: bool,
-) -> Result<(Vec<Value>, Vec<String>)> {
-    // The parameters alone, without the fields, whose arrays would be made.
-    let bare = Stencil { name: stencil.name.clone(), params: stencil.params.clone(), ..Stencil::default() };
-    let problem = Problem::new(Request {
-        stencil: &bare,
-        precision,
-        contract,
-        grid: Some(Grid { ni: 1, nj: 1, nk: 1 }),
-        arrays: BTreeMap::new(),
-        settings,
-        seed: 0,
-        cast: false,
-        draw_all: any,
-    })?;
-    Ok((problem.params, problem.drawn))
 }
 
 /// The kernel, compiled.

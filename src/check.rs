@@ -11,7 +11,7 @@ use stencilc_runtime::{Error, Result};
 #[derive(clap::Args)]
 pub struct Args {
     /// Stencil files, or names of stencils that come along
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
     files: Vec<String>,
     /// Take warnings for errors
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `stencilc build --emit`: what one step makes of a stencil.
 
-use crate::build::{self, Args, compile, plan_of};
+use crate::build::{self, Args, compile};
 use crate::{input, terminal};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -90,11 +90,11 @@ fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
     let input = input::load(&args.file)?;
     if emit == Emit::Ir {
         let choices = args.kernel.choices();
-        let stencil = input.stencil(args.stencil.as_deref())?;
+        let stencil = input.stencil(args.kernel.stencil.as_deref())?;
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         return Ok((prepared.name.clone(), Made::Text(prepared.to_string())));
     }
-    let plan = plan_of(args, &input)?;
+    let plan = args.kernel.plan(&input)?;
     let made = match emit {
         Emit::Plan if json => Made::Json(plan_as_json(&plan)),
         Emit::Plan => Made::Text(plan_as_text(&plan)),

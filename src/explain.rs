@@ -6,7 +6,7 @@ mod picture;
 mod text;
 
 use crate::args::{self, ARCH, LaunchArgs, Pair};
-use crate::{build, input, terminal};
+use crate::{input, kernel, terminal};
 use facts::{Bounds, Explanation, Subject};
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
 use stencilc_compiler::cuda;
@@ -25,6 +25,7 @@ const GRID: Grid = Grid { ni: 512, nj: 512, nk: 64 };
 #[derive(clap::Args)]
 pub struct Args {
     /// A stencil file, or the name of a stencil that comes along
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     file: String,
     /// Which stencil of the file
     #[arg(long, value_name = "NAME")]
@@ -74,7 +75,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let stencil = input.stencil(args.stencil.as_deref())?;
     let prepared = plan::prepare(stencil, args.precision, args.launch.contract);
     let settings = args::by_name(&args.set, "--set")?;
-    let (params, drawn) = build::parameters(&prepared, args.precision, args.launch.contract, settings, true)?;
+    let (params, drawn) = kernel::parameters(&prepared, args.precision, args.launch.contract, settings, true)?;
 
     // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
     let plans = args.launch.every(args.precision).map(|choices| Ok(plan::plan(&prepared, &choices, None)?));

@@ -3,18 +3,22 @@
 mod args;
 mod build;
 mod check;
+mod completions;
 mod doctor;
 mod emit;
 mod explain;
 mod input;
+mod kernel;
 mod list;
+mod new;
 mod run;
+mod snapshot;
 mod summary;
 mod terminal;
 mod test;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use std::time::Instant;
 use stencilc_runtime::{Fault, Result};
@@ -34,6 +38,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Write a stencil file to begin with
+    New(new::Args),
     /// Look for errors
     Check(check::Args),
     /// Say what a stencil reads, computes and costs
@@ -46,10 +52,14 @@ enum Command {
     Test(test::Args),
     /// Compare every kernel with the interpreter, bit for bit
     Verify(verify::Args),
+    /// Keep generated code beside its source, and show how it changes
+    Snapshot(snapshot::Args),
     /// Show what there is to choose from
     List(list::Args),
     /// Look for what compiling and running need
     Doctor,
+    /// Print what a shell needs to complete calls
+    Completions(completions::Args),
 }
 
 fn main() -> ExitCode {
@@ -70,13 +80,16 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
     match command {
+        Command::New(args) => new::new(&args, json),
         Command::Check(args) => check::check(&args, json),
         Command::Explain(args) => explain::explain(&args, json),
         Command::Build(args) => build::build(&args, json),
         Command::Run(args) => run::run(&args, json, start),
         Command::Test(args) => test::test(&args, json),
         Command::Verify(args) => verify::verify(&args, json),
+        Command::Snapshot(args) => snapshot::snapshot(&args, json),
         Command::List(args) => list::list(&args, json),
         Command::Doctor => doctor::doctor(json),
+        Command::Completions(args) => completions::completions(&args, Cli::command()),
     }
 }

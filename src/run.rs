@@ -29,6 +29,7 @@ use stencilc_runtime::{Array, Data, Error, Result, files, npy};
 #[derive(clap::Args)]
 pub struct Args {
     /// A stencil file, or the name of a stencil that comes along
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     file: String,
     /// Which stencil of the file
     #[arg(long, value_name = "NAME")]

@@ -27,7 +27,7 @@ const SHORT: usize = 40;
     stencilc test stencils/*.stn --filter linear --precision f32")]
 pub struct Args {
     /// Stencil files, or names of stencils that come along
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
     files: Vec<String>,
     /// Only tests with these words in their title
     #[arg(long, value_name = "WORDS")]

@@ -28,7 +28,7 @@ const GRIDS: [Grid; 2] = [Grid { ni: 37, nj: 29, nk: 9 }, Grid { ni: 70, nj: 41,
 #[derive(clap::Args)]
 pub struct Args {
     /// Stencil files, or names of stencils that come along
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
     files: Vec<String>,
     /// Only this stencil of the files
     #[arg(long, value_name = "NAME")]

@@ -1,7 +1,13 @@
 //! The command line: the real program, its messages and its exit status.
 
+#[path = "cli/completions.rs"]
+mod completions;
 #[path = "cli/folder.rs"]
 mod folder;
+#[path = "cli/new.rs"]
+mod new;
+#[path = "cli/snapshot.rs"]
+mod snapshot;
 #[path = "cli/test.rs"]
 mod test;
 

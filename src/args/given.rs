@@ -1,0 +1,37 @@
+//! Options with defaults of which one needs to know whether the user gave any.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+
+/// A group of options, and whether any of them was given.
+pub struct Given<A> {
+    /// The options.
+    pub args: A,
+    /// Whether the user gave one.
+    pub is_given: bool,
+}
+
+impl<A: Args> Args for Given<A> {
+    fn augment_args(command: Command) -> Command {
+        A::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        A::augment_args_for_update(command)
+    }
+}
+
+impl<A: Args> FromArgMatches for Given<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let own = A::augment_args(Command::new("own"));
+        let is_given = own
+            .get_arguments()
+            .any(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
+        Ok(Self { args: A::from_arg_matches(matches)?, is_given })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

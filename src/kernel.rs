@@ -1,0 +1,118 @@
+//! Which kernel of a file is meant, and its plan.
+
+use crate::args::{self, KernelArgs, Pair};
+use crate::input::Input;
+use std::collections::BTreeMap;
+use stencilc_compiler::analysis::{self, levels};
+use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::plan::{self, Choices, Plan, Target};
+use stencilc_runtime::Result;
+use stencilc_runtime::problem::{Problem, Request};
+
+/// One kernel of one stencil.
+#[derive(clap::Args)]
+pub struct Wanted {
+    /// Which stencil of the file
+    #[arg(long, value_name = "NAME")]
+    pub stencil: Option<String>,
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// Build for this grid alone (halo included): its extents become constants
+    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid)]
+    grid: Option<Grid>,
+    /// A parameter that decides which levels are computed
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"), requires = "grid")]
+    set: Vec<Pair>,
+}
+
+impl Wanted {
+    /// What is chosen.
+    pub fn choices(&self) -> Choices {
+        self.kernel.choices()
+    }
+
+    /// The plan of the kernel.
+    ///
+    /// # Errors
+    /// There is no such kernel.
+    pub fn plan(&self, input: &Input) -> Result<Plan> {
+        let choices = self.choices();
+        let stencil = input.stencil(self.stencil.as_deref())?;
+        let prepared = plan::prepare(stencil, choices.precision, choices.contract);
+        let settings = args::by_name(&self.set, "--set")?;
+        let plan = match self.grid {
+            None => plan::plan(&prepared, &choices, None)?,
+            Some(grid) => {
+                let levels_known = !levels::depend_on_params(&prepared);
+                let region = region(&prepared, &choices, grid, settings, levels_known)?;
+                plan::plan(&prepared, &choices, Some(Target { grid, region: &region, levels_known }))?
+            }
+        };
+        Ok(plan)
+    }
+
+    /// The options that say the same again, but for the stencil.
+    pub fn words(&self) -> String {
+        let mut words = self.kernel.words();
+        if let Some(grid) = self.grid {
+            words.push_str(&format!(" --grid {grid}"));
+        }
+        self.set.iter().for_each(|pair| words.push_str(&format!(" --set {pair}")));
+        words
+    }
+
+    /// What distinguishes it from the other kernels of its stencil, as a part of a file's name.
+    pub fn name(&self) -> String {
+        let Choices { access, storage, precision, .. } = self.choices();
+        let mut name = format!("{storage}-{access}-{}", precision.name());
+        let rest = self.words();
+        // The first three options are said already.
+        for word in rest.split_whitespace().skip(6) {
+            let plain = |c: char| if c.is_ascii_alphanumeric() || "._=+-".contains(c) { c } else { '_' };
+            name.push('-');
+            name.extend(word.trim_start_matches("--").chars().map(plain));
+        }
+        name
+    }
+}
+
+/// What a prepared stencil computes on a grid. Parameters that decide nothing about that need no value.
+fn region(
+    stencil: &Stencil,
+    choices: &Choices,
+    grid: Grid,
+    settings: BTreeMap<String, String>,
+    levels_known: bool,
+) -> Result<Region> {
+    let (params, _) = parameters(stencil, choices.precision, choices.contract, settings, levels_known)?;
+    Ok(analysis::region(stencil, choices.precision, grid, &params)?)
+}
+
+/// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones; and the names of those.
+///
+/// # Errors
+/// A parameter has no value, or one that is no value for it.
+pub fn parameters(
+    stencil: &Stencil,
+    precision: Precision,
+    contract: bool,
+    settings: BTreeMap<String, String>,
+    any: bool,
+) -> Result<(Vec<Value>, Vec<String>)> {
+    // The parameters alone, without the fields, whose arrays would be made.
+    let bare = Stencil { name: stencil.name.clone(), params: stencil.params.clone(), ..Stencil::default() };
+    let problem = Problem::new(Request {
+        stencil: &bare,
+        precision,
+        contract,
+        grid: Some(Grid { ni: 1, nj: 1, nk: 1 }),
+        arrays: BTreeMap::new(),
+        settings,
+        seed: 0,
+        cast: false,
+        draw_all: any,
+    })?;
+    Ok((problem.params, problem.drawn))
+}

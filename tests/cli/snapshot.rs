@@ -1,0 +1,104 @@
+//! `stencilc snapshot`.
+
+use crate::folder::{Folder, text};
+use std::collections::BTreeMap;
+use std::fs;
+
+const FILE: &str = "/// Half of it.\nstencil half { in a; out b; b = a / 2 }\n\
+                    stencil shift { in a; out b; b = a[i+1] }\n";
+
+/// Every file below `code`, with its text.
+fn kept(folder: &Folder) -> BTreeMap<String, String> {
+    let Ok(entries) = fs::read_dir(folder.path("code.snap")) else { return BTreeMap::new() };
+    let file = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap())
+    };
+    entries.map(file).collect()
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("code.stn"), FILE).unwrap();
+    folder
+}
+
+fn names(folder: &Folder) -> Vec<String> {
+    kept(folder).into_keys().collect()
+}
+
+#[test]
+fn what_was_accepted_is_what_build_makes() {
+    let folder = folder();
+    folder.done("snapshot code.stn");
+    assert!(kept(&folder).is_empty(), "looking writes nothing");
+    folder.done("snapshot code.stn --accept");
+    folder.done("snapshot code.stn --check");
+    folder.done("build code.stn --stencil half -o made");
+    let kept = kept(&folder);
+    for ending in ["cu", "h"] {
+        let built = fs::read_to_string(folder.path(&format!("made/half.{ending}"))).unwrap();
+        assert_eq!(kept[&format!("half-regular-idxvar-f64.{ending}")], built);
+    }
+    // From wherever it is looked at, the code is the same.
+    folder.done(&format!("snapshot {} --check", folder.path("code.stn").display()));
+    let place = folder.path("").display().to_string();
+    assert!(kept.values().all(|text| !text.contains(&place)));
+}
+
+#[test]
+fn kernels_come_and_go() {
+    let folder = folder();
+    folder.done("snapshot code.stn --accept --stencil half --access zloop --precision f32 --block 32x4x1");
+    let one = ["half-regular-zloop-f32-block-32x4x1.cu", "half-regular-zloop-f32-block-32x4x1.h", "kernels.txt"];
+    assert_eq!(names(&folder), one);
+    // Options of a kernel that is not there yet: nothing of it was accepted.
+    let more = "snapshot code.stn --stencil shift --grid 9x6x3";
+    assert_eq!(folder.run(&format!("{more} --check")).status.code(), Some(3));
+    assert_eq!(names(&folder), one);
+    folder.done(&format!("{more} --accept"));
+    folder.done(&format!("{more} --check"));
+    folder.done("snapshot code.stn --check");
+    assert_eq!(names(&folder).len(), 5);
+    // A comment of the user's stays; a kernel without a line goes, as does one without a stencil.
+    let list = kept(&folder)["kernels.txt"].clone();
+    assert_eq!(list.lines().count(), 3, "{list}");
+    fs::write(folder.path("code.snap/kernels.txt"), list.replace("--stencil half", "# mine\n--stencil half")).unwrap();
+    fs::write(folder.path("code.snap/own.h"), "// Written by hand.\n").unwrap();
+    folder.done("snapshot code.stn --check");
+    fs::write(folder.path("code.stn"), FILE.replace("stencil shift", "stencil moved")).unwrap();
+    let said = text(&folder.run("snapshot code.stn --check").stdout);
+    assert!(said.contains("stale    code.snap/shift-regular-idxvar-f64-grid-9x6x3.cu"), "{said}");
+    folder.done("snapshot code.stn --accept");
+    assert_eq!(names(&folder), [&one[..], &["own.h"]].concat());
+    assert!(kept(&folder)["kernels.txt"].contains("# mine\n--stencil half --access zloop"));
+    fs::write(folder.path("code.snap/kernels.txt"), "").unwrap();
+    folder.done("snapshot code.stn --accept");
+    assert_eq!(names(&folder), ["kernels.txt", "own.h"]);
+}
+
+#[test]
+fn changes_are_shown_and_fail() {
+    let folder = folder();
+    let call = "snapshot code.stn --stencil half --accept";
+    let mut transcript = folder.transcript(&["snapshot code.stn --stencil half", call, "snapshot code.stn --check"]);
+    fs::write(folder.path("code.stn"), FILE.replace("a / 2", "a / 4")).unwrap();
+    fs::remove_file(folder.path("code.snap/half-regular-idxvar-f64.h")).unwrap();
+    transcript += &folder.transcript(&[
+        "snapshot code.stn",
+        "snapshot code.stn --check",
+        "snapshot code.stn --accept",
+        "snapshot code.stn --check",
+        "snapshot code.stn --stencil hlf",
+    ]);
+    fs::write(folder.path("code.snap/kernels.txt"), "\n--stencil half --acess zloop\n").unwrap();
+    transcript += &folder.transcript(&[
+        "snapshot code.stn",
+        "snapshot code.stn --check --accept",
+        "snapshot broken.stn",
+        "snapshot code.stn --accept -o two.stn",
+    ]);
+    insta::assert_snapshot!(transcript);
+    let report = folder.json("snapshot two.stn --json");
+    assert_eq!((&report[0]["file"], &report[0]["change"]), (&"two.snap/kernels.txt".into(), &"new".into()));
+}
