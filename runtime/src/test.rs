@@ -20,7 +20,7 @@ use stencilc_compiler::plan::prepare;
 use stencilc_compiler::source::Span;
 
 /// The most cells of a grid with its margin.
-const CELLS: u128 = 1 << 26;
+const CELLS: u128 = 1 << 24;
 
 /// How a test is run.
 pub struct Options<'a> {

@@ -192,6 +192,14 @@ fn wrong_tests_are_answered() {
 }
 
 #[test]
+fn a_test_has_at_most_a_hundred_expectations() {
+    let body = |times: usize| format!("slope {{ phi = i }}\n{}", "expect res == 0.5\n".repeat(times));
+    Folder::with_test("many", &body(100)).done("test file.stn");
+    let output = Folder::with_test("many", &body(101)).run("check file.stn");
+    assert!(text(&output.stderr).contains("this test has more than 100 expectations"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn two_tests_of_one_title() {
     let folder = Folder::new();
     let test = "test \"t\" { one { a = 1 }; expect b == 1 }\n";

@@ -19,7 +19,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const GRID: Grid = Grid { ni: 12, nj: 10, nk: 6 };
 
 /// The most cells of a test's grid: every test runs whenever the file is tested.
-const CELLS: u128 = 1 << 24;
+const CELLS: u128 = 1 << 20;
+
+/// The most expectations of one test.
+const EXPECTATIONS: usize = 100;
 
 /// On every cell.
 const EVERYWHERE: Place = Place { horizontal: true, levels: Levels::Full };
@@ -159,7 +162,7 @@ impl<'a> Tests<'a> {
     /// The one stencil, what stands before and what stands after it.
     fn outline(&mut self, test: &'a ast::Test) -> Option<Outline<'a>> {
         let (mut subject, mut before, mut after) = (None::<&'a ast::Subject>, Vec::new(), Vec::new());
-        let mut expects = false;
+        let mut expects = 0;
         for part in &test.parts {
             match (part, subject) {
                 (TestPart::Grid(..), _) => {}
@@ -174,8 +177,15 @@ impl<'a> Tests<'a> {
                             .help("write a test for each"),
                     );
                 }
+                (TestPart::Expect(_, span), Some(_)) if expects == EXPECTATIONS => {
+                    return self.report(
+                        Diagnostic::error(*span, format!("this test has more than {EXPECTATIONS} expectations"))
+                            .label("one too many")
+                            .help("write several tests, each about one thing"),
+                    );
+                }
                 (TestPart::Expect(truth, span), Some(_)) => {
-                    expects = true;
+                    expects += 1;
                     after.push(After::Expect(*truth, *span));
                 }
                 (TestPart::Expect(_, span), None) => {
@@ -194,7 +204,7 @@ impl<'a> Tests<'a> {
                     .help("name one and give its inputs, as in `laplap { phi = 2*i + 3*j }`"),
             );
         };
-        if !expects {
+        if expects == 0 {
             return self.report(
                 Diagnostic::error(test.title.span, "this test expects nothing")
                     .label("cannot fail")
