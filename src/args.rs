@@ -55,6 +55,9 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "BITS", value_parser = one_of("64", "32"), default_value = "32")]
     #[arg(action = ArgAction::Set)]
     index: bool,
+    /// Check every index in the kernel, and tell the first that is wrong: field, cell and offset
+    #[arg(long)]
+    checked: bool,
 }
 
 impl KernelArgs {
@@ -81,6 +84,7 @@ impl LaunchArgs {
             block: self.block.0,
             slice: self.slice,
             wide: self.index,
+            checked: self.checked,
         }
     }
 
@@ -104,6 +108,7 @@ impl LaunchArgs {
         say(self.slice != usual.slice, format!(" --slice {}", self.slice));
         say(!self.contract, " --contract off".to_owned());
         say(self.index, " --index 64".to_owned());
+        say(self.checked, " --checked".to_owned());
         words
     }
 }

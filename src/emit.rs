@@ -98,6 +98,8 @@ fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
     let made = match emit {
         Emit::Plan if json => Made::Json(plan_as_json(&plan)),
         Emit::Plan => Made::Text(plan_as_text(&plan)),
+        // A checked kernel has no launcher.
+        Emit::Cuda if plan.choices.checked => Made::Text(cuda::print(&plan)?.text),
         Emit::Ast | Emit::Ir | Emit::Cuda => Made::Text(cuda::build(&plan)?.source),
         Emit::Ptx => {
             let image = compile(args, &plan, &cuda::build(&plan)?, Kind::Ptx)?.image;

@@ -260,7 +260,7 @@ fn launched(
     let before = start.elapsed().as_secs_f64();
     let mut execution = execute(&gpu, &plan, &kernel, &loaded, problem, runs as usize)?;
     if let Some(damage) = execution.damage.first() {
-        return Err(Error::check(format!("the kernel wrote where it must not: {damage}"))
+        return Err(Error::check(format!("the kernel is wrong: {damage}"))
             .help("this is a fault of the compiler; please report it"));
     }
     let median_us = median(&mut execution.launches);

@@ -182,6 +182,9 @@ const RESERVED: &[&str] = &[
     "cudaStream_t",
     "computed",
     "emulated",
+    "Watch",
+    "WatchedTable",
+    "atomicAdd",
 ];
 
 /// Gives out names of one kernel.

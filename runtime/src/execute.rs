@@ -7,6 +7,7 @@ use crate::pack::Packing;
 use crate::problem::{Problem, element_of};
 use serde::Serialize;
 use std::time::Instant;
+use stencilc_compiler::cuda::checked::{self, REPORT};
 use stencilc_compiler::cuda::{Kernel, Size, What};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Precision};
@@ -51,6 +52,28 @@ struct Resident<'a, M: Machine> {
     buffers: Vec<M::Buffer>,
 }
 
+/// What a checked kernel works with.
+struct Watch<M: Machine> {
+    report: M::Buffer,
+    columns: M::Buffer,
+}
+
+impl<M: Machine> Watch<M> {
+    fn new(machine: &M, fixed: &Fixed) -> Result<Self> {
+        let report = machine.upload(bytemuck::cast_slice(&[0u64; REPORT]))?;
+        let columns = machine.upload(bytemuck::cast_slice(&checked::columns(fixed)))?;
+        Ok(Self { report, columns })
+    }
+
+    /// The first fault, if there was one.
+    fn fault(&self, machine: &M, plan: &Plan, fixed: &Fixed, kernel: &Kernel) -> Result<Option<String>> {
+        let (bytes, _) = machine.download(&self.report)?;
+        let mut report = [0u64; REPORT];
+        bytemuck::cast_slice_mut(&mut report).copy_from_slice(&bytes);
+        Ok(crate::checked::fault(plan, fixed, kernel, &report))
+    }
+}
+
 /// Runs `kernel`, which the machine has loaded as `loaded`, `runs` times.
 ///
 /// # Errors
@@ -79,11 +102,13 @@ pub fn execute<M: Machine>(
     }
     let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
     let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
+    let watch = if plan.choices.checked { Some(Watch::new(machine, fixed)?) } else { None };
     timings.upload = start.elapsed().as_secs_f64();
 
     let blocks = plan.launch(fixed)?;
-    let arguments: Vec<Vec<Arg>> =
-        (0..sets).map(|set| arguments(machine, plan, fixed, kernel, problem, &residents, &tables, set)).collect();
+    let arguments: Vec<Vec<Arg>> = (0..sets)
+        .map(|set| arguments(machine, plan, fixed, kernel, problem, &residents, &tables, watch.as_ref(), set))
+        .collect();
     let launch = |run: usize| machine.launch(loaded, blocks, plan.choices.block, &arguments[run % sets]);
     if runs > 1 {
         // The first launch of a kernel is not like the others.
@@ -93,6 +118,9 @@ pub fn execute<M: Machine>(
 
     let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
     let mut damage = Vec::new();
+    if let Some(watch) = &watch {
+        damage.extend(watch.fault(machine, plan, fixed, kernel)?);
+    }
     for resident in &residents {
         let start = Instant::now();
         let (packed, guards) = machine.download(&resident.buffers[0])?;
@@ -127,7 +155,7 @@ fn residents<'a, M: Machine>(fixed: &'a Fixed, kernel: &Kernel, problem: &Proble
         let (field, written, data) = match parameter.what {
             What::Input(field) => (field, false, &problem.inputs[field.index()]),
             What::Output(field) => (field, true, &problem.outputs[field.index()]),
-            What::Param(_) | What::Table(_) | What::Size(_) => continue,
+            What::Param(_) | What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
         };
         let Some(data) = data else { continue };
         let declared = &problem.stencil.fields[field];
@@ -148,6 +176,7 @@ fn arguments<M: Machine>(
     problem: &Problem,
     residents: &[Resident<M>],
     tables: &[M::Buffer],
+    watch: Option<&Watch<M>>,
     set: usize,
 ) -> Vec<Arg> {
     let pointer = |field: FieldId, written: bool| {
@@ -166,6 +195,8 @@ fn arguments<M: Machine>(
             number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision)
         }
         What::Table(number) => Arg::Pointer(machine.address(&tables[number], 0)),
+        What::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
+        What::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
         What::Size(size) => match size {
             Size::ColumnFirst(axis) => whole(columns[axis].start, false),
             Size::ColumnEnd(axis) => whole(columns[axis].end, false),

@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod cache;
+pub mod checked;
 pub mod cuda;
 pub mod doctor;
 pub mod emulate;

@@ -1,5 +1,6 @@
 //! The statements of a kernel: values in the order of the schedule, then the outputs.
 
+use super::checked::{self, Site};
 use super::expression::{Helpers, operation};
 use super::{Named, computing_type, field_levels, own_index};
 use crate::access::{Lookups, Shape};
@@ -17,6 +18,8 @@ pub struct Written {
     pub lines: Vec<String>,
     /// Names of functions in the prelude.
     pub helpers: Helpers,
+    /// Of a checked kernel: where it touches fields.
+    pub sites: Vec<Site>,
 }
 
 /// A branch with more operations than this is written as a statement.
@@ -31,6 +34,7 @@ pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups:
         values: BTreeMap::new(),
         blocks: vec![Vec::new(); plan.schedule.blocks()],
         helpers: Helpers::new(),
+        sites: Vec::new(),
     };
     for (&(def, offset), item) in &plan.schedule.values {
         writer.value(def, offset, item);
@@ -39,7 +43,7 @@ pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups:
         writer.store(store.field, &store.body, item, coordinates);
     }
     let lines = std::mem::take(&mut writer.blocks[KERNEL.index()]);
-    Ok(Written { lines, helpers: writer.helpers })
+    Ok(Written { lines, helpers: writer.helpers, sites: writer.sites })
 }
 
 struct Writer<'a> {
@@ -51,6 +55,7 @@ struct Writer<'a> {
     /// Lines of each block.
     blocks: Vec<Vec<String>>,
     helpers: Helpers,
+    sites: Vec<Site>,
 }
 
 impl Writer<'_> {
@@ -83,7 +88,11 @@ impl Writer<'_> {
             (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
         };
         let index = own_index(plan, &mut self.named.names, field);
-        let assignment = format!("{target}[{index}] = {text};");
+        let site = Site { field, offset: Offset::default(), written: true };
+        let assignment = match checked::condition(plan, self.named, &mut self.sites, site, &index) {
+            None => format!("{target}[{index}] = {text};"),
+            Some(condition) => format!("if ({condition}) {target}[{index}] = {text};"),
+        };
         // A field on fewer axes is written by one thread of those that compute the same.
         let [k, k_first] = self.named.names.internals(["k", "k_first"]);
         let line = match (declared.place.horizontal, declared.place.levels) {
@@ -280,8 +289,8 @@ impl Writer<'_> {
             Some(Shape::Volume) => self.named.names.internal("plane"),
             Some(Shape::Plane) | None => String::new(),
         };
-        let text = match (levels, at.k) {
-            (Levels::None, _) | (_, 0) => format!("{name}[{index}]"),
+        let index = match (levels, at.k) {
+            (Levels::None, _) | (_, 0) => index,
             (_, k) => {
                 let (sign, n) = (if k < 0 { "-" } else { "+" }, k.unsigned_abs());
                 let distance = match (step.is_empty(), n) {
@@ -290,12 +299,17 @@ impl Writer<'_> {
                     (false, _) => format!("{n} * {step}"),
                 };
                 if context.sure {
-                    format!("{name}[{index} {sign} {distance}]")
+                    format!("{index} {sign} {distance}")
                 } else {
                     let exists = self.level_exists(k, levels);
-                    format!("{name}[{index} {sign} ({exists} ? {distance} : 0)]")
+                    format!("{index} {sign} ({exists} ? {distance} : 0)")
                 }
             }
+        };
+        let site = Site { field, offset: at, written: false };
+        let text = match checked::condition(plan, self.named, &mut self.sites, site, &index) {
+            None => format!("{name}[{index}]"),
+            Some(condition) => format!("({condition} ? {name}[{index}] : 0)"),
         };
         match (stored, self.precision()) {
             (Stored::F32, Precision::F64) => format!("double({text})"),

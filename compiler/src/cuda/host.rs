@@ -70,6 +70,10 @@ pub(super) fn helpers(plan: &Plan) -> Helpers {
 /// # Errors
 /// A template is broken, which is a fault of the compiler.
 pub fn build(plan: &Plan) -> Result<Built, Refusal> {
+    if plan.choices.checked {
+        return Err(Refusal::new("a checked kernel cannot be called from C: nobody would read its report")
+            .help("checked kernels are for `stencilc run` and `stencilc verify`; `--emit cuda` shows one"));
+    }
     let kernel = super::print_with(plan, &helpers(plan))?;
     let texts = texts(plan, &kernel);
     let source = format!("{}\n{}", kernel.text, render("launch.cu.tera", &texts)?);
@@ -156,7 +160,7 @@ fn members(plan: &Plan, kernel: &Kernel) -> Vec<Member> {
                 format!("{way}{}{}{doc}", field.place, if doc.is_empty() { "" } else { ": " })
             }
             What::Param(id) => plan.stencil.params[id].doc.lines().next().unwrap_or("a parameter").to_owned(),
-            What::Table(_) | What::Size(_) => continue,
+            What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
         };
         let c_type = parameter.c_type.replace("bool", "int");
         members.push(Member { declaration: format!("{c_type} {}", parameter.name), meaning });
@@ -313,6 +317,8 @@ fn argument(plan: &Plan, parameter: &Parameter) -> String {
         What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
         What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
         What::Table(number) => format!("args->{}", member(plan, plan.storage.tables()[number].0)),
+        // Refused before: a launcher has no place for a report.
+        What::Report | What::Columns => "nullptr".into(),
         What::Size(size) => match size {
             Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
             Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),

@@ -4,6 +4,7 @@
 //! the same plan, and runs through NVRTC and nvcc alike.
 
 mod body;
+pub mod checked;
 mod expression;
 mod host;
 mod levels;
@@ -38,6 +39,8 @@ pub struct Kernel {
     pub text: String,
     /// What it takes, in order.
     pub parameters: Vec<Parameter>,
+    /// Of a checked kernel: where it touches fields, by the numbers that it reports.
+    pub sites: Vec<checked::Site>,
 }
 
 /// What a kernel takes.
@@ -62,6 +65,10 @@ pub enum What {
     Param(ParamId),
     /// A table of the storage, by its number.
     Table(usize),
+    /// Where a checked kernel writes what went wrong: [`checked::REPORT`] numbers of 64 bits, 0 before the launch.
+    Report,
+    /// The table [`checked::columns`], for a checked kernel.
+    Columns,
     /// A size: first and end of the columns (by axis), of the levels, the number of levels, the distance of planes, and
     /// the storage's own.
     Size(Size),
@@ -152,7 +159,9 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     };
     let needs_column = used(&column);
     let mut parameters = field_parameters(plan, &named);
-    parameters.extend(table_parameters(plan, &mut named.names, &used));
+    let mut watched = Vec::new();
+    parameters.extend(table_parameters(plan, &mut named.names, &used, &mut watched));
+    parameters.extend(checked::parameters(plan, &mut named.names));
     let mut constants = Vec::new();
     for (declaration, what, text) in sizes {
         let always = [level_end.as_str(), level_first.as_str(), plane.as_str()];
@@ -165,10 +174,15 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
             None => parameters.push(Parameter { name: declaration, c_type: c_type.to_owned(), what: What::Size(what) }),
         }
     }
+    constants.extend(checked::lines(plan, &mut named.names, &watched));
     let signature = parameters.iter().map(declaration).collect();
+    let mut prelude = prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision);
+    if plan.choices.checked {
+        prelude.extend(checked::PRELUDE.lines().map(str::to_owned));
+    }
     let mut texts = KernelTexts {
         comment: comment(plan),
-        prelude: prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision),
+        prelude,
         threads: plan.choices.block.iter().product(),
         name: kernel_name.clone(),
         signature,
@@ -196,7 +210,7 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         texts.prelude.extend(operations);
         text = render(plan.access.template(), &texts)?;
     }
-    Ok(Kernel { name: kernel_name, text, parameters })
+    Ok(Kernel { name: kernel_name, text, parameters, sites: written.sites })
 }
 
 fn is_wide(size: Size) -> bool {
@@ -257,11 +271,22 @@ fn field_parameters(plan: &Plan, named: &Named) -> Vec<Parameter> {
     parameters
 }
 
-fn table_parameters(plan: &Plan, names: &mut Names, used: &dyn Fn(&str) -> bool) -> Vec<Parameter> {
+/// The tables that are used; of a checked kernel, the names of those that it watches, and the number of each.
+fn table_parameters(
+    plan: &Plan,
+    names: &mut Names,
+    used: &dyn Fn(&str) -> bool,
+    watched: &mut Vec<checked::Watched>,
+) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     for (number, (table, _)) in plan.storage.tables().iter().enumerate() {
-        let name = names.internal(table);
+        let mut name = names.internal(table);
         if used(&name) {
+            if plan.choices.checked {
+                let entries = names.fresh(&format!("{name}_entries"));
+                watched.push(checked::Watched { name: name.clone(), entries: entries.clone(), number });
+                name = entries;
+            }
             parameters.push(Parameter { name, c_type: "const int*".into(), what: What::Table(number) });
         }
     }
@@ -344,6 +369,9 @@ fn comment(plan: &Plan) -> Vec<String> {
     }
     if !choices.contract {
         again.push_str(" --contract off");
+    }
+    if choices.checked {
+        again.push_str(" --checked");
     }
     if let Some(fixed) = &plan.fixed {
         again.push_str(&format!(" --grid {}", fixed.grid));

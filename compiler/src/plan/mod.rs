@@ -29,6 +29,8 @@ pub struct Choices {
     pub slice: u32,
     /// Whether 64-bit indices are forced.
     pub wide: bool,
+    /// Whether every index is checked, and the first wrong one told; for a known grid only.
+    pub checked: bool,
 }
 
 impl Default for Choices {
@@ -41,6 +43,7 @@ impl Default for Choices {
             block: [64, 2, 1],
             slice: 8,
             wide: false,
+            checked: false,
         }
     }
 }
@@ -115,6 +118,9 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         Some(target) => Some(fix(stencil, choices, storage, target, &neighbours)?),
         None => None,
     };
+    if choices.checked {
+        check_checked(fixed.as_ref())?;
+    }
     let needs_wide = fixed.as_ref().is_some_and(|fixed| {
         let most = (fixed.grid.nk + 2) as u128 * fixed.layout.plane as u128;
         most > i32::MAX as u128
@@ -143,6 +149,20 @@ pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
     if threads == 0 || threads > 1024 || z > 64 {
         return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
             .help("a block has 1 to 1024 threads, at most 64 of them along z"));
+    }
+    Ok(())
+}
+
+/// Whether a kernel can check its indices.
+fn check_checked(fixed: Option<&Fixed>) -> Result<(), Refusal> {
+    let Some(fixed) = fixed else {
+        return Err(
+            Refusal::new("a kernel for any grid cannot check its indices").help("give the grid: --grid 512x512x64")
+        );
+    };
+    if fixed.grid.columns() as u128 * 3 > i32::MAX as u128 {
+        return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", fixed.grid))
+            .help("look for the fault on a smaller grid"));
     }
     Ok(())
 }
