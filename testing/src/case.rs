@@ -165,6 +165,7 @@ impl Case {
             block: blocks[pick(&[0, 1, 2, 3, 4, 5, 6])],
             slice: pick(&[1, 2, 3, 8]) as u32,
             wide: pick(&[0, 0, 0, 1]) == 1,
+            checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1,
         };
         let mut settings = BTreeMap::new();
         for (_, param) in stencil.params.iter() {
@@ -201,7 +202,7 @@ impl Case {
 
     /// The command that verifies the program under these choices, after its text is written to `file`.
     pub fn command(&self, file: &str) -> String {
-        let Choices { access, storage, precision, contract, block: [x, y, z], slice, wide } = &self.choices;
+        let Choices { access, storage, precision, contract, block: [x, y, z], slice, wide, checked } = &self.choices;
         let mut command = format!(
             "stencilc verify {file} --grid {} --precision {} --storage {storage} --access {access} --block {x}x{y}x{z} \
              --slice {slice} --seed {}",
@@ -211,6 +212,9 @@ impl Case {
         );
         if *wide {
             command += " --index 64";
+        }
+        if *checked {
+            command += " --checked";
         }
         if !contract {
             command += " --contract off";

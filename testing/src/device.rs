@@ -81,7 +81,7 @@ fn compared(verdict: Verdict) -> Compared {
 pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for case in cases {
-        let Choices { access, storage, precision, contract, block, slice, wide } = &case.choices;
+        let Choices { access, storage, precision, contract, block, slice, wide, checked } = &case.choices;
         let chosen = [
             format!("storage {storage}"),
             format!("access {access}"),
@@ -90,6 +90,7 @@ pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usiz
             format!("block {block:?}"),
             format!("slice {slice}"),
             format!("wide {wide}"),
+            format!("checked {checked}"),
         ];
         for chosen in chosen {
             *counts.entry(chosen).or_insert(0) += 1;
