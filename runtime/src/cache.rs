@@ -9,7 +9,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,12 @@ const MAGIC: &[u8; 8] = b"STNCLK01";
 ///
 /// Entries spread evenly over 256 folders, and each folder keeps to its share, so a store looks at one folder only.
 const LIMIT: u64 = 512 << 20;
+
+/// How the names of entries end. A file with another name is one that is being written.
+const ENDING: &str = ".bin";
+
+/// After so long a file that is being written is nobody's any more: its process was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A kernel, and how it was come by.
 #[derive(Clone, Debug)]
@@ -138,11 +144,13 @@ fn through(root: Option<&Path>, key: &blake3::Hash, build: impl FnOnce() -> Resu
 /// Where an entry is kept: in one of 256 folders, named by the first two digits of the key.
 fn entry_path(root: &Path, key: &blake3::Hash) -> PathBuf {
     let digits = key.to_hex();
-    root.join(&digits[..2]).join(format!("{}.bin", &digits[2..]))
+    root.join(&digits[..2]).join(format!("{}{ENDING}", &digits[2..]))
 }
 
 /// Reads an entry; anything amiss is as if it were not there.
 fn load(path: &Path, key: &blake3::Hash) -> Option<Compiled> {
+    // A pipe of that name would keep the reader waiting, and no entry is larger than the whole cache.
+    fs::metadata(path).ok().filter(|found| found.is_file() && found.len() <= LIMIT)?;
     let compiled = decode(&fs::read(path).ok()?, key)?;
     // What is used stays: the oldest go first. Where the time cannot be set the entry only goes sooner.
     let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
@@ -208,15 +216,24 @@ fn files(folder: &Path) -> Vec<Kept> {
     entries.filter_map(kept).collect()
 }
 
-/// Removes the oldest files of a folder, what processes that were killed left behind included, until the rest take no
-/// more than `limit` bytes. The newest stays whatever its size, for it is in use.
+/// Removes what processes that were killed left behind, and then the oldest files of a folder until the rest take no more
+/// than `limit` bytes. The newest stays whatever its size, for it is in use.
 fn prune(folder: &Path, limit: u64) {
+    let now = SystemTime::now();
     let mut files = files(folder);
+    for file in &mut files {
+        // A clock that was wrong must not keep an entry for ever: what comes from the future is the oldest.
+        if file.modified > now + ABANDONED {
+            file.modified = SystemTime::UNIX_EPOCH;
+        }
+    }
     files.sort_by_key(|file| std::cmp::Reverse(file.modified));
     let mut total = 0u64;
     for (index, file) in files.iter().enumerate() {
         total = total.saturating_add(file.bytes);
-        if index > 0 && total > limit {
+        let is_entry = file.path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes());
+        let is_abandoned = !is_entry && now.duration_since(file.modified).is_ok_and(|age| age > ABANDONED);
+        if is_abandoned || (index > 0 && total > limit) {
             // Another process may have been quicker.
             let _ = fs::remove_file(&file.path);
         }
@@ -340,6 +357,119 @@ mod tests {
         assert_eq!(names(), ["0", "1", "2"]);
         prune(folder.path(), 1);
         assert_eq!(names(), ["0"]);
+    }
+
+    #[test]
+    fn what_the_killed_left_and_the_future_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let hour = Duration::from_secs(3600);
+        for (name, modified) in [
+            (".tmpdead", now - 2 * hour),
+            (".tmpfuture", now + 48 * hour),
+            (".tmpalive", now),
+            ("new.bin", now),
+            ("old.bin", now - 48 * hour),
+            ("future.bin", now + 48 * hour),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, [0; 100]).unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        }
+        let names = || -> std::collections::BTreeSet<String> {
+            folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        prune(folder.path(), 10_000);
+        assert_eq!(names(), ["new.bin", "old.bin", "future.bin", ".tmpalive"].map(str::to_owned).into());
+        prune(folder.path(), 300);
+        assert_eq!(names(), ["new.bin", "old.bin", ".tmpalive"].map(str::to_owned).into());
+    }
+
+    /// What `work` does in a process of its own: this test again, told by a variable.
+    const CHILD: &str = "STENCILC_TEST_CACHE";
+
+    /// An entry of some size that only its number decides, so that anybody can tell whether it is right.
+    fn numbered(number: u64) -> Compiled {
+        let image = (0..20_000 + number * 999).map(|at| (at.wrapping_mul(number + 7) >> 3) as u8).collect();
+        Compiled { image, log: number.to_string(), ..compiled() }
+    }
+
+    #[test]
+    fn processes_that_are_killed_leave_nothing_wrong() {
+        const ENTRIES: u64 = 24;
+        if let Some(root) = std::env::var_os(CHILD) {
+            // Until somebody ends it: reads, checks and writes, and now and then damages or removes an entry. Should nobody
+            // come, it ends by itself.
+            let root = PathBuf::from(root);
+            let start = Instant::now();
+            let mut draw = u64::from(std::process::id()) | 1;
+            while start.elapsed() < Duration::from_secs(120) {
+                draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let number = (draw >> 33) % ENTRIES;
+                let key = a_key(&number.to_string());
+                let path = entry_path(&root, &key);
+                match (draw >> 20) % 16 {
+                    0 => drop(fs::remove_file(&path)),
+                    1 => drop(File::options().write(true).open(&path).and_then(|file| file.set_len(draw % 9_000))),
+                    2 => drop(fs::remove_dir_all(path.parent().unwrap())),
+                    _ => {}
+                }
+                let built = through(Some(&root), &key, || Ok(numbered(number))).unwrap();
+                if built.compiled != numbered(number) {
+                    fs::write(root.join("wrong"), number.to_string()).unwrap();
+                }
+            }
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let spawn = || {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "cache::tests::processes_that_are_killed_leave_nothing_wrong", "--test-threads=1"])
+                .env(CHILD, root.path())
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        let mut children: Vec<_> = (0..16).map(|_| spawn()).collect();
+        // Somewhere within what they do: each is ended (`kill -9`) and replaced five times.
+        for round in 0..80usize {
+            std::thread::sleep(Duration::from_micros(1 + (round as u64 * 7919) % 20_000));
+            let child = &mut children[round % 16];
+            assert!(child.try_wait().unwrap().is_none(), "a process ended by itself");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            *child = spawn();
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        for child in &mut children {
+            assert!(child.try_wait().unwrap().is_none(), "a process ended by itself");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(!root.path().join("wrong").exists(), "an entry was wrong: {:?}", fs::read(root.path().join("wrong")));
+        assert!(subfolders(root.path()).next().is_some(), "nothing was kept at all");
+        // Whatever is left is whole or ignored.
+        for number in 0..ENTRIES {
+            let key = a_key(&number.to_string());
+            for _ in 0..2 {
+                let built = through(Some(root.path()), &key, || Ok(numbered(number))).unwrap();
+                assert!(built.compiled == numbered(number), "entry {number}");
+            }
+            assert!(load(&entry_path(root.path(), &key), &key).is_some(), "entry {number} is not kept");
+        }
+        // What was left half written goes once it is old.
+        for file in subfolders(root.path()).flat_map(|folder| files(&folder)) {
+            if file.path.extension().is_none_or(|ending| ending != "bin") {
+                let abandoned = SystemTime::now() - 2 * ABANDONED;
+                File::options().write(true).open(&file.path).unwrap().set_modified(abandoned).unwrap();
+            }
+        }
+        for folder in subfolders(root.path()) {
+            prune(&folder, LIMIT / 256);
+            let left = files(&folder);
+            assert!(left.iter().all(|file| file.path.extension().is_some_and(|ending| ending == "bin")));
+        }
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -12,12 +15,19 @@ use crate::error::{Error, Result};
 /// Bytes gathered before they go to the file system.
 const BUFFER: usize = 1 << 20;
 
+/// How the names of unfinished files begin and end.
+const UNFINISHED: (&str, &str) = (".stencilc-", ".part");
+
+/// After so long an unfinished file is nobody's any more: who wrote it was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
 /// Writes the file at `path` through `write`, all of it or nothing.
 ///
 /// The bytes go to a fresh file in the same directory, which takes the name only once they are all
 /// on the disk; until then, and for good if anything fails, a file that had the name stays as it
 /// is. A new file has the permissions that the umask gives, a replaced one keeps its own, and a
-/// symbolic link is followed. Devices and pipes (`/dev/null`) are written to directly.
+/// symbolic link is followed. Devices and pipes (`/dev/null`) are written to directly. What a
+/// process that was killed an hour ago or earlier left unfinished in the directory is removed.
 ///
 /// # Errors
 ///
@@ -40,21 +50,52 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
             // rename.
             aside.as_file().sync_all().map_err(failed)?;
             aside.persist(&target).map_err(|error| failed(error.error))?;
+            sweep(directory_of(&target));
             Ok(())
         }
     }
 }
 
 /// Checks that [`write_atomic`] could write `path` now; asked before a long computation starts.
+/// Gives the file that it would write, links resolved, so that two names of one file can be told;
+/// for a device or a pipe, which takes any number of outputs one after the other, nothing.
 ///
 /// # Errors
 ///
 /// Those of [`write_atomic`] that can be foreseen: all but a disk that fills up.
-pub fn check_writable(path: &Path) -> Result<()> {
+pub fn check_writable(path: &Path) -> Result<Option<PathBuf>> {
     match destination(path)? {
         // Opening a pipe would wait for its reader.
-        Destination::Stream => Ok(()),
-        Destination::File { target, .. } => create_aside(&target).map(drop),
+        Destination::Stream => Ok(None),
+        Destination::File { target, .. } => {
+            create_aside(&target)?;
+            let directory = fs::canonicalize(directory_of(&target)).map_err(|error| write_error(path, &error))?;
+            Ok(Some(directory.join(target.file_name().unwrap_or_default())))
+        }
+    }
+}
+
+/// Whether a file is the one that this program's own results or messages go to: `... > res.npy`.
+/// Replacing it would lose them, and writing to it would mix both.
+fn is_own_stream(found: &Metadata) -> bool {
+    let same = |stream: io::Result<std::os::fd::OwnedFd>| {
+        let own = stream.and_then(|stream| File::from(stream).metadata());
+        own.is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
+    };
+    same(io::stdout().as_fd().try_clone_to_owned()) || same(io::stderr().as_fd().try_clone_to_owned())
+}
+
+/// Removes unfinished files of processes that were killed. They may be another user's, or gone.
+fn sweep(directory: &Path) {
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_unfinished = name.as_encoded_bytes().starts_with(UNFINISHED.0.as_bytes())
+            && name.as_encoded_bytes().ends_with(UNFINISHED.1.as_bytes());
+        // A time in the future has no age: such a file stays.
+        let age = || entry.metadata().ok().filter(Metadata::is_file)?.modified().ok()?.elapsed().ok();
+        if is_unfinished && age().is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -79,6 +120,10 @@ fn destination(path: &Path) -> Result<Destination> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(is_directory()),
         Ok(found) if !found.is_file() => Ok(Destination::Stream),
+        Ok(found) if is_own_stream(&found) => {
+            Err(Error::input(format!("cannot write `{shown}`: this program's own output goes to that file"))
+                .help("name another file, or send the program's output elsewhere"))
+        }
         Ok(found) if found.permissions().readonly() => {
             Err(Error::input(format!("cannot write `{shown}`: the file exists and is write-protected"))
                 .help(format!("name another file, or run `chmod u+w '{shown}'` to allow replacing it")))
@@ -139,8 +184,8 @@ fn not_a_directory(path: &Path, directory: &Path) -> Error {
 fn create_aside(target: &Path) -> Result<NamedTempFile> {
     let directory = directory_of(target);
     tempfile::Builder::new()
-        .prefix(".stencilc-")
-        .suffix(".part")
+        .prefix(UNFINISHED.0)
+        .suffix(UNFINISHED.1)
         // The crate's own way of creating the file lets nobody but the owner read it.
         .make_in(directory, |aside| File::options().write(true).create_new(true).open(aside))
         .map_err(|error| write_error(target, &error))
@@ -162,6 +207,8 @@ fn write_error(path: &Path, error: &io::Error) -> Error {
             Error::input(format!("cannot write `{shown}`: no space is left in `{folder}`"))
                 .help("free some space, or write to another disk; nothing was replaced")
         }
+        ErrorKind::FileTooLarge => Error::input(format!("cannot write `{shown}`: it is larger than files may be here"))
+            .help("see `ulimit -f`, and the file system's limit; nothing was replaced"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             Error::input(format!("cannot write `{shown}`: the directory `{folder}` is not writable"))
                 .help("write to a directory of your own")
@@ -182,8 +229,42 @@ mod tests {
         fs::read_dir(directory).unwrap().count()
     }
 
-    fn message(result: Result<()>) -> String {
+    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
         result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_the_killed_left_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let now = std::time::SystemTime::now();
+        let hour = Duration::from_secs(3600);
+        for (name, modified) in [
+            (".stencilc-old.part", now - 2 * hour),
+            (".stencilc-running.part", now),
+            (".stencilc-future.part", now + 2 * hour),
+            ("mine.part", now - 2 * hour),
+            (".stencilc-mine", now - 2 * hour),
+        ] {
+            let file = File::create(directory.path().join(name)).unwrap();
+            file.set_modified(modified).unwrap();
+        }
+        write_atomic(&directory.path().join("a"), |out| out.write_all(b"x")).unwrap();
+        assert!(!directory.path().join(".stencilc-old.part").exists());
+        assert_eq!(entries(directory.path()), 5);
+    }
+
+    #[test]
+    fn two_names_of_a_file_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink(at("folder"), at("link")).unwrap();
+        let file = |name: &str| check_writable(&at(name)).unwrap();
+        assert!(file("folder/a").is_some());
+        assert_eq!(file("folder/a"), file("link/a"));
+        assert_eq!(file("folder/a"), file("link/../folder/./a"));
+        assert_ne!(file("folder/a"), file("a"));
+        assert_eq!(check_writable(Path::new("/dev/null")).unwrap(), None);
     }
 
     #[test]

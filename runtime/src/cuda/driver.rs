@@ -29,7 +29,6 @@ driver_calls! {
     cuDevicePrimaryCtxRelease_v2,
     cuDevicePrimaryCtxRetain,
     cuDeviceTotalMem_v2,
-    cuDriverGetVersion,
     cuEventCreate,
     cuEventDestroy_v2,
     cuEventRecord,
@@ -79,6 +78,17 @@ fn open_driver() -> Result<Driver> {
         Error::input(format!("the CUDA driver is too old: {what}"))
             .help("install NVIDIA's driver, version 525 or newer")
     };
+    // The version comes first, for it says more than which of the calls is not there.
+    // SAFETY: that is the call's type in `cuda.h`.
+    let tell = unsafe { library.get::<unsafe extern "C" fn(*mut c_int) -> CUresult>("cuDriverGetVersion") };
+    let tell = tell.map_err(|_| too_old("it does not tell its version".to_owned()))?;
+    let mut version = 0;
+    // SAFETY: the version goes into an integer that is there; this call needs no initialisation.
+    let told = unsafe { tell(&mut version) };
+    if told == CUresult::CUDA_SUCCESS && version < OLDEST {
+        let (major, minor) = split_version(version);
+        return Err(too_old(format!("it is for CUDA {major}.{minor}, and 12.0 is the oldest that will do")));
+    }
     for call in CALLS {
         // SAFETY: the address is only looked up, not used.
         if unsafe { library.get::<*const c_void>(*call) }.is_err() {
@@ -91,14 +101,7 @@ fn open_driver() -> Result<Driver> {
 
     // SAFETY: as for the other calls.
     let tells_parameters = unsafe { library.get::<*const c_void>("cuFuncGetParamInfo") }.is_ok();
-
-    let mut version = 0;
-    // SAFETY: the version goes into an integer that is there; this call needs no initialisation.
-    started(unsafe { cuDriverGetVersion(&mut version) })?;
-    if version < OLDEST {
-        let (major, minor) = split_version(version);
-        return Err(too_old(format!("it is for CUDA {major}.{minor}, and 12.0 is the oldest that will do")));
-    }
+    started(told)?;
     // SAFETY: 0 is the only flag that there is.
     started(unsafe { cuInit(0) })?;
     Ok(Driver { version, elapsed, tells_parameters })
