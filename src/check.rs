@@ -1,10 +1,10 @@
 //! `stencilc check`: looks for errors.
 
+use crate::told::Told;
 use crate::{input, terminal};
 use serde::Serialize;
-use stencilc_compiler::diagnostic::{Diagnostic, Severity};
+use stencilc_compiler::diagnostic::Severity;
 use stencilc_compiler::lower::Lowered;
-use stencilc_compiler::source::{Source, Span};
 use stencilc_runtime::{Error, Result};
 
 /// Arguments of `check`.
@@ -33,25 +33,6 @@ struct Checked {
     errors: usize,
     #[serde(skip)]
     warnings: usize,
-}
-
-/// A diagnostic with places that an editor can go to.
-#[derive(Serialize)]
-struct Told {
-    severity: Severity,
-    message: String,
-    #[serde(flatten)]
-    label: Place,
-    notes: Vec<Place>,
-    help: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Place {
-    label: String,
-    span: Span,
-    line: usize,
-    column: usize,
 }
 
 /// Checks files.
@@ -101,7 +82,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
         tests: tests.into_iter().map(|test| test.title).collect(),
         errors,
         warnings: diagnostics.len() - errors,
-        diagnostics: diagnostics.into_iter().map(|diagnostic| told(diagnostic, &source)).collect(),
+        diagnostics: diagnostics.iter().map(|diagnostic| Told::new(diagnostic, &source)).collect(),
         error: None,
     }
 }
@@ -121,19 +102,4 @@ fn line(checked: &Checked) -> String {
         said.push_str(&format!(", {}", terminal::count(*warnings, "warning")));
     }
     format!("{file}: {said}\n")
-}
-
-fn told(diagnostic: Diagnostic, source: &Source) -> Told {
-    let Diagnostic { severity, message, label, notes, help } = diagnostic;
-    let place = |span: Span, label: String| {
-        let (line, column) = source.position(span.start);
-        Place { label, span, line, column }
-    };
-    Told {
-        severity,
-        message,
-        label: place(label.span, label.text),
-        notes: notes.into_iter().map(|note| place(note.span, note.text)).collect(),
-        help,
-    }
 }

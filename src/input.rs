@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::Instant;
+use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Severity, guess};
-use stencilc_compiler::ir::{Stencil, Test};
+use stencilc_compiler::ir::{Precision, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::parse;
 use stencilc_compiler::source::Source;
@@ -40,11 +41,14 @@ pub fn open(file: &str) -> Result<Source> {
     if file.ends_with(ENDING) || path.exists() {
         return read(path, file);
     }
+    let own = format!("{file}{ENDING}");
     if let Some(source) = embedded().find(|source| source.name == file) {
+        if Path::new(&own).exists() {
+            terminal::note(&format!("`{file}` is the stencil that comes along; `{own}` names the file in this folder"));
+        }
         return Ok(source);
     }
     // So that a stencil of one's own goes by its name too.
-    let own = format!("{file}{ENDING}");
     if Path::new(&own).is_file() {
         return read(Path::new(&own), &own);
     }
@@ -69,12 +73,25 @@ fn read(path: &Path, name: &str) -> Result<Source> {
         return Err(Error::input(format!("`{name}` is a directory, not a stencil file"))
             .help(format!("name a file in it, or several: {}/*{ENDING}", name.trim_end_matches('/'))));
     }
+    // A pipe that nobody writes to would never end; those that a shell makes, as in `<(...)`, lie elsewhere.
+    let is_own = !path.starts_with("/dev") && !path.starts_with("/proc");
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_own && path.exists() && !is_file {
+        return Err(Error::input(format!("`{name}` is a pipe or a device, not a stencil file"))
+            .help("name a text file; what comes through a pipe is read from /dev/stdin"));
+    }
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
     if bytes.len() as u64 > LIMIT {
         return Err(Error::input(format!("`{name}` is larger than 1 MiB: that is no stencil file")));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
+        let bytes = error.as_bytes();
+        let is_utf16 = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
+        if is_utf16 {
+            return Error::input(format!("`{name}` is a text in UTF-16, and UTF-8 is needed"))
+                .help(format!("save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 {name} > new{ENDING}"));
+        }
         let valid = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count();
         Error::input(format!("`{name}` is no text in UTF-8: line {line} has a byte that is not"))
@@ -141,6 +158,17 @@ fn broken(source: &Source, errors: usize) -> Error {
 }
 
 impl Input {
+    /// Tells of numbers in `stencil` that `precision` cannot hold. Those that no precision can were told before.
+    pub fn warn_of_numbers(&self, stencil: &Stencil, precision: Precision) {
+        if precision != Precision::F64 {
+            let before = numbers(stencil, Precision::F64);
+            let mut found = numbers(stencil, precision);
+            found.retain(|new| before.iter().all(|old| old.label.span != new.label.span));
+            found.dedup();
+            terminal::diagnostics(&found, &self.source);
+        }
+    }
+
     /// The stencil called `name`; without a name, the only one.
     ///
     /// # Errors

@@ -40,6 +40,7 @@ impl Wanted {
     pub fn plan(&self, input: &Input) -> Result<Plan> {
         let choices = self.choices();
         let stencil = input.stencil(self.stencil.as_deref())?;
+        input.warn_of_numbers(stencil, choices.precision);
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
         let plan = match self.grid {

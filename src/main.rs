@@ -16,12 +16,14 @@ mod snapshot;
 mod summary;
 mod terminal;
 mod test;
+mod told;
 mod verify;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use std::time::Instant;
-use stencilc_runtime::{Fault, Result};
+use stencilc_runtime::Result;
+use told::Failure;
 
 /// Compiles stencils to CUDA, runs them, and checks them to the last bit
 #[derive(Parser)]
@@ -64,16 +66,25 @@ enum Command {
 
 fn main() -> ExitCode {
     let start = Instant::now();
-    let Cli { command, json } = Cli::parse();
+    let Cli { command, json } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Not for help and versions, which are no errors.
+            if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+                let _ = terminal::json(&Failure::call(&error.to_string()));
+            }
+            error.exit();
+        }
+    };
     match dispatch(command, json, start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            // A result that tells of errors, as that of `check`, has said it already.
+            if json && !terminal::has_json() {
+                let _ = terminal::json(&Failure::new(&error, terminal::told()));
+            }
             terminal::error(&error);
-            ExitCode::from(match error.fault {
-                Fault::Input => 1,
-                Fault::Call => 2,
-                Fault::Check => 3,
-            })
+            ExitCode::from(error.fault.status())
         }
     }
 }

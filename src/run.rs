@@ -13,7 +13,7 @@ use stencilc_compiler::analysis::cost;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Stencil};
+use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::cuda::Gpu;
@@ -123,6 +123,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
     let choices = args.kernel.choices();
+    input.warn_of_numbers(stencil, choices.precision);
     let since = Instant::now();
     let mut problem = problem(args, stencil, &choices)?;
     let mut timings = Timings {
@@ -206,7 +207,14 @@ fn targets(
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
     let mut arrays = BTreeMap::new();
     for (name, path) in args::by_name(&args.inputs, "--in")? {
-        arrays.insert(name, npy::load(path.as_ref())?);
+        let array = npy::load(path.as_ref())?;
+        let field = stencil.fields.iter().map(|(_, field)| field).find(|field| field.name == name);
+        if let (Some(Field { place: Place { horizontal: true, levels: Levels::Full }, .. }), [nj, ni]) =
+            (field, array.shape.as_slice())
+        {
+            terminal::note(&format!("`{path}` has the shape ({nj}, {ni}): taken as one level, (1, {nj}, {ni})"));
+        }
+        arrays.insert(name, array);
     }
     Problem::new(Request {
         stencil,

@@ -1,10 +1,12 @@
 //! Everything that is printed: results on stdout, messages on stderr.
 
+use crate::told::Told;
 use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use stencilc_compiler::diagnostic::{self, Diagnostic};
 use stencilc_compiler::source::Source;
@@ -33,11 +35,26 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// What was told about stencil files so far, and whether a result was printed as JSON: who fails tells both.
+static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+static HAS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// What was told about stencil files so far.
+pub fn told() -> Vec<Told> {
+    std::mem::take(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whether a result was printed as JSON.
+pub fn has_json() -> bool {
+    HAS_JSON.load(Ordering::Relaxed)
+}
+
 /// Prints a result as JSON.
 ///
 /// # Errors
 /// As [`print`].
 pub fn json(value: &impl Serialize) -> Result<()> {
+    HAS_JSON.store(true, Ordering::Relaxed);
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Error::input(format!("the results cannot be written as JSON: {error}")))?;
     print(&format!("{text}\n"))
@@ -63,6 +80,8 @@ pub fn note(message: &str) {
 
 /// Shows diagnostics with their places.
 pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
+    let told = diagnostics.iter().map(|diagnostic| Told::new(diagnostic, source));
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
     let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));
 }
 

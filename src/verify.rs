@@ -143,6 +143,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
     for (input, stencil) in stencils {
         let first = cases.len();
         for &precision in args.precisions() {
+            progress.aside(|| input.warn_of_numbers(stencil, precision));
             for &grid in args.grids() {
                 let case = verify_one(args, &bench, &progress, input, stencil, precision, grid)?;
                 if !json {

@@ -15,7 +15,7 @@ use folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::storage::STORAGES;
 
@@ -59,6 +59,7 @@ fn wrong_inputs() {
         "check laplap.stn",
         "check latin.stn",
         "check folder.stn",
+        "check wide.stn",
         "check unused.stn",
         "check unused.stn --strict",
         "run broken.stn --grid 9x6x3",
@@ -70,6 +71,10 @@ fn wrong_inputs() {
         "run laplap --device cpu --in phi=line.npy",
         "run laplap --device cpu --in phi=phi.npy --precision f32",
         "run laplap --device cpu --in phi=phi.npy --grid 9x6x4",
+        "run laplap --device cpu --in phi=fortran.npy",
+        "run laplap --device cpu --in phi=fortran.npy --grid 9x6x3",
+        "run hdiff --device cpu --in phi=phi.npy --in coeff=turned.npy",
+        "run large.stn --device cpu --grid 9x6x3 --precision f32 --in a=nothing.npy",
         "run hdiff --device cpu --in phi=phi.npy --in coeff=smaller.npy",
         "run laplap --device cpu --in phi=phi.npy --out res=nowhere/res.npy",
         "run laplap --device cpu --in phi=phi.npy --plot res=folder.stn",
@@ -244,6 +249,68 @@ fn json_says_what_the_text_says() {
     let verify = folder.json("verify laplap --json --precision f32 --grid 9x6x3");
     assert_eq!(verify["totals"]["skipped"], ACCESSES.len() * STORAGES.len());
     assert!(folder.json("doctor --json").is_array());
+}
+
+#[test]
+fn errors_are_json_too() {
+    let folder = Folder::new();
+    for (line, status) in [
+        ("check nothing.stn --json --strict --jason", 2),
+        ("build broken.stn --json", 1),
+        ("build broken.stn --json --emit ast --stencil x", 0),
+        ("run broken.stn --json --grid 9x6x3", 1),
+        ("run laplap --json --device cpu", 2),
+        ("run laplap --json --device cpu --grid 9", 2),
+        ("verify broken.stn --json", 1),
+        ("list nothing --json", 2),
+    ] {
+        let output = folder.run(line);
+        assert_eq!(output.status.code(), Some(status), "{line}");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{line}: {error}"));
+        if status != 0 {
+            assert_eq!(said["error"]["status"], status, "{line}");
+            assert!(said["error"]["message"].as_str().is_some_and(|message| message.len() > 10), "{line}");
+            // Messages go to stderr as ever.
+            assert!(text(&output.stderr).contains("error"), "{line}");
+        }
+    }
+    let output = folder.run("run broken.stn --json --grid 9x6x3");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = &said["error"]["diagnostics"][0];
+    assert_eq!((&told["file"], &told["line"], &told["column"]), (&"broken.stn".into(), &1.into(), &41.into()));
+    assert_eq!((&told["message"], &told["label"]), (&"unknown name `phj`".into(), &"did you mean `phi`?".into()));
+    // Help is no error, and no JSON.
+    assert!(text(&folder.run("run --help --json").stdout).starts_with("Compute a stencil"));
+}
+
+#[test]
+fn what_was_taken_is_told() {
+    let folder = Folder::new();
+    let output = folder.run("run laplap --device cpu --in phi=plane.npy");
+    assert!(output.status.success());
+    assert!(text(&output.stderr).contains("has the shape (18, 9): taken as one level, (1, 18, 9)"));
+    let output = folder.run("run large.stn --device cpu --precision f32 --grid 9x6x3");
+    assert!(text(&output.stderr).contains("too large for single precision"), "{}", text(&output.stderr));
+    assert!(!text(&folder.run("run large.stn --device cpu --grid 9x6x3").stderr).contains("precision"));
+    fs::write(folder.path("laplap.stn"), "stencil mine { in a; out b; b = a }").unwrap();
+    let output = folder.run("check laplap");
+    assert!(text(&output.stdout).contains("(laplap)"));
+    assert!(text(&output.stderr).contains("`laplap.stn` names the file in this folder"));
+    assert!(folder.done("check laplap.stn").contains("(mine)"));
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_no_file_is_not_read() {
+    let folder = Folder::new();
+    assert!(Command::new("mkfifo").arg(folder.path("pipe.stn")).status().unwrap().success());
+    for (file, why) in
+        [("pipe.stn", "is a pipe or a device"), ("/dev/zero", "larger than 1 MiB"), (".", "is a directory")]
+    {
+        let output = folder.run(&format!("check {file}"));
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains(why), "{file}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Expressions live in one arena, operands first, and no node owns another: dropping or walking a chain of 100,000 terms
 //! needs no stack.
 
+use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 /// A handle of an expression.
@@ -25,6 +26,8 @@ pub struct File {
     pub items: Vec<Item>,
     /// Its expressions.
     pub exprs: Exprs,
+    /// What looks wrong about the text, although it can be read.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// The expressions of a file.
@@ -268,8 +271,8 @@ pub struct Subject {
 pub enum Expr {
     /// `0.5`
     Real(f64),
-    /// `3`; nothing if it does not fit 32 bits.
-    Int(Option<i32>),
+    /// `3`, perhaps more than 32 bits hold.
+    Int(i64),
     /// `true`
     Truth(bool),
     /// `phi`

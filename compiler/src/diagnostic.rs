@@ -45,7 +45,7 @@ impl Diagnostic {
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
-            message: message.into(),
+            message: short(message.into()),
             label: Label { span, text: String::new() },
             notes: Vec::new(),
             help: Vec::new(),
@@ -59,21 +59,35 @@ impl Diagnostic {
 
     /// With a word at the place.
     pub fn label(mut self, text: impl Into<String>) -> Self {
-        self.label.text = text.into();
+        self.label.text = short(text.into());
         self
     }
 
     /// With another place.
     pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.notes.push(Label { span, text: text.into() });
+        self.notes.push(Label { span, text: short(text.into()) });
         self
     }
 
     /// With advice.
     pub fn help(mut self, text: impl Into<String>) -> Self {
-        self.help.push(text.into());
+        self.help.push(short(text.into()));
         self
     }
+}
+
+/// The most characters of a message: a name in it may be longer than a screen.
+const MESSAGE: usize = 400;
+
+/// A text, without its middle if it is very long.
+fn short(text: String) -> String {
+    let length = text.chars().count();
+    if length <= MESSAGE {
+        return text;
+    }
+    let head: String = text.chars().take(MESSAGE / 2).collect();
+    let tail: String = text.chars().skip(length - MESSAGE / 4).collect();
+    format!("{head} ... {tail}")
 }
 
 /// Longest line that is shown whole; of a longer one only the part around the place is.
@@ -173,8 +187,8 @@ pub fn guess<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> O
     }
     let lower = name.to_lowercase();
     let tolerance = match length {
-        0..=2 => 1,
-        3..=5 => 2,
+        0..=3 => 1,
+        4..=5 => 2,
         _ => 3,
     };
     candidates

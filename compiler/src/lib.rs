@@ -16,6 +16,7 @@ pub mod ast;
 pub mod cuda;
 pub mod device;
 pub mod diagnostic;
+mod foreign;
 pub mod grid;
 pub mod ir;
 pub mod lower;

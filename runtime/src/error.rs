@@ -16,6 +16,17 @@ pub enum Fault {
     Check,
 }
 
+impl Fault {
+    /// The exit status that says so.
+    pub fn status(self) -> u8 {
+        match self {
+            Fault::Input => 1,
+            Fault::Call => 2,
+            Fault::Check => 3,
+        }
+    }
+}
+
 /// What is wrong, and what mends it.
 #[derive(Clone, Debug)]
 pub struct Error {

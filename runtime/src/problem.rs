@@ -90,7 +90,13 @@ impl Problem {
         check_memory(&stencil, precision, grid)?;
         let mut drawn = Vec::new();
         let params = params(&stencil, precision, grid, &settings, seed, draw_all, &mut drawn)?;
-        let region = analysis::region(&stencil, precision, grid, &params)?;
+        let region = analysis::region(&stencil, precision, grid, &params).map_err(|refusal| {
+            // An array in Fortran's order, (ni, nj, nk), is read as a grid that lies on its side.
+            let upright = Grid { ni: grid.nk, nk: grid.ni, ..grid };
+            let is_transposed =
+                request.grid.is_none() && analysis::region(&stencil, precision, upright, &params).is_ok();
+            if is_transposed { refusal.help(TRANSPOSED) } else { refusal }
+        })?;
         let mut arrays = request.arrays;
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for (_, field) in stencil.fields.iter() {
@@ -134,6 +140,9 @@ impl Problem {
         self.inputs.iter().map(Option::as_ref).collect()
     }
 }
+
+/// Advice where it looks as if an array were not (nk, nj, ni).
+const TRANSPOSED: &str = "arrays are (nk, nj, ni), i fastest; if yours is (ni, nj, nk), save its transpose: `array.T`";
 
 fn draw(field: &Field, element: Element, len: usize, seed: u64, name: &str) -> Data {
     let (low, high) = field.range.unwrap_or(if element == Element::I32 { (0.0, 10.0) } else { (-1.0, 1.0) });
@@ -224,12 +233,15 @@ fn read_extents(field: &Field, shape: &[usize], extents: &mut Extents) -> Result
         (_, false, [levels]) => (Some(*levels), &[]),
         _ => return Err(wrong_shape(field, shape)),
     };
+    let other_order = other_order(shape, extents, interfaces);
     let agree = |axis: &str, found: usize, known: &mut Option<(usize, String)>| match known {
         Some((expected, source)) if *expected != found => Err(Error::input(format!(
             "`{name}` has {found} cells along {axis}, {} {expected}",
             if source == "--grid" { "--grid says".to_owned() } else { format!("`{source}` has") }
         ))
-        .help(format!("its shape is {}; arrays are (nk, nj, ni), i fastest, halo included", shape_text(shape)))),
+        .help(other_order.clone().unwrap_or_else(|| {
+            format!("its shape is {}; arrays are (nk, nj, ni), i fastest, halo included", shape_text(shape))
+        }))),
         Some(_) => Ok(()),
         None => {
             *known = Some((found, name.clone()));
@@ -245,6 +257,31 @@ fn read_extents(field: &Field, shape: &[usize], extents: &mut Extents) -> Result
         Some(levels) => agree("k", levels - usize::from(interfaces), &mut extents.nk),
         None => Ok(()),
     }
+}
+
+/// How to turn an array whose axes seem to be in another order than (nk, nj, ni), or (nj, ni).
+fn other_order(shape: &[usize], extents: &Extents, interfaces: bool) -> Option<String> {
+    let known = |extent: &Option<(usize, String)>| extent.as_ref().map(|(n, _)| *n);
+    let nk = known(&extents.nk).map(|nk| nk + usize::from(interfaces));
+    let expected: Vec<usize> = match shape {
+        [_, _, _] => vec![nk?, known(&extents.nj)?, known(&extents.ni)?],
+        [_, _] => vec![known(&extents.nj)?, known(&extents.ni)?],
+        _ => return None,
+    };
+    let orders: &[&[usize]] =
+        if shape.len() == 3 { &[&[2, 1, 0], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1]] } else { &[&[1, 0]] };
+    let order = orders.iter().find(|order| order.iter().map(|&axis| shape[axis]).eq(expected.iter().copied()))?;
+    let turned = if order.iter().rev().copied().eq(0..shape.len()) {
+        "`array.T`".to_owned()
+    } else {
+        let axes: Vec<String> = order.iter().map(usize::to_string).collect();
+        format!("`array.transpose({})`", axes.join(", "))
+    };
+    Some(format!(
+        "its shape is {}, and {} would fit: its axes seem to be in another order; in NumPy, save {turned}",
+        shape_text(shape),
+        shape_text(&expected)
+    ))
 }
 
 fn wrong_shape(field: &Field, shape: &[usize]) -> Error {

@@ -14,6 +14,7 @@ const TWO: &str = "stencil one { in a; out b; b = a }\nstencil two { in a; out b
 const BROKEN: &str = "stencil broken { in phi; out res; res = phj }\n";
 const UNUSED: &str = "stencil unused { in a, c; out b; b = a }\n";
 const NOT_FINITE: &str = "stencil roots { in a; out b; b = sqrt(a - 10) }\n";
+const LARGE: &str = "stencil large { in a; out b; b = a * 1e300 }\n";
 const WEIGHTS: &str = "stencil weigh { in a; in w on (k); param first: int; out b; \
                        b = if k < first { a } else { w * a[k-1] } }\n";
 
@@ -26,18 +27,24 @@ impl Folder {
             ("broken.stn", BROKEN),
             ("unused.stn", UNUSED),
             ("roots.stn", NOT_FINITE),
+            ("large.stn", LARGE),
             ("weigh.stn", WEIGHTS),
             ("text.npy", "no array"),
         ] {
             fs::write(folder.path(name), text).unwrap();
         }
         fs::write(folder.path("latin.stn"), b"// f\xfcr\n").unwrap();
+        let wide: Vec<u8> = BROKEN.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(folder.path("wide.stn"), [&[0xFF, 0xFE], wide.as_slice()].concat()).unwrap();
         fs::create_dir(folder.path("folder.stn")).unwrap();
         // The fourth power of i, whose fourth difference is 24 to the last bit.
         let (nk, nj, ni) = (3, 6, 9);
         let powers: Vec<f64> = (0..nk * nj * ni).map(|cell| ((cell % ni) as f64).powi(4)).collect();
         folder.array("phi.npy", &[3, 6, 9], &powers);
         folder.array("line.npy", &[6], &powers[..6]);
+        folder.array("fortran.npy", &[9, 6, 3], &powers);
+        folder.array("turned.npy", &[3, 9, 6], &powers);
+        folder.array("plane.npy", &[18, 9], &powers);
         folder.array("smaller.npy", &[3, 5, 9], &powers[..135]);
         let single: Vec<f32> = powers.iter().map(|&x| x as f32).collect();
         folder.array("single.npy", &[3, 6, 9], &single);

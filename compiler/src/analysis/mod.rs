@@ -2,7 +2,9 @@
 
 pub mod cost;
 pub mod extents;
+pub mod guards;
 pub mod levels;
+pub mod numbers;
 pub mod operations;
 pub mod reached;
 pub mod reuse;

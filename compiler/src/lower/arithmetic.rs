@@ -1,9 +1,9 @@
 //! Operators: kinds that meet, and whole numbers that are computed at once.
 
-use super::kind::article;
+use super::kind::{article, parts};
 use super::value::{Nodes, Value, meet};
 use super::{Found, Lowering};
-use crate::ast::{ExprId, Infix, Prefix};
+use crate::ast::{Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::Diagnostic;
 use crate::ir::scalar::int_binary;
 use crate::ir::{Binary, Kind, Node, NodeId, Relation};
@@ -12,6 +12,10 @@ use crate::source::Span;
 impl Lowering<'_> {
     pub(super) fn prefix(&mut self, op: Prefix, inner: ExprId, span: Span) -> Found<Nodes> {
         let at = self.file.exprs.span(inner);
+        // The one whole number that has no positive counterpart.
+        if let (Prefix::Negate, Expr::Int(2_147_483_648)) = (op, &self.file.exprs[inner]) {
+            return self.one(Node::Int(i32::MIN), Kind::Int, span);
+        }
         let value = self.value(inner)?;
         value
             .map(|node| {
@@ -20,7 +24,8 @@ impl Lowering<'_> {
                     (Prefix::Not, Kind::Bool) => self.node(Node::Not(node), Kind::Bool, span),
                     (Prefix::Not, _) => self.report(
                         Diagnostic::error(at, format!("`!` takes a truth value, this is {}", article(kind)))
-                            .label(kind.name()),
+                            .label(kind.name())
+                            .help("compare it with something, as in `!(a > 0)`"),
                     ),
                     (Prefix::Negate, Kind::Bool) => self.report(
                         Diagnostic::error(at, "`-` takes a number, this is a truth value")
@@ -53,10 +58,11 @@ impl Lowering<'_> {
                 let parts = a.into_iter().zip(b).map(|(a, b)| self.infix_one(op, a, b, spans));
                 parts.collect::<Option<_>>().map(Value::Many)
             }
-            (Value::Many(a), Value::Many(b)) => self.report(
-                Diagnostic::error(spans.2, format!("{} parts meet {} parts", a.len(), b.len()))
-                    .note(spans.0, format!("{} parts", a.len()))
-                    .note(spans.1, format!("{} parts", b.len())),
+            (Value::Many(a), Value::Many(b)) => self.report_number(
+                Diagnostic::error(spans.2, "two vectors of different lengths do not fit together")
+                    .note(spans.0, parts(a.len()))
+                    .note(spans.1, parts(b.len()))
+                    .help("operators work part by part"),
             ),
         }
     }
@@ -99,10 +105,12 @@ impl Lowering<'_> {
     }
 
     fn do_not_meet<T>(&mut self, symbol: &str, kinds: (Kind, Kind), spans: (Span, Span, Span)) -> Found<T> {
+        let takes = if ["==", "!="].contains(&symbol) { "two numbers or two truth values" } else { "two numbers" };
         self.report(
-            Diagnostic::error(spans.2, format!("`{symbol}` takes two numbers"))
+            Diagnostic::error(spans.2, format!("`{symbol}` takes {takes}"))
                 .note(spans.0, article(kinds.0))
-                .note(spans.1, article(kinds.1)),
+                .note(spans.1, article(kinds.1))
+                .help("a truth value becomes a number by `if c { 1 } else { 0 }`"),
         )
     }
 
@@ -127,10 +135,14 @@ impl Lowering<'_> {
         if op == Binary::Rem {
             let is_param = matches!(self.written(b), Some(Node::Param(_)));
             if y == Some(0) {
-                return self.report(Diagnostic::error(spans.1, "a remainder of a division by 0").label("0"));
+                return self.report_number(
+                    Diagnostic::error(spans.1, "a remainder of a division by 0")
+                        .label("this is 0")
+                        .help("`n % 2` is the rest of the division of `n` by 2"),
+                );
             }
             if y.is_none() && !is_param {
-                return self.report(
+                return self.report_number(
                     Diagnostic::error(spans.1, "the divisor of a whole `%` is a number, a constant or a parameter")
                         .label("none of these, and might be 0")
                         .help("make one side real to get a real remainder: `1.0 * n % m`"),
@@ -153,7 +165,7 @@ impl Lowering<'_> {
     }
 
     fn overflow<T>(&mut self, span: Span) -> Found<T> {
-        self.report(
+        self.report_number(
             Diagnostic::error(span, "this whole number does not fit 32 bits")
                 .label("overflows")
                 .help("write one side as a real number, with a point"),
@@ -172,7 +184,7 @@ impl Lowering<'_> {
             );
         };
         if n.unsigned_abs() > 1024 {
-            return self.report(
+            return self.report_number(
                 Diagnostic::error(at, "this exponent is too large")
                     .label("at most 1024: a power is written out as a product"),
             );

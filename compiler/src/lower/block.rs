@@ -53,7 +53,7 @@ impl<'a> Lowering<'a> {
                     Value::Many(parts.collect::<Option<_>>()?)
                 }
                 _ => {
-                    return self.report(
+                    return self.report_number(
                         Diagnostic::error(span, "the branches have different numbers of parts")
                             .note(at, "this one")
                             .note(last, "and this one"),
@@ -113,7 +113,7 @@ impl<'a> Lowering<'a> {
                 }
             };
             if low > high {
-                return self.report(
+                return self.report_number(
                     Diagnostic::error(binder.name.span, format!("the range {low}..={high} is empty"))
                         .label("has no term")
                         .help("both ends are included, the smaller comes first"),
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
             ranges.push((low, high));
         }
         if terms > 10_000 {
-            return self.report(
+            return self.report_number(
                 Diagnostic::error(span, format!("this sum has {terms} terms")).label("at most 10000 are written out"),
             );
         }

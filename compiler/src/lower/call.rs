@@ -1,16 +1,41 @@
 //! Calls: the language's functions, and the user's, which are written out.
 
-use super::kind::article;
+use super::kind::{article, parts};
 use super::scope::{Binding, FUNCTIONS, Global};
-use super::value::{Nodes, Value, meet};
+use super::value::{Alias, Bound, Nodes, Value, meet};
 use super::{Body, CALLS, Found, Lowering};
-use crate::ast;
+use crate::ast::{self, ExprId};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
 use crate::source::Span;
 
 /// Functions that round differently from device to device, and come as functions of the language's own.
 const LATER: &[&str] = &["cbrt", "exp", "log", "pow", "sin", "cos", "tan", "atan", "atan2", "tanh"];
+
+/// A function that is being called.
+pub(super) struct Call {
+    /// Its name.
+    pub name: String,
+    /// Where it is called; nowhere if it is looked at by itself.
+    pub span: Span,
+    /// What is passed, where it is not a real number.
+    arguments: Vec<String>,
+}
+
+impl Call {
+    /// A function that nobody calls.
+    pub fn nobody(name: &str) -> Self {
+        Self { name: name.to_owned(), span: Span::default(), arguments: Vec::new() }
+    }
+
+    /// What is told about it where something in it is wrong.
+    pub fn description(&self) -> String {
+        if self.arguments.is_empty() {
+            return format!("`{}` is called here", self.name);
+        }
+        format!("`{}` is called here; {}", self.name, self.arguments.join(", "))
+    }
+}
 
 impl<'a> Lowering<'a> {
     pub(super) fn call(&mut self, function: &'a ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
@@ -27,35 +52,47 @@ impl<'a> Lowering<'a> {
         let (own, horizon) = match self.scope.use_name(&function.text).map(|symbol| symbol.binding) {
             Some(Binding::Function(own)) => (own, self.scope.position(&function.text)),
             Some(Binding::Broken) => return None,
-            Some(_) => return self.no_function(function),
+            Some(_) => return self.no_function(function, arguments, span),
             None => match self.globals.find(&function.text) {
                 Some(Global::Function(own)) => {
                     self.scope.use_global(&function.text);
                     (own, 0)
                 }
-                Some(_) => return self.no_function(function),
+                Some(_) => return self.no_function(function, arguments, span),
                 None => return self.unknown(&function.text, function.span, "function"),
             },
         };
-        self.call_user(own, horizon, function, arguments, span)
+        let call = Call { name: own.name.text.clone(), span, arguments: Vec::new() };
+        self.call_user(own, horizon, call, function, arguments)
     }
 
-    fn no_function<T>(&mut self, function: &ast::Name) -> Found<T> {
-        self.report(
-            Diagnostic::error(function.span, format!("`{}` is no function", function.text))
+    /// `phi(i-1, j, k)`: the brackets of Fortran and MATLAB.
+    fn no_function<T>(&mut self, function: &ast::Name, arguments: &[ast::Argument], span: Span) -> Found<T> {
+        let name = &function.text;
+        let parts: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
+        let found = Diagnostic::error(span, format!("`{name}` is no function"));
+        self.report(match self.offset_text(&parts) {
+            Some(here) if here.is_empty() => found
+                .label(format!("write `{name}` for the value at the cell itself"))
+                .help(format!("an offset stands in square brackets, as in `{name}[i-1]`")),
+            Some(offset) => found
+                .label(format!("if a neighbour is meant, write `{name}{offset}`"))
+                .help("an offset stands in square brackets; an axis that is not named has offset 0"),
+            None => found
                 .label("cannot be called")
-                .help(format!("an offset stands in square brackets: `{}[i-1]`", function.text)),
-        )
+                .help(format!("a neighbour is written `{name}[i-1]`, a product `{name} * (...)`")),
+        })
     }
 
     fn call_user(
         &mut self,
         own: &'a ast::Function,
         horizon: usize,
+        mut call: Call,
         called: &ast::Name,
         arguments: &'a [ast::Argument],
-        span: Span,
     ) -> Found<Nodes> {
+        let span = call.span;
         if own.params.len() != arguments.len() {
             let names: Vec<&str> = own.params.iter().map(|name| name.text.as_str()).collect();
             return self.report(
@@ -67,16 +104,18 @@ impl<'a> Lowering<'a> {
                 .note(own.name.span, "defined here"),
             );
         }
-        if self.calls.contains(&own.name.text) {
-            let chain = [self.calls.as_slice(), std::slice::from_ref(&own.name.text)].concat().join("` -> `");
-            return self.report(
+        if self.calls.iter().any(|call| call.name == own.name.text) {
+            let names: Vec<&str> = self.calls.iter().map(|call| call.name.as_str()).chain([&*own.name.text]).collect();
+            let chain = names.join("` -> `");
+            return self.report_alone(
                 Diagnostic::error(called.span, format!("the function `{}` calls itself", own.name.text))
                     .label(format!("`{chain}`"))
                     .help("functions are written out where they are called; a `sum` repeats a term"),
             );
         }
         if self.calls.len() >= CALLS {
-            return self.report(Diagnostic::error(called.span, format!("more than {CALLS} functions call each other")));
+            return self
+                .report_number(Diagnostic::error(called.span, format!("more than {CALLS} functions call each other")));
         }
         // Arguments are computed once a cell, like a `let`, in the scope of the caller.
         let values: Vec<_> = arguments
@@ -86,7 +125,9 @@ impl<'a> Lowering<'a> {
             .collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
         let frame = self.scope.enter(horizon);
-        self.calls.push(own.name.text.clone());
+        call.arguments =
+            own.params.iter().zip(&values).filter_map(|(name, value)| self.described(name, value)).collect();
+        self.calls.push(call);
         for (name, value) in own.params.iter().zip(values) {
             self.define(name, Binding::Value(value));
         }
@@ -103,6 +144,18 @@ impl<'a> Lowering<'a> {
         self.scope.leave(frame);
         let bound = value?.map(|node| self.bind_body(body.rooted(node), &own.name.text, Origin::Result)).collected()?;
         self.place_value(bound, span)
+    }
+
+    /// What a value is that is passed as an argument, unless it is the usual: a real number.
+    fn described(&self, name: &ast::Name, value: &Bound) -> Option<String> {
+        let kind = match value {
+            Value::Many(items) => return Some(format!("`{}` is a vector of {}", name.text, parts(items.len()))),
+            Value::One(Alias::Int(x)) => return Some(format!("`{}` is {x}", name.text)),
+            Value::One(Alias::Field(field, _)) => self.stencil.fields[*field].stored.kind(),
+            Value::One(Alias::Def(def, _)) => self.stencil.defs[*def].body.kind(),
+            Value::One(Alias::Param(param)) => self.stencil.params[*param].kind,
+        };
+        (kind != Kind::Real).then(|| format!("`{}` is {}", name.text, article(kind)))
     }
 
     fn call_own(&mut self, name: &ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
@@ -143,7 +196,10 @@ impl<'a> Lowering<'a> {
             return self.apply(text, &nodes, &spans, span).map(Value::One);
         };
         if values.iter().any(|value| matches!(value, Value::Many(own) if own.len() != parts)) {
-            return self.report(Diagnostic::error(span, "the arguments have different numbers of parts"));
+            return self.report_number(
+                Diagnostic::error(span, "the arguments have different numbers of parts")
+                    .label("functions work part by part"),
+            );
         }
         let mut results = Vec::with_capacity(parts);
         for index in 0..parts {
@@ -208,10 +264,20 @@ impl<'a> Lowering<'a> {
         };
         let (a, b) = (self.value(a.value), self.value(b.value));
         let (Value::Many(a), Value::Many(b)) = (a?, b?) else {
-            return self.report(Diagnostic::error(span, "`dot` takes two vectors").label("a single number is none"));
+            return self.report(
+                Diagnostic::error(span, "`dot` takes two vectors")
+                    .label("a single number is none")
+                    .help("a vector is written `[a, b, c]`"),
+            );
         };
         if a.len() != b.len() {
-            return self.report(Diagnostic::error(span, format!("{} parts meet {} parts", a.len(), b.len())));
+            return self.report_number(
+                Diagnostic::error(span, "`dot` takes two vectors of the same length").label(format!(
+                    "{} and {}",
+                    parts(a.len()),
+                    parts(b.len())
+                )),
+            );
         }
         let spans = (span, span, span);
         let mut sum = None;

@@ -1,5 +1,6 @@
 //! Expressions into the body being written.
 
+use super::kind::article;
 use super::value::{Bound, Nodes, Value};
 use super::{Body, Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
@@ -15,7 +16,7 @@ impl Lowering<'_> {
             Value::One(node) => Some(node),
             Value::Many(parts) => self.report(
                 Diagnostic::error(span, "a single value is needed here")
-                    .label(format!("this has {} parts", parts.len()))
+                    .label(format!("this is a vector of {}", super::kind::parts(parts.len())))
                     .help("take a part of it, as in `v[0]`"),
             ),
         }
@@ -58,12 +59,14 @@ impl Lowering<'_> {
         let file = self.file;
         match &file.exprs[expr] {
             Expr::Real(x) => self.one(Node::Real(*x), Kind::Real, span),
-            Expr::Int(Some(x)) => self.one(Node::Int(*x), Kind::Int, span),
-            Expr::Int(None) => self.report(
-                Diagnostic::error(span, "this whole number does not fit 32 bits")
-                    .label("at most 2147483647")
-                    .help("write it as a real number, with a point: `3000000000.0`"),
-            ),
+            Expr::Int(x) => match i32::try_from(*x) {
+                Ok(x) => self.one(Node::Int(x), Kind::Int, span),
+                Err(_) => self.report(
+                    Diagnostic::error(span, "this whole number does not fit 32 bits")
+                        .label("at most 2147483647")
+                        .help("write it as a real number, with a point, as in `3000000000.0`"),
+                ),
+            },
             Expr::Truth(x) => self.one(Node::Bool(*x), Kind::Bool, span),
             Expr::Name(name) => self.name(name, span),
             Expr::Prefix(op, inner) => self.prefix(*op, *inner, span),
@@ -93,12 +96,26 @@ impl Lowering<'_> {
         self.bodies.push(Body::new());
         let node = self.scalar(expr);
         let whole = node.and_then(|node| self.whole(node));
+        let (why, help) = match node.and_then(|node| Some((self.written(node)?, self.kind(node)?))) {
+            Some((Node::Param(_), _)) => (
+                "a parameter is known when running only",
+                "write a `const` instead of the `param`: the compiler has to know how far a stencil reaches",
+            ),
+            Some((Node::Level | Node::LevelCount, _)) => {
+                ("the level is known when running only", "a choice by level is written `if k < n { ... } else { ... }`")
+            }
+            Some((Node::Real(_), _)) => ("not whole", "a whole number is written without a point"),
+            Some((_, Kind::Int)) => ("known when running only", "use whole numbers, `const`s, or counters of a `sum`"),
+            Some((_, kind)) => (article(kind), "use whole numbers, `const`s, or counters of a `sum`"),
+            None => ("", ""),
+        };
         self.bodies.pop();
         node?;
         whole.or_else(|| {
             self.report(
-                Diagnostic::error(span, "a whole number known when compiling is needed here")
-                    .label("not a whole constant"),
+                Diagnostic::error(span, "a whole number that is known when compiling is needed here")
+                    .label(why)
+                    .help(help),
             )
         })
     }

@@ -3,8 +3,9 @@
 use super::scope::Binding;
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
-use crate::ast::{self, Expr, ExprId, Infix};
+use crate::ast::{self, Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::Diagnostic;
+use crate::foreign::axis;
 use crate::ir::{Binary, Levels, Offset, Origin, Path};
 use crate::source::Span;
 
@@ -26,7 +27,34 @@ impl Lowering<'_> {
         if let (Value::Many(items), false) = (&bound, self.is_offset(parts)) {
             return self.part(items.clone(), parts, span);
         }
+        // `a[-1, 0, 0]`, as in GT4Py.
+        if let Some(meant) = self.numbered(parts)
+            && meant == "i"
+        {
+            return self.report(
+                Diagnostic::error(span, "an offset names its axis")
+                    .label("write the name alone for the value at the cell itself")
+                    .help("a neighbour is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`"),
+            );
+        }
+        if let Some(meant) = self.numbered(parts) {
+            let at = self.file.exprs.span(parts[0]).to(self.file.exprs.span(*parts.last()?));
+            return self.report(
+                Diagnostic::error(at, "an offset names its axis")
+                    .label(format!("write `[{meant}]`"))
+                    .help("as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; an axis that is not named has offset 0"),
+            );
+        }
         let path = self.offsets(parts, span)?;
+        if let (Value::Many(items), true) = (&bound, path.is_here() || path.steps().is_empty())
+            && items.iter().all(|item| self.is_constant(item))
+        {
+            return self.report(
+                Diagnostic::error(span, "the parts of a constant array are taken by whole constants")
+                    .label("an axis is no whole constant")
+                    .help("numbers that depend on the level are a field `on (k)`"),
+            );
+        }
         if let Some(field) = named {
             let field = self.stencil.fields[field].clone();
             let missing = if !field.place.horizontal && !path.steps().is_empty() {
@@ -91,10 +119,99 @@ impl Lowering<'_> {
         }
         let by = |axis: usize| found[axis].unwrap_or(0);
         if [0, 1, 2].iter().any(|&axis| by(axis).abs() > REACH) {
-            return self
-                .report(Diagnostic::error(span, format!("an offset is at most {REACH} cells")).label("too far"));
+            return self.report_number(
+                Diagnostic::error(span, format!("an offset is at most {REACH} cells")).label("too far"),
+            );
         }
         Some(Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }))
+    }
+
+    fn is_constant(&self, alias: &Alias) -> bool {
+        match alias {
+            Alias::Int(_) => true,
+            Alias::Def(def, _) => self.stencil.defs[*def].origin == Origin::Constant,
+            Alias::Field(..) | Alias::Param(_) => false,
+        }
+    }
+
+    /// `i-1, j` for the offsets `-1, 0`, if all are written numbers.
+    fn numbered(&self, parts: &[ExprId]) -> Option<String> {
+        let axes = ["i", "j", "k"];
+        if parts.len() > axes.len() {
+            return None;
+        }
+        let numbers = parts.iter().map(|&part| self.number(part)).collect::<Option<Vec<i64>>>()?;
+        let named = axes.iter().zip(numbers).filter(|&(_, number)| number != 0);
+        let named: Vec<String> = named.map(|(axis, number)| format!("{axis}{number:+}")).collect();
+        Some(if named.is_empty() { "i".to_owned() } else { named.join(", ") })
+    }
+
+    fn number(&self, part: ExprId) -> Option<i64> {
+        match &self.file.exprs[part] {
+            Expr::Int(x) => Some(*x),
+            Expr::Prefix(Prefix::Negate, inner) => match &self.file.exprs[*inner] {
+                Expr::Int(x) => Some(-*x),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The brackets that would read `parts` as an offset, if they look like one.
+    pub(super) fn offset_text(&self, parts: &[ExprId]) -> Option<String> {
+        if let Some(numbered) = self.numbered(parts) {
+            return (!parts.is_empty()).then(|| format!("[{numbered}]"));
+        }
+        let texts = parts.iter().map(|&part| self.axis_text(part)).collect::<Option<Vec<_>>>()?;
+        let moved: Vec<String> = texts.iter().filter(|text| text.len() > 1).cloned().collect();
+        match (texts.as_slice(), moved.as_slice()) {
+            ([], _) => None,
+            (_, []) => Some(String::new()),
+            _ => Some(format!("[{}]", moved.join(", "))),
+        }
+    }
+
+    /// `i-1` for `i-1`, `x-1`, `I - 1` and `-1 + i`.
+    fn axis_text(&self, part: ExprId) -> Option<String> {
+        let axis = |part: ExprId| match &self.file.exprs[part] {
+            Expr::Name(name) => match name.as_str() {
+                "i" | "j" | "k" => Some(name.clone()),
+                _ => axis(name).map(str::to_owned),
+            },
+            _ => None,
+        };
+        match &self.file.exprs[part] {
+            Expr::Infix(Infix::Arithmetic(op @ (Binary::Add | Binary::Sub)), left, right) => {
+                let sign = if *op == Binary::Sub { -1 } else { 1 };
+                match (axis(*left), self.number(*right)) {
+                    (Some(axis), Some(by)) => Some(format!("{axis}{:+}", sign * by)),
+                    _ if sign > 0 => Some(format!("{}{:+}", axis(*right)?, self.number(*left)?)),
+                    _ => None,
+                }
+            }
+            _ => axis(part),
+        }
+    }
+
+    /// What is no offset, with a guess.
+    fn no_offset<T>(&mut self, part: ExprId, at: Span) -> Found<T> {
+        let help = "an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0";
+        let found = Diagnostic::error(at, "this is no offset").help(help);
+        // `a[n]` where `a[i+n]` is meant.
+        let is_counter = match &self.file.exprs[part] {
+            Expr::Name(name) => self
+                .scope
+                .use_name(name)
+                .is_some_and(|symbol| matches!(symbol.binding, Binding::Value(Value::One(Alias::Int(_))))),
+            _ => false,
+        };
+        if is_counter {
+            return self.report(found.label("an axis is missing before it, as in `i+n`"));
+        }
+        self.report(match self.axis_text(part) {
+            Some(meant) => found.label(format!("write `{meant}`")),
+            None => found.label("expected `i`, `j` or `k`, plus or minus a whole constant"),
+        })
     }
 
     /// `i + n - 1`: the axis and what is added to it.
@@ -111,13 +228,7 @@ impl Lowering<'_> {
             Expr::Name(name) => ["i", "j", "k"].iter().position(|axis| axis == name),
             _ => None,
         };
-        let Some(axis) = axis else {
-            return self.report(
-                Diagnostic::error(at, "this is no offset")
-                    .label("expected `i`, `j` or `k`, plus or minus a whole constant")
-                    .help("an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0"),
-            );
-        };
+        let Some(axis) = axis else { return self.no_offset(part, at) };
         let mut sum = 0i64;
         for (op, term) in terms {
             let by = i64::from(self.whole_constant(term)?);
@@ -125,9 +236,8 @@ impl Lowering<'_> {
         }
         match i32::try_from(sum) {
             Ok(by) => Some((axis, by, at)),
-            Err(_) => {
-                self.report(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far"))
-            }
+            Err(_) => self
+                .report_number(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far")),
         }
     }
 
@@ -165,7 +275,7 @@ impl Lowering<'_> {
                 let bound: Bound = Value::One(item);
                 self.place_value(bound, span)
             }
-            None => self.report(
+            None => self.report_number(
                 Diagnostic::error(at, format!("part {index} of {count}"))
                     .label(format!("expected 0 to {}", count.saturating_sub(1)))
                     .help("parts are counted from 0"),

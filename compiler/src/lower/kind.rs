@@ -46,3 +46,8 @@ pub(super) fn article(kind: Kind) -> &'static str {
         Kind::Bool => "a truth value",
     }
 }
+
+/// `1 part`, `2 parts`.
+pub(super) fn parts(count: usize) -> String {
+    format!("{count} part{}", if count == 1 { "" } else { "s" })
+}

@@ -13,8 +13,11 @@ mod kind;
 mod name;
 mod scope;
 mod test;
+mod unknown;
+mod unused;
 mod value;
 
+use crate::analysis;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
@@ -45,7 +48,7 @@ impl Lowered {
 
 /// The stencils of the file called `name`.
 pub fn lower(file: &ast::File, name: &str) -> Lowered {
-    let mut lowered = Lowered { doc: file.doc.clone(), ..Lowered::default() };
+    let mut lowered = Lowered { doc: file.doc.clone(), diagnostics: file.warnings.clone(), ..Lowered::default() };
     let globals = scope::Globals::collect(file, &mut lowered.diagnostics);
     let mut used = HashMap::new();
     for item in &file.items {
@@ -56,6 +59,10 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
                 builder.stencil(stencil);
                 lowered.diagnostics.append(&mut builder.diagnostics);
                 used.extend(builder.scope.used_globals());
+                if lowered.diagnostics[before..].iter().all(|found| found.severity == Severity::Warning) {
+                    lowered.diagnostics.append(&mut analysis::guards::guards(&builder.stencil));
+                    lowered.diagnostics.append(&mut analysis::numbers::numbers(&builder.stencil, ir::Precision::F64));
+                }
                 let failed = lowered.diagnostics[before..].iter().any(|found| found.severity == Severity::Error);
                 if !failed {
                     builder.stencil.file = name.to_owned();
@@ -77,13 +84,7 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
     }
     used.extend(tests.used);
     lowered.diagnostics.append(&mut tests.diagnostics);
-    for item in &file.items {
-        if let ast::Item::Function(function) = item
-            && !used.contains_key(&function.name.text)
-        {
-            lowered.diagnostics.append(&mut Lowering::new(file, &globals, "", "").look_at(function));
-        }
-    }
+    lowered.diagnostics.append(&mut unused::look(file, &globals, &used));
     globals.report_unused(&used, &mut lowered.diagnostics);
     if lowered.is_ok() && lowered.stencils.is_empty() {
         lowered.diagnostics.push(
@@ -132,6 +133,8 @@ const BODY_NODES: usize = 20_000;
 const STENCIL_NODES: usize = 1_000_000;
 /// The longest chain of functions that call each other.
 const CALLS: usize = 100;
+/// How many calls an error inside functions shows.
+const CALLS_SHOWN: usize = 3;
 /// The longest chain of definitions that use each other.
 const CHAIN: u32 = 1_000;
 
@@ -144,7 +147,7 @@ struct Lowering<'a> {
     /// The bodies under construction; the last is being written.
     bodies: Vec<Body>,
     /// The functions being called, innermost last.
-    calls: Vec<String>,
+    calls: Vec<call::Call>,
     /// The constants being computed, innermost last.
     constants: Vec<String>,
     /// The constants computed so far, by the place of their name.
@@ -157,6 +160,8 @@ struct Lowering<'a> {
     nodes: usize,
     /// In a test: what the names of coordinates stand for.
     coordinates: Option<test::Coordinates>,
+    /// Whether an error was reported that other numbers would not have brought: an index, a limit.
+    depends_on_numbers: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -178,11 +183,27 @@ impl<'a> Lowering<'a> {
             chains: Vec::new(),
             nodes: 0,
             coordinates: None,
+            depends_on_numbers: false,
             diagnostics: Vec::new(),
         }
     }
 
-    fn report<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
+    /// Reports what is wrong here: in a function, with the calls that led to it.
+    fn report<T>(&mut self, mut diagnostic: Diagnostic) -> Found<T> {
+        for call in self.calls.iter().rev().filter(|call| call.span.end > 0).take(CALLS_SHOWN) {
+            diagnostic = diagnostic.note(call.span, call.description());
+        }
+        self.report_alone(diagnostic)
+    }
+
+    /// Reports what is wrong with these numbers, and might be right with others.
+    fn report_number<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
+        self.depends_on_numbers = true;
+        self.report(diagnostic)
+    }
+
+    /// Reports what is wrong wherever a function is called from.
+    fn report_alone<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
         self.diagnostics.push(diagnostic);
         None
     }
@@ -222,22 +243,6 @@ impl<'a> Lowering<'a> {
         self.finish(stencil);
     }
 
-    /// What is wrong with a function that nobody calls, whatever its arguments are: names that mean nothing, and recursion.
-    fn look_at(mut self, function: &'a ast::Function) -> Vec<Diagnostic> {
-        self.calls.push(function.name.text.clone());
-        let frame = self.scope.enter(0);
-        for name in &function.params {
-            self.define(name, Binding::Broken);
-        }
-        self.bodies.push(Body::new());
-        self.block(&function.body);
-        self.scope.leave(frame);
-        let about_names =
-            |found: &Diagnostic| found.message.starts_with("unknown") || found.message.ends_with("calls itself");
-        self.diagnostics.retain(about_names);
-        self.diagnostics
-    }
-
     /// `let a = ...` inside a stencil or block.
     fn define_let(&mut self, binding: &'a ast::Let) {
         let [name] = binding.names.as_slice() else {
@@ -273,9 +278,9 @@ impl<'a> Lowering<'a> {
         }
         if let Some(index) = target.index {
             self.report::<()>(
-                Diagnostic::error(index, "an output is assigned at the cell itself")
-                    .label("no offset may stand here")
-                    .help("a stencil computes every cell by itself: move the offset to what is read, with the opposite sign"),
+                Diagnostic::error(index, "an output is assigned at the cell itself").label("leave this out").help(
+                    format!("write `{} = ...`; an offset belongs to what is read, with the opposite sign", name.text),
+                ),
             );
             return;
         }
@@ -476,9 +481,10 @@ impl<'a> Lowering<'a> {
         // Told once; every later node fails silently.
         let limit = if body.len() >= BODY_NODES { BODY_NODES } else { STENCIL_NODES };
         if self.diagnostics.iter().any(|found| found.message.starts_with("this comes to more than")) {
+            self.depends_on_numbers = true;
             return None;
         }
-        self.report(
+        self.report_number(
             Diagnostic::error(span, format!("this comes to more than {limit} operations when written out"))
                 .help("name parts of it with `let`, or make the sums smaller"),
         )

@@ -88,7 +88,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A constant, which sees the names of the file and those of the stencil before it.
-    fn constant_in(&mut self, constant: &'a ast::Constant, horizon: usize) -> Found<Bound> {
+    pub(super) fn constant_in(&mut self, constant: &'a ast::Constant, horizon: usize) -> Found<Bound> {
         if let Some(known) = self.constant_values.get(&constant.name.span) {
             return known.clone();
         }

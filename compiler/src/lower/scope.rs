@@ -1,9 +1,9 @@
 //! Names and what they stand for. No name hides another.
 
+use super::Lowering;
 use super::value::Bound;
-use super::{Found, Lowering};
 use crate::ast;
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::Diagnostic;
 use crate::ir::{FieldId, ParamId};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -270,7 +270,8 @@ impl<'a> Scope<'a> {
         unused
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
+    /// The visible names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         let all = self.symbols.iter().enumerate();
         all.filter(|(place, _)| self.is_visible(*place)).map(|(_, symbol)| symbol.name.as_str())
     }
@@ -280,7 +281,7 @@ impl<'a> Lowering<'a> {
     /// Gives a name a meaning, unless it has one.
     pub(super) fn define(&mut self, name: &ast::Name, binding: Binding<'a>) {
         if let Some(taken) = taken(name) {
-            self.report::<()>(taken);
+            self.report_alone::<()>(taken);
             // The name exists all the same, so that its uses are not reported too.
             let binding = Binding::Broken;
             self.scope.add(Symbol { name: name.text.clone(), span: name.span, what: "the value", binding });
@@ -290,7 +291,7 @@ impl<'a> Lowering<'a> {
         let global = self.globals.names.get(name.text.as_str());
         let global = global.filter(|(global, _)| !matches!(global, Global::Stencil)).map(|(_, span)| *span);
         if let Some(before) = before.or(global) {
-            self.report::<()>(twice(name, before));
+            self.report_alone::<()>(twice(name, before));
             return;
         }
         let what = match binding {
@@ -301,42 +302,5 @@ impl<'a> Lowering<'a> {
             Binding::Value(_) | Binding::Broken => "the value",
         };
         self.scope.add(Symbol { name: name.text.clone(), span: name.span, what, binding });
-    }
-
-    /// Reports a name that means nothing, with a guess.
-    pub(super) fn unknown<T>(&mut self, name: &str, span: Span, what: &str) -> Found<T> {
-        let mut diagnostic = Diagnostic::error(span, format!("unknown {what} `{name}`"));
-        // Beyond what will be shown, guesses cost time and help nobody.
-        if self.diagnostics.len() > super::DIAGNOSTICS {
-            return self.report(diagnostic);
-        }
-        let candidates: Vec<&str> = self
-            .scope
-            .names()
-            .chain(self.globals.names())
-            .chain(["k", "nk", "pi"])
-            .chain(FUNCTIONS.iter().copied())
-            .collect();
-        // What other languages call them.
-        let foreign = match name {
-            "maximum" | "fmax" | "amax" => Some("max"),
-            "minimum" | "fmin" | "amin" => Some("min"),
-            "fabs" | "absolute" | "magnitude" => Some("abs"),
-            "ceiling" => Some("ceil"),
-            "where" | "merge" | "select" => Some("if c { a } else { b }"),
-            "mod" | "fmod" | "modulo" => Some("a % b"),
-            "power" => Some("a ** 2"),
-            _ => None,
-        };
-        diagnostic = match foreign.or_else(|| guess(name, candidates)) {
-            Some(guess) => diagnostic.label(format!("did you mean `{guess}`?")),
-            None if what == "function" => diagnostic.label("not defined here").help(
-                "functions are min, max, abs, sqrt, floor, ceil, sign, copysign, fma, dot, and those written with `fn`",
-            ),
-            None => diagnostic.label("not defined here").help(
-                "inside a stencil a name is defined before its use; a `fn` of the file sees the file's names only",
-            ),
-        };
-        self.report(diagnostic)
     }
 }

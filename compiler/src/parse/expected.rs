@@ -1,6 +1,7 @@
 //! Turns the parser's one error into a sentence a beginner understands.
 
 use super::Rule;
+use super::mistakes::{self, RESERVED, Stop};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 use pest::error::{Error, ErrorVariant, InputLocation};
@@ -20,6 +21,8 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::EOI => "the end of the file",
         Rule::ident | Rule::names => "a name",
         Rule::block | Rule::body => "`{`",
+        Rule::open => "`(`",
+        Rule::close => "`)`",
         Rule::expr => "an expression",
         Rule::typed => "`: type`",
         Rule::scalar => "a type (`real`, `f32`, `f64`, `int` or `bool`)",
@@ -58,21 +61,27 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
     let what = match found {
         "" if rest.is_empty() => "the file ends here".to_owned(),
         "" => "the line ends here".to_owned(),
+        " " | "\t" => "something is missing here".to_owned(),
         word => format!("`{word}` does not fit here"),
     };
     let expected = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => expected(positives),
         ErrorVariant::CustomError { message } => message.clone(),
     };
+    let mut stop = Stop::new(&source.text, at, found);
+    if let ErrorVariant::ParsingError { positives, .. } = &error.variant {
+        stop.after_operand = positives.contains(&Rule::add);
+        stop.type_expected = positives.contains(&Rule::scalar);
+        stop.else_expected = positives.contains(&Rule::kw_else);
+    }
+    if let Some(diagnostic) = mistakes::guess(&stop) {
+        return diagnostic;
+    }
     let mut diagnostic = Diagnostic::error(place, what);
     if !expected.is_empty() {
         diagnostic = diagnostic.label(format!("expected {expected}"));
     }
-    // What does not fit is often the word before: `for n`, `return x`.
-    let before = &source.text[..at];
-    let previous = before.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
-    let of_previous = || if previous.is_empty() { None } else { help(previous, previous, before) };
-    match help(found, rest, before).or_else(of_previous) {
+    match help(&stop) {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     }
@@ -108,45 +117,16 @@ fn expected(positives: &[Rule]) -> String {
     }
 }
 
-/// Words that cannot be names, as in the grammar.
-const RESERVED: &[&str] = &[
-    "stencil", "program", "mesh", "test", "fn", "const", "param", "inout", "inc", "in", "out", "reduce", "let", "if",
-    "else", "sum", "sweep", "repeat", "boundary", "expect", "true", "false",
-];
-
-/// What people of other languages write.
-fn help(found: &str, rest: &str, before: &str) -> Option<String> {
-    let line = before.rsplit('\n').next().unwrap_or("").trim();
-    Some(match found {
-        "and" => "write `&&`".into(),
-        "or" => "write `||`".into(),
-        "not" => "write `!`".into(),
-        "for" | "while" | "do" | "loop" => {
-            "there are no loops: a stencil is computed on every cell; `sum(n in 1..=3) { ... }` adds terms".into()
+/// Advice where no mistake is known.
+fn help(stop: &Stop) -> Option<String> {
+    let before_range = stop.rest.starts_with("..") && !stop.rest.starts_with("..=");
+    Some(match stop.found {
+        _ if RESERVED.contains(&stop.found) => {
+            format!("`{}` is a word of the language, and cannot be a name", stop.found)
         }
-        "def" | "function" | "func" | "subroutine" => "functions are written `fn name(a, b) = a + b`".into(),
-        "return" => "the last expression of a block is its value".into(),
-        "float" | "double" | "integer" | "logical" | "real" | "f32" | "f64" | "int" | "bool" => {
-            "a type stands behind the name: `in a: f32`; types are `real`, `f32`, `f64`, `int` and `bool`".into()
-        }
-        "var" | "auto" => "names are given by `let name = ...`".into(),
-        "/" if rest.starts_with("/*") => "comments begin with `//` and end with the line".into(),
-        "Stencil" | "kernel" | "gtscript" => "write `stencil name { ... }`".into(),
-        "import" | "use" | "include" => "a file stands alone: write the functions that it needs into it".into(),
-        "elif" | "elseif" | "elsif" => "write `else if`".into(),
-        "input" | "output" => "fields are declared by `in`, `out` and `inout`".into(),
-        "&" | "|" if !rest.starts_with("&&") && !rest.starts_with("||") => "write `&&` and `||`".into(),
-        _ if RESERVED.contains(&found) => format!("`{found}` is a word of the language, and cannot be a name"),
-        "#" => "comments begin with `//`".into(),
-        "?" => "write `if c { a } else { b }`".into(),
-        "'" => "names end in letters, digits or `_`".into(),
-        ":" if line.starts_with("let ") => "a `let` has no type: it follows from the value".into(),
-        "assert" | "check" => "write `expect res == 1`".into(),
-        "\"" => "only the title of a `test` is a text".into(),
-        _ if rest.starts_with("..") && !rest.starts_with("..=") || rest.starts_with('.') && before.ends_with('.') => {
+        "." if before_range || stop.before.ends_with('.') => {
             "ranges of a `sum` are written `1..=3`, both ends included".into()
         }
-        _ if before.contains("if ") && (found == "}" || found.is_empty()) => "an `if` always has an `else`".into(),
         _ => return None,
     })
 }

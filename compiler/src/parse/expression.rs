@@ -129,12 +129,18 @@ impl Builder<'_> {
                 let text = number.as_str();
                 let expr = match number.as_rule() {
                     Rule::real => Expr::Real(text.trim_end().parse().unwrap_or(f64::INFINITY)),
-                    _ => Expr::Int(text.trim_end().parse().ok()),
+                    _ => Expr::Int(text.trim_end().parse().unwrap_or(i64::MAX)),
                 };
                 if matches!(expr, Expr::Real(x) if x.is_infinite()) {
                     return Err(
                         Diagnostic::error(at, "this number is too large for a real").label("larger than 1.8e308")
                     );
+                }
+                let mantissa = text.split(['e', 'E']).next().unwrap_or("");
+                if matches!(expr, Expr::Real(0.0)) && mantissa.contains(|c: char| c.is_ascii_digit() && c != '0') {
+                    return Err(Diagnostic::error(at, "this number is too small for a real")
+                        .label("would become 0")
+                        .help("the smallest is about 5e-324, and 1e-45 in single precision"));
                 }
                 self.node(expr, at, &[])
             }
@@ -311,5 +317,9 @@ fn mistake(pair: &Node) -> Diagnostic {
         "or" => ("or", "`||`"),
         _ => ("=", "`==` to compare; `=` only assigns"),
     };
-    Diagnostic::error(at, format!("`{wrote}` is no operator here")).label(format!("write {means}"))
+    let found = Diagnostic::error(at, format!("`{wrote}` is no operator here")).label(format!("write {means}"));
+    if wrote != "=" {
+        return found;
+    }
+    found.help("an output is assigned outside of `if` and `sum`, as in `res = if c { 1 } else { 2 }`")
 }

@@ -1,7 +1,9 @@
 //! From text to [`ast`](crate::ast): a pest grammar, and an error message of our own where it does not fit.
 
+mod division;
 mod expected;
 mod expression;
+mod mistakes;
 mod prescan;
 mod test;
 
@@ -32,7 +34,8 @@ type Node<'a> = Pair<'a, Rule>;
 pub fn parse(source: &Source) -> Result<File, Diagnostic> {
     prescan::prescan(&source.text)?;
     let mut pairs = Grammar::parse(Rule::file, &source.text).map_err(|error| expected::diagnose(&error, source))?;
-    let mut builder = Builder { text: &source.text, file: File::default(), depths: Vec::new() };
+    let file = File { warnings: division::lost_divisions(&source.text), ..File::default() };
+    let mut builder = Builder { text: &source.text, file, depths: Vec::new() };
     if let Some(file) = pairs.next() {
         for pair in file.into_inner().filter(|pair| pair.as_rule() == Rule::item) {
             let item = builder.item(pair)?;

@@ -1,5 +1,6 @@
 //! A linear look at the text before it is parsed: what no parser should be asked to read.
 
+use super::division::lost_bracket;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
@@ -50,10 +51,23 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
                         .label("no bracket is open here"));
                 };
                 let expected = closing(bracket);
+                if character != expected && bracket == '{' && open.iter().all(|&(other, _)| closing(other) != character)
+                {
+                    let opening = if character == ')' {
+                        '('
+                    } else if character == ']' {
+                        '['
+                    } else {
+                        '{'
+                    };
+                    return Err(Diagnostic::error(here, format!("`{character}` closes nothing"))
+                        .label(format!("no `{opening}` is open here")));
+                }
                 if character != expected {
-                    return Err(Diagnostic::error(here, format!("`{character}` does not close `{bracket}`"))
+                    let found = Diagnostic::error(here, format!("`{character}` does not close `{bracket}`"))
                         .label(format!("`{expected}` was expected"))
-                        .note(opened, "opened here"));
+                        .note(opened, "opened here");
+                    return Err(with_lost_bracket(found, &text[opened.start as usize..at], expected));
                 }
             }
             _ => {}
@@ -61,9 +75,20 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
         previous = character;
     }
     match open.last() {
-        Some(&(bracket, opened)) => Err(Diagnostic::error(opened, format!("`{bracket}` is never closed"))
-            .label(format!("`{}` is missing", closing(bracket)))),
+        Some(&(bracket, opened)) => {
+            let found = Diagnostic::error(opened, format!("`{bracket}` is never closed"))
+                .label(format!("`{}` is missing", closing(bracket)));
+            Err(with_lost_bracket(found, &text[opened.start as usize..], closing(bracket)))
+        }
         None => Ok(()),
+    }
+}
+
+/// With the advice that the bracket stands in a comment, if one does.
+fn with_lost_bracket(found: Diagnostic, text: &str, bracket: char) -> Diagnostic {
+    match lost_bracket(text, bracket) {
+        Some(help) => found.help(help),
+        None => found,
     }
 }
 
@@ -93,6 +118,8 @@ mod tests {
     fn brackets_must_match_outside_comments_and_strings() {
         assert_eq!(message("a { b ( c [ d ] ) } // ( \" {\n test \"(\" {}"), "");
         assert_eq!(message("( ]"), "`]` does not close `(`");
+        assert_eq!(message("{ ]"), "`]` closes nothing");
+        assert_eq!(message("[ ( ]"), "`]` does not close `(`");
         assert_eq!(message("{ ("), "`(` is never closed");
         assert_eq!(message(")"), "`)` closes nothing");
         assert_eq!(message(&"(".repeat(50_000)), "brackets are nested more than 256 deep");

@@ -30,12 +30,18 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let domain = self.domain;
         match &file.exprs[expr] {
             Expr::Real(x) => self.everywhere(Cells::Real(domain.all(R::of(*x)))),
-            Expr::Int(Some(x)) => self.everywhere(Cells::Int(domain.all(*x))),
-            Expr::Int(None) => Err("a whole number that is too large".into()),
+            Expr::Int(x) => match i32::try_from(*x) {
+                Ok(x) => self.everywhere(Cells::Int(domain.all(x))),
+                Err(_) => Err("a whole number that is too large".into()),
+            },
             Expr::Truth(x) => self.everywhere(Cells::Bool(domain.all(*x))),
             Expr::Name(name) => self.name(name),
             Expr::Group(inner) => self.value(*inner),
             Expr::Block(block) => self.block(block),
+            // The one whole number that has no positive counterpart.
+            Expr::Prefix(Prefix::Negate, inner) if matches!(file.exprs[*inner], Expr::Int(2_147_483_648)) => {
+                self.everywhere(Cells::Int(domain.all(i32::MIN)))
+            }
             Expr::Prefix(Prefix::Negate, inner) => {
                 let arithmetic = self.arithmetic();
                 Ok(self.value(*inner)?.map(|value| arithmetic.negated(&value)))

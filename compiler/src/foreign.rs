@@ -1,0 +1,59 @@
+//! What other languages call the things of this one.
+
+/// What is written here for a function of another language.
+pub fn function(foreign: &str) -> Option<&'static str> {
+    Some(match foreign.to_lowercase().as_str() {
+        "maximum" | "fmax" | "fmaxf" | "amax" | "dmax1" | "max" => "max(a, b)",
+        "minimum" | "fmin" | "fminf" | "amin" | "dmin1" | "min" => "min(a, b)",
+        "fabs" | "fabsf" | "absolute" | "magnitude" | "dabs" | "abs" => "abs(a)",
+        "sqrtf" | "dsqrt" | "sqrt" => "sqrt(a)",
+        "ceiling" | "ceilf" | "ceil" => "ceil(a)",
+        "floorf" | "floor" => "floor(a)",
+        "where" | "merge" | "select" | "iif" | "ternary" => "if c { a } else { b }",
+        "mod" | "fmod" | "modulo" | "remainder" => "a % b",
+        "power" | "square" | "sqr" => "a ** 2",
+        "clamp" | "clip" | "saturate" => "min(max(a, low), high)",
+        "round" | "rint" | "nint" => "floor(a + 0.5)",
+        "trunc" | "fix" | "int" | "integer" => "floor(a)",
+        "signum" | "sgn" | "sign" => "sign(a)",
+        "roll" | "shift" | "cshift" | "eoshift" | "circshift" => "a[i-1]",
+        "dot_product" | "dot" | "inner" => "dot(a, b)",
+        "norm" | "hypot" => "sqrt(a**2 + b**2)",
+        "float" | "double" | "real" | "float32" | "float64" | "dble" => "1.0 * n",
+        "isnan" | "is_nan" => "a != a",
+        _ => return None,
+    })
+}
+
+/// What is written here for a type of another language.
+pub fn scalar(foreign: &str) -> Option<&'static str> {
+    Some(match foreign.to_lowercase().as_str() {
+        "float" | "single" | "float32" | "f4" | "real4" | "real32" | "f32" => "f32",
+        "double" | "float64" | "f8" | "real8" | "real64" | "f64" => "f64",
+        "integer" | "i32" | "int32" | "i4" | "long" | "short" | "i64" | "int64" | "u32" | "unsigned" | "int" => "int",
+        "logical" | "boolean" | "bool" | "bool_" => "bool",
+        "real" => "real",
+        _ => return None,
+    })
+}
+
+/// What is written here for a constant of another language.
+pub fn constant(foreign: &str) -> Option<&'static str> {
+    Some(match foreign {
+        "True" | "TRUE" => "true",
+        "False" | "FALSE" => "false",
+        "PI" | "Pi" | "M_PI" => "pi",
+        "nz" | "nlev" | "kmax" | "ke" | "KMAX" | "NK" => "nk",
+        _ => return None,
+    })
+}
+
+/// The axis that a name stands for elsewhere.
+pub fn axis(foreign: &str) -> Option<&'static str> {
+    Some(match foreign {
+        "x" | "I" | "X" | "ii" | "lon" => "i",
+        "y" | "J" | "Y" | "jj" | "lat" => "j",
+        "z" | "K" | "Z" | "kk" | "lev" | "level" => "k",
+        _ => return None,
+    })
+}

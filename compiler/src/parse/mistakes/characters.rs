@@ -1,0 +1,196 @@
+//! Characters that are not in the language, and numbers as other languages write them.
+
+use super::{Stop, is_word};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// Characters of typesetters, mathematicians and other keyboards, with what is written here.
+const LOOKALIKES: &[(&str, &str)] = &[
+    ("×∗·⋅✕•＊", "*"),
+    ("÷∕⁄／", "/"),
+    ("−–—‐‑‒﹣－", "-"),
+    ("＋", "+"),
+    ("≤⩽", "<="),
+    ("≥⩾", ">="),
+    ("≠", "!="),
+    ("＝≡", "=="),
+    ("∧", "&&"),
+    ("∨", "||"),
+    ("¬", "!"),
+    ("²", "**2"),
+    ("³", "**3"),
+    ("π", "pi"),
+    ("√", "sqrt(...)"),
+    ("∑Σ", "sum(n in 1..=3) { ... }"),
+    ("（", "("),
+    ("）", ")"),
+    ("［", "["),
+    ("］", "]"),
+    ("｛", "{"),
+    ("｝", "}"),
+    ("，、", ","),
+    ("；", ";"),
+    ("：", ":"),
+    ("…", "..="),
+    ("→⇒", "="),
+];
+
+pub fn guess(stop: &Stop) -> Option<Diagnostic> {
+    let first = stop.found.chars().next()?;
+    let here = stop.here();
+    if let Some(diagnostic) = number(stop) {
+        return Some(diagnostic);
+    }
+    if let Some((_, ours)) = LOOKALIKES.iter().find(|(theirs, _)| theirs.contains(first)) {
+        let place = Span::new(here.start as usize, here.start as usize + first.len_utf8());
+        return Some(
+            Diagnostic::error(place, format!("`{first}` is no character of the language"))
+                .label(format!("write `{ours}`")),
+        );
+    }
+    let answer =
+        |message: String, label: &str, help: &str| Some(Diagnostic::error(here, message).label(label).help(help));
+    match first {
+        '#' if stop.rest.starts_with("#include") => {
+            answer("there is no `#include`".into(), "a file stands alone", "write the functions that it needs into it")
+        }
+        '#' => answer(
+            "`#` does not begin a comment".into(),
+            "write `//`",
+            "comments begin with `//` and end with the line",
+        ),
+        '/' if stop.rest.starts_with("/*") => answer(
+            "there are no comments between `/*` and `*/`".into(),
+            "not understood",
+            "comments begin with `//` and end with the line",
+        ),
+        '*' if stop.before.ends_with('/') => answer(
+            "there are no comments between `/*` and `*/`".into(),
+            "not understood",
+            "comments begin with `//` and end with the line",
+        ),
+        '/' if stop.rest.starts_with("///") => answer(
+            "`///` documents what the next line declares".into(),
+            "a comment after a statement begins with `//`",
+            "documentation stands on lines of its own, before a stencil, field or parameter",
+        ),
+        '!' | '%' if stop.at_start() => {
+            answer(format!("`{first}` begins no statement"), "not understood", "comments begin with `//`")
+        }
+        '!' if stop.after_operand => answer(
+            "`!` does not fit here".into(),
+            "not understood",
+            "\"not equal\" is written `!=`; comments begin with `//`",
+        ),
+        '-' if stop.at_start() => {
+            answer("`-` begins no statement".into(), "not understood", "comments begin with `//`")
+        }
+        '"' | '\'' | '“' | '”' | '‘' | '’' | '„' | '«' | '»' | '`' | '′' => answer(
+            format!("`{first}` does not fit here"),
+            "there are no texts in stencils",
+            if stop.at_start() {
+                "documentation is written on lines that begin with `///`, before what it documents"
+            } else {
+                "names are made of ASCII letters, digits and `_`, without quotes"
+            },
+        ),
+        '@' if stop.at_start() => {
+            answer("there are no decorators".into(), "not understood", "a stencil is written `stencil name { ... }`")
+        }
+        '\\' => answer(
+            "`\\` does not continue a line".into(),
+            "leave it out",
+            "a line goes on by itself after an operator or a comma, inside brackets, and before an operator",
+        ),
+        '$' => answer("`$` does not fit here".into(), "names have no sign before them", "write the name alone"),
+        _ if !stop.found.is_ascii() && is_word(first) || stop.found.chars().any(|c| is_word(c) && !c.is_ascii()) => {
+            let start = stop.before.len()
+                - stop.before.chars().rev().take_while(|&c| is_word(c)).map(char::len_utf8).sum::<usize>();
+            let place = Span::new(start, here.end as usize);
+            let name = format!("{}{}", &stop.before[start..], stop.found);
+            Some(
+                Diagnostic::error(place, format!("`{name}` cannot be a name"))
+                    .label("not all of it is ASCII")
+                    .help("names are made of ASCII letters, digits and `_`, as in `alpha` or `dx2`"),
+            )
+        }
+        _ if !first.is_ascii() => answer(
+            format!("`{first}` is no character of the language"),
+            "not understood",
+            "everything but comments is written in ASCII",
+        ),
+        _ => None,
+    }
+}
+
+/// `2a`, `1.0d0`, `0x10`, `1_000`, `1e`: a word that begins like a number.
+fn number(stop: &Stop) -> Option<Diagnostic> {
+    let at = stop.before.len();
+    let is_part = |c: char| is_word(c) || c == '.';
+    if !stop.found.chars().next().is_some_and(is_part) {
+        return None;
+    }
+    let head: usize = stop.before.chars().rev().take_while(|&c| is_part(c)).map(char::len_utf8).sum();
+    let tail: usize = stop.rest.chars().take_while(|&c| is_part(c)).map(char::len_utf8).sum();
+    let start = at - head;
+    let token = format!("{}{}", &stop.before[start..], &stop.rest[..tail]);
+    let place = Span::new(start, at + tail);
+    let digits = token.chars().take_while(|c| c.is_ascii_digit() || *c == '.' || *c == '_').collect::<String>();
+    let letters = &token[digits.len()..];
+    if !token.starts_with(|c: char| c.is_ascii_digit()) || letters.is_empty() && !digits.contains('_') {
+        return None;
+    }
+    let plain = digits.replace('_', "");
+    let error = |label: String| Some(Diagnostic::error(place, format!("`{token}` is no number")).label(label));
+    if ["0x", "0X", "0b", "0o"].iter().any(|head| token.starts_with(head)) {
+        return error("write it in decimal".into());
+    }
+    if plain.contains("..") {
+        return None;
+    }
+    let is_name = !digits.contains(['.', '_'])
+        && !stop.after_operand
+        && stop
+            .previous
+            .is_some_and(|(word, _)| ["in", "out", "inout", "let", "const", "param", "fn", "stencil"].contains(&word));
+    if is_name {
+        return Some(
+            Diagnostic::error(place, format!("`{token}` cannot be a name"))
+                .label("begins with a digit")
+                .help("names begin with a letter or `_`"),
+        );
+    }
+    // Fortran's `1d-3`, `1.0_dp`; C's `1.0f`.
+    let exponent = letters.strip_prefix(['d', 'D']).filter(|rest| rest.chars().all(|c| c.is_ascii_digit()));
+    if let Some(exponent) = exponent {
+        let exponent = if exponent.is_empty() {
+            let sign = &stop.rest[tail..];
+            let digits = sign.strip_prefix(['-', '+']).map_or("", super::word_at);
+            match sign.chars().next() {
+                Some(sign) if !digits.is_empty() => format!("{sign}{digits}"),
+                _ => "0".to_owned(),
+            }
+        } else {
+            exponent.to_owned()
+        };
+        return error(format!("write `{plain}e{exponent}`"))
+            .map(|found| found.help("`real` has the precision that `--precision` says, `f64` if it says nothing"));
+    }
+    if letters == "e" || letters == "E" {
+        return error("an exponent is missing after `e`, as in `1e-3`".into());
+    }
+    if digits.ends_with('_') || ["f", "F", "l", "L", "u", "f32", "f64", "d"].contains(&letters) {
+        return error(format!("write `{plain}`")).map(|found| {
+            found.help(
+                "numbers have no endings: `real` has the precision that `--precision` says, `f64` if it says nothing",
+            )
+        });
+    }
+    if letters.is_empty() {
+        return error(format!("write `{plain}`"));
+    }
+    Some(
+        Diagnostic::error(place, format!("`{token}` is neither a number nor a name"))
+            .label(format!("if a product is meant, write `{plain} * {letters}`")),
+    )
+}

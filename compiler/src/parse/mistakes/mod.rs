@@ -1,0 +1,135 @@
+//! What people write who know another language, and how it is written here. Each guess looks at the place where the parser
+//! stopped, and answers with the whole message; where none fits, what the parser expected has to do.
+
+mod characters;
+mod declarations;
+mod expressions;
+mod statements;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// Where the parser stopped, and what stands around it.
+pub struct Stop<'a> {
+    /// The text before it.
+    pub before: &'a str,
+    /// The text from it on.
+    pub rest: &'a str,
+    /// The word or character there; empty at the end of a line.
+    pub found: &'a str,
+    /// The last word before it, and what stands between: blanks only, or nothing.
+    pub previous: Option<(&'a str, Span)>,
+    /// The statement so far: since the last newline, `;` or brace.
+    pub statement: &'a str,
+    /// The first word of the statement, be it before the place or at it.
+    pub first: &'a str,
+    /// Where that word is.
+    pub first_span: Span,
+    /// Whether it stands in no braces.
+    pub outside: bool,
+    /// Whether it stands in a `test`.
+    pub in_test: bool,
+    /// The innermost bracket that is open, and the word before it.
+    pub bracket: Option<(char, &'a str)>,
+    /// Whether an operator could have followed, so an operand is complete.
+    pub after_operand: bool,
+    /// Whether a type was expected.
+    pub type_expected: bool,
+    /// Whether an `else` was expected.
+    pub else_expected: bool,
+}
+
+impl<'a> Stop<'a> {
+    /// The place where the parser of `text` stopped.
+    pub fn new(text: &'a str, at: usize, found: &'a str) -> Self {
+        let (before, rest) = text.split_at(at);
+        let statement_start = before.rfind(['\n', ';', '{', '}']).map_or(0, |end| end + 1);
+        let statement = before[statement_start..].trim_start();
+        let statement_at = at - statement.len();
+        let (first, first_at) = match word_at(statement) {
+            "" if statement.is_empty() => (word_at(rest), at),
+            first => (first, statement_at),
+        };
+        let trimmed = before.trim_end_matches([' ', '\t']);
+        let word = last_word(trimmed);
+        let previous = (!word.is_empty()).then(|| (word, Span::new(trimmed.len() - word.len(), trimmed.len())));
+        let (in_test, outside, bracket) = brackets(before);
+        Stop {
+            before,
+            rest,
+            found,
+            previous,
+            statement,
+            first,
+            first_span: Span::new(first_at, first_at + first.len()),
+            outside,
+            in_test,
+            bracket,
+            after_operand: false,
+            type_expected: false,
+            else_expected: false,
+        }
+    }
+
+    /// What was found.
+    fn here(&self) -> Span {
+        let at = self.before.len();
+        Span::new(at, at + self.found.len())
+    }
+
+    /// Whether the parser stopped at the first word of a statement.
+    fn at_start(&self) -> bool {
+        self.statement.is_empty()
+    }
+
+    /// The last character before it that is not blank.
+    fn last(&self) -> Option<char> {
+        self.before.trim_end().chars().next_back()
+    }
+}
+
+/// The message for a mistake that is known.
+pub fn guess(stop: &Stop) -> Option<Diagnostic> {
+    characters::guess(stop)
+        .or_else(|| statements::guess(stop))
+        .or_else(|| declarations::guess(stop))
+        .or_else(|| expressions::guess(stop))
+}
+
+pub use statements::RESERVED;
+
+/// Whether a character may be part of a name or number, or was meant to.
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// The word that `text` begins with.
+fn word_at(text: &str) -> &str {
+    &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
+}
+
+/// The word that `text` ends with.
+fn last_word(text: &str) -> &str {
+    &text[text.rfind(|c| !is_word(c)).map_or(0, |at| at + text[at..].chars().next().map_or(0, char::len_utf8))..]
+}
+
+/// Whether the end of a text lies in a `test`, whether outside all braces, and the innermost bracket that is open there.
+fn brackets(text: &str) -> (bool, bool, Option<(char, &str)>) {
+    let mut open: Vec<(char, usize)> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let code = &line[..line.find("//").unwrap_or(line.len())];
+        for (offset, character) in code.char_indices() {
+            match character {
+                '(' | '[' | '{' => open.push((character, at + offset)),
+                ')' | ']' | '}' => drop(open.pop()),
+                _ => {}
+            }
+        }
+        at += line.len();
+    }
+    let outside = open.iter().all(|(bracket, _)| *bracket != '{');
+    // The title of a test stands between the word and its brace.
+    let in_test = open.first().is_some_and(|&(_, at)| text[..at].trim_end().ends_with('"'));
+    (in_test, outside, open.last().map(|&(bracket, at)| (bracket, last_word(text[..at].trim_end()))))
+}
