@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 /// The longest header in bytes, which is also NumPy's limit (`max_header_size`).
 const MAX_HEADER: usize = 10_000;
 
-/// The deepest nesting of a header: the parser recurses, and an ordinary header needs two.
-const MAX_NESTING: usize = 32;
+/// The deepest nesting of a header: the parser tries again at every level, so its time grows with a power of the depth. An
+/// ordinary header needs two, one of records in records five.
+const MAX_NESTING: usize = 6;
 
 /// The most axes, which is also NumPy's limit (`NPY_MAXDIMS`).
 const MAX_AXES: usize = 64;
