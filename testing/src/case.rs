@@ -2,6 +2,7 @@
 
 use crate::evaluate::{Evaluated, Given, evaluate};
 use crate::generate;
+use crate::tree::Program;
 use std::collections::BTreeMap;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::extents::{demand, extents};
@@ -69,9 +70,13 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether another failure is of the same kind.
+    /// Whether another failure is of the same kind; of two rejections, for the same reason.
     pub fn is_like(&self, other: &Failure) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+        let reason = |message: &str| message.lines().find(|line| line.starts_with("error")).map(str::to_owned);
+        match (self, other) {
+            (Failure::Rejected(own), Failure::Rejected(other)) => reason(own) == reason(other),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
     }
 }
 
@@ -118,19 +123,22 @@ fn operations(stencil: &Stencil) -> usize {
 }
 
 impl Case {
-    /// The case of a seed. Programs that would take a C++ compiler long are passed over.
-    pub fn new(seed: u64) -> Case {
+    /// The program of a seed. Programs that would take a C++ compiler long are passed over.
+    pub fn program(seed: u64) -> Program {
         let mut attempt = 0u64;
         loop {
-            let own = seed ^ attempt.rotate_right(8);
-            let text = generate::program(own).to_string();
+            let program = generate::program(seed ^ attempt.rotate_right(8));
             attempt += 1;
-            match lowered(&text) {
-                Ok(stencil) if operations(&stencil) > OPERATIONS => {}
-                Ok(stencil) => return Case::chosen(seed, text, &stencil),
-                Err(_) => return Case::of_text(seed, text),
+            if lowered(&program.to_string()).is_ok_and(|stencil| operations(&stencil) > OPERATIONS) {
+                continue;
             }
+            return program;
         }
+    }
+
+    /// The case of a seed.
+    pub fn new(seed: u64) -> Case {
+        Case::of_text(seed, Case::program(seed).to_string())
     }
 
     /// The case of a text: all is chosen for it by the seed, if it is a correct one.
@@ -193,11 +201,17 @@ impl Case {
             contract: self.choices.contract,
             grid: Some(self.grid),
             arrays: BTreeMap::new(),
-            settings: self.settings.iter().map(|(name, value)| (name.clone(), text_of(*value))).collect(),
+            settings: self.own_settings(stencil).map(|(name, value)| (name.clone(), text_of(*value))).collect(),
             seed: self.seed,
             cast: false,
             draw_all: true,
         })
+    }
+
+    /// Settings of parameters that the stencil has: cutting a program smaller may have taken some away.
+    fn own_settings<'a>(&'a self, stencil: &'a Stencil) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let has = |name: &str| stencil.params.iter().any(|(_, param)| param.name == name);
+        self.settings.iter().filter(move |(name, _)| has(name))
     }
 
     /// The command that verifies the program under these choices, after its text is written to `file`.
@@ -219,7 +233,8 @@ impl Case {
         if !contract {
             command += " --contract off";
         }
-        for (name, value) in &self.settings {
+        let stencil = lowered(&self.text).unwrap_or_default();
+        for (name, value) in self.own_settings(&stencil) {
             command += &format!(" --set {name}={}", text_of(*value));
         }
         command

@@ -2,8 +2,11 @@
 
 use crate::case::{Case, Failure, Ready};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
+use stencilc_runtime::nvrtc::{self, Kind};
 use stencilc_runtime::verify::{Verdict, judge};
 use stencilc_runtime::{Fault, Result};
 
@@ -22,6 +25,8 @@ pub enum Device {
     None,
     /// The emulator.
     Emulator(Compiler),
+    /// A GPU.
+    Gpu(Gpu),
 }
 
 impl Device {
@@ -33,6 +38,7 @@ impl Device {
         match self {
             Device::None => Ok(cases.iter().map(|_| Compared::Equal(0)).collect()),
             Device::Emulator(compiler) => emulate(compiler, cases),
+            Device::Gpu(gpu) => on_gpu(gpu, cases),
         }
     }
 }
@@ -41,29 +47,65 @@ fn emulate(compiler: &Compiler, cases: &[Ready]) -> Result<Vec<Compared>> {
     let sources: Vec<Source> = cases.iter().map(|ready| Source::from(&ready.kernel)).collect();
     let kernels = match compiler.build(&sources, &Settings::default()) {
         Ok(kernels) => kernels,
-        // One of them does not compile: which?
-        Err(error) if error.fault == Fault::Check && cases.len() == 1 => {
-            return Ok(vec![Compared::Failed(Failure::Kernel(error.message))]);
-        }
         Err(error) if error.fault == Fault::Check => {
-            let (left, right) = cases.split_at(cases.len() / 2);
-            let mut answers = emulate(compiler, left)?;
-            answers.extend(emulate(compiler, right)?);
-            return Ok(answers);
+            return halved(cases, error.message, &|part| emulate(compiler, part));
         }
         Err(error) => return Err(error),
     };
-    cases
-        .iter()
-        .zip(&kernels)
-        .map(|(ready, kernel)| {
-            // Kernels without barriers do the same in every order, if they are right; each is tried at times.
-            let order = Order::ALL[ready.case.seed as usize % Order::ALL.len()];
-            let verdict =
-                judge(&Emulator { order }, &ready.plan, &ready.kernel, kernel, &ready.problem, &ready.expected)?;
-            Ok(compared(verdict))
-        })
-        .collect()
+    let judged = cases.iter().zip(&kernels).map(|(ready, kernel)| {
+        // Kernels without barriers do the same in every order, if they are right; each is tried at times.
+        let order = Order::ALL[ready.case.seed as usize % Order::ALL.len()];
+        judge(&Emulator { order }, &ready.plan, &ready.kernel, kernel, &ready.problem, &ready.expected).map(compared)
+    });
+    judged.collect()
+}
+
+fn on_gpu(gpu: &Gpu, cases: &[Ready]) -> Result<Vec<Compared>> {
+    let image = match nvrtc::compile(&text(cases), "random.cu", &gpu.arch(), Kind::Cubin) {
+        Ok(compiled) => compiled.image,
+        Err(error) if error.fault == Fault::Check => return halved(cases, error.message, &|part| on_gpu(gpu, part)),
+        Err(error) => return Err(error),
+    };
+    let module = gpu.load(&image)?;
+    let judged = cases.iter().enumerate().map(|(number, ready)| {
+        let kernel = module.kernel(&own_name(number))?;
+        judge(gpu, &ready.plan, &ready.kernel, &kernel, &ready.problem, &ready.expected).map(compared)
+    });
+    judged.collect()
+}
+
+/// Finds out which of several kernels do not compile.
+fn halved(
+    cases: &[Ready],
+    message: String,
+    compare: &dyn Fn(&[Ready]) -> Result<Vec<Compared>>,
+) -> Result<Vec<Compared>> {
+    if cases.len() < 2 {
+        return Ok(cases.iter().map(|_| Compared::Failed(Failure::Kernel(message.clone()))).collect());
+    }
+    let (left, right) = cases.split_at(cases.len() / 2);
+    let mut answers = compare(left)?;
+    answers.extend(compare(right)?);
+    Ok(answers)
+}
+
+fn own_name(number: usize) -> String {
+    format!("random_kernel_{number}")
+}
+
+/// One CUDA text of all kernels, each under a name of its own.
+pub fn text(cases: &[Ready]) -> String {
+    let mut text = String::new();
+    for (number, Ready { kernel, .. }) in cases.iter().enumerate() {
+        // C linkage knows no namespaces. Writing to a string cannot fail.
+        let own = own_name(number);
+        let _ = writeln!(
+            text,
+            "#define {0} {own}\nnamespace space_{number} {{\n{1}\n}}\n#undef {0}",
+            kernel.name, kernel.text
+        );
+    }
+    text
 }
 
 fn compared(verdict: Verdict) -> Compared {

@@ -4,9 +4,12 @@
 //! interpreter and by [`evaluate`], a second meaning of the language that shares nothing with the compiler but the parser;
 //! [`device`] runs its kernel. Not shipped with the program.
 
+pub mod batch;
 pub mod case;
+pub mod constructs;
 pub mod device;
 pub mod evaluate;
 pub mod generate;
 pub mod print;
+pub mod shrink;
 pub mod tree;

@@ -1,13 +1,19 @@
 //! A thousand random programs, each computed by the interpreter, by the second evaluator and by its kernel.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::ir::Precision;
+use stencilc_compiler::parse::parse;
 use stencilc_compiler::plan::Choices;
+use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::STORAGES;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_testing::case::{Case, Failure, Outcome, Ready};
+use stencilc_testing::constructs::Constructs;
 use stencilc_testing::device::{Compared, Device, knobs};
+use stencilc_testing::generate::FUNCTIONS;
+use stencilc_testing::shrink::{failure_of, shrink};
 
 const PROGRAMS: u64 = 1000;
 /// Kernels of one library.
@@ -118,3 +124,120 @@ fn what_was_found_once_stays_mended() {
     let total = computed(vec![cases]);
     assert!(total.equal >= 2 * 2 * STORAGES.len() * ACCESSES.len());
 }
+
+#[test]
+fn a_failing_program_is_made_small() {
+    // The second evaluator gets one function wrong.
+    let failing = (0..500).map(|seed| Case { faulty: true, ..Case::new(seed) }).find_map(|case| {
+        let failure = failure_of(&case, &Device::None).expect("nothing to fail")?;
+        (Case::program(case.seed).size() > 40).then_some((case, failure))
+    });
+    let (case, failure) = failing.expect("some program of some size uses the function");
+    assert!(matches!(failure, Failure::Value(_)), "{failure}");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let program = Case::program(case.seed);
+    let (small, failure) = shrink(case, program, failure, &Device::None, deadline).expect("nothing to fail");
+    println!("{failure}\n{}\n{}", small.command("small.stn"), small.text);
+    assert!(matches!(failure, Failure::Value(_)), "{failure}");
+    // An input, an output, and an assignment of the function.
+    assert!(small.text.contains("ceil("), "{}", small.text);
+    assert!(small.text.lines().count() <= 5 && small.text.len() < 100, "{}", small.text);
+    assert!(failure_of(&small, &Device::None).expect("nothing to fail").is_some_and(|own| own.is_like(&failure)));
+}
+
+#[test]
+fn every_construct_of_the_language_is_written() {
+    let mut constructs = Constructs::default();
+    for seed in 0..PROGRAMS {
+        let text = Case::program(seed).to_string();
+        constructs.add(&parse(&Source::new("random.stn", text)).expect("what is generated parses"));
+    }
+    let of_functions = FUNCTIONS.iter().map(|(name, _)| format!("{name}(...)"));
+    let expected = CONSTRUCTS.iter().map(|name| name.to_string()).chain(of_functions);
+    let missing: Vec<String> =
+        expected.filter(|name| constructs.counts.get(name).is_none_or(|&count| count < 3)).collect();
+    assert!(missing.is_empty(), "hardly ever written: {missing:?}\n{constructs:#?}");
+}
+
+/// Every construct that the language has, by the names that [`Constructs`] gives them; its functions are counted too.
+const CONSTRUCTS: &[&str] = &[
+    "in",
+    "out",
+    "inout",
+    "fields in a list",
+    "range",
+    "field: not said",
+    "field: real",
+    "field: f32",
+    "field: f64",
+    "field: int",
+    "field: bool",
+    "on everything",
+    "on (i, j, k)",
+    "on (i, j)",
+    "on (k)",
+    "on (i, j, k+1)",
+    "on (k+1)",
+    "param of the file",
+    "param of the stencil",
+    "param with a default",
+    "param without a default",
+    "param: not said",
+    "param: real",
+    "param: int",
+    "param: bool",
+    "const of the file",
+    "const of the stencil",
+    "const: not said",
+    "const: real",
+    "const: f32",
+    "const: f64",
+    "const: int",
+    "const: bool",
+    "fn of the file",
+    "fn of the stencil",
+    "call of a function",
+    "let",
+    "let in a block",
+    "block",
+    "real number",
+    "whole number",
+    "truth value",
+    "name",
+    "k",
+    "nk",
+    "pi",
+    "-a",
+    "!a",
+    "**",
+    "** of a negative",
+    "*",
+    "/",
+    "%",
+    "+",
+    "-",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+    "&&",
+    "||",
+    "a[i+1]",
+    "a[j+1]",
+    "a[k+1]",
+    "a[i+n]",
+    "v[n]",
+    "v.0",
+    "vector",
+    "dot(...)",
+    "if",
+    "else if",
+    "sum of a counter",
+    "sum of several counters",
+    "min of a counter",
+    "min of several counters",
+    "max of a counter",
+    "max of several counters",
+];

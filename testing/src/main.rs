@@ -1,0 +1,248 @@
+//! `random-programs`: any number of random programs, computed in every way, by one process a core.
+//!
+//! The processes are this program again, each told on its standard input which seeds are next. One that a kernel takes down
+//! with it is started again, and what it did is done again program by program, so that the one at fault is found.
+
+use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::emulate::Compiler;
+use stencilc_runtime::{Error, Result};
+use stencilc_testing::batch::{Tally, run, write};
+use stencilc_testing::case::{Case, Failure};
+use stencilc_testing::device::Device;
+
+/// Random programs, computed in every way there is and compared to the last bit.
+#[derive(Parser)]
+struct Args {
+    /// How many programs.
+    #[arg(long, default_value_t = 1000)]
+    programs: u64,
+    /// The seed of the first; the next has the next.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// What kernels run on: `cpu` is the interpreter and the evaluator alone.
+    #[arg(long, value_enum, default_value_t = On::Emulate)]
+    device: On,
+    /// Processes at once; as many as there are processors unless told otherwise.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Begin nothing new after so many minutes.
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Where programs that fail are written.
+    #[arg(long, default_value = "failures")]
+    failures: PathBuf,
+    /// Programs whose kernels are compiled together.
+    #[arg(long, default_value_t = 60)]
+    batch: u64,
+    /// Do what standard input says, in this process.
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum On {
+    Emulate,
+    Cuda,
+    Cpu,
+}
+
+impl On {
+    fn open(self) -> Result<Device> {
+        Ok(match self {
+            On::Emulate => Device::Emulator(Compiler::find()?),
+            On::Cuda => Device::Gpu(Gpu::open(0)?),
+            On::Cpu => Device::None,
+        })
+    }
+}
+
+/// What is printed in the end.
+#[derive(Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    tally: Tally,
+    /// Processes that a kernel took down with it.
+    crashes: u64,
+    /// Seconds from beginning to end.
+    wall: f64,
+    /// The seed to go on with.
+    next_seed: u64,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = if args.worker { work(&args) } else { lead(&args) };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {}", error.message);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn broken(error: &std::io::Error) -> Error {
+    Error::input(format!("a process cannot be talked to: {error}"))
+}
+
+/// Answers each line, two seeds, with a line: the tally of the seeds between.
+fn work(args: &Args) -> Result<ExitCode> {
+    let device = args.device.open()?;
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|error| broken(&error))?;
+        let mut seeds = line.split(' ').map(str::parse::<u64>);
+        let (Some(Ok(first)), Some(Ok(end))) = (seeds.next(), seeds.next()) else {
+            return Err(Error::call(format!("`{line}` is not two seeds")));
+        };
+        let tally = run(first..end, &device, &args.failures)?;
+        let answer = serde_json::to_string(&tally).map_err(|error| Error::check(error.to_string()))?;
+        println!("{answer}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A process that works.
+struct Worker {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Worker {
+    fn start(args: &Args) -> Result<Worker> {
+        let own = std::env::current_exe().map_err(|error| broken(&error))?;
+        let device = args.device.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let mut command = Command::new(own);
+        command.args(["--worker", "--device", &device, "--failures"]).arg(&args.failures);
+        // There are as many processes as processors: one thread each. What is not known elsewhere is not kept either.
+        command.env("RAYON_NUM_THREADS", "1").env("STENCILC_CACHE", "off");
+        if std::env::var_os("TMPDIR").is_none() && memory_is_executable() {
+            command.env("TMPDIR", "/dev/shm");
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| broken(&error))?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Error::check("a process without input or output"));
+        };
+        Ok(Worker { child, to, from: BufReader::new(from) })
+    }
+
+    /// The tally of some seeds; nothing if the process ended over it.
+    fn ask(&mut self, seeds: &Range<u64>) -> Option<Tally> {
+        writeln!(self.to, "{} {}", seeds.start, seeds.end).ok()?;
+        let mut line = String::new();
+        self.from.read_line(&mut line).ok()?;
+        serde_json::from_str(&line).ok()
+    }
+
+    fn stop(self) {
+        let Worker { mut child, to, from } = self;
+        drop((to, from));
+        // It has nothing left to read, and ends; how it did says no more than its answers.
+        let _ = child.wait();
+    }
+}
+
+/// Whether there is a file system in memory from which libraries can be loaded.
+fn memory_is_executable() -> bool {
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    mounts.lines().any(|line| {
+        let mut words = line.split(' ').skip(1);
+        words.next() == Some("/dev/shm")
+            && words.nth(1).is_some_and(|options| !options.split(',').any(|own| own == "noexec"))
+    })
+}
+
+/// Gives work to processes, and sums up.
+fn lead(args: &Args) -> Result<ExitCode> {
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    let start = Instant::now();
+    let deadline = args.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes.max(0.0)));
+    let end = args.seed.saturating_add(args.programs);
+    let (next, crashes) = (AtomicU64::new(args.seed), AtomicU64::new(0));
+    let total = Mutex::new(Tally::default());
+    let bar = ProgressBar::new(args.programs);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len}, {per_sec}, {eta} left{msg}") {
+        bar.set_style(style);
+    }
+    let add = |tally: &Tally| {
+        let mut total = total.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *total += tally;
+        bar.inc(tally.programs);
+        if total.failures > 0 {
+            bar.set_message(format!(", {} failed", total.failures));
+        }
+    };
+    // The seeds of the next batch, unless it is late or all are done.
+    let take = || {
+        let in_time = deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let batch = args.batch.max(1);
+        let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| {
+            (in_time && at < end).then(|| end.min(at.saturating_add(batch)))
+        });
+        taken.ok().map(|at| at..end.min(at.saturating_add(batch)))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs)
+            .map(|_| {
+                scope.spawn(|| -> Result<()> {
+                    let mut worker = Worker::start(args)?;
+                    while let Some(seeds) = take() {
+                        if let Some(tally) = worker.ask(&seeds) {
+                            add(&tally);
+                            continue;
+                        }
+                        crashes.fetch_add(1, Ordering::Relaxed);
+                        worker.stop();
+                        worker = one_by_one(args, seeds, &add)?;
+                    }
+                    worker.stop();
+                    Ok(())
+                })
+            })
+            .collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(Error::check("a thread ended early"))));
+        ended.collect::<Result<Vec<()>>>()
+    })?;
+    bar.finish_and_clear();
+    let tally = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let failed = tally.failures > 0;
+    let (crashes, next_seed) = (crashes.into_inner(), next.into_inner());
+    let summary = Summary { tally, crashes, wall: start.elapsed().as_secs_f64(), next_seed };
+    let text = serde_json::to_string_pretty(&summary).map_err(|error| Error::check(error.to_string()))?;
+    println!("{text}");
+    Ok(if failed { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// Programs over which a process ended, each by itself; and a process to go on with.
+fn one_by_one(args: &Args, seeds: Range<u64>, add: &impl Fn(&Tally)) -> Result<Worker> {
+    let mut worker = Worker::start(args)?;
+    let mut survived = seeds.end - seeds.start < 2;
+    for seed in seeds {
+        if let Some(tally) = worker.ask(&(seed..seed + 1)) {
+            survived = true;
+            add(&tally);
+            continue;
+        }
+        worker.stop();
+        worker = Worker::start(args)?;
+        let failure = Failure::Kernel("the process that ran it ended".into());
+        write(&args.failures, &format!("seed{seed}_crash"), &Case::new(seed), &failure)?;
+        add(&Tally { programs: 1, failures: 1, ..Tally::default() });
+    }
+    if !survived {
+        return Err(Error::check("no process works: its messages are above"));
+    }
+    Ok(worker)
+}

@@ -1,0 +1,300 @@
+//! Makes a failing case smaller, for as long as it fails in the same way.
+//!
+//! Parts of the tree are dropped or replaced by what they are made of. Whether what is left is a correct program, the
+//! checker decides.
+
+use crate::case::{Case, Failure, Outcome, Ready};
+use crate::device::{Compared, Device};
+use crate::tree::{Declaration, Expr, Program, Statement};
+use std::time::Instant;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::Choices;
+
+/// Smaller cases that are tried at once: their kernels are compiled together.
+const TOGETHER: usize = 16;
+
+/// A small case that fails as `case` does, found before `deadline`; and how it fails.
+///
+/// # Errors
+/// The device itself fails.
+pub fn shrink(
+    mut case: Case,
+    mut program: Program,
+    mut failure: Failure,
+    device: &Device,
+    deadline: Instant,
+) -> stencilc_runtime::Result<(Case, Failure)> {
+    loop {
+        let programs = smaller_programs(&program).into_iter().map(|smaller| {
+            let text = smaller.to_string();
+            (Case { text, ..case.clone() }, smaller)
+        });
+        let simpler = simpler_cases(&case).into_iter().map(|simpler| (simpler, program.clone()));
+        let candidates: Vec<(Case, Program)> = programs.chain(simpler).collect();
+        let mut found = None;
+        for some in candidates.chunks(TOGETHER) {
+            if Instant::now() > deadline {
+                break;
+            }
+            found = first_alike(some, &failure, device)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        match found {
+            Some((smaller, tree, own)) => (case, program, failure) = (smaller, tree, own),
+            None => return Ok((case, failure)),
+        }
+    }
+}
+
+/// How a case fails, if it does.
+///
+/// # Errors
+/// The device itself fails.
+pub fn failure_of(case: &Case, device: &Device) -> stencilc_runtime::Result<Option<Failure>> {
+    match case.clone().prepare() {
+        Outcome::Ready(ready) => Ok(device.compare(std::slice::from_ref(&ready))?.into_iter().find_map(failed)),
+        Outcome::Nothing | Outcome::Refused(_) => Ok(None),
+        Outcome::Failed(failure) => Ok(Some(failure)),
+    }
+}
+
+fn failed(compared: Compared) -> Option<Failure> {
+    match compared {
+        Compared::Equal(_) => None,
+        Compared::Failed(failure) => Some(failure),
+    }
+}
+
+fn first_alike(
+    candidates: &[(Case, Program)],
+    failure: &Failure,
+    device: &Device,
+) -> stencilc_runtime::Result<Option<(Case, Program, Failure)>> {
+    let mut ready: Vec<Ready> = Vec::new();
+    let mut of: Vec<usize> = Vec::new();
+    for (number, (case, program)) in candidates.iter().enumerate() {
+        match case.clone().prepare() {
+            Outcome::Failed(own) if own.is_like(failure) => {
+                return Ok(Some((case.clone(), program.clone(), own)));
+            }
+            Outcome::Ready(own) => {
+                ready.push(*own);
+                of.push(number);
+            }
+            Outcome::Failed(_) | Outcome::Nothing | Outcome::Refused(_) => {}
+        }
+    }
+    if !matches!(failure, Failure::Device(_) | Failure::Kernel(_)) {
+        return Ok(None);
+    }
+    for (compared, number) in device.compare(&ready)?.into_iter().zip(of) {
+        if let Some(own) = failed(compared).filter(|own| own.is_like(failure)) {
+            let (case, program) = candidates[number].clone();
+            return Ok(Some((case, program, own)));
+        }
+    }
+    Ok(None)
+}
+
+/// The same program under simpler choices.
+fn simpler_cases(case: &Case) -> Vec<Case> {
+    let mut simpler = Vec::new();
+    let Grid { ni, nj, nk } = case.grid;
+    let grids = [Grid { ni: ni - 1, nj, nk }, Grid { ni, nj: nj - 1, nk }, Grid { ni, nj, nk: nk - 1 }];
+    simpler.extend(
+        grids.into_iter().filter(|grid| grid.columns() * grid.nk > 0).map(|grid| Case { grid, ..case.clone() }),
+    );
+    let own = &case.choices;
+    let usual = Choices::default();
+    let choices = [
+        Choices { storage: usual.storage, ..own.clone() },
+        Choices { access: usual.access, ..own.clone() },
+        Choices { block: usual.block, ..own.clone() },
+        Choices { slice: usual.slice, ..own.clone() },
+        Choices { wide: usual.wide, ..own.clone() },
+        Choices { contract: usual.contract, ..own.clone() },
+        Choices { precision: Precision::F64, ..own.clone() },
+    ];
+    simpler.extend(choices.into_iter().filter(|new| new != own).map(|choices| Case { choices, ..case.clone() }));
+    for name in case.settings.keys() {
+        let mut settings = case.settings.clone();
+        settings.remove(name);
+        simpler.push(Case { settings, ..case.clone() });
+    }
+    simpler
+}
+
+/// Programs that are one step smaller, the greatest steps first.
+fn smaller_programs(program: &Program) -> Vec<Program> {
+    let mut smaller = Vec::new();
+    for index in (0..program.statements.len()).rev() {
+        let mut own = program.clone();
+        let removed = own.statements.remove(index);
+        // An output goes with its assignment.
+        if let Statement::Assign(name, _) = &removed {
+            own.statements.retain_mut(|statement| match statement {
+                Statement::Field { role: role @ ("out" | "inout"), names, .. } if names.contains(name) => {
+                    *role = "in";
+                    true
+                }
+                Statement::Field { .. } | Statement::Declare(_) | Statement::Let(..) | Statement::Assign(..) => true,
+            });
+        }
+        smaller.push(own);
+    }
+    for index in (0..program.items.len()).rev() {
+        let mut own = program.clone();
+        own.items.remove(index);
+        smaller.push(own);
+    }
+    for index in 0..program.statements.len() {
+        for plainer in plainer_statements(&program.statements[index]) {
+            let mut own = program.clone();
+            own.statements[index] = plainer;
+            smaller.push(own);
+        }
+    }
+    let fields: Vec<&String> = program
+        .statements
+        .iter()
+        .filter_map(|statement| match statement {
+            Statement::Field { role: "in" | "inout", names, .. } => names.first(),
+            Statement::Field { .. } | Statement::Declare(_) | Statement::Let(..) | Statement::Assign(..) => None,
+        })
+        .take(2)
+        .collect();
+    for index in 0..program.size() {
+        let mut replacements = Vec::new();
+        at(&mut program.clone(), index, |expr| replacements = smaller_expressions(expr, &fields));
+        for replacement in replacements {
+            let mut own = program.clone();
+            at(&mut own, index, |expr| *expr = replacement);
+            smaller.push(own);
+        }
+    }
+    // A list of fields taken apart is no smaller, but its fields can go one by one.
+    for (index, statement) in program.statements.iter().enumerate() {
+        if let Statement::Field { role, names, typed, place, range } = statement
+            && names.len() > 1
+        {
+            let mut own = program.clone();
+            let field = |name: &String| Statement::Field {
+                role,
+                names: vec![name.clone()],
+                typed: *typed,
+                place: *place,
+                range: range.clone(),
+            };
+            own.statements.splice(index..=index, names.iter().map(field));
+            smaller.push(own);
+        }
+    }
+    smaller
+}
+
+/// Calls `change` with expression number `index`.
+fn at(program: &mut Program, index: usize, change: impl FnOnce(&mut Expr)) {
+    let (mut number, mut change) = (0, Some(change));
+    program.each_expression(&mut |expr| {
+        let found = number == index;
+        number += 1;
+        if let (true, Some(change)) = (found, change.take_if(|_| found)) {
+            change(expr);
+        }
+        found
+    });
+}
+
+fn plainer_statements(statement: &Statement) -> Vec<Statement> {
+    match statement {
+        Statement::Field { role, names, typed, place, range } => {
+            let mut plainer = Vec::new();
+            let field = |names: &[String], typed, place, range: &Option<(Expr, Expr)>| Statement::Field {
+                role,
+                names: names.to_vec(),
+                typed,
+                place,
+                range: range.clone(),
+            };
+            if names.len() > 1 {
+                plainer.push(field(&names[..1], *typed, *place, range));
+                plainer.push(field(&names[1..], *typed, *place, range));
+            }
+            if typed.is_some() {
+                plainer.push(field(names, None, *place, range));
+            }
+            if place.is_some() {
+                plainer.push(field(names, *typed, None, range));
+            }
+            if range.is_some() {
+                plainer.push(field(names, *typed, *place, &None));
+            }
+            plainer
+        }
+        Statement::Declare(Declaration::Function { name, params, body }) if !body.lets.is_empty() => {
+            (0..body.lets.len())
+                .map(|index| {
+                    let (name, params, mut body) = (name.clone(), params.clone(), body.clone());
+                    body.lets.remove(index);
+                    Statement::Declare(Declaration::Function { name, params, body })
+                })
+                .collect()
+        }
+        Statement::Declare(_) | Statement::Let(..) | Statement::Assign(..) => Vec::new(),
+    }
+}
+
+/// What may stand for an expression and is smaller.
+fn smaller_expressions(expr: &mut Expr, fields: &[&String]) -> Vec<Expr> {
+    let mut smaller: Vec<Expr> = expr.children_mut().into_iter().map(|child| child.clone()).collect();
+    if !matches!(expr, Expr::Literal(_) | Expr::Name(_)) {
+        smaller.extend(fields.iter().map(|name| Expr::name(name)));
+    }
+    match &*expr {
+        Expr::Choose(arms, otherwise) if arms.len() > 1 => {
+            for index in 0..arms.len() {
+                let mut rest = arms.clone();
+                rest.remove(index);
+                smaller.push(Expr::Choose(rest, otherwise.clone()));
+            }
+        }
+        Expr::Offset(base, axes) if axes.len() > 1 => {
+            for index in 0..axes.len() {
+                let mut rest = axes.clone();
+                rest.remove(index);
+                smaller.push(Expr::Offset(base.clone(), rest));
+            }
+        }
+        Expr::Fold(op, binders, block) => {
+            for index in 0..binders.len() {
+                let mut shorter = binders.clone();
+                if shorter[index].1 != shorter[index].2 {
+                    shorter[index].2 = shorter[index].1.clone();
+                    smaller.push(Expr::Fold(op, shorter, block.clone()));
+                }
+            }
+        }
+        Expr::Call(name, arguments) if (name == "min" || name == "max") && arguments.len() > 2 => {
+            smaller.push(Expr::Call(name.clone(), arguments[..2].to_vec()));
+        }
+        Expr::Choose(..)
+        | Expr::Offset(..)
+        | Expr::Call(..)
+        | Expr::Literal(_)
+        | Expr::Name(_)
+        | Expr::Prefix(..)
+        | Expr::Infix(..)
+        | Expr::Part(..)
+        | Expr::Component(..)
+        | Expr::Vector(_)
+        | Expr::Group(_)
+        | Expr::Block(_) => {}
+    }
+    if !matches!(expr, Expr::Literal(_)) {
+        smaller.extend(["1.0", "1", "true"].map(Expr::literal));
+    }
+    smaller
+}
