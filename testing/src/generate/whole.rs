@@ -72,7 +72,11 @@ impl Generator {
                 if most.is_some_and(|most| most > 1000) {
                     return (base, range);
                 }
-                let range = most.map(|most| symmetric((0, most.pow(by as u32).max(1))));
+                // Whatever the base is, `x**0` is the constant 1.
+                let range = match by {
+                    0 => Some((1, 1)),
+                    by => most.map(|most| symmetric((0, most.pow(by as u32).max(1)))),
+                };
                 let exponent = self.exponent(by, context);
                 (Expr::infix("**", base, exponent), range)
             }
