@@ -189,7 +189,7 @@ fn choices_reach_the_plan() {
                 --block 32x4x1 --slice 4 --contract off --index 64";
     let choices = serde_json::json!({
         "access": "zloop-sliced", "storage": "compressed", "precision": "f32", "contract": false,
-        "block": [32, 4, 1], "slice": 4, "wide": true,
+        "block": [32, 4, 1], "slice": 4, "wide": true, "checked": false,
     });
     assert_eq!(folder.json(line)["choices"], choices);
 }

@@ -138,14 +138,14 @@ fn monsters_are_answered() {
             let chain: String = (0..60).map(|n| format!("fn f{}(a) = f{n}(a) + f{n}(a[i+1])\n", n + 1)).collect();
             format!("fn f0(a) = a\n{chain}stencil s {{ in a; out b; b = q }}")
         },
-        repeated("stencil s { in a; out b\n", "b = c + a[i+q]\n", 50_000, "}"),
-        repeated("stencil s { in a; out b\n", "let x = y\n", 80_000, "b = a }"),
+        repeated("stencil s { in a; out b\n", "b = c + a[i+q]\n", 20_000, "}"),
+        repeated("stencil s { in a; out b\n", "let x = y\n", 30_000, "b = a }"),
         repeated(head, "[", 50_000, tail),
         repeated(head, "{", 50_000, tail),
         repeated(head, "if a > 0 { ", 50_000, tail),
         repeated(head, "[a, ", 200, &format!("a{} }}", "]".repeat(200))),
         repeated(head, "sqrt(", 200, &format!("q{} }}", ")".repeat(200))),
-        repeated("", "fn f(a) = a + true\n", 50_000, ""),
+        repeated("", "fn f(a) = a + true\n", 20_000, ""),
         repeated("", "\n", 1_000_000, ""),
         repeated("stencil s { in a; out b; b = ", "x", 1_000_000, " }"),
         repeated("//", "x", 1_000_000, "\nstencil s"),
