@@ -144,6 +144,16 @@ pub fn grid(text: &str) -> Result<Grid, String> {
     Ok(Grid { ni, nj, nk })
 }
 
+/// A cell: `3,4,5`, or `3,4` on level 0.
+pub fn cell(text: &str) -> Result<[usize; 3], String> {
+    let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some(&[i, j, k]) => Ok([i, j, k]),
+        Some(&[i, j]) => Ok([i, j, 0]),
+        _ => Err("a cell is three numbers along i, j and k, counted from 0, as in 3,4,5".to_owned()),
+    }
+}
+
 /// Three numbers with an `x` between them, none of them 0.
 fn extents(text: &str, example: &str) -> Result<[usize; 3], String> {
     let parts: Vec<&str> = text.split(['x', 'X']).map(str::trim).collect();

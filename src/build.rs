@@ -42,6 +42,9 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
         return emit::emit(args, emit, json);
     }
     let plan = args.kernel.plan(&input::load(&args.file)?)?;
+    if !plan.stencil.prints.is_empty() {
+        terminal::note("the kernel leaves out what the stencil prints; `stencilc run` shows it");
+    }
     let built = cuda::build(&plan)?;
     let resources = match nvrtc::locate() {
         Ok(_) => compile(args, &plan, &built, Kind::Cubin)?.resources,

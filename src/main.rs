@@ -11,6 +11,7 @@ mod input;
 mod kernel;
 mod list;
 mod new;
+mod print;
 mod run;
 mod snapshot;
 mod summary;

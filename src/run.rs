@@ -2,6 +2,7 @@
 
 use crate::args::{self, Device, KernelArgs, Pair};
 use crate::input;
+use crate::print::{self, Prints};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -15,6 +16,7 @@ use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
 use stencilc_compiler::plan::Choices;
+use stencilc_compiler::source::Source;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::execute::{self, execute};
@@ -52,6 +54,12 @@ pub struct Args {
     /// The level to draw, from 0; if not given, the middle of those computed
     #[arg(long, value_name = "K", requires = "plot")]
     level: Option<usize>,
+    /// A cell to print at; it may be given again. If not given, the middle of the computed cells
+    #[arg(long, value_name = "I,J,K", value_parser = args::cell)]
+    at: Vec<[usize; 3]>,
+    /// Show the bits of printed values, too
+    #[arg(long)]
+    bits: bool,
     /// cpu, cuda or cuda:N; if not given, the first GPU or else the cpu
     #[arg(long)]
     device: Option<Device>,
@@ -134,6 +142,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     };
     let pictures = plots.iter().map(|(id, path)| Ok((*id, path, level(args.level, &problem, *id)?)));
     let pictures = pictures.collect::<Result<Vec<_>>>()?;
+    let cells = print::cells(&args.at, args.bits, &problem)?;
 
     let computed = match device {
         Device::Cpu => {
@@ -162,8 +171,14 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
         data.as_ref().map(|data| Summary::new(field, data, problem.grid, &problem.region))
     });
     let summaries: Vec<Summary> = summaries.collect();
+    let prints = Prints::new(&mut problem, cells, args.bits, &mut |problem| match device {
+        Device::Cpu => Ok(interpreted(problem, 1)?.0),
+        Device::Cuda(ordinal) => Ok(launched(problem, &choices, ordinal, 1, start)?.0),
+    })?;
     timings.total = start.elapsed().as_secs_f64();
-    report(args, &problem, device, &choices, &summaries, &timings, json)
+    prints.tell(&problem.stencil, &input.source);
+    let results = Results { summaries: &summaries, prints: &prints, source: &input.source };
+    report(args, &problem, device, &choices, &results, &timings, json)
 }
 
 /// The fields and paths of an option, once it is sure that they can be written.
@@ -332,15 +347,23 @@ fn draw(path: &Path, field: &Field, data: &Data, grid: Grid, level: usize) -> Re
     save_png(path, &Picture { title: &title, values: &values, ni: grid.ni, nj: grid.nj })
 }
 
+/// What came out.
+struct Results<'a> {
+    summaries: &'a [Summary],
+    prints: &'a Prints,
+    source: &'a Source,
+}
+
 fn report(
     args: &Args,
     problem: &Problem,
     device: Device,
     choices: &Choices,
-    summaries: &[Summary],
+    results: &Results,
     timings: &Timings,
     json: bool,
 ) -> Result<()> {
+    let Results { summaries, prints, source } = results;
     let Problem { stencil, grid, region, drawn, .. } = problem;
     if json {
         return terminal::json(&json!({
@@ -351,6 +374,7 @@ fn report(
             "precision": problem.precision,
             "choices": choices,
             "outputs": summaries,
+            "prints": prints.json(stencil, source),
             "drawn": drawn,
             "seed": args.seed,
             "timings": timings,
@@ -367,6 +391,7 @@ fn report(
         format!("{} on {device} ({how}), {}, grid {grid}, computed {region}\n", stencil.name, problem.precision.name());
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
+    text.push_str(&prints.text(stencil, source));
     if args.timings {
         text.push_str(&terminal::table(&timings.rows(), &[1]));
     }

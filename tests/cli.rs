@@ -6,6 +6,8 @@ mod completions;
 mod folder;
 #[path = "cli/new.rs"]
 mod new;
+#[path = "cli/print.rs"]
+mod print;
 #[path = "cli/snapshot.rs"]
 mod snapshot;
 #[path = "cli/test.rs"]

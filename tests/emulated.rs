@@ -7,7 +7,7 @@ mod common;
 use common::{combinations, lowered, problem, stencils};
 use rayon::prelude::*;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::Precision;
+use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::verify::{Verdict, expect, verify_emulated};
@@ -23,9 +23,14 @@ fn choices(precision: Precision) -> Vec<Choices> {
 
 /// All combinations of one text's stencils.
 fn check_all(name: &str, text: &str, grid: Grid, settings: &[(&str, &str)]) {
+    check_each(name, lowered(name, text), grid, settings, true);
+}
+
+/// All combinations of these stencils; if `strict`, what the C++ compiler warns of is an error.
+fn check_each(name: &str, stencils: Vec<Stencil>, grid: Grid, settings: &[(&str, &str)], strict: bool) {
     let compiler = Compiler::find().unwrap();
-    let how = Settings { optimise: 1, strict: true, ..Settings::default() };
-    for stencil in lowered(name, text) {
+    let how = Settings { optimise: 1, strict, ..Settings::default() };
+    for stencil in stencils {
         for precision in [Precision::F64, Precision::F32] {
             let own = |name: &str| stencil.params.iter().any(|(_, param)| param.name == name);
             let settings: Vec<_> = settings.iter().copied().filter(|(name, _)| own(name)).collect();
@@ -52,4 +57,29 @@ fn every_stencil_of_the_project() {
 fn every_construct() {
     let grid = Grid { ni: 19, nj: 13, nk: 6 };
     check_all("constructs", include_str!("constructs.stn"), grid, &[("n", "3"), ("limit", "2")]);
+}
+
+#[test]
+fn every_print() {
+    let text = "
+        stencil shown {
+            in  t
+            in  w on (k)
+            in  flag: bool
+            inout u
+            out res
+            let lap = 4*t - t[i-1] - t[i+1] - t[j-1] - t[j+1]
+            print(lap)
+            print(\"before, and weighed\", u[i+1] * w)
+            print(if k > 0 { t[k-1] } else { t })
+            print(k - 2)
+            print(flag && t > 0)
+            res = lap[i+1] * u
+            u = t
+        }";
+    let stencil = &lowered("shown", text)[0];
+    let prints: Vec<Stencil> = (0..).map_while(|number| Some(stencil.of_print(number)?.0)).collect();
+    assert_eq!(prints.len(), 5);
+    // A print has the stencil's inputs, whether it reads them or not, and compilers warn of those that it does not.
+    check_each("shown", prints, Grid { ni: 19, nj: 13, nk: 6 }, &[], false);
 }

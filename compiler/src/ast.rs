@@ -119,6 +119,8 @@ pub enum Statement {
     Function(Function),
     /// A value at every cell.
     Let(Let),
+    /// A value to show.
+    Print(Print),
     /// An assignment.
     Assign(Assign),
     /// A construct that parses, and that no pass handles yet.
@@ -211,6 +213,17 @@ pub struct Let {
     pub names: Vec<Name>,
     /// The value.
     pub value: ExprId,
+}
+
+/// `print("label", ...)`
+#[derive(Debug)]
+pub struct Print {
+    /// What stands before its values: the text in quotes, or the expression as it is written.
+    pub label: String,
+    /// The value.
+    pub value: ExprId,
+    /// The whole statement.
+    pub span: Span,
 }
 
 /// `res = ...`

@@ -15,6 +15,7 @@ pub mod npy;
 pub mod nvrtc;
 pub mod pack;
 pub mod plot;
+pub mod print;
 pub mod problem;
 pub mod random;
 pub mod test;

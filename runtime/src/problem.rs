@@ -304,7 +304,7 @@ fn shape_text(shape: &[usize]) -> String {
 }
 
 /// Refuses what this machine's memory does not hold, before anything is allocated.
-fn check_memory(stencil: &Stencil, precision: Precision, grid: Grid) -> Result<()> {
+pub(crate) fn check_memory(stencil: &Stencil, precision: Precision, grid: Grid) -> Result<()> {
     let bytes: u128 = fields(stencil)
         .map(|field| {
             let len: u128 = grid.shape(field.place).iter().map(|&n| n as u128).product();
@@ -404,7 +404,7 @@ fn draw_param(param: &Param, grid: Grid, seed: u64) -> Value {
 }
 
 /// A parameter that is the divisor of a whole `%` is not 0.
-fn check_divisors(stencil: &Stencil, values: &[Value]) -> Result<()> {
+pub(crate) fn check_divisors(stencil: &Stencil, values: &[Value]) -> Result<()> {
     for body in stencil.bodies() {
         for (_, node) in body.iter() {
             let Node::Binary(Binary::Rem, _, divisor) = node else { continue };

@@ -27,6 +27,9 @@ impl fmt::Display for Stencil {
         for store in &self.stores {
             writeln!(f, "    {} = {}", self.fields[store.field].name, Text { stencil: self, body: &store.body })?;
         }
+        for print in &self.prints {
+            writeln!(f, "    print({:?}, {})", print.label, Text { stencil: self, body: &print.body })?;
+        }
         writeln!(f, "}}")
     }
 }

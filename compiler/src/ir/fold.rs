@@ -14,6 +14,9 @@ pub fn fold(stencil: &Stencil, precision: Precision) -> Stencil {
     for store in &mut folded.stores {
         store.body = fold_body(&store.body, precision, &values);
     }
+    for print in &mut folded.prints {
+        print.body = fold_body(&print.body, precision, &values);
+    }
     for param in folded.params.values_mut() {
         param.default = param.default.as_ref().map(|body| fold_body(body, precision, &values));
     }

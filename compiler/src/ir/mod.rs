@@ -22,6 +22,9 @@
 //! grid, times the levels for which every level read that counts does (`analysis::levels`). No read outside the grid is
 //! ever evaluated. Cells not computed keep what was there.
 //!
+//! **Prints.** A [`Print`] is a value to show at chosen cells. It is no part of the computation: its reads do not count, and
+//! no kernel of the stencil holds it. [`Stencil::of_print`] is a stencil of its own, which computes nothing else.
+//!
 //! **Numbers.** `Real` is f32 or f64, chosen after lowering ([`Precision`]); `Int` is 32 bits and wraps; `Bool`. Fields say
 //! how they are stored ([`Stored`]): a read converts to the kind's type, a write rounds to nearest even. What each
 //! operation means, to the last bit, is [`scalar`]. `Int` becomes `Real` only by an explicit [`Node::ToReal`].
@@ -37,6 +40,7 @@ mod contract;
 mod display;
 mod fold;
 mod path;
+mod print;
 pub mod scalar;
 mod test;
 mod verify;
@@ -47,6 +51,7 @@ pub use contract::contract;
 pub use display::{Binding, Texts};
 pub use fold::fold;
 pub use path::{Axis, Offset, Path, Step};
+pub use print::Print;
 use serde::{Deserialize, Serialize};
 pub use test::{COORDINATES, Expectation, Test};
 pub use verify::verify;
@@ -228,6 +233,8 @@ pub struct Stencil {
     pub defs: Arena<DefId, Def>,
     /// One for each output, in the order of assignment.
     pub stores: Vec<Store>,
+    /// Values to show, in the order written; they take no part in what the stencil computes.
+    pub prints: Vec<Print>,
 }
 
 /// An operation on two numbers.
@@ -577,7 +584,7 @@ impl std::ops::Index<NodeId> for Body {
 }
 
 impl Stencil {
-    /// Every body: definitions first, then outputs.
+    /// Every body that takes part in the computation: definitions first, then outputs.
     pub fn bodies(&self) -> impl Iterator<Item = &Body> {
         self.defs.iter().map(|(_, def)| &def.body).chain(self.stores.iter().map(|store| &store.body))
     }
@@ -595,6 +602,9 @@ impl Stencil {
         }
         for store in &mut stencil.stores {
             store.body = map(&store.body);
+        }
+        for print in &mut stencil.prints {
+            print.body = map(&print.body);
         }
         for param in stencil.params.values_mut() {
             param.default = param.default.as_ref().map(&mut map);

@@ -31,6 +31,10 @@ pub fn verify(stencil: &Stencil) -> Result<(), String> {
         }
         stored[store.field.index()] += 1;
     }
+    for print in &stencil.prints {
+        check(stencil, &print.body, stencil.defs.len(), false)
+            .map_err(|rule| format!("print {}: {rule}", print.label))?;
+    }
     for (id, field) in stencil.fields.iter() {
         if stored[id.index()] != usize::from(field.role.is_written()) {
             return Err(format!("{} field {} is stored {} times", field.role.name(), field.name, stored[id.index()]));

@@ -1,7 +1,7 @@
 //! Calls: the language's functions, and the user's, which are written out.
 
 use super::kind::{article, parts};
-use super::scope::{Binding, FUNCTIONS, Global};
+use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
 use super::{Body, CALLS, Found, Lowering};
 use crate::ast::{self, ExprId};
@@ -44,6 +44,13 @@ impl<'a> Lowering<'a> {
                 Diagnostic::error(name.span, "the arguments of a function have no names")
                     .label("give the value alone")
                     .help("names are for the calls of stencils in a `program`"),
+            );
+        }
+        if function.text == PRINT {
+            return self.report(
+                Diagnostic::error(span, "a `print` is a statement of its own, and has no value")
+                    .label("inside an expression")
+                    .help("name the value with `let` in the stencil, and print it on the next line"),
             );
         }
         if FUNCTIONS.contains(&function.text.as_str()) {

@@ -21,7 +21,7 @@ use crate::analysis;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
-use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, Path, Stencil, Store};
+use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, Path, Print, Stencil, Store};
 use crate::source::Span;
 use scope::{Binding, Scope, Symbol};
 use std::collections::HashMap;
@@ -227,6 +227,7 @@ impl<'a> Lowering<'a> {
                     self.define(&function.name, Binding::Function(function));
                 }
                 ast::Statement::Let(binding) => self.define_let(binding),
+                ast::Statement::Print(print) => self.print(print),
                 ast::Statement::Assign(assign) => self.assign(assign),
                 ast::Statement::Later(later) => {
                     let why = match later.what {
@@ -350,6 +351,17 @@ impl<'a> Lowering<'a> {
             let body = body.rooted(value);
             self.check_axes(&body, &declared, self.file.exprs.span(assign.value));
             self.stencil.stores.push(Store { field, body });
+        }
+    }
+
+    /// `print(...)`
+    fn print(&mut self, print: &'a ast::Print) {
+        self.bodies.push(Body::new());
+        let value = self.scalar(print.value);
+        let body = self.bodies.pop().unwrap_or_default();
+        if let Some(value) = value {
+            let (label, span) = (print.label.clone(), print.span);
+            self.stencil.prints.push(Print { label, span, body: body.rooted(value) });
         }
     }
 

@@ -17,6 +17,9 @@ pub const FUNCTIONS: &[&str] = &[
     "cos", "tan", "atan", "atan2", "tanh",
 ];
 
+/// The statement that shows values.
+pub const PRINT: &str = "print";
+
 /// What a name of a stencil stands for.
 #[derive(Clone)]
 pub enum Binding<'a> {
@@ -114,6 +117,8 @@ fn taken(name: &ast::Name) -> Option<Diagnostic> {
     let text = name.text.as_str();
     let why = if TAKEN.contains(&text) {
         "it means the same everywhere"
+    } else if text == PRINT {
+        "it shows values"
     } else if FUNCTIONS.contains(&text) {
         "it is a function of the language"
     } else {

@@ -77,7 +77,7 @@ impl Lowering<'_> {
                 Statement::Constant(constant) => (vec![&constant.name], "a constant"),
                 Statement::Function(function) => (vec![&function.name], "a function"),
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
-                Statement::Assign(_) | Statement::Later(_) => return None,
+                Statement::Print(_) | Statement::Assign(_) | Statement::Later(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })

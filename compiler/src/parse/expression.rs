@@ -264,6 +264,7 @@ impl Builder<'_> {
                     }
                     lets.push(binding);
                 }
+                Rule::print => return Err(super::print::misplaced(&part)),
                 Rule::expr => value = Some(self.expr(part)?),
                 _ => {}
             }

@@ -5,6 +5,7 @@ mod expected;
 mod expression;
 mod mistakes;
 mod prescan;
+mod print;
 mod test;
 
 use crate::ast::{
@@ -164,6 +165,7 @@ impl Builder<'_> {
                 Rule::constant => Statement::Constant(self.constant(part)?),
                 Rule::function => Statement::Function(self.function(part)?),
                 Rule::r#let => Statement::Let(self.binding(part)?),
+                Rule::print => Statement::Print(self.print(part)?),
                 Rule::assign => Statement::Assign(self.assign(part)?),
                 Rule::sweep => Statement::Later(later("sweep", &part)),
                 Rule::repeat => Statement::Later(later("repeat", &part)),

@@ -199,6 +199,8 @@ impl<'a, R: Real> Evaluator<'a, R> {
                     let target = assign.targets.first().ok_or("an assignment to nothing")?;
                     assigned.push((&target.name.text, self.one(assign.value)?));
                 }
+                // What is shown takes no part in what is computed.
+                Statement::Print(_) => {}
                 Statement::Later(_) => return Err("a construct of a later version".into()),
             }
         }

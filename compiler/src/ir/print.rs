@@ -1,0 +1,65 @@
+//! Values to show, and the stencils that compute them.
+
+use super::{Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored};
+use crate::source::Span;
+
+/// A value to show at chosen cells.
+#[derive(Clone, Debug)]
+pub struct Print {
+    /// What to call it.
+    pub label: String,
+    /// Where it is written.
+    pub span: Span,
+    /// The value.
+    pub body: Body,
+}
+
+impl Stencil {
+    /// The name of the stencil that computes a print of the stencil `name`.
+    pub fn name_of_print(name: &str, number: usize) -> String {
+        format!("{name}_print{number}")
+    }
+
+    /// A stencil that computes nothing but the value of a print, wherever all that the print reads is there, into the last
+    /// of its fields, whose handle comes beside. The others are those that this stencil reads, in the same order. Nothing
+    /// if there is no such print.
+    pub fn of_print(&self, number: usize) -> Option<(Stencil, FieldId)> {
+        let print = self.prints.get(number)?;
+        let mut fields: Arena<FieldId, Field> = Arena::new();
+        // Fields that are only written have no new handle, and none is needed: nobody reads them.
+        let mut handles: Vec<Option<FieldId>> = Vec::new();
+        for (_, field) in self.fields.iter() {
+            let is_read = field.role.is_read();
+            handles.push(is_read.then(|| fields.add(Field { role: Role::In, ..field.clone() })));
+        }
+        let stored = match print.body.kind() {
+            Kind::Real => Stored::Real,
+            Kind::Int => Stored::Int,
+            Kind::Bool => Stored::Bool,
+        };
+        let place = Place { horizontal: true, levels: Levels::Full };
+        let (name, doc) = ("printed".to_owned(), print.label.clone());
+        let field = fields.add(Field { name, doc, role: Role::Out, place, stored, range: None, span: print.span });
+        let silent = Stencil { stores: Vec::new(), prints: Vec::new(), ..self.clone() };
+        let mut stencil = silent.map_bodies(|body| with_fields(body, &handles));
+        stencil.name = Self::name_of_print(&self.name, number);
+        stencil.fields = fields;
+        stencil.stores.push(Store { field, body: with_fields(&print.body, &handles) });
+        Some((stencil, field))
+    }
+}
+
+/// A body that reads the fields by other handles.
+fn with_fields(body: &Body, handles: &[Option<FieldId>]) -> Body {
+    let mut renamed = Body::new();
+    for (id, node) in body.iter() {
+        let mut node = node.clone();
+        if let Node::Read { field, .. } = &mut node
+            && let Some(handle) = handles[field.index()]
+        {
+            *field = handle;
+        }
+        renamed.add(node, body.kind_of(id), body.span_of(id));
+    }
+    renamed
+}

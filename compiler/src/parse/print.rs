@@ -1,0 +1,74 @@
+//! `print(...)`: its label and value, and what is written instead.
+
+use super::{Builder, Built, Node, Rule, span};
+use crate::ast::Print;
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// The longest expression that is its own label; of a longer one the beginning is.
+const LABEL: usize = 60;
+
+impl Builder<'_> {
+    pub(super) fn print(&mut self, pair: Node) -> Built<Print> {
+        let place = span(&pair);
+        let (mut label, mut values) = (None, Vec::new());
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::print_word => check_word(&part)?,
+                _ => {
+                    let place = span(&part);
+                    let Some(inner) = part.into_inner().next() else { continue };
+                    match inner.as_rule() {
+                        Rule::string if label.is_none() && values.is_empty() => {
+                            label = inner.into_inner().next().map(|text| text.as_str().to_owned());
+                        }
+                        Rule::string => {
+                            return Err(Diagnostic::error(place, "a print has one label, and it stands first")
+                                .label("another text")
+                                .help(EXAMPLE));
+                        }
+                        _ => values.push((self.expr(inner)?, place)),
+                    }
+                }
+            }
+        }
+        match values.as_slice() {
+            [(value, at)] => {
+                let label = label.unwrap_or_else(|| self.written(*at));
+                Ok(Print { label, value: *value, span: place })
+            }
+            [] => Err(Diagnostic::error(place, "a print shows one value, and this has none")
+                .label("nothing to show")
+                .help(EXAMPLE)),
+            [_, (_, second), ..] => Err(Diagnostic::error(*second, "a print shows one value")
+                .label("a second one")
+                .help("write a `print` for each")),
+        }
+    }
+
+    /// The text at a place, on one line.
+    fn written(&self, place: Span) -> String {
+        let text = self.text.get(place.start as usize..place.end as usize).unwrap_or_default();
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.chars().count() <= LABEL { line } else { line.chars().take(LABEL - 3).chain("...".chars()).collect() }
+    }
+}
+
+const EXAMPLE: &str = "write `print(phi[i-1])`, or `print(\"on the left\", phi[i-1])`";
+
+/// Other languages' words for it.
+fn check_word(word: &Node) -> Built<()> {
+    match word.as_str().trim_end() {
+        "print" => Ok(()),
+        other => Err(Diagnostic::error(span(word), format!("there is no `{other}`"))
+            .label("did you mean `print`?")
+            .help(EXAMPLE)),
+    }
+}
+
+/// A print where none can be.
+pub(super) fn misplaced(pair: &Node) -> Diagnostic {
+    Diagnostic::error(span(pair), "a `print` stands among the statements of a stencil, not inside an expression")
+        .label("in a function or a block")
+        .help("name the value with `let` in the stencil, and print it there")
+}

@@ -1,0 +1,110 @@
+//! The values that a stencil's prints have at chosen cells.
+//!
+//! Each print is computed by a stencil of its own ([`Stencil::of_print`]), after the stencil itself and on the same
+//! device: so a print changes neither what the stencil computes nor where.
+
+use crate::array::Data;
+use crate::error::Result;
+use crate::problem::{Problem, check_divisors, check_memory, element_of};
+use stencilc_compiler::analysis;
+use stencilc_compiler::grid::Region;
+use stencilc_compiler::ir::{Arena, Handle, Stencil};
+
+/// What one print shows.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    /// Which of the stencil's prints.
+    pub number: usize,
+    /// The cells on which its value can be computed; else why there is none.
+    pub region: std::result::Result<Region, String>,
+    /// Of each chosen cell the value; nothing where the print would read outside the grid.
+    pub values: Vec<Option<Shown>>,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// As it is written in the language.
+    pub text: String,
+    /// As a double, which holds every value.
+    pub number: f64,
+    /// Its bits, of any NaN always the same.
+    pub bits: u64,
+}
+
+/// Computes the outputs of a problem.
+pub type Compute<'a> = dyn FnMut(&mut Problem) -> Result<Vec<Option<Data>>> + 'a;
+
+/// What the prints of a problem's stencil show at `cells`, which lie inside the grid and are given as (i, j, k). Outputs
+/// of the stencil are not needed for it, and may be gone.
+///
+/// # Errors
+/// A parameter is 0 and a print divides by it, memory does not suffice, or a print cannot be computed.
+pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Compute) -> Result<Vec<Printed>> {
+    let count = problem.stencil.prints.len();
+    let each = (0..count).filter_map(|number| Some((number, problem.stencil.of_print(number)?))).collect::<Vec<_>>();
+    let mut all = Vec::new();
+    for (number, (stencil, field)) in each {
+        check_divisors(&stencil, &problem.params)?;
+        let region = match analysis::region(&stencil, problem.precision, problem.grid, &problem.params) {
+            Ok(region) => region,
+            Err(refusal) => {
+                all.push(Printed { number, region: Err(refusal.message), values: vec![None; cells.len()] });
+                continue;
+            }
+        };
+        if !cells.iter().any(|cell| inside(&region, cell)) {
+            all.push(Printed { number, region: Ok(region), values: vec![None; cells.len()] });
+            continue;
+        }
+        // Everything else is there already.
+        let mut own = Arena::new();
+        own.add(stencil.fields[field].clone());
+        check_memory(&Stencil { fields: own, ..Stencil::default() }, problem.precision, problem.grid)?;
+        let element = element_of(stencil.fields[field].stored, problem.precision);
+        let len = problem.grid.columns() * problem.grid.nk;
+        let mut outputs: Vec<Option<Data>> = vec![None; stencil.fields.len()];
+        outputs[field.index()] = Some(Data::fresh(element, len));
+        // The same inputs, without the fields that are only written, which have none.
+        let mut inputs: Vec<Option<Data>> = Vec::new();
+        for (data, (_, field)) in problem.inputs.iter_mut().zip(problem.stencil.fields.iter()) {
+            if field.role.is_read() {
+                inputs.push(data.take());
+            }
+        }
+        inputs.push(None);
+        let mut derived = Problem {
+            stencil,
+            precision: problem.precision,
+            grid: problem.grid,
+            region,
+            params: problem.params.clone(),
+            inputs,
+            outputs,
+            drawn: Vec::new(),
+        };
+        let computed = compute(&mut derived);
+        let mut back = derived.inputs.drain(..);
+        for (data, (_, field)) in problem.inputs.iter_mut().zip(problem.stencil.fields.iter()) {
+            if field.role.is_read() {
+                *data = back.next().flatten();
+            }
+        }
+        drop(back);
+        let computed = computed?;
+        let data = computed.get(field.index()).and_then(Option::as_ref);
+        let value = |cell: &[usize; 3]| {
+            let [i, j, k] = *cell;
+            let index = (k * problem.grid.nj + j) * problem.grid.ni + i;
+            let data = data.filter(|_| inside(&derived.region, cell))?;
+            Some(Shown { text: data.text(index), number: data.get(index), bits: data.bits(index) })
+        };
+        let values = cells.iter().map(value).collect();
+        all.push(Printed { number, region: Ok(derived.region.clone()), values });
+    }
+    Ok(all)
+}
+
+fn inside(region: &Region, &[i, j, k]: &[usize; 3]) -> bool {
+    region.i.contains(&i) && region.j.contains(&j) && region.k.contains(&k)
+}
