@@ -44,6 +44,10 @@ impl Constructs {
                 self.meet("let");
                 self.expr(file, binding.value);
             }
+            Statement::Print(print) => {
+                self.meet("print");
+                self.expr(file, print.value);
+            }
             Statement::Assign(assign) => self.expr(file, assign.value),
             Statement::Later(later) => self.meet(later.what),
         }
@@ -138,6 +142,7 @@ impl Constructs {
                         | Statement::Param(_)
                         | Statement::Constant(_)
                         | Statement::Let(_)
+                        | Statement::Print(_)
                         | Statement::Assign(_)
                         | Statement::Later(_) => false,
                     }),
