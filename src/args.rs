@@ -176,6 +176,8 @@ fn extents(text: &str, example: &str) -> Result<[usize; 3], String> {
 pub enum Device {
     /// The interpreter.
     Cpu,
+    /// Kernels on the CPU.
+    Emulate,
     /// A GPU, by its number.
     Cuda(usize),
 }
@@ -186,9 +188,10 @@ impl FromStr for Device {
     fn from_str(text: &str) -> Result<Self, String> {
         match (text, text.strip_prefix("cuda:").map(str::parse)) {
             ("cpu", _) => Ok(Device::Cpu),
+            ("emulate", _) => Ok(Device::Emulate),
             ("cuda", _) => Ok(Device::Cuda(0)),
             (_, Some(Ok(ordinal))) => Ok(Device::Cuda(ordinal)),
-            _ => Err("a device is cpu, cuda (the first GPU) or, say, cuda:1".to_owned()),
+            _ => Err("a device is cpu, emulate, cuda (the first GPU) or, say, cuda:1".to_owned()),
         }
     }
 }
@@ -197,6 +200,7 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Device::Cpu => f.write_str("cpu"),
+            Device::Emulate => f.write_str("emulate"),
             Device::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
         }
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::lower::Lowered;
 use stencilc_compiler::storage::STORAGES;
-use stencilc_runtime::{Result, cuda};
+use stencilc_runtime::{Result, cuda, emulate};
 
 /// Arguments of `list`.
 #[derive(clap::Args)]
@@ -69,6 +69,13 @@ fn stencils() -> Vec<Entry> {
 fn devices() -> Vec<Entry> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut entries = vec![Entry { name: "cpu".into(), summary: terminal::count(cores, "core") }];
+    match emulate::Compiler::find() {
+        Ok(compiler) => entries.push(Entry {
+            name: "emulate".into(),
+            summary: format!("kernels on one core, compiled by {}", compiler.version),
+        }),
+        Err(error) => terminal::note(&format!("no emulator: {}", error.message)),
+    }
     if let Err(error) = cuda::availability() {
         terminal::note(&format!("no GPU: {}", error.message));
     }

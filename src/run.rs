@@ -15,12 +15,14 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
 use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::execute::{self, execute};
 use stencilc_runtime::interpreter::interpret;
+use stencilc_runtime::machine::Machine;
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::plot::{Picture, save_png};
 use stencilc_runtime::problem::{Problem, Request};
@@ -60,7 +62,7 @@ pub struct Args {
     /// Show the bits of printed values, too
     #[arg(long)]
     bits: bool,
-    /// cpu, cuda or cuda:N; if not given, the first GPU or else the cpu
+    /// cpu, emulate, cuda or cuda:N; if not given, the first GPU or else the cpu
     #[arg(long)]
     device: Option<Device>,
     #[command(flatten)]
@@ -89,15 +91,15 @@ struct Timings {
     /// On the CPU: the interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
     compute: Option<f64>,
-    /// On a GPU.
+    /// On a GPU or the emulator.
     #[serde(flatten)]
-    gpu: Option<GpuTimings>,
+    kernel: Option<KernelTimings>,
     total: f64,
 }
 
 #[derive(Serialize)]
-struct GpuTimings {
-    /// The driver's start.
+struct KernelTimings {
+    /// The driver's start, or the search for a C++ compiler.
     startup: f64,
     plan: f64,
     print: f64,
@@ -110,9 +112,10 @@ struct GpuTimings {
     /// Microseconds of a launch.
     kernel_median_us: f64,
     kernel_min_us: f64,
-    /// Bytes that must move, by the median time.
-    kernel_gb_per_s: f64,
-    /// From the program's start to the first launch, without the driver's start.
+    /// Bytes that must move, by the median time. Of an emulated kernel it would say nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel_gb_per_s: Option<f64>,
+    /// From the program's start to the first launch, without `startup`.
     first_launch_overhead: f64,
 }
 
@@ -150,9 +153,14 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
             timings.compute = Some(seconds);
             computed
         }
+        Device::Emulate => {
+            let (computed, seconds) = emulated(&problem, &choices, args.runs, start)?;
+            timings.kernel = Some(seconds);
+            computed
+        }
         Device::Cuda(ordinal) => {
             let (computed, seconds) = launched(&problem, &choices, ordinal, args.runs, start)?;
-            timings.gpu = Some(seconds);
+            timings.kernel = Some(seconds);
             computed
         }
     };
@@ -173,6 +181,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let summaries: Vec<Summary> = summaries.collect();
     let prints = Prints::new(&mut problem, cells, args.bits, &mut |problem| match device {
         Device::Cpu => Ok(interpreted(problem, 1)?.0),
+        Device::Emulate => Ok(emulated(problem, &choices, 1, start)?.0),
         Device::Cuda(ordinal) => Ok(launched(problem, &choices, ordinal, 1, start)?.0),
     })?;
     timings.total = start.elapsed().as_secs_f64();
@@ -260,6 +269,29 @@ fn interpreted(problem: &mut Problem, runs: u32) -> Result<(Vec<Option<Data>>, f
     Ok((outputs, median(&mut times)))
 }
 
+/// A kernel, and what it took to come by it so far.
+struct Printed {
+    plan: Plan,
+    kernel: cuda::Kernel,
+    /// When the program started.
+    start: Instant,
+    startup_seconds: f64,
+    plan_seconds: f64,
+    print_seconds: f64,
+}
+
+impl Printed {
+    fn new(problem: &Problem, choices: &Choices, start: Instant, startup_seconds: f64) -> Result<Self> {
+        let since = Instant::now();
+        let plan = plan_for(problem, choices)?;
+        let plan_seconds = since.elapsed().as_secs_f64();
+        let since = Instant::now();
+        let kernel = cuda::print(&plan)?;
+        let print_seconds = since.elapsed().as_secs_f64();
+        Ok(Self { plan, kernel, start, startup_seconds, plan_seconds, print_seconds })
+    }
+}
+
 /// Computes on a GPU.
 fn launched(
     problem: &Problem,
@@ -267,40 +299,66 @@ fn launched(
     ordinal: usize,
     runs: u32,
     start: Instant,
-) -> Result<(Vec<Option<Data>>, GpuTimings)> {
+) -> Result<(Vec<Option<Data>>, KernelTimings)> {
     let gpu = Gpu::open(ordinal)?;
-    let since = Instant::now();
-    let plan = plan_for(problem, choices)?;
-    let plan_seconds = since.elapsed().as_secs_f64();
-    let since = Instant::now();
-    let kernel = cuda::print(&plan)?;
-    let print_seconds = since.elapsed().as_secs_f64();
+    let printed = Printed::new(problem, choices, start, gpu.startup_seconds)?;
     let name = format!("{}.cu", problem.stencil.name);
-    let built = compile_cached(&kernel.text, &name, &gpu.arch(), Kind::Cubin)?;
+    let built = compile_cached(&printed.kernel.text, &name, &gpu.arch(), Kind::Cubin)?;
     let since = Instant::now();
-    let loaded = gpu.load(&built.compiled.image)?.kernel(&kernel.name)?;
-    let load_seconds = since.elapsed().as_secs_f64();
-    let before = start.elapsed().as_secs_f64();
-    let mut execution = execute(&gpu, &plan, &kernel, &loaded, problem, runs as usize)?;
+    let loaded = gpu.load(&built.compiled.image)?.kernel(&printed.kernel.name)?;
+    let (outputs, mut timings) = ran(&gpu, printed, &built, &loaded, since, problem, runs)?;
+    let bytes = cost::cost(&problem.stencil, problem.precision).bytes * problem.region.cells();
+    timings.kernel_gb_per_s = Some(bytes as f64 / (timings.kernel_median_us * 1e3));
+    Ok((outputs, timings))
+}
+
+/// Executes the kernel on the CPU.
+fn emulated(
+    problem: &Problem,
+    choices: &Choices,
+    runs: u32,
+    start: Instant,
+) -> Result<(Vec<Option<Data>>, KernelTimings)> {
+    let since = Instant::now();
+    let compiler = Compiler::find()?;
+    let printed = Printed::new(problem, choices, start, since.elapsed().as_secs_f64())?;
+    let source = emulate::Source::from(&printed.kernel);
+    let built = emulated_cached(&compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
+    let since = Instant::now();
+    let loaded = emulate::load(&built.compiled.image, &[source])?;
+    let loaded = loaded.first().ok_or_else(|| Error::check("the compiled library holds no kernel"))?;
+    ran(&Emulator::default(), printed, &built, loaded, since, problem, runs)
+}
+
+/// Runs a kernel on a machine, which has begun to load it at `since`.
+fn ran<M: Machine>(
+    machine: &M,
+    printed: Printed,
+    built: &Built,
+    loaded: &M::Kernel,
+    since: Instant,
+    problem: &Problem,
+    runs: u32,
+) -> Result<(Vec<Option<Data>>, KernelTimings)> {
+    let load = since.elapsed().as_secs_f64();
+    let before = printed.start.elapsed().as_secs_f64() - printed.startup_seconds;
+    let mut execution = execute(machine, &printed.plan, &printed.kernel, loaded, problem, runs as usize)?;
     if let Some(damage) = execution.damage.first() {
         return Err(Error::check(format!("the kernel is wrong: {damage}"))
             .help("this is a fault of the compiler; please report it"));
     }
-    let median_us = median(&mut execution.launches);
-    let bytes = cost::cost(&problem.stencil, problem.precision).bytes * problem.region.cells();
-    let parts = execution.timings;
-    let timings = GpuTimings {
-        startup: gpu.startup_seconds,
-        plan: plan_seconds,
-        print: print_seconds,
+    let timings = KernelTimings {
+        startup: printed.startup_seconds,
+        plan: printed.plan_seconds,
+        print: printed.print_seconds,
         compile: built.seconds,
         compile_cached: built.cached,
-        load: load_seconds,
-        kernel_median_us: median_us,
+        load,
+        kernel_median_us: median(&mut execution.launches),
         kernel_min_us: execution.launches.first().copied().unwrap_or_default(),
-        kernel_gb_per_s: bytes as f64 / (median_us * 1e3),
-        first_launch_overhead: before + parts.pack + parts.upload - gpu.startup_seconds,
-        execution: parts,
+        kernel_gb_per_s: None,
+        first_launch_overhead: before + execution.timings.pack + execution.timings.upload,
+        execution: execution.timings,
     };
     Ok((execution.outputs, timings))
 }
@@ -385,7 +443,7 @@ fn report(
     }
     let how = match device {
         Device::Cpu => "interpreter".to_owned(),
-        Device::Cuda(_) => format!("{} access, {} storage", choices.access, choices.storage),
+        Device::Emulate | Device::Cuda(_) => format!("{} access, {} storage", choices.access, choices.storage),
     };
     let mut text =
         format!("{} on {device} ({how}), {}, grid {grid}, computed {region}\n", stencil.name, problem.precision.name());
@@ -393,38 +451,42 @@ fn report(
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
     text.push_str(&prints.text(stencil, source));
     if args.timings {
-        text.push_str(&terminal::table(&timings.rows(), &[1]));
+        text.push_str(&terminal::table(&timings.rows(device), &[1]));
     }
     terminal::print(&text)
 }
 
 impl Timings {
     /// Rows of a table.
-    fn rows(&self) -> Vec<Vec<String>> {
+    fn rows(&self, device: Device) -> Vec<Vec<String>> {
         let row = |what: &str, number: String, unit: &str| vec![what.to_owned(), number, unit.to_owned()];
         let time = |what: &str, seconds: f64| row(what, format!("{:.3}", seconds * 1e3), "ms");
         let mut rows = vec![time("parse", self.parse), time("lower", self.lower), time("problem", self.problem)];
         rows.extend(self.compute.map(|seconds| time("compute", seconds)));
-        if let Some(gpu) = &self.gpu {
-            let execute::Timings { pack, upload, download, unpack } = gpu.execution;
-            let compile = if gpu.compile_cached { "ms, read from the cache" } else { "ms" };
+        if let Some(kernel) = &self.kernel {
+            let execute::Timings { pack, upload, download, unpack } = kernel.execution;
+            let compile = if kernel.compile_cached { "ms, read from the cache" } else { "ms" };
+            let startup = if device == Device::Emulate { "search for a compiler" } else { "driver's start" };
             rows.extend([
-                time("driver's start", gpu.startup),
-                time("plan", gpu.plan),
-                time("print", gpu.print),
-                row("compile", format!("{:.3}", gpu.compile * 1e3), compile),
+                time(startup, kernel.startup),
+                time("plan", kernel.plan),
+                time("print", kernel.print),
+                row("compile", format!("{:.3}", kernel.compile * 1e3), compile),
+                time("load", kernel.load),
                 time("pack", pack),
                 time("upload", upload),
-                time("load", gpu.load),
-                row("kernel, median", format!("{:.2}", gpu.kernel_median_us), "us"),
-                row("kernel, minimum", format!("{:.2}", gpu.kernel_min_us), "us"),
-                row("compulsory traffic", format!("{:.0}", gpu.kernel_gb_per_s), "GB/s"),
+                row("kernel, median", format!("{:.2}", kernel.kernel_median_us), "us"),
+                row("kernel, minimum", format!("{:.2}", kernel.kernel_min_us), "us"),
+            ]);
+            let traffic = kernel.kernel_gb_per_s.map(|speed| row("compulsory traffic", format!("{speed:.0}"), "GB/s"));
+            rows.extend(traffic);
+            rows.extend([
                 time("download", download),
                 time("unpack", unpack),
                 row(
                     "to first launch",
-                    format!("{:.3}", gpu.first_launch_overhead * 1e3),
-                    "ms, without the driver's start",
+                    format!("{:.3}", kernel.first_launch_overhead * 1e3),
+                    &format!("ms, without the {startup}"),
                 ),
             ]);
         }

@@ -16,8 +16,9 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Span;
 use stencilc_compiler::storage::STORAGES;
 use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::verify::{self, Mismatch, Verdict, expect, plan_for};
+use stencilc_runtime::verify::{self, Mismatch, Verdict, expect, plan_for, verify_emulated};
 use stencilc_runtime::{Error, Fault, Result, nvrtc};
 
 /// Grids that are verified on if none is given: no extent is a multiple of a warp, one has less than a block and the
@@ -53,7 +54,8 @@ pub struct Args {
     /// Of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// cuda, cuda:N, or cpu to compile kernels without running them; the first GPU if not given
+    /// cuda, cuda:N, emulate to run kernels on the CPU, or cpu to compile them without running them; if not given, the
+    /// first GPU, or else emulate where there is a C++ compiler
     #[arg(long)]
     device: Option<Device>,
     /// The architecture to compile for where no GPU says which
@@ -118,9 +120,12 @@ struct Totals {
 
 /// What kernels are compiled by and run on.
 struct Bench {
+    device: Device,
     gpu: Option<Gpu>,
+    emulator: Option<Compiler>,
     arch: String,
-    has_compiler: bool,
+    /// Whether there is an NVRTC.
+    has_nvrtc: bool,
 }
 
 /// Verifies files.
@@ -155,7 +160,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
         progress.aside(|| warn(input, &cases[first..]));
     }
     drop(progress);
-    report(&cases, json)
+    report(&cases, bench.device, json)
 }
 
 impl Args {
@@ -183,23 +188,68 @@ fn chosen(choice: &str, name: &str) -> bool {
 
 impl Bench {
     fn new(args: &Args) -> Result<Self> {
-        let gpu = match Device::choose(args.device) {
-            (Device::Cuda(ordinal), _) => Some(Gpu::open(ordinal)?),
-            (Device::Cpu, _) => None,
+        let (device, emulator) = match Device::choose(args.device) {
+            (Device::Emulate, _) => (Device::Emulate, Some(Compiler::find()?)),
+            // Without a GPU, kernels run on the emulator, unless the user wants them not to run.
+            (Device::Cpu, Some(_)) => match Compiler::find() {
+                Ok(compiler) => (Device::Emulate, Some(compiler)),
+                Err(_) => (Device::Cpu, None),
+            },
+            (device, _) => (device, None),
         };
-        let compiler = nvrtc::find();
-        match (&compiler, &gpu) {
-            (Err(error), _) => terminal::note(&format!("kernels are neither compiled nor run: {}", error.message)),
-            (Ok(_), None) if args.device.is_some() => terminal::note("kernels are compiled, not run: --device cpu"),
-            (Ok(_), None) => terminal::note("no GPU: kernels are compiled, not run"),
-            (Ok(_), Some(_)) => {}
+        let gpu = match device {
+            Device::Cuda(ordinal) => Some(Gpu::open(ordinal)?),
+            Device::Cpu | Device::Emulate => None,
+        };
+        let nvrtc = nvrtc::find();
+        let has_nvrtc = nvrtc.is_ok();
+        match (&nvrtc, &emulator) {
+            (Err(error), None) => terminal::note(&format!("kernels are neither compiled nor run: {}", error.message)),
+            (Err(error), Some(_)) => terminal::note(&format!("kernels are not compiled for GPUs: {}", error.message)),
+            (Ok(_), _) => {}
+        }
+        match (&emulator, args.device) {
+            (Some(compiler), given) => terminal::note(&format!(
+                "{}kernels run on the CPU, compiled by {}, in three orders of threads",
+                if given.is_none() { "no GPU: " } else { "" },
+                compiler.version
+            )),
+            (None, _) if gpu.is_some() || !has_nvrtc => {}
+            (None, Some(_)) => terminal::note("kernels are compiled, not run: --device cpu"),
+            (None, None) => terminal::note("no GPU, and no C++ compiler to do without: kernels are compiled, not run"),
         }
         let arch = gpu.as_ref().map_or(args.arch.clone(), Gpu::arch);
-        Ok(Self { gpu, arch, has_compiler: compiler.is_ok() })
+        Ok(Self { device, gpu, emulator, arch, has_nvrtc })
     }
 
+    /// What comes of every choice, in their order.
+    fn try_all(
+        &self,
+        problem: &Problem,
+        expected: &verify::Expected,
+        choices: &[Choices],
+        progress: &Progress,
+    ) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        for choices in choices {
+            outcomes.push(self.try_one(problem, expected, choices)?);
+            progress.advance(usize::from(self.emulator.is_none()));
+        }
+        let Some(compiler) = &self.emulator else { return Ok(outcomes) };
+        let verdicts = emulated(problem, expected, choices, compiler)?;
+        for (outcome, verdict) in outcomes.iter_mut().zip(verdicts) {
+            // What NVRTC does not take has failed, wherever else it runs.
+            if !matches!(outcome, Outcome::Done(Verdict::Failed { .. })) {
+                *outcome = Outcome::Done(verdict);
+            }
+        }
+        progress.advance(choices.len());
+        Ok(outcomes)
+    }
+
+    /// What comes of a choice through NVRTC, and on a GPU where there is one.
     fn try_one(&self, problem: &Problem, expected: &verify::Expected, choices: &Choices) -> Result<Outcome> {
-        if self.has_compiler {
+        if self.has_nvrtc {
             return match verify::verify(problem, expected, choices, self.gpu.as_ref(), &self.arch) {
                 Ok(verdict) => Ok(Outcome::Done(verdict)),
                 Err(error) if error.fault == Fault::Check => Ok(Outcome::Done(failed(error))),
@@ -214,6 +264,28 @@ impl Bench {
             }
         }
     }
+}
+
+/// What comes of every choice on the emulator.
+fn emulated(
+    problem: &Problem,
+    expected: &verify::Expected,
+    choices: &[Choices],
+    compiler: &Compiler,
+) -> Result<Vec<Verdict>> {
+    let settings = Settings { optimise: 1, ..Settings::default() };
+    let together = verify_emulated(problem, expected, choices, compiler, &settings);
+    let Err(error) = &together else { return together };
+    if error.fault != Fault::Check {
+        return together;
+    }
+    // One that does not compile is no reason to know nothing of the others.
+    let alone = |one: &Choices| match verify_emulated(problem, expected, std::slice::from_ref(one), compiler, &settings)
+    {
+        Err(error) if error.fault == Fault::Check => Ok(vec![failed(error)]),
+        verdicts => verdicts,
+    };
+    Ok(choices.iter().map(alone).collect::<Result<Vec<_>>>()?.concat())
 }
 
 fn failed(error: Error) -> Verdict {
@@ -261,12 +333,12 @@ fn verify_one(
         }
         Err(error) => return Err(error),
     };
-    for (storage, access) in args.combinations() {
-        let choices = args.launch.choices(access, storage, precision);
-        let outcome = bench.try_one(&problem, &expected, &choices)?;
-        case.combinations.push(Combination { storage, access, outcome });
-        progress.advance(1);
-    }
+    let choices: Vec<Choices> =
+        args.combinations().map(|(storage, access)| args.launch.choices(access, storage, precision)).collect();
+    let outcomes = bench.try_all(&problem, &expected, &choices, progress)?;
+    let combinations = args.combinations().zip(outcomes);
+    let combinations = combinations.map(|((storage, access), outcome)| Combination { storage, access, outcome });
+    case.combinations.extend(combinations);
     let untaken = expected.untaken.iter().map(|&(span, side)| {
         let (line, column) = input.source.position(span.start);
         Untaken { span, line, column, side }
@@ -287,11 +359,11 @@ fn warn(input: &Input, cases: &[Case]) {
     terminal::diagnostics(&warnings.collect::<Vec<_>>(), &input.source);
 }
 
-fn report(cases: &[Case], json: bool) -> Result<()> {
+fn report(cases: &[Case], device: Device, json: bool) -> Result<()> {
     let mut totals = Totals::default();
     cases.iter().for_each(|case| totals.add(case));
     if json {
-        terminal::json(&json!({ "cases": cases, "totals": totals }))?;
+        terminal::json(&json!({ "device": device.to_string(), "cases": cases, "totals": totals }))?;
     } else {
         terminal::print(&format!("in all: {totals}\n{}", refusals(cases)))?;
     }

@@ -1,7 +1,7 @@
 // Operations of the hardware that CUDA C++ has no word for without further headers. Each has two bodies: one for a CPU,
 // for the emulator, and one for the GPU. A printed kernel gets the second of those that it uses, and of what they use.
 //
-// An operation begins with `//: name` and ends where the next begins.
+// An operation begins with a line that names it and ends where the next begins.
 
 //: shared_address
 // The address of something in shared memory, as instructions take it.

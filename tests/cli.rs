@@ -248,7 +248,7 @@ fn json_says_what_the_text_says() {
     assert!(checked[1]["error"].is_string());
     assert_eq!(checked[2]["diagnostics"][0]["severity"], "warning");
 
-    let verify = folder.json("verify laplap --json --precision f32 --grid 9x6x3");
+    let verify = folder.json("verify laplap --json --precision f32 --grid 9x6x3 --device cpu");
     assert_eq!(verify["totals"]["skipped"], ACCESSES.len() * STORAGES.len());
     assert!(folder.json("doctor --json").is_array());
 }
@@ -313,6 +313,53 @@ fn what_is_no_file_is_not_read() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(why), "{file}: {}", text(&output.stderr));
     }
+}
+
+#[test]
+fn kernels_run_on_the_emulator() {
+    let folder = Folder::new();
+    folder.done("run gray_scott --device cpu --grid 21x13x4 --out u_next=interpreted.npy");
+    for more in ["", " --storage compressed --access zloop --precision f64"] {
+        let line = format!("run gray_scott --device emulate --grid 21x13x4 --out u_next=emulated.npy{more}");
+        assert!(folder.done(&line).contains("gray_scott on emulate ("));
+        assert!(fs::read(folder.path("interpreted.npy")).unwrap() == fs::read(folder.path("emulated.npy")).unwrap());
+    }
+    let line = "run laplap --device emulate --grid 21x13x4 --runs 3 --json";
+    assert_eq!(folder.json(line)["timings"]["compile_cached"], false);
+    let timings = &folder.json(line)["timings"];
+    assert_eq!(timings["compile_cached"], true);
+    assert!(timings["kernel_median_us"].as_f64().unwrap() > 0.0 && timings.get("kernel_gb_per_s").is_none());
+    let said = folder.done("run laplap --device emulate --grid 21x13x4 --timings");
+    assert!(said.contains("ms, read from the cache") && said.contains("kernel, median"), "{said}");
+
+    let combinations = ACCESSES.len() * STORAGES.len();
+    for device in ["", " --device emulate"] {
+        let output = folder.run(&format!("verify two.stn --grid 21x13x4{device}"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("in three orders of threads"), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).ends_with(&format!("in all: {} equal\n", 4 * combinations)));
+    }
+    let verify = folder.json("verify laplap --json --grid 21x13x4 --precision f32");
+    assert_eq!((&verify["device"], &verify["totals"]["equal"]), (&"emulate".into(), &combinations.into()));
+}
+
+#[test]
+fn without_a_cpp_compiler_nothing_is_emulated() {
+    let folder = Folder::new();
+    let run = |line: &str| folder.command(line).env("CXX", "nowhere/c++ -O2").output().unwrap();
+    let output = run("run laplap --device emulate --grid 21x13x4");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("error: `nowhere/c++`, which the variable CXX names"));
+    assert!(text(&output.stderr).contains("apt install g++"));
+    let output = run("verify laplap --grid 21x13x4");
+    assert!(output.status.success() && text(&output.stdout).ends_with(" skipped\n"), "{}", text(&output.stdout));
+    let output =
+        folder.command("run laplap --device emulate --grid 21x13x4").env("TMPDIR", "nowhere").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("TMPDIR names another"), "{}", text(&output.stderr));
+    // One that is there but compiles nothing.
+    let output = folder.command("run laplap --device emulate --grid 21x13x4").env("CXX", "/bin/echo").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]

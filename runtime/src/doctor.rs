@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Error, cache, cuda, nvrtc};
+use crate::{Error, cache, cuda, emulate, nvrtc};
 
 /// How long a tool may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,6 +56,7 @@ impl Finding {
 pub fn examine() -> Vec<Finding> {
     let mut findings = gpus();
     findings.push(run_time_compiler());
+    findings.push(host_compiler());
     findings.extend(TOOLS.iter().map(Tool::examine));
     findings.push(kernel_cache());
     findings
@@ -112,6 +113,15 @@ fn run_time_compiler() -> Finding {
     }
 }
 
+/// The C++ compiler, which the emulator needs.
+fn host_compiler() -> Finding {
+    let what = "C++ compiler";
+    match emulate::Compiler::find() {
+        Ok(compiler) => Finding::good(what, format!("{}, {}", compiler.version, compiler.program.display())),
+        Err(error) => Finding::failed(what, error),
+    }
+}
+
 /// The cache of kernels.
 fn kernel_cache() -> Finding {
     let what = "kernel cache";
@@ -138,13 +148,7 @@ struct Tool {
     remedy: &'static str,
 }
 
-const TOOLS: [Tool; 4] = [
-    Tool {
-        what: "C++ compiler",
-        names: &["c++", "g++", "clang++"],
-        marker: "",
-        remedy: "install one: `apt install g++`, `dnf install gcc-c++`",
-    },
+const TOOLS: [Tool; 3] = [
     Tool {
         what: "nvcc",
         names: &["nvcc"],
@@ -190,9 +194,12 @@ fn places(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The first line of a program's `--version`, if it can be run and answers in time.
-pub(crate) fn version_of(program: &Path) -> Option<String> {
-    version_line(program, "", PATIENCE)
+/// The file that a program's name or path stands for, and the first line that it says of its version. `None` where there is
+/// none, or where it does not answer in time.
+pub(crate) fn program(name: &str) -> Option<(PathBuf, String)> {
+    let path = if name.contains('/') { Some(PathBuf::from(name)) } else { places(name) }?;
+    let version = version_line(&path, "", PATIENCE)?;
+    Some((path, version))
 }
 
 /// The line of `--version` that has the marker, or else the first. `None` when the program cannot be run, says

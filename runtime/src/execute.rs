@@ -2,7 +2,7 @@
 
 use crate::array::Data;
 use crate::error::{Error, Result};
-use crate::machine::{Arg, Machine};
+use crate::machine::{Arg, Launch, Machine};
 use crate::pack::Packing;
 use crate::problem::{Problem, element_of};
 use serde::Serialize;
@@ -105,16 +105,16 @@ pub fn execute<M: Machine>(
     let watch = if plan.choices.checked { Some(Watch::new(machine, fixed)?) } else { None };
     timings.upload = start.elapsed().as_secs_f64();
 
-    let blocks = plan.launch(fixed)?;
+    let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
     let arguments: Vec<Vec<Arg>> = (0..sets)
         .map(|set| arguments(machine, plan, fixed, kernel, problem, &residents, &tables, watch.as_ref(), set))
         .collect();
-    let launch = |run: usize| machine.launch(loaded, blocks, plan.choices.block, &arguments[run % sets]);
+    let start = |run: usize| machine.launch(loaded, &launch, &arguments[run % sets]);
     if runs > 1 {
         // The first launch of a kernel is not like the others.
-        launch(0)?;
+        start(0)?;
     }
-    let launches = machine.time_each(runs.max(1), launch)?;
+    let launches = machine.time_each(runs.max(1), start)?;
 
     let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
     let mut damage = Vec::new();

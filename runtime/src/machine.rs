@@ -25,18 +25,40 @@ pub trait Machine {
     /// The address of a byte of a buffer, as kernels see it. That of the first is a multiple of 256.
     fn address(&self, buffer: &Self::Buffer, offset_bytes: usize) -> u64;
 
-    /// Starts a kernel on `grid` blocks of `block` threads, along x, y and z.
+    /// Starts a kernel.
     ///
     /// # Errors
-    /// When the machine cannot run so many, or when the arguments are not those of the kernel. A failure of the kernel
+    /// When the machine cannot run so many threads, or when the arguments are not those of the kernel. A failure of the kernel
     /// itself may be reported by a later call.
-    fn launch(&self, kernel: &Self::Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()>;
+    fn launch(&self, kernel: &Self::Kernel, launch: &Launch, args: &[Arg]) -> Result<()>;
 
     /// Microseconds that each of several launches took; the closure is told how many came before.
     ///
     /// # Errors
     /// Those of the closure, and when a kernel has failed.
     fn time_each(&self, runs: usize, launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>>;
+}
+
+/// How a kernel is launched. Extents are along x, y and z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks of a cluster; they are there at once.
+    pub cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Whether all blocks are there at once, and can wait for each other.
+    pub cooperative: bool,
+}
+
+impl Launch {
+    /// A launch without clusters, dynamic shared memory, or cooperation.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self { grid, block, cluster: [1; 3], shared: 0, cooperative: false }
+    }
 }
 
 /// An argument of a kernel.

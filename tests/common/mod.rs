@@ -1,6 +1,8 @@
 //! What several test suites share.
 #![allow(dead_code, reason = "each suite uses its own part")]
 
+pub mod device;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::access::ACCESSES;

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
-use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute as FunctionAttribute, CUmodule, CUresult};
+use cudarc::driver::sys::{
+    self, CUfunction, CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUmodule, CUresult,
+};
 
 use super::context::Context;
-use super::driver::{cuFuncGetAttribute, cuModuleGetFunction, cuModuleUnload};
+use super::driver::{cuFuncGetAttribute, cuFuncSetAttribute, cuModuleGetFunction, cuModuleUnload};
 use crate::machine::Arg;
 use crate::{Error, Result};
 
@@ -84,6 +87,41 @@ pub struct Kernel {
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
+
+/// Bytes of shared memory that a block may have without the kernel having been told of more.
+const USUAL_SHARED: u32 = 48 << 10;
+
+impl Kernel {
+    /// Lets blocks of the kernel have so much dynamic shared memory.
+    pub(super) fn allow_shared(&self, bytes: u32) -> Result<()> {
+        if bytes <= USUAL_SHARED {
+            return Ok(());
+        }
+        let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the kernel is the driver's, and its module is loaded.
+        let answer = unsafe { cuFuncSetAttribute(self.handle, attribute, bytes.cast_signed()) };
+        self.module.context.succeed(answer, &format!("give kernel {} {bytes} bytes of shared memory", self.name))
+    }
+}
+
+/// What a launch asks for beside its extents.
+pub(super) fn launch_attributes([x, y, z]: [u32; 3], cooperative: bool) -> Vec<CUlaunchAttribute> {
+    let attribute = |id, value| CUlaunchAttribute { id, pad: [0; 4], value };
+    let mut attributes = Vec::new();
+    if [x, y, z] != [1; 3] {
+        let mut value = CUlaunchAttributeValue { pad: [0; 64] };
+        value.clusterDim.x = x;
+        value.clusterDim.y = y;
+        value.clusterDim.z = z;
+        attributes.push(attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value));
+    }
+    if cooperative {
+        let mut value = CUlaunchAttributeValue { pad: [0; 64] };
+        value.cooperative = 1;
+        attributes.push(attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value));
+    }
+    attributes
+}
 
 /// Where a parameter is among all: its first byte, and how many.
 pub(super) type Place = (usize, usize);

@@ -17,21 +17,21 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUlaunchConfig, CUresult};
 
 pub use buffer::Buffer;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
 pub use kernel::{Kernel, Module};
 
-use crate::machine::{Arg, GUARD, Guards, Machine, PATTERN};
+use crate::machine::{Arg, GUARD, Guards, Launch, Machine, PATTERN};
 use crate::{Error, Result};
 use buffer::in_bytes;
 use context::{Context, Event};
 use driver::{
-    attribute, cuLaunchKernel, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemsetD8_v2, cuModuleLoadDataEx, describe, device,
+    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemsetD8_v2, cuModuleLoadDataEx, describe, device,
     split_version,
 };
-use kernel::{Limits, Loaded, Packed, check_extents, check_image, parameters, spell};
+use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, parameters, spell};
 
 /// An open GPU. Buffers, modules and kernels may outlive it.
 pub struct Gpu {
@@ -243,7 +243,8 @@ impl Gpu {
     ///
     /// When the grid or the block is more than the GPU or the kernel takes, or when the arguments are not those of
     /// the kernel. (Drivers before CUDA 12.4 do not tell what those are.)
-    pub fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
+    pub fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
+        let Launch { grid, block, cluster, shared, cooperative } = *launch;
         check_extents(&self.limits, &kernel.name, kernel.registers, kernel.max_threads, grid, block)?;
         let mut packed = Packed::new(args);
         if let Some(known) = &kernel.parameters
@@ -269,13 +270,23 @@ impl Gpu {
                 running.push(Arc::clone(&kernel.name));
             }
         }
-        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
-        // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the
-        // driver does not read beyond them, and it copies them before it returns.
-        let answer = unsafe {
-            let stream = std::ptr::null_mut();
-            cuLaunchKernel(kernel.handle, gx, gy, gz, bx, by, bz, 0, stream, std::ptr::null_mut(), extra.as_mut_ptr())
+        kernel.allow_shared(shared)?;
+        let mut attributes = launch_attributes(cluster, cooperative);
+        let config = CUlaunchConfig {
+            gridDimX: grid[0],
+            gridDimY: grid[1],
+            gridDimZ: grid[2],
+            blockDimX: block[0],
+            blockDimY: block[1],
+            blockDimZ: block[2],
+            sharedMemBytes: shared,
+            hStream: std::ptr::null_mut(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
         };
+        // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the
+        // driver does not read beyond them, and it copies them and the attributes before it returns.
+        let answer = unsafe { cuLaunchKernelEx(&config, kernel.handle, std::ptr::null_mut(), extra.as_mut_ptr()) };
         context.succeed(answer, &format!("start kernel {}", kernel.name))
     }
 
@@ -337,8 +348,8 @@ impl Machine for Gpu {
         buffer.pointer(offset_bytes)
     }
 
-    fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
-        Gpu::launch(self, kernel, grid, block, args)
+    fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
+        Gpu::launch(self, kernel, launch, args)
     }
 
     fn time_each(&self, runs: usize, launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {

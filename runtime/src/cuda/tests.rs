@@ -74,22 +74,22 @@ fn kernels_run_and_take_their_arguments() {
             Arg::I32(-3),
             Arg::F64(0.25),
         ];
-        gpu.launch(&kernel, [1, 1, 1], [64, 1, 1], &args).unwrap();
+        gpu.launch(&kernel, &Launch::new([1, 1, 1], [64, 1, 1]), &args).unwrap();
         let (bytes, guards) = gpu.download(&buffer).unwrap();
         assert!(guards.intact());
         let last = f64::from_ne_bytes(*bytes.last_chunk().unwrap());
         assert_eq!(last, 63.0 + 1.0 + 0.5 + (1u64 << 40) as f64 - 3.0 + 0.25);
 
         if gpu.driver_version() >= (12, 4) {
-            let error = gpu.launch(&kernel, [1, 1, 1], [64, 1, 1], &args[..5]).unwrap_err();
+            let error = gpu.launch(&kernel, &Launch::new([1, 1, 1], [64, 1, 1]), &args[..5]).unwrap_err();
             assert!(error.message.contains("is given 1, 8, 4, 8, 4"), "{error}");
         }
-        assert!(gpu.launch(&kernel, [1, 1, 1], [2048, 1, 1], &args).is_err());
+        assert!(gpu.launch(&kernel, &Launch::new([1, 1, 1], [2048, 1, 1]), &args).is_err());
         assert!(module.kernel("other").is_err());
         assert!(gpu.load(b"\x7fELF").is_err());
         // The kernel keeps what it needs.
         drop(module);
-        let times = gpu.time_each(10, |_| gpu.launch(&kernel, [1, 1, 1], [64, 1, 1], &args)).unwrap();
+        let times = gpu.time_each(10, |_| gpu.launch(&kernel, &Launch::new([1, 1, 1], [64, 1, 1]), &args)).unwrap();
         assert!(times.len() == 10 && times.iter().all(|&time| time > 0.0 && time < 1e5), "{times:?}");
         assert!(gpu.time(|| Ok(())).unwrap() < 1e5);
     }
@@ -104,7 +104,7 @@ fn a_stray_write_shows_in_the_guard() {
     for (at, guards) in [(-2, Guards { before: Some(5), after: None }), (16, Guards { before: None, after: Some(1) })] {
         let buffer = gpu.allocate(64, 0).unwrap();
         let args = [Arg::Pointer(buffer.pointer(0)), Arg::I32(at)];
-        gpu.launch(&kernel, [1, 1, 1], [1, 1, 1], &args).unwrap();
+        gpu.launch(&kernel, &Launch::new([1, 1, 1], [1, 1, 1]), &args).unwrap();
         assert_eq!(gpu.download(&buffer).unwrap().1, guards);
     }
 }
@@ -116,7 +116,7 @@ fn a_failed_kernel_is_named() {
     let source = r#"extern "C" __global__ void stray(float* a, int at) { a[at] = 0.0f; }"#;
     let Some(module) = load(&gpu, source, Kind::Cubin) else { return };
     let kernel = module.kernel("stray").unwrap();
-    gpu.launch(&kernel, [1, 1, 1], [1, 1, 1], &[Arg::Pointer(0), Arg::I32(99_999)]).unwrap();
+    gpu.launch(&kernel, &Launch::new([1, 1, 1], [1, 1, 1]), &[Arg::Pointer(0), Arg::I32(99_999)]).unwrap();
     for _ in 0..2 {
         let error = gpu.synchronize().unwrap_err();
         assert!(error.fault == Fault::Check && error.message.starts_with("kernel stray failed"), "{error}");

@@ -1,8 +1,7 @@
 //! The machine's C++ compiler, and what it is given.
 
 use super::{Kernel, load};
-use crate::doctor::version_of;
-use crate::{Error, Result};
+use crate::{Error, Result, doctor};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -26,7 +25,7 @@ const PARTS: [(&str, &str); 5] = [
 /// A C++ compiler of this machine.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    /// The program, as it is called.
+    /// The program's file.
     pub program: PathBuf,
     /// The first line that it says of its version.
     pub version: String,
@@ -73,21 +72,17 @@ impl Compiler {
         let remedy = "install one: `apt install g++`, `dnf install gcc-c++`; the variable CXX names another";
         if let Some(given) = std::env::var(VARIABLE).ok().filter(|given| !given.trim().is_empty()) {
             let mut words = given.split_whitespace().map(str::to_owned);
-            let program = PathBuf::from(words.next().unwrap_or_default());
-            let version = version_of(&program).ok_or_else(|| {
-                Error::input(format!(
-                    "`{}`, which the variable {VARIABLE} names, is no C++ compiler",
-                    program.display()
-                ))
-                .help(remedy)
+            let name = words.next().unwrap_or_default();
+            let (program, version) = doctor::program(&name).ok_or_else(|| {
+                Error::input(format!("`{name}`, which the variable {VARIABLE} names, is no C++ compiler")).help(remedy)
             })?;
             return Ok(Self { program, version, options: words.collect() });
         }
-        let answers = |name: &&str| {
-            let program = PathBuf::from(name);
-            version_of(&program).map(|version| Self { program, version, options: Vec::new() })
-        };
-        NAMES.iter().find_map(answers).ok_or_else(|| Error::input("no C++ compiler was found").help(remedy))
+        let (program, version) = NAMES
+            .iter()
+            .find_map(|name| doctor::program(name))
+            .ok_or_else(|| Error::input("there is no C++ compiler on this machine").help(remedy))?;
+        Ok(Self { program, version, options: Vec::new() })
     }
 
     /// Compiles kernels into one library and loads it. The kernels are in the order of the sources.

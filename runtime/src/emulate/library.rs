@@ -1,7 +1,7 @@
 //! Kernels in a loaded library, and how they are called.
 
-use super::{Launch, Order, Source, compiler::symbol};
-use crate::machine::Arg;
+use super::{Order, Source, compiler::symbol};
+use crate::machine::{Arg, Launch};
 use crate::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;

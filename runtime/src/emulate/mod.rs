@@ -22,7 +22,7 @@ pub(crate) use compiler::text;
 pub use compiler::{Compiler, Settings, Source, VARIABLE};
 pub use library::{Kernel, load};
 
-use crate::machine::{Arg, Guards, Machine};
+use crate::machine::{Arg, Guards, Launch, Machine};
 use crate::{Error, Result};
 use serde::Serialize;
 use std::fmt;
@@ -57,28 +57,6 @@ impl fmt::Display for Order {
     }
 }
 
-/// How a kernel is launched. Extents are along x, y and z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Blocks of a cluster; they are there at once.
-    pub cluster: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub shared: u32,
-    /// Whether all blocks are there at once, and can wait for each other.
-    pub cooperative: bool,
-}
-
-impl Launch {
-    /// A launch without clusters, dynamic shared memory, or cooperation.
-    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Self { grid, block, cluster: [1; 3], shared: 0, cooperative: false }
-    }
-}
-
 /// An emulated GPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Emulator {
@@ -93,15 +71,7 @@ const MOST_THREADS: u64 = 1 << 20;
 const MOST_SHARED: u32 = 227 << 10;
 
 impl Emulator {
-    /// Runs a kernel to its end.
-    ///
-    /// # Errors
-    /// Extents that no GPU takes, arguments that are not the kernel's, or a fault of the kernel.
-    pub fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
-        self.check(kernel, launch)?;
-        kernel.run(launch, self.order, args)
-    }
-
+    /// Whether a GPU takes such a launch, and this machine has the memory for it.
     fn check(&self, kernel: &Kernel, launch: &Launch) -> Result<()> {
         let Launch { grid, block, cluster, shared, cooperative } = *launch;
         let product = |extents: [u32; 3]| extents.iter().map(|&extent| u128::from(extent)).product::<u128>();
@@ -140,8 +110,9 @@ impl Machine for Emulator {
         buffer.address(offset_bytes)
     }
 
-    fn launch(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], args: &[Arg]) -> Result<()> {
-        Emulator::launch(self, kernel, &Launch::new(grid, block), args)
+    fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
+        self.check(kernel, launch)?;
+        kernel.run(launch, self.order, args)
     }
 
     fn time_each(&self, runs: usize, mut launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {

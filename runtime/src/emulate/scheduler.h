@@ -121,12 +121,16 @@ inline void report_deadlock()
     const Size count = Size(m.count) * m.threads_of_block;
     const Thread* waiting = nullptr;
     for (Size i = 0; i < count && !waiting; ++i) {
+        if (m.threads[i].state == State::warp) waiting = &m.threads[i];
+    }
+    // Who waits for fewer others tells more.
+    for (Size i = 0; i < count && !waiting; ++i) {
         if (m.threads[i].state != State::ended) waiting = &m.threads[i];
     }
     if (!waiting) return;
     const char* const name = NAMES[int(waiting->operation)];
     if (waiting->state == State::mbarrier) {
-        return report(waiting, "deadlock: waits at %s (line %d) for ever: %u arrivals and %lld bytes are missing", name,
+        return report(waiting, "deadlock: waits at %s (line %d) for ever: arrivals missing %u, bytes missing %lld", name,
             waiting->line, waiting->barrier->pending, waiting->barrier->bytes);
     }
     // The first thread that is waited for and does not come.
