@@ -58,6 +58,12 @@ const FOREIGN: &[(&[&str], &str, &str, &str)] = &[
         "an `if` is a value: `res = if a > 0 { 1 } else { 2 }`",
     ),
     (
+        &["print", "println", "printf", "echo", "write", "puts", "cout"],
+        "a print has parentheses",
+        "not understood",
+        "write `print(phi[i-1])`, or `print(\"on the left\", phi[i-1])`",
+    ),
+    (
         &["call"],
         "there is no `call`",
         "leave this word out",
@@ -142,7 +148,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     let two_words = stop.previous.is_some_and(|(_, span)| span == place) && stop.found.starts_with(super::is_word);
     if two_words && !RESERVED.contains(&stop.first) {
         let meant = nearest(stop.first, STATEMENTS.iter().copied());
-        let known = "a statement begins with `in`, `out`, `inout`, `param`, `const`, `let` or `fn`, or is `name = ...`";
+        let known = "a statement begins with `in`, `out`, `inout`, `param`, `const`, `let`, `fn` or `print`, or is `name = ...`";
         let found = Diagnostic::error(place, format!("`{}` begins no statement", stop.first));
         return Some(match meant {
             Some(meant) => found.label(format!("did you mean `{meant}`?")),
