@@ -11,7 +11,7 @@ use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::roofline::GPUS;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::plan::{self, Choices};
+use stencilc_compiler::plan::{self, Choices, Math};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_runtime::{Error, cuda};
 
@@ -58,6 +58,9 @@ pub struct LaunchArgs {
     /// Check every index in the kernel, and tell the first that is wrong: field, cell and offset
     #[arg(long)]
     checked: bool,
+    /// Whose exp, log, sin ... kernels call; the device's may differ from the interpreter in the last bits
+    #[arg(long, value_name = "own|device", value_parser = math(), default_value = Math::Own.name())]
+    pub math: Math,
 }
 
 impl KernelArgs {
@@ -85,6 +88,7 @@ impl LaunchArgs {
             slice: self.slice,
             wide: self.index,
             checked: self.checked,
+            math: self.math,
         }
     }
 
@@ -109,6 +113,7 @@ impl LaunchArgs {
         say(!self.contract, " --contract off".to_owned());
         say(self.index, " --index 64".to_owned());
         say(self.checked, " --checked".to_owned());
+        say(self.math != usual.math, format!(" --math {}", self.math.name()));
         words
     }
 }
@@ -301,6 +306,11 @@ pub const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F64];
 pub fn precision() -> impl TypedValueParser<Value = Precision> {
     PossibleValuesParser::new(PRECISIONS.map(Precision::name))
         .map(|name| PRECISIONS.into_iter().find(|precision| precision.name() == name).unwrap_or_default())
+}
+
+/// Whose functions, by name.
+fn math() -> impl TypedValueParser<Value = Math> {
+    one_of(Math::Own.name(), Math::Device.name()).map(|own| if own { Math::Own } else { Math::Device })
 }
 
 /// One of two words: true for the first.

@@ -15,7 +15,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
-use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
 use stencilc_runtime::cuda::Gpu;
@@ -135,6 +135,13 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     }
     let choices = args.kernel.choices();
     input.warn_of_numbers(stencil, choices.precision);
+    if choices.math == Math::Device && stencil.is_inexact() {
+        terminal::note(match device {
+            Device::Cpu => "--math device changes nothing on the cpu: the interpreter has the language's own functions",
+            Device::Emulate => "--math device: results are those of the C library, and may differ in the last bits",
+            Device::Cuda(_) => "--math device: results may differ in the last bits from those of other devices",
+        });
+    }
     let since = Instant::now();
     let mut problem = problem(args, stencil, &choices)?;
     let mut timings = Timings {

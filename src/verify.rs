@@ -112,6 +112,7 @@ enum Outcome {
 #[derive(Clone, Default, Serialize)]
 struct Totals {
     equal: usize,
+    different: usize,
     compiled: usize,
     refused: usize,
     skipped: usize,
@@ -394,6 +395,17 @@ impl Case {
         if let Some(error) = &self.error {
             text.push_str(&format!("  {error}\n"));
         }
+        let differences = self.combinations.iter().filter_map(|combination| match combination.outcome {
+            Outcome::Done(Verdict::Different { cells, differing, units }) => Some((units, differing, cells)),
+            Outcome::Done(_) | Outcome::Skipped { .. } => None,
+        });
+        if let Some((units, differing, cells)) = differences.max() {
+            let units = match units {
+                u64::MAX => "NaN beside a number".to_owned(),
+                units => format!("by up to {} in the last place", terminal::count(units as usize, "unit")),
+            };
+            text.push_str(&format!("  the device's functions differ in {differing} of {cells} values, {units}\n"));
+        }
         for Combination { storage, access, outcome } in &self.combinations {
             let Outcome::Done(Verdict::Failed { order, mismatches, damage }) = outcome else { continue };
             let order = order.map_or(String::new(), |order| format!(", threads in {order} order"));
@@ -434,6 +446,7 @@ impl Totals {
         for combination in &case.combinations {
             *match &combination.outcome {
                 Outcome::Done(Verdict::Equal { .. }) => &mut self.equal,
+                Outcome::Done(Verdict::Different { .. }) => &mut self.different,
                 Outcome::Done(Verdict::Compiled) => &mut self.compiled,
                 Outcome::Done(Verdict::Refused { .. }) => &mut self.refused,
                 Outcome::Done(Verdict::Failed { .. }) => &mut self.failed,
@@ -442,9 +455,16 @@ impl Totals {
         }
     }
 
-    fn parts(&self) -> [(usize, &'static str); 5] {
-        let Totals { equal, compiled, refused, skipped, failed } = *self;
-        [(equal, "equal"), (compiled, "compiled"), (refused, "refused"), (skipped, "skipped"), (failed, "failed")]
+    fn parts(&self) -> [(usize, &'static str); 6] {
+        let Totals { equal, different, compiled, refused, skipped, failed } = *self;
+        [
+            (equal, "equal"),
+            (different, "different as expected"),
+            (compiled, "compiled"),
+            (refused, "refused"),
+            (skipped, "skipped"),
+            (failed, "failed"),
+        ]
     }
 
     fn sum(&self) -> usize {

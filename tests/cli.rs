@@ -188,10 +188,11 @@ fn builds_without_a_gpu_or_nvrtc() {
 fn choices_reach_the_plan() {
     let folder = Folder::new();
     let line = "build laplap --emit plan --json --access zloop-sliced --storage compressed --precision f32 \
-                --block 32x4x1 --slice 4 --contract off --index 64";
+                --block 32x4x1 --slice 4 --contract off --index 64 --math device";
     let choices = serde_json::json!({
         "access": "zloop-sliced", "storage": "compressed", "precision": "f32", "contract": false,
         "block": [32, 4, 1], "slice": 4, "wide": true, "checked": false,
+        "math": "device",
     });
     assert_eq!(folder.json(line)["choices"], choices);
 }

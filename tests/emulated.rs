@@ -7,10 +7,11 @@ mod common;
 use common::{combinations, lowered, problem, stencils};
 use rayon::prelude::*;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::ir::{Handle, Precision, Stencil};
+use stencilc_compiler::plan::{Choices, Math};
+use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Settings};
-use stencilc_runtime::verify::{Verdict, expect, verify_emulated};
+use stencilc_runtime::verify::{Expected, Verdict, expect, verify_emulated};
 
 /// Every combination with the usual blocks, with small ones, and with 64-bit indices.
 fn choices(precision: Precision) -> Vec<Choices> {
@@ -82,4 +83,33 @@ fn every_print() {
     assert_eq!(prints.len(), 5);
     // A print has the stencil's inputs, whether it reads them or not, and compilers warn of those that it does not.
     check_each("shown", prints, Grid { ni: 19, nj: 13, nk: 6 }, &[], false);
+}
+
+#[test]
+fn a_device_s_own_functions_are_told_apart() {
+    let compiler = Compiler::find().unwrap();
+    let text = "stencil own { in a = 0.1..4; out r; r = exp(a) * tan(a[i-1]) }\nstencil exact { in a = 0..4; out r; r = sqrt(a) }";
+    for stencil in lowered("device", text) {
+        for precision in [Precision::F64, Precision::F32] {
+            let problem = problem(&stencil, precision, Grid { ni: 70, nj: 41, nk: 9 }, &[]);
+            let mut expected = expect(&problem, &|_| {}).unwrap();
+            let choices = [Choices { precision, math: Math::Device, ..Choices::default() }];
+            let judge = |expected: &Expected| {
+                verify_emulated(&problem, expected, &choices, &compiler, &Settings::default()).unwrap().remove(0)
+            };
+            match judge(&expected) {
+                // What the C library rounds otherwise is told, with how far off it is.
+                Verdict::Different { units: 1..=64, differing: 1.., cells: 1.. } if stencil.name == "own" => {}
+                Verdict::Equal { cells: 1.. } if stencil.name == "exact" => {}
+                verdict => panic!("{} {precision:?}: {verdict:?}", stencil.name),
+            }
+            // A cell that should not have been written is no matter of rounding.
+            match expected.outputs[problem.stencil.stores[0].field.index()].as_mut() {
+                Some(Data::F64(data)) => data[0] += 1.0,
+                Some(Data::F32(data)) => data[0] += 1.0,
+                other => panic!("{other:?}"),
+            }
+            assert!(matches!(judge(&expected), Verdict::Failed { .. }), "{}", stencil.name);
+        }
+    }
 }

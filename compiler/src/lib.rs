@@ -20,6 +20,7 @@ mod foreign;
 pub mod grid;
 pub mod ir;
 pub mod lower;
+mod math;
 pub mod names;
 pub mod parse;
 pub mod plan;

@@ -104,6 +104,25 @@ impl Data {
         }
     }
 
+    /// How many numbers of its type an element is away from one of another array of the same type: units in the last
+    /// place. NaN is beyond all others.
+    pub fn distance(&self, other: &Data, index: usize) -> u64 {
+        let (own, other_bits) = (self.bits(index), other.bits(index));
+        let is_nan = self.get(index).is_nan() || other.get(index).is_nan();
+        // Real numbers are in the order of their bits, apart from the sign.
+        let place = |bits: u64| match self {
+            Data::F32(_) if bits >> 31 == 1 => -i128::from(bits & 0x7fff_ffff),
+            Data::F64(_) if bits >> 63 == 1 => -i128::from(bits & !(1 << 63)),
+            Data::I32(_) => i128::from(bits as u32 as i32),
+            Data::F32(_) | Data::F64(_) | Data::Bool(_) => i128::from(bits),
+        };
+        match own == other_bits {
+            true => 0,
+            false if is_nan => u64::MAX,
+            false => u64::try_from(place(own).abs_diff(place(other_bits))).unwrap_or(u64::MAX).max(1),
+        }
+    }
+
     /// `len` elements of a fresh output: NaN, 0 or false.
     pub fn fresh(element: Element, len: usize) -> Self {
         match element {

@@ -11,7 +11,7 @@ use stencilc_compiler::diagnostic;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, Handle, Kind, Param, Precision, Stencil};
-use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::STORAGES;
 use stencilc_runtime::problem::{Problem, Request, element_of};
@@ -174,6 +174,7 @@ impl Case {
             slice: pick(&[1, 2, 3, 8]) as u32,
             wide: pick(&[0, 0, 0, 1]) == 1,
             checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1,
+            math: Math::Own,
         };
         let mut settings = BTreeMap::new();
         for (_, param) in stencil.params.iter() {
@@ -216,7 +217,8 @@ impl Case {
 
     /// The command that verifies the program under these choices, after its text is written to `file`.
     pub fn command(&self, file: &str) -> String {
-        let Choices { access, storage, precision, contract, block: [x, y, z], slice, wide, checked } = &self.choices;
+        let Choices { access, storage, precision, contract, block: [x, y, z], slice, wide, checked, math } =
+            &self.choices;
         let mut command = format!(
             "stencilc verify {file} --grid {} --precision {} --storage {storage} --access {access} --block {x}x{y}x{z} \
              --slice {slice} --seed {}",
@@ -229,6 +231,9 @@ impl Case {
         }
         if *checked {
             command += " --checked";
+        }
+        if *math != Math::Own {
+            command += &format!(" --math {}", math.name());
         }
         if !contract {
             command += " --contract off";

@@ -114,8 +114,10 @@ fn compared(verdict: Verdict) -> Compared {
         Verdict::Failed { order, mismatches, damage } => {
             Compared::Failed(Failure::Device(format!("{order:?} {mismatches:?} {damage:?}")))
         }
-        // `judge` compiles nothing and refuses nothing.
-        Verdict::Compiled | Verdict::Refused { .. } => Compared::Failed(Failure::Kernel("it was not run".into())),
+        // `judge` compiles nothing and refuses nothing, and every case has the language's own functions.
+        Verdict::Compiled | Verdict::Refused { .. } | Verdict::Different { .. } => {
+            Compared::Failed(Failure::Kernel("it was not run".into()))
+        }
     }
 }
 
@@ -123,7 +125,7 @@ fn compared(verdict: Verdict) -> Compared {
 pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for case in cases {
-        let Choices { access, storage, precision, contract, block, slice, wide, checked } = &case.choices;
+        let Choices { access, storage, precision, contract, block, slice, wide, checked, math } = &case.choices;
         let chosen = [
             format!("storage {storage}"),
             format!("access {access}"),
@@ -133,6 +135,7 @@ pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usiz
             format!("slice {slice}"),
             format!("wide {wide}"),
             format!("checked {checked}"),
+            format!("math {}", math.name()),
         ];
         for chosen in chosen {
             *counts.entry(chosen).or_insert(0) += 1;

@@ -15,7 +15,8 @@ pub struct Cost {
     /// Bytes that must come from or go to memory if every field passes once: fields with all axes only, since the others
     /// are small.
     pub bytes: usize,
-    /// Real operations with every value at an offset computed once: an fma counts two, a choice none.
+    /// Real operations with every value at an offset computed once: an fma counts two, a choice none, and any
+    /// other function one.
     pub flops: usize,
 }
 

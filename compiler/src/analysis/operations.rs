@@ -17,6 +17,8 @@ pub enum Operation {
     Remainder,
     /// `sqrt`.
     Root,
+    /// `exp`, `log`, `sin` and their kin.
+    Function,
     /// `min` and `max`, of reals.
     MinMax,
     /// `floor`, `ceil` and `sign`, of reals.
@@ -31,13 +33,14 @@ pub enum Operation {
 
 impl Operation {
     /// Each, in the order that lists show.
-    pub const ALL: [Operation; 11] = [
+    pub const ALL: [Operation; 12] = [
         Operation::Add,
         Operation::Multiply,
         Operation::Fma,
         Operation::Divide,
         Operation::Remainder,
         Operation::Root,
+        Operation::Function,
         Operation::MinMax,
         Operation::Round,
         Operation::Compare,
@@ -54,6 +57,7 @@ impl Operation {
             Operation::Divide => "divisions",
             Operation::Remainder => "remainders",
             Operation::Root => "square roots",
+            Operation::Function => "exp, log, sin and their kin",
             Operation::MinMax => "min and max",
             Operation::Round => "floor, ceil and sign",
             Operation::Compare => "comparisons",
@@ -71,6 +75,7 @@ impl Operation {
             | Operation::Divide
             | Operation::Remainder
             | Operation::Root
+            | Operation::Function
             | Operation::MinMax
             | Operation::Round => 1,
             Operation::Compare | Operation::Choose | Operation::Whole => 0,
@@ -80,7 +85,7 @@ impl Operation {
     /// Whether hardware takes many instructions for it, so that counting it as one flop flatters.
     pub fn is_slow(self) -> bool {
         match self {
-            Operation::Divide | Operation::Remainder | Operation::Root => true,
+            Operation::Divide | Operation::Remainder | Operation::Root | Operation::Function => true,
             Operation::Add
             | Operation::Multiply
             | Operation::Fma
@@ -127,6 +132,12 @@ impl Operation {
                 Function::Sqrt => Some(Operation::Root),
                 Function::Floor | Function::Ceil | Function::Sign => Some(Operation::Round),
                 Function::Fma => Some(Operation::Fma),
+                Function::Exp | Function::Log | Function::Pow | Function::Tanh | Function::Cbrt => {
+                    Some(Operation::Function)
+                }
+                Function::Sin | Function::Cos | Function::Tan | Function::Atan | Function::Atan2 => {
+                    Some(Operation::Function)
+                }
             },
             Node::Choose { .. } => Some(Operation::Choose),
         }

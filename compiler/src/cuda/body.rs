@@ -8,7 +8,7 @@ use crate::diagnostic::Refusal;
 use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Offset, Precision, Stored, Texts};
 use crate::names::offset_name;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
-use crate::plan::{Plan, shape_of};
+use crate::plan::{Math, Plan, shape_of};
 use crate::storage::Coordinates;
 use std::collections::BTreeMap;
 
@@ -35,7 +35,13 @@ pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups:
         blocks: vec![Vec::new(); plan.schedule.blocks()],
         helpers: Helpers::new(),
         sites: Vec::new(),
+        reads: Vec::new(),
+        reading: Vec::new(),
     };
+    for (_, def) in plan.stencil.defs.iter() {
+        let reads = reading(&def.body, &writer.reading);
+        writer.reading.push(reads.last().is_some_and(|&reads| reads));
+    }
     for (&(def, offset), item) in &plan.schedule.values {
         writer.value(def, offset, item);
     }
@@ -56,6 +62,10 @@ struct Writer<'a> {
     blocks: Vec<Vec<String>>,
     helpers: Helpers,
     sites: Vec<Site>,
+    /// Whether each node of the body at hand depends on a field.
+    reads: Vec<bool>,
+    /// Whether each definition does.
+    reading: Vec<bool>,
 }
 
 impl Writer<'_> {
@@ -107,6 +117,7 @@ impl Writer<'_> {
     /// Writes what a body needs into the blocks of its nodes. Returns its text, or nothing if its value is in the variable
     /// `target` already.
     fn body(&mut self, body: &Body, item: &Item, target: Option<&str>) -> Option<String> {
+        self.reads = reading(body, &self.reading);
         let statements = self.statements(body, item);
         let targets = self.targets(body, item, &statements, target);
         let mut texts = Texts::new(body);
@@ -260,7 +271,11 @@ impl Writer<'_> {
                 let key = (*def, at.plus(path.offset()));
                 (self.values.get(&key).cloned().unwrap_or_default(), Binding::Atom)
             }
-            _ => operation(body, id, self.precision(), texts, &mut self.helpers),
+            _ => {
+                // What decides levels is the language's own, or a kernel might look for levels that do not exist.
+                let math = if self.reads[id.index()] { self.plan.choices.math } else { Math::Own };
+                operation(body, id, self.precision(), math, texts, &mut self.helpers)
+            }
         }
     }
 
@@ -328,6 +343,20 @@ impl Writer<'_> {
             (_, Levels::Full | Levels::None) => format!("{k} < {nk} - {shift}"),
         }
     }
+}
+
+/// Whether each node of a body depends on a field, given whether definitions do.
+fn reading(body: &Body, defs: &[bool]) -> Vec<bool> {
+    let mut reads: Vec<bool> = Vec::with_capacity(body.len());
+    for (_, node) in body.iter() {
+        let own = match node {
+            Node::Read { .. } => true,
+            Node::Use { def, .. } => defs[def.index()],
+            _ => node.operands().iter().any(|operand| reads[operand.index()]),
+        };
+        reads.push(own);
+    }
+    reads
 }
 
 /// The variable of a choice.

@@ -2,6 +2,7 @@
 
 use super::computing_type;
 use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Texts};
+use crate::plan::Math;
 use std::collections::BTreeSet;
 
 /// Names of the functions of the prelude that are called.
@@ -12,6 +13,7 @@ pub fn operation(
     body: &Body,
     id: NodeId,
     precision: Precision,
+    math: Math,
     texts: &mut Texts,
     helpers: &mut Helpers,
 ) -> (String, Binding) {
@@ -21,6 +23,17 @@ pub fn operation(
         helpers.insert(name);
         texts.call(name, operands)
     };
+    // What devices round differently: the language's own, the device's in double and in single precision.
+    let inexact =
+        |[own, double, float]: [&'static str; 3], operands: &[NodeId], texts: &mut Texts, helpers: &mut Helpers| {
+            match math {
+                Math::Own => {
+                    helpers.insert(own);
+                    texts.call(own, operands)
+                }
+                Math::Device => texts.call(if single { float } else { double }, operands),
+            }
+        };
     match &body[id] {
         Node::Real(x) => real(*x, precision),
         Node::Int(x) => int(*x),
@@ -80,6 +93,16 @@ pub fn operation(
             (Function::Ceil, _) => texts.call(if single { "ceilf" } else { "ceil" }, operands),
             (Function::CopySign, _) => texts.call(if single { "copysignf" } else { "copysign" }, operands),
             (Function::Fma, _) => texts.call(if single { "fmaf" } else { "fma" }, operands),
+            (Function::Exp, _) => inexact(["real_exp", "exp", "expf"], operands, texts, helpers),
+            (Function::Log, _) => inexact(["real_log", "log", "logf"], operands, texts, helpers),
+            (Function::Pow, _) => inexact(["real_pow", "pow", "powf"], operands, texts, helpers),
+            (Function::Sin, _) => inexact(["real_sin", "sin", "sinf"], operands, texts, helpers),
+            (Function::Cos, _) => inexact(["real_cos", "cos", "cosf"], operands, texts, helpers),
+            (Function::Tan, _) => inexact(["real_tan", "tan", "tanf"], operands, texts, helpers),
+            (Function::Atan, _) => inexact(["real_atan", "atan", "atanf"], operands, texts, helpers),
+            (Function::Atan2, _) => inexact(["real_atan2", "atan2", "atan2f"], operands, texts, helpers),
+            (Function::Tanh, _) => inexact(["real_tanh", "tanh", "tanhf"], operands, texts, helpers),
+            (Function::Cbrt, _) => inexact(["real_cbrt", "cbrt", "cbrtf"], operands, texts, helpers),
         },
         Node::Choose { condition, yes, no } => {
             let condition = texts.operand(*condition, Binding::Or);

@@ -4,6 +4,7 @@ use super::computing_type;
 use super::expression::{Helpers, operation};
 use crate::analysis::levels::{Judge, Rules};
 use crate::ir::{Binding, Body, DefId, Handle, Kind, Levels, Node, NodeId, Precision, Stencil, Texts};
+use crate::plan::Math;
 
 /// The body of `static bool computed(int k, int nk, params...)`.
 pub struct Written {
@@ -85,7 +86,7 @@ impl Writer<'_> {
                 }
                 // A known node reads nothing.
                 Node::Read { .. } => continue,
-                _ => operation(&body, id, self.precision, &mut texts, &mut self.written.helpers),
+                _ => operation(&body, id, self.precision, Math::Own, &mut texts, &mut self.written.helpers),
             };
             texts.add(text, binding);
         }

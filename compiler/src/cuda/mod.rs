@@ -6,6 +6,7 @@
 mod body;
 pub mod checked;
 mod expression;
+mod functions;
 mod host;
 mod levels;
 mod prelude;
@@ -15,7 +16,7 @@ use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role, Stencil};
 use crate::names::Names;
-use crate::plan::{Fixed, Plan, shape_of, stored_type};
+use crate::plan::{Fixed, Math, Plan, shape_of, stored_type};
 use expression::Helpers;
 pub use host::{Built, build};
 use serde::Serialize;
@@ -372,6 +373,9 @@ fn comment(plan: &Plan) -> Vec<String> {
     }
     if choices.checked {
         again.push_str(" --checked");
+    }
+    if choices.math != Math::Own {
+        again.push_str(&format!(" --math {}", choices.math.name()));
     }
     if let Some(fixed) = &plan.fixed {
         again.push_str(&format!(" --grid {}", fixed.grid));

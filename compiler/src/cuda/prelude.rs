@@ -1,5 +1,6 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
+use super::functions;
 use crate::ir::Precision;
 use std::collections::BTreeSet;
 
@@ -33,6 +34,10 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ),
 ];
 
+/// How functions are declared: those that are part of a kernel, and those that it rarely needs.
+const LINKAGES: &[(&str, &str)] =
+    &[("STENCILC_FUNCTION", "__forceinline__"), ("STENCILC_FAR_FUNCTION", "__noinline__")];
+
 /// The lines of the functions in `used`.
 pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<String> {
     let (real, fmod, copysign) = match precision {
@@ -49,8 +54,11 @@ pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<Str
             lines.extend(text(body).lines().map(str::to_owned));
         }
     }
-    if !lines.is_empty() {
-        lines.insert(0, "#define STENCILC_FUNCTION static __host__ __device__ __forceinline__".into());
+    lines.extend(functions::functions(used, precision));
+    for (name, linkage) in LINKAGES.iter().rev() {
+        if lines.iter().any(|line| line.contains(name)) {
+            lines.insert(0, format!("#define {name} static __host__ __device__ {linkage}"));
+        }
     }
     lines
 }

@@ -290,6 +290,26 @@ pub enum Function {
     CopySign,
     /// `a * b + c`, rounded once.
     Fma,
+    /// e to the power of the argument.
+    Exp,
+    /// The natural logarithm; NaN of what is less than 0.
+    Log,
+    /// The first to the power of the second, as C's `pow`.
+    Pow,
+    /// The sine of an angle in radians.
+    Sin,
+    /// The cosine of an angle in radians.
+    Cos,
+    /// The tangent of an angle in radians.
+    Tan,
+    /// The angle whose tangent is the argument, from -pi/2 to pi/2.
+    Atan,
+    /// The angle of the point at x = the second, y = the first, from -pi to pi.
+    Atan2,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The cube root.
+    Cbrt,
 }
 
 /// A step of an expression. Operands are earlier nodes of the same body.
@@ -445,6 +465,28 @@ impl Function {
             Function::Sign => "sign",
             Function::CopySign => "copysign",
             Function::Fma => "fma",
+            Function::Exp => "exp",
+            Function::Log => "log",
+            Function::Pow => "pow",
+            Function::Sin => "sin",
+            Function::Cos => "cos",
+            Function::Tan => "tan",
+            Function::Atan => "atan",
+            Function::Atan2 => "atan2",
+            Function::Tanh => "tanh",
+            Function::Cbrt => "cbrt",
+        }
+    }
+}
+
+impl Function {
+    /// Whether devices' own round it differently, so that it is an algorithm of the language's.
+    pub fn is_inexact(self) -> bool {
+        match self {
+            Function::Exp | Function::Log | Function::Pow | Function::Tanh | Function::Cbrt => true,
+            Function::Sin | Function::Cos | Function::Tan | Function::Atan | Function::Atan2 => true,
+            Function::Min | Function::Max | Function::Abs | Function::Sqrt | Function::Floor => false,
+            Function::Ceil | Function::Sign | Function::CopySign | Function::Fma => false,
         }
     }
 }
@@ -587,6 +629,12 @@ impl Stencil {
     /// Every body that takes part in the computation: definitions first, then outputs.
     pub fn bodies(&self) -> impl Iterator<Item = &Body> {
         self.defs.iter().map(|(_, def)| &def.body).chain(self.stores.iter().map(|store| &store.body))
+    }
+
+    /// Whether it calls a function that devices' own round differently.
+    pub fn is_inexact(&self) -> bool {
+        let mut nodes = self.bodies().flat_map(Body::iter);
+        nodes.any(|(_, node)| matches!(node, Node::Call(function, _) if function.is_inexact()))
     }
 
     /// The field called `name`.

@@ -1,6 +1,7 @@
 //! What each operation means, to the last bit. The interpreter, the folding of constants and every device compute these.
 
 use super::{Binary, Function, Kind, Node, Precision, Relation};
+use crate::math::{double, single};
 use serde::{Deserialize, Serialize};
 
 /// A number or truth value. A real one is exact in the precision that computed it.
@@ -96,9 +97,21 @@ fn apply_in<R: Real>(node: &Node, operands: &[Value]) -> Option<Value> {
             Function::Min | Function::Max => min_max(*function, real(0), real(1)),
             Function::CopySign => R::copysign(real(0), real(1)),
             Function::Fma => R::fma(real(0), real(1), real(2)),
-            Function::Abs | Function::Sqrt | Function::Floor | Function::Ceil | Function::Sign => {
-                R::unary(*function, real(0))
-            }
+            Function::Pow => R::pow(real(0), real(1)),
+            Function::Atan2 => R::atan2(real(0), real(1)),
+            Function::Abs
+            | Function::Sqrt
+            | Function::Floor
+            | Function::Ceil
+            | Function::Sign
+            | Function::Exp
+            | Function::Log
+            | Function::Sin
+            | Function::Cos
+            | Function::Tan
+            | Function::Atan
+            | Function::Tanh
+            | Function::Cbrt => R::unary(*function, real(0)),
         }),
         Node::Choose { .. } => operands[if truth(0) { 1 } else { 2 }],
     })
@@ -128,10 +141,14 @@ pub trait Real: Copy + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     fn unary(function: Function, a: Self) -> Self;
     /// The magnitude of the first with the sign of the second.
     fn copysign(a: Self, b: Self) -> Self;
+    /// The first to the power of the second.
+    fn pow(a: Self, b: Self) -> Self;
+    /// The angle of the point at x = the second, y = the first.
+    fn atan2(a: Self, b: Self) -> Self;
 }
 
 macro_rules! real {
-    ($type:ty, $from_f64:expr, $to_f64:expr, $from_f32:expr, $to_f32:expr) => {
+    ($type:ty, $functions:ident, $from_f64:expr, $to_f64:expr, $from_f32:expr, $to_f32:expr) => {
         impl Real for $type {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
@@ -201,19 +218,40 @@ macro_rules! real {
                             a
                         }
                     }
+                    Function::Exp => $functions::exp(a),
+                    Function::Log => $functions::log(a),
+                    Function::Sin => $functions::sin(a),
+                    Function::Cos => $functions::cos(a),
+                    Function::Tan => $functions::tan(a),
+                    Function::Atan => $functions::atan(a),
+                    Function::Tanh => $functions::tanh(a),
+                    Function::Cbrt => $functions::cbrt(a),
                     // The functions of more operands, here with one: themselves.
-                    Function::Min | Function::Max | Function::CopySign | Function::Fma => a,
+                    Function::Min
+                    | Function::Max
+                    | Function::CopySign
+                    | Function::Fma
+                    | Function::Pow
+                    | Function::Atan2 => a,
                 }
             }
             #[inline(always)]
             fn copysign(a: Self, b: Self) -> Self {
                 a.copysign(b)
             }
+            #[inline(always)]
+            fn pow(a: Self, b: Self) -> Self {
+                $functions::pow(a, b)
+            }
+            #[inline(always)]
+            fn atan2(a: Self, b: Self) -> Self {
+                $functions::atan2(a, b)
+            }
         }
     };
 }
-real!(f64, |x| x, |x| x, f64::from, |x: f64| x as f32);
-real!(f32, |x: f64| x as f32, f64::from, |x| x, |x| x);
+real!(f64, double, |x| x, |x| x, f64::from, |x: f64| x as f32);
+real!(f32, single, |x: f64| x as f32, f64::from, |x| x, |x| x);
 
 /// `min` and `max` of reals: NaN if either is.
 #[inline(always)]
@@ -258,7 +296,21 @@ pub fn int_call(function: Function, a: i32, b: i32) -> i32 {
         Function::Max => a.max(b),
         Function::Abs => a.wrapping_abs(),
         Function::Sign => a.signum(),
-        Function::Sqrt | Function::Floor | Function::Ceil | Function::CopySign | Function::Fma => a,
+        Function::Sqrt
+        | Function::Floor
+        | Function::Ceil
+        | Function::CopySign
+        | Function::Fma
+        | Function::Pow
+        | Function::Atan2
+        | Function::Exp
+        | Function::Log
+        | Function::Sin
+        | Function::Cos
+        | Function::Tan
+        | Function::Atan
+        | Function::Tanh
+        | Function::Cbrt => a,
     }
 }
 

@@ -83,8 +83,18 @@ fn check(stencil: &Stencil, body: &Body, defs_before: usize, constant: bool) -> 
                 let (count, whole) = match function {
                     Function::Min | Function::Max => (2, true),
                     Function::Abs | Function::Sign => (1, true),
-                    Function::Sqrt | Function::Floor | Function::Ceil => (1, false),
-                    Function::CopySign => (2, false),
+                    Function::Sqrt
+                    | Function::Floor
+                    | Function::Ceil
+                    | Function::Exp
+                    | Function::Log
+                    | Function::Sin
+                    | Function::Cos
+                    | Function::Tan
+                    | Function::Atan
+                    | Function::Tanh
+                    | Function::Cbrt => (1, false),
+                    Function::CopySign | Function::Pow | Function::Atan2 => (2, false),
                     Function::Fma => (3, false),
                 };
                 operands.len() == count && same(kind) && (kind == Kind::Real || whole && kind == Kind::Int)

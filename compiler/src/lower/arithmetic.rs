@@ -6,7 +6,7 @@ use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::Diagnostic;
 use crate::ir::scalar::int_binary;
-use crate::ir::{Binary, Kind, Node, NodeId, Relation};
+use crate::ir::{Binary, Function, Kind, Node, NodeId, Relation};
 use crate::source::Span;
 
 impl Lowering<'_> {
@@ -172,16 +172,12 @@ impl Lowering<'_> {
         )
     }
 
-    /// `a ** n`: with a whole constant the product from the left.
+    /// `a ** n`: with a whole constant the product from the left, and else `pow(a, n)`.
     pub(super) fn power(&mut self, base: Nodes, base_span: Span, exponent: ExprId, span: Span) -> Found<Nodes> {
         let at = self.file.exprs.span(exponent);
         let exponent = self.scalar(exponent)?;
         let Some(n) = self.whole(exponent) else {
-            return self.report(
-                Diagnostic::error(at, "a power needs a whole constant exponent in this version")
-                    .label("not known when compiling, or not whole")
-                    .help("`sqrt(x)` is the square root; `pow` comes with a later version"),
-            );
+            return base.map(|base| self.any_power(base, exponent, (base_span, at, span))).collected();
         };
         if n.unsigned_abs() > 1024 {
             return self.report_number(
@@ -190,6 +186,17 @@ impl Lowering<'_> {
             );
         }
         base.map(|base| self.power_one(base, n, base_span, span)).collected()
+    }
+
+    fn any_power(&mut self, base: NodeId, exponent: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
+        for (operand, at) in [(base, spans.0), (exponent, spans.1)] {
+            if self.kind(operand)? == Kind::Bool {
+                return self.report(Diagnostic::error(at, "`**` takes numbers, this is a truth value").label("bool"));
+            }
+        }
+        let base = self.widen(base, Kind::Real, spans.0)?;
+        let exponent = self.widen(exponent, Kind::Real, spans.1)?;
+        self.node(Node::Call(Function::Pow, vec![base, exponent]), Kind::Real, spans.2)
     }
 
     fn power_one(&mut self, base: NodeId, n: i32, base_span: Span, span: Span) -> Found<NodeId> {

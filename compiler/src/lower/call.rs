@@ -9,9 +9,6 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
 use crate::source::Span;
 
-/// Functions that round differently from device to device, and come as functions of the language's own.
-const LATER: &[&str] = &["cbrt", "exp", "log", "pow", "sin", "cos", "tan", "atan", "atan2", "tanh"];
-
 /// A function that is being called.
 pub(super) struct Call {
     /// Its name.
@@ -167,27 +164,25 @@ impl<'a> Lowering<'a> {
 
     fn call_own(&mut self, name: &ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         let text = name.text.as_str();
-        if LATER.contains(&text) {
-            return self.report(
-                Diagnostic::error(name.span, format!("`{text}` is not available in this version"))
-                    .label("comes as an algorithm of the language's own, the same on every device")
-                    .help("available: min, max, abs, sqrt, floor, ceil, sign, copysign, fma, and powers with a whole exponent"),
-            );
-        }
         if text == "dot" {
             return self.dot(arguments, span);
         }
         let (least, most) = match text {
             "min" | "max" => (2, usize::MAX),
-            "copysign" => (2, 2),
+            "copysign" | "pow" | "atan2" => (2, 2),
             "fma" => (3, 3),
             _ => (1, 1),
         };
         if arguments.len() < least || arguments.len() > most {
             let takes = if most == usize::MAX { "two or more arguments".to_owned() } else { count(least) };
             return self.report(
-                Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len()))
-                    .label("called here"),
+                Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len())).label(
+                    match text {
+                        "pow" => "`pow(base, exponent)`",
+                        "atan2" => "`atan2(y, x)`",
+                        _ => "called here",
+                    },
+                ),
             );
         }
         let values: Vec<Found<Nodes>> = arguments.iter().map(|argument| self.value(argument.value)).collect();
@@ -239,6 +234,16 @@ impl<'a> Lowering<'a> {
             "floor" => Function::Floor,
             "ceil" => Function::Ceil,
             "copysign" => Function::CopySign,
+            "exp" => Function::Exp,
+            "log" => Function::Log,
+            "pow" => Function::Pow,
+            "sin" => Function::Sin,
+            "cos" => Function::Cos,
+            "tan" => Function::Tan,
+            "atan" => Function::Atan,
+            "atan2" => Function::Atan2,
+            "tanh" => Function::Tanh,
+            "cbrt" => Function::Cbrt,
             _ => Function::Fma,
         };
         let keeps_whole = matches!(function, Function::Abs | Function::Sign);

@@ -45,7 +45,8 @@ impl Lowering<'_> {
                     found.label(format!("a function of the language: call it, as in `{name}(a)`"))
                 }
                 None if is_function => found.label("not defined here").help(
-                    "functions are min, max, abs, sqrt, floor, ceil, sign, copysign, fma, dot, and those written with `fn`",
+                    "functions are min, max, abs, sqrt, cbrt, floor, ceil, sign, copysign, fma, dot, exp, log, pow, sin, cos, tan, \
+                     atan, atan2, tanh, and those written with `fn`",
                 ),
                 None => {
                     let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();

@@ -31,6 +31,29 @@ pub struct Choices {
     pub wide: bool,
     /// Whether every index is checked, and the first wrong one told; for a known grid only.
     pub checked: bool,
+    /// Whose functions are called where devices round differently.
+    pub math: Math,
+}
+
+/// Whose `exp`, `log`, `sin` and their kin a kernel calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Math {
+    /// The language's own: the same bits everywhere.
+    #[default]
+    Own,
+    /// The device's: what it rounds differently is different.
+    Device,
+}
+
+impl Math {
+    /// `own` or `device`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Math::Own => "own",
+            Math::Device => "device",
+        }
+    }
 }
 
 impl Default for Choices {
@@ -44,6 +67,7 @@ impl Default for Choices {
             slice: 8,
             wide: false,
             checked: false,
+            math: Math::Own,
         }
     }
 }

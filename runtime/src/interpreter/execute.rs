@@ -1,6 +1,7 @@
 //! Runs a program on rows.
 
 use super::Job;
+use super::functions;
 use super::plan::Window;
 use super::program::{Instruction, Program, Source};
 use crate::Data;
@@ -292,6 +293,11 @@ fn compute<R: Real + Element>(
             Function::Floor => set!(real; a: real => R::unary(Function::Floor, a)),
             Function::Ceil => set!(real; a: real => R::unary(Function::Ceil, a)),
             Function::Sign => set!(real; a: real => R::unary(Function::Sign, a)),
+            Function::Exp | Function::Log | Function::Sin | Function::Cos | Function::Tan | Function::Atan => {
+                own_function(*function, [a, a], slot, cells, slots);
+            }
+            Function::Tanh | Function::Cbrt => own_function(*function, [a, a], slot, cells, slots),
+            Function::Pow | Function::Atan2 => own_function(*function, [a, b], slot, cells, slots),
         },
         (Node::Call(function, _), _) => set!(int; a: int, b: int => int_call(*function, a, b)),
         (Node::Choose { .. }, _) => match kind {
@@ -304,4 +310,26 @@ fn compute<R: Real + Element>(
             unreachable!("leaves are operands")
         }
     }
+}
+
+/// Computes a function that has a loop of its own.
+fn own_function<R: Real + Element>(
+    function: Function,
+    operands: [Source; 2],
+    slot: usize,
+    cells: Cells,
+    slots: &mut Slots<R>,
+) {
+    let mut row = take(&mut slots.real[slot]);
+    let all = |source| match cells.operand(&slots.real, source) {
+        Operand::Each(_) => Vec::new(),
+        Operand::All(x) => vec![x; cells.len],
+    };
+    let numbers = operands.map(all);
+    let each = |index: usize| match cells.operand(&slots.real, operands[index]) {
+        Operand::Each(row) => row,
+        Operand::All(_) => &numbers[index],
+    };
+    functions::apply(function, each(0), each(1), &mut row[..cells.len]);
+    slots.real[slot] = row;
 }

@@ -8,6 +8,7 @@
 //! [`stencilc_compiler::ir::scalar`] says.
 
 mod execute;
+mod functions;
 mod plan;
 mod program;
 #[cfg(test)]

@@ -546,12 +546,15 @@ fn random_body(random: &mut Random, s: &Stencil) -> Body {
                 (Node::Call(function, operands), Int)
             }
             12 => {
-                let function = random.pick(&[Function::Min, Function::Max, Function::CopySign]);
+                let binary = [Function::Min, Function::Max, Function::CopySign, Function::Pow, Function::Atan2];
+                let function = random.pick(&binary);
                 (Node::Call(function, vec![x, y]), Real)
             }
             13 => {
-                let unary = [Function::Abs, Function::Sqrt, Function::Floor, Function::Ceil, Function::Sign];
-                (Node::Call(random.pick(&unary), vec![r]), Real)
+                let exact = [Function::Abs, Function::Sqrt, Function::Floor, Function::Ceil, Function::Sign];
+                let own = [Function::Exp, Function::Log, Function::Sin, Function::Cos, Function::Tan];
+                let others = [Function::Atan, Function::Tanh, Function::Cbrt];
+                (Node::Call(random.pick(&[&exact[..], &own, &others].concat()), vec![r]), Real)
             }
             14 if number == Real => (Node::Binary(Binary::Div, x, y), Real),
             _ => (Node::Binary(random.pick(&[Binary::Add, Binary::Sub, Binary::Mul, Binary::Rem]), x, y), number),

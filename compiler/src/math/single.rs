@@ -1,0 +1,264 @@
+//! The functions in single precision: the same steps with shorter polynomials.
+
+use super::operations::single::*;
+use super::operations::{inverse_root_f32, narrowed, widened};
+use super::turn::turn;
+
+/// An angle: `quadrant` quarter turns and `high + rest`, which is at most an eighth of a turn.
+pub struct Angle {
+    pub quadrant: i32,
+    pub high: f32,
+    pub rest: f32,
+}
+
+/// `exp(r) * 2^k` for small `r`. Two steps of scaling, so that what is subnormal is rounded once.
+#[inline(always)]
+pub fn exp_scaled(r: f32, k: i32) -> f32 {
+    let mut p = 0.0013930504;
+    p = fma(p, r, 0.008363252);
+    p = fma(p, r, 0.04166651);
+    p = fma(p, r, 0.16666576);
+    p = fma(p, r, 0.5);
+    let value = 1.0 + fma(r * r, p, r);
+    let half = k >> 1;
+    value * power_of_two(half) * power_of_two(k - half)
+}
+
+/// `x = k ln(2) + r`, and `exp(r)` by a polynomial.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    let bounded = choose(x > 110.0, 110.0, choose(x < -110.0, -110.0, x));
+    let shifted = fma(bounded, 1.442695, 12582912.0);
+    let k = shifted - 12582912.0;
+    let r = fma(-k, 0.69314575, bounded);
+    exp_scaled(fma(-k, 1.4286068e-6, r), low(shifted))
+}
+
+/// `x = 2^k m` with `m` around 1, and `log(m)` by the series of `s = (m - 1) / (m + 1)`.
+#[inline(always)]
+pub fn log(x: f32) -> f32 {
+    let tiny = x < 1.1754944e-38;
+    let scaled = choose(tiny, x * 8388608.0, x);
+    let k = exponent(scaled);
+    let f = mantissa(scaled) - 1.0;
+    let e = real(k) - choose(tiny, 23.0, 0.0);
+    let s = f / (f + 2.0);
+    let z = s * s;
+    let mut p = 0.29586893;
+    p = fma(p, z, 0.39988548);
+    p = fma(p, z, 0.66666687);
+    let half = 0.5 * f * f;
+    let rest = half - fma(s, fma(p, z, half), e * 1.4286068e-6);
+    let value = fma(e, 0.69314575, f - rest);
+    choose(x > 0.0 && x < INFINITY, value, choose(x == 0.0, -INFINITY, choose(x < 0.0, NAN, x)))
+}
+
+/// `exp(y log(|x|))`, with the logarithm and the product in two numbers each, and the sign of `x` where `y` is odd.
+#[inline(always)]
+pub fn pow(x: f32, y: f32) -> f32 {
+    let a = abs(x);
+    let tiny = a < 1.1754944e-38;
+    let scaled = choose(tiny, a * 8388608.0, a);
+    let k = real(exponent(scaled)) - choose(tiny, 23.0, 0.0);
+    let m = mantissa(scaled);
+    let f = m - 1.0;
+    let sum = m + 1.0;
+    let inverse = 1.0 / sum;
+    let s = f * inverse;
+    let s_rest = inverse * fma(-s, m - (sum - 1.0), fma(-s, sum, f));
+    let z = s * s;
+    let z_rest = fma(2.0 * s, s_rest, fma(s, s, -z));
+    // The series is s + s z (1/3 + z p).
+    let mut p = 0.115254946;
+    p = fma(p, z, 0.14281076);
+    p = fma(p, z, 0.20000008);
+    let v = fma(p, z, 0.33333334);
+    let v_rest = fma(p, z, 0.33333334 - v) - 9.934108e-9;
+    let w = s * z;
+    let w_rest = fma(s, z_rest, fma(s_rest, z, fma(s, z, -w)));
+    let q = w * v;
+    let q_rest = fma(w, v_rest, fma(w_rest, v, fma(w, v, -q)));
+    let t = s + q;
+    let t_rest = s - t + q + (s_rest + q_rest);
+    let whole = k * 0.69314575;
+    let log = fma(2.0, t, whole);
+    let log_rest = fma(2.0, t, whole - log) + fma(k, 1.4286068e-6, 2.0 * t_rest);
+    let logarithm = choose(a == 0.0, -INFINITY, choose(a < INFINITY, log, a));
+
+    let product = y * logarithm;
+    let bounded = choose(product > 150.0, 150.0, choose(product < -150.0, -150.0, product));
+    let product_rest = choose(bounded == product, fma(y, log_rest, fma(y, logarithm, -product)), 0.0);
+    let shifted = fma(bounded, 1.442695, 12582912.0);
+    let n = shifted - 12582912.0;
+    let r = fma(-n, 0.69314575, bounded);
+    let size = exp_scaled(fma(-n, 1.4286068e-6, r) + product_rest, low(shifted));
+
+    let is_whole = floor(y) == y;
+    let is_odd = is_whole && floor(0.5 * y) != 0.5 * y;
+    let with_sign = choose(is_odd, copysign(size, x), size);
+    let value = choose(x < 0.0 && a < INFINITY && !is_whole, NAN, with_sign);
+    choose(x == 1.0 || y == 0.0 || (x == -1.0 && abs(y) == INFINITY), 1.0, value)
+}
+
+/// What the sine of `r + rest`, at most an eighth of a turn, is more than `r`.
+#[inline(always)]
+pub fn sin_rest(r: f32, rest: f32) -> f32 {
+    let z = r * r;
+    let mut p = -0.00019583864;
+    p = fma(p, z, 0.008332717);
+    p = fma(p, z, -0.16666664);
+    fma(r * z, p, fma(-0.5 * z, rest, rest))
+}
+
+/// What the cosine of `r + rest`, at most an eighth of a turn, is more than `most`, which is `1 - r^2 / 2` rounded.
+#[inline(always)]
+pub fn cos_rest(r: f32, rest: f32, most: f32) -> f32 {
+    let z = r * r;
+    let mut p = 2.4543946e-05;
+    p = fma(p, z, -0.0013888272);
+    p = fma(p, z, 0.041666664);
+    fma(-0.5, z, 1.0 - most) + fma(z * z, p, -(r * rest))
+}
+
+/// The angle of a number beyond a few hundred, found in double precision.
+#[cold]
+#[inline(never)]
+pub fn angle_far(x: f32) -> Angle {
+    let exact = turn(widened(x));
+    let quadrant = exact.quadrant;
+    let high = narrowed(exact.high);
+    let rest = narrowed(exact.high - widened(high));
+    Angle { quadrant, high, rest }
+}
+
+/// What is left of `x` after whole quarter turns, as `turn` finds it in double precision.
+#[inline(always)]
+pub fn angle(x: f32) -> Angle {
+    if abs(x) > 800.0 {
+        return angle_far(x);
+    }
+    let shifted = fma(x, 0.63661975, 12582912.0);
+    let k = shifted - 12582912.0;
+    let first = fma(-k, 1.5707964, x);
+    let high = fma(k, 4.3712134e-8, first);
+    let rest = fma(-k, 7.443548e-13, fma(k, 4.3712134e-8, first - high));
+    let quadrant = low(shifted);
+    Angle { quadrant, high, rest }
+}
+
+/// The sine or cosine of what is left of the angle, by its quadrant.
+#[inline(always)]
+pub fn sin(x: f32) -> f32 {
+    let a = angle(x);
+    let most = fma(-0.5, a.high * a.high, 1.0);
+    let sine = a.high + sin_rest(a.high, a.rest);
+    let cosine = most + cos_rest(a.high, a.rest, most);
+    let size = choose((a.quadrant & 1) == 1, cosine, sine);
+    choose(x == 0.0, x, choose((a.quadrant & 2) == 2, -size, size))
+}
+
+/// Like the sine, a quarter turn on.
+#[inline(always)]
+pub fn cos(x: f32) -> f32 {
+    let a = angle(x);
+    let most = fma(-0.5, a.high * a.high, 1.0);
+    let sine = a.high + sin_rest(a.high, a.rest);
+    let cosine = most + cos_rest(a.high, a.rest, most);
+    let size = choose((a.quadrant & 1) == 1, sine, cosine);
+    choose(((a.quadrant ^ (a.quadrant >> 1)) & 1) == 1, -size, size)
+}
+
+/// The sine divided by the cosine, each as a sum of two numbers; the other way round in every other quadrant.
+#[inline(always)]
+pub fn tan(x: f32) -> f32 {
+    let a = angle(x);
+    let most = fma(-0.5, a.high * a.high, 1.0);
+    let sine_more = sin_rest(a.high, a.rest);
+    let sine = a.high + sine_more;
+    let sine_rest = a.high - sine + sine_more;
+    let cosine_more = cos_rest(a.high, a.rest, most);
+    let cosine = most + cosine_more;
+    let cosine_rest = most - cosine + cosine_more;
+    let is_odd = (a.quadrant & 1) == 1;
+    let n = choose(is_odd, -cosine, sine);
+    let n_rest = choose(is_odd, -cosine_rest, sine_rest);
+    let d = choose(is_odd, sine, cosine);
+    let d_rest = choose(is_odd, sine_rest, cosine_rest);
+    let inverse = 1.0 / d;
+    let ratio = n * inverse;
+    let left = fma(-ratio, d, n) + fma(-ratio, d_rest, n_rest);
+    choose(x == 0.0, x, fma(left, inverse, ratio))
+}
+
+/// The angle whose tangent is `t`, which is between 0 and 1.
+#[inline(always)]
+pub fn atan_near(t: f32) -> f32 {
+    let z = t * t;
+    let mut p = -0.002423103;
+    p = fma(p, z, 0.013648626);
+    p = fma(p, z, -0.03609236);
+    p = fma(p, z, 0.062678605);
+    p = fma(p, z, -0.08664453);
+    p = fma(p, z, 0.11035383);
+    p = fma(p, z, -0.14278696);
+    p = fma(p, z, 0.19999737);
+    p = fma(p, z, -0.3333333);
+    fma(t * z, p, t)
+}
+
+/// Beyond 1, a quarter turn less the angle of `1 / x`.
+#[inline(always)]
+pub fn atan(x: f32) -> f32 {
+    let a = abs(x);
+    let is_steep = a > 1.0;
+    let near = atan_near(choose(is_steep, 1.0 / a, a));
+    copysign(choose(is_steep, 1.5707964 - (near + 4.371139e-8), near), x)
+}
+
+/// The angle of the smaller over the larger, turned into the octant of `(x, y)`.
+#[inline(always)]
+pub fn atan2(y: f32, x: f32) -> f32 {
+    let a = abs(x);
+    let b = abs(y);
+    let is_steep = b > a;
+    let less = choose(is_steep, a, b);
+    let more = choose(is_steep, b, a);
+    let near = atan_near(choose(more == 0.0, less, choose(less == more, 1.0, less / more)));
+    let is_left = copysign(1.0, x) < 0.0;
+    let start = choose(is_steep, 1.5707964, choose(is_left, 3.1415927, 0.0));
+    let start_rest = choose(is_steep, -4.371139e-8, choose(is_left, -8.742278e-8, 0.0));
+    let turned = choose(is_steep != is_left, -near, near);
+    copysign(start + (turned + start_rest), y)
+}
+
+/// A polynomial near 0, and `1 - 2 / (exp(2 x) + 1)` further out.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let a = abs(x);
+    let z = a * a;
+    let mut p = 0.002903271;
+    p = fma(p, z, -0.008839879);
+    p = fma(p, z, 0.021913318);
+    p = fma(p, z, -0.053977262);
+    p = fma(p, z, 0.13333392);
+    p = fma(p, z, -0.33333334);
+    let far = 1.0 - 2.0 / (exp(2.0 * a) + 1.0);
+    copysign(choose(a < 0.55, fma(a * z, p, a), far), x)
+}
+
+/// `y`, the inverse of the root, by one step of Newton's kind from a guess; then one step from `x y^2`.
+#[inline(always)]
+pub fn cbrt(x: f32) -> f32 {
+    let a = abs(x);
+    let tiny = a < 1e-27;
+    let scaled = choose(tiny, a * 1.152921504606847e18, a);
+    let mut y = inverse_root_f32(scaled);
+    let h = fma(-(scaled * y * y), y, 1.0);
+    y = fma(y * h, fma(h, fma(h, 0.17283951, 0.22222222), 0.33333334), y);
+    let root = scaled * y * y;
+    let square = root * root;
+    let left = fma(-fma(root, root, -square), root, fma(-square, root, scaled));
+    let better = fma(left, 0.33333334 * (y * y), root);
+    let value = copysign(choose(tiny, better * 9.536743e-7, better), x);
+    choose(a > 0.0 && a < INFINITY, value, x)
+}
