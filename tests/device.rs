@@ -237,3 +237,20 @@ fn every_operation_on_a_gpu() {
         assert!(same(&found, &(case.expected)(&numbers())), "{}", case.name);
     }
 }
+
+/// What several runs of a kernel with this body write first, one in each order.
+fn firsts(body: &str) -> [f32; 3] {
+    let signature = "extern \"C\" __global__ void own(const float* a, float* b, unsigned* state)";
+    let text =
+        format!("{signature}\n{{\nSTENCILC_SHARED(float, tile, [32]);\nconst int x = threadIdx.x;\n{body}\n}}\n");
+    let outcomes = emulated(&[("own", text, launch(1, 32))], &Settings::default()).remove(0);
+    outcomes.map(|found| found.unwrap()[0])
+}
+
+#[test]
+fn shared_memory_that_nobody_wrote_is_nan_and_orders_differ() {
+    assert!(firsts("b[x] = tile[31 - x];").iter().all(|found| found.is_nan()));
+    // The last thread to come wins.
+    let [forward, reverse, _] = firsts("tile[0] = x; __syncthreads(); b[x] = tile[0];");
+    assert_eq!((forward, reverse), (31.0, 0.0));
+}

@@ -8,6 +8,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices};
+use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
@@ -118,4 +119,30 @@ stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
     let started = std::time::Instant::now();
     compiled("chain", &text, "sm_90");
     println!("NVRTC: {:.2} s", started.elapsed().as_secs_f64());
+}
+
+/// What the language does not fuse stays two operations.
+#[test]
+fn nothing_is_fused_behind_our_back() {
+    if missing() {
+        return;
+    }
+    let text = "extern \"C\" __global__ void two(double* a) { a[0] = a[1] * a[2] + a[3]; }";
+    let ptx = String::from_utf8(nvrtc::compile(text, "two.cu", "sm_90", Kind::Ptx).unwrap().image).unwrap();
+    assert!(ptx.contains("mul.") && ptx.contains("add.") && !ptx.contains("fma."), "{ptx}");
+}
+
+/// Kernels that were compiled before are told apart by their text.
+#[test]
+fn a_kernel_from_the_cache_is_that_of_its_text() {
+    if missing() {
+        return;
+    }
+    // Twice, so that the second time all come from the cache where there is one.
+    for name in ["first", "second", "first", "second"] {
+        let text = format!("extern \"C\" __global__ void {name}(int* a) {{ a[0] = 1; }}");
+        let built = compile_cached(&text, "kernel.cu", "sm_90", Kind::Ptx).unwrap();
+        let ptx = String::from_utf8(built.compiled.image).unwrap();
+        assert!(ptx.contains(&format!(".entry {name}(")), "{ptx}");
+    }
 }

@@ -76,3 +76,18 @@ impl fmt::Display for Region {
         write!(f, "i {}..{}, j {}..{}, k {}..{}", i.start, i.end, j.start, j.end, k.start, k.end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_the_users_order() {
+        let (grid, region) = (Grid { ni: 5, nj: 4, nk: 3 }, Region { i: 3..5, j: 1..3, k: 1..3 });
+        let numbers = |horizontal, levels| region.numbers(grid, Place { horizontal, levels }).collect::<Vec<_>>();
+        assert_eq!(numbers(true, Levels::Full), [28, 29, 33, 34, 48, 49, 53, 54]);
+        assert_eq!(numbers(true, Levels::None), [8, 9, 13, 14]);
+        assert_eq!(numbers(false, Levels::Interfaces), [1, 2]);
+        assert_eq!(numbers(false, Levels::None), [0]);
+    }
+}

@@ -69,9 +69,7 @@ struct Notes {
 ///
 /// As [`nvrtc::compile`]; never because of the cache.
 pub fn compile_cached(source: &str, name: &str, arch: &str, kind: Kind) -> Result<Built> {
-    let parts = [source.as_bytes(), arch.as_bytes(), kind.name().as_bytes(), &nvrtc::locate()?.identity];
-    let options = nvrtc::options(arch, kind)?;
-    let key = key(parts.into_iter().chain(options.iter().map(String::as_bytes)));
+    let key = nvrtc_key(source, arch, kind, &nvrtc::locate()?.identity)?;
     through(folder().as_deref(), &key, || nvrtc::compile(source, name, arch, kind))
 }
 
@@ -109,6 +107,13 @@ fn folder() -> Option<PathBuf> {
         Some(value) if value == "off" => None,
         Some(_) | None => Some(nvrtc::home()?.join("kernels")),
     }
+}
+
+/// The key of what the NVRTC of this identity makes of a source.
+fn nvrtc_key(source: &str, arch: &str, kind: Kind, identity: &[u8]) -> Result<blake3::Hash> {
+    let parts = [source.as_bytes(), arch.as_bytes(), kind.name().as_bytes(), identity];
+    let options = nvrtc::options(arch, kind)?;
+    Ok(key(parts.into_iter().chain(options.iter().map(String::as_bytes))))
 }
 
 /// The hash of a list of parts; their lengths keep `ab`, `c` apart from `a`, `bc`.
@@ -254,6 +259,19 @@ mod tests {
 
     fn a_key(text: &str) -> blake3::Hash {
         key([text.as_bytes()].into_iter())
+    }
+
+    #[test]
+    fn whatever_a_kernel_depends_on_is_in_its_key() {
+        let keys = [
+            nvrtc_key("text", "sm_90", Kind::Cubin, b"13.0"),
+            nvrtc_key("texts", "sm_90", Kind::Cubin, b"13.0"),
+            nvrtc_key("text", "sm_80", Kind::Cubin, b"13.0"),
+            nvrtc_key("text", "sm_90", Kind::Ptx, b"13.0"),
+            nvrtc_key("text", "sm_90", Kind::Cubin, b"13.1"),
+        ];
+        let different: std::collections::HashSet<blake3::Hash> = keys.into_iter().map(Result::unwrap).collect();
+        assert_eq!(different.len(), 5);
     }
 
     #[test]

@@ -45,3 +45,21 @@ pub fn region(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Val
     let k = levels::computed(stencil, precision, grid.nk, params)?;
     Ok(Region { i, j, k })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    #[test]
+    fn levels_depend_on_parameters_where_these_guard_a_level_that_may_be_missing() {
+        let depend = |value: &str| {
+            let text = format!("stencil own {{ in a; in w on (k+1); out b; param n: int; b = a * n + {value} }}");
+            levels::depend_on_params(&crate::check(&Source::new("own", text)).stencils[0])
+        };
+        assert!(depend("if k < n { a } else { a[k-1] }"));
+        assert!(depend("if k < n && a > 0 { w[k+2] } else { w[k+1] }"));
+        assert!(!depend("if k > 0 { a[k-1] } else { a }"));
+        assert!(!depend("if k < n { w[k+1] } else { a[i+1] }"));
+    }
+}
