@@ -171,6 +171,7 @@ const RESERVED: &[&str] = &[
     "real_max",
     "real_sign",
     "real_rem",
+    "real_copysign",
     "int_add",
     "int_sub",
     "int_mul",

@@ -91,7 +91,7 @@ pub fn operation(
             (Function::Sqrt, _) => texts.call(if single { "sqrtf" } else { "sqrt" }, operands),
             (Function::Floor, _) => texts.call(if single { "floorf" } else { "floor" }, operands),
             (Function::Ceil, _) => texts.call(if single { "ceilf" } else { "ceil" }, operands),
-            (Function::CopySign, _) => texts.call(if single { "copysignf" } else { "copysign" }, operands),
+            (Function::CopySign, _) => helper("real_copysign", operands, texts),
             (Function::Fma, _) => texts.call(if single { "fmaf" } else { "fma" }, operands),
             (Function::Exp, _) => inexact(["real_exp", "exp", "expf"], operands, texts, helpers),
             (Function::Log, _) => inexact(["real_log", "log", "logf"], operands, texts, helpers),
@@ -108,8 +108,28 @@ pub fn operation(
             let condition = texts.operand(*condition, Binding::Or);
             let yes = texts.operand(*yes, Binding::Or);
             let no = texts.operand(*no, Binding::Or);
-            (format!("{condition} ? {yes} : {no}"), Binding::Choice)
+            match (body.kind_of(id), extreme(&condition, &yes, &no)) {
+                (Kind::Int, Some(name)) => {
+                    helpers.insert(name);
+                    (format!("{name}({yes}, {no})"), Binding::Atom)
+                }
+                (Kind::Real | Kind::Int | Kind::Bool, _) => (format!("{condition} ? {yes} : {no}"), Binding::Choice),
+            }
         }
+    }
+}
+
+/// The function that a choice of whole numbers is, if it takes the smaller or the larger of the two that it compares: the
+/// prelude says why that matters.
+fn extreme(condition: &str, yes: &str, no: &str) -> Option<&'static str> {
+    let compares =
+        |a: &str, symbols: [&str; 2], b: &str| symbols.iter().any(|symbol| condition == format!("{a} {symbol} {b}"));
+    if compares(yes, ["<", "<="], no) || compares(no, [">", ">="], yes) {
+        Some("int_min")
+    } else if compares(yes, [">", ">="], no) || compares(no, ["<", "<="], yes) {
+        Some("int_max")
+    } else {
+        None
     }
 }
 

@@ -286,7 +286,7 @@ pub enum Function {
     Ceil,
     /// 1, -1, or the argument itself if it is 0 or NaN.
     Sign,
-    /// The first with the sign of the second.
+    /// The first with the sign of the second; without a sign if that is NaN.
     CopySign,
     /// `a * b + c`, rounded once.
     Fma,

@@ -139,7 +139,7 @@ pub trait Real: Copy + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     fn fma(a: Self, b: Self, c: Self) -> Self;
     /// The functions of one operand.
     fn unary(function: Function, a: Self) -> Self;
-    /// The magnitude of the first with the sign of the second.
+    /// The magnitude of the first with the sign of the second, which is positive if it is NaN.
     fn copysign(a: Self, b: Self) -> Self;
     /// The first to the power of the second.
     fn pow(a: Self, b: Self) -> Self;
@@ -237,7 +237,8 @@ macro_rules! real {
             }
             #[inline(always)]
             fn copysign(a: Self, b: Self) -> Self {
-                a.copysign(b)
+                // A NaN has no sign that devices agree on.
+                if b.is_nan() { a.abs() } else { a.copysign(b) }
             }
             #[inline(always)]
             fn pow(a: Self, b: Self) -> Self {
@@ -336,6 +337,8 @@ mod tests {
             assert!(min_max(function, f64::NAN, 1.0).is_nan());
             assert!(min_max(function, 1.0, f64::NAN).is_nan());
         }
+        // Devices give a NaN different signs, so no function may show it.
+        assert_eq!(<f64 as Real>::copysign(-2.0, -f64::NAN), 2.0);
         // The rule decides which zero: `min(a, b)` is b unless a < b.
         assert!(min_max(Function::Min, -0.0_f64, 0.0).is_sign_positive());
     }

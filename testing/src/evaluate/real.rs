@@ -62,7 +62,8 @@ macro_rules! real {
                 self.ceil()
             }
             fn signed_like(self, other: Self) -> Self {
-                self.copysign(other)
+                // The sign of a NaN says nothing.
+                if other.is_nan() { self.abs() } else { self.copysign(other) }
             }
         }
     };
