@@ -311,7 +311,10 @@ fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(String, Size, Optio
         sizes.push((names.internal(first), Size::ColumnFirst(axis), value(&|fixed| bounds(fixed).start)));
         sizes.push((names.internal(end), Size::ColumnEnd(axis), value(&|fixed| bounds(fixed).end)));
     }
-    let levels_known = plan.fixed.as_ref().is_some_and(|fixed| fixed.levels_known);
+    // The bounds of a loop over all levels are parameters even then: where NVRTC 13.0 unrolls such a loop and knows how
+    // often it runs, it can lose the loop's end (`docs/trust.md`).
+    let is_loop = plan.levels_per_thread() == LevelsPerThread::All;
+    let levels_known = !is_loop && plan.fixed.as_ref().is_some_and(|fixed| fixed.levels_known);
     let level = |get: &dyn Fn(&Fixed) -> usize| value(get).filter(|_| levels_known);
     sizes.push((names.internal("k_first"), Size::LevelFirst, level(&|fixed| fixed.region.k.start)));
     sizes.push((names.internal("k_end"), Size::LevelEnd, level(&|fixed| fixed.region.k.end)));

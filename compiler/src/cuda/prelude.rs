@@ -25,16 +25,18 @@ const FUNCTIONS: &[(&str, &str)] = &[
         "int_min",
         "int int_min(int a, int b)
 {
-    const long long apart = (long long)a - b;
-    return int(b + (apart & (apart >> 63)));
+    const unsigned apart = unsigned(a) - unsigned(b);
+    const int less = int(apart ^ ((unsigned(a) ^ unsigned(b)) & (apart ^ unsigned(a)))) >> 31;
+    return int(unsigned(b) + (apart & unsigned(less)));
 }",
     ),
     (
         "int_max",
         "int int_max(int a, int b)
 {
-    const long long apart = (long long)a - b;
-    return int(a - (apart & (apart >> 63)));
+    const unsigned apart = unsigned(a) - unsigned(b);
+    const int less = int(apart ^ ((unsigned(a) ^ unsigned(b)) & (apart ^ unsigned(a)))) >> 31;
+    return int(unsigned(a) - (apart & unsigned(less)));
 }",
     ),
     ("int_add", "int int_add(int a, int b) { return int(unsigned(a) + unsigned(b)); }"),

@@ -3,7 +3,7 @@
 use super::real::{self, Real};
 use super::value::{Cells, Domain, Mask, Value, both};
 use std::rc::Rc;
-use stencilc_compiler::ir::{Binary, Relation};
+use stencilc_compiler::ir::{Binary, Function, Relation};
 
 /// Computes on the arrays of one domain.
 #[derive(Clone, Copy)]
@@ -212,6 +212,14 @@ impl Arithmetic {
                 let (a, b, c) = (reals(a), reals(b), reals(c));
                 Cells::Real((0..a.len()).map(|n| a[n].fused(b[n], c[n])).collect())
             }
+            (name, [a]) => {
+                let function = own_function(name)?;
+                Cells::Real(map(&reals(a), |a| R::own(function, a, a)))
+            }
+            (name, [a, b]) => {
+                let function = own_function(name)?;
+                Cells::Real(zip(&reals(a), &reals(b), |a, b| R::own(function, a, b)))
+            }
             _ => return None,
         };
         Some(Value::made_of(cells, of))
@@ -228,6 +236,12 @@ impl Arithmetic {
         };
         Value::made_of(cells, &[a, b])
     }
+}
+
+/// The algorithms of the language's own have one text, and their accuracy has tests of its own; here is their use alone.
+fn own_function(name: &str) -> Option<Function> {
+    use Function::{Atan, Atan2, Cbrt, Cos, Exp, Log, Pow, Sin, Tan, Tanh};
+    [Exp, Log, Pow, Sin, Cos, Tan, Atan, Atan2, Tanh, Cbrt].into_iter().find(|function| function.name() == name)
 }
 
 /// Columns and levels where each of several values can be computed.

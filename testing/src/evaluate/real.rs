@@ -1,6 +1,7 @@
 //! The two precisions, by Rust's own operations.
 
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use stencilc_compiler::ir::{Function, scalar};
 
 /// What a floating-point type can do.
 pub trait Real:
@@ -32,6 +33,8 @@ pub trait Real:
     fn up(self) -> Self;
     /// The magnitude with the sign of `other`.
     fn signed_like(self, other: Self) -> Self;
+    /// One of the language's own algorithms, of one operand or two.
+    fn own(function: Function, a: Self, b: Self) -> Self;
 }
 
 macro_rules! real {
@@ -64,6 +67,13 @@ macro_rules! real {
             fn signed_like(self, other: Self) -> Self {
                 // The sign of a NaN says nothing.
                 if other.is_nan() { self.abs() } else { self.copysign(other) }
+            }
+            fn own(function: Function, a: Self, b: Self) -> Self {
+                match function {
+                    Function::Pow => scalar::Real::pow(a, b),
+                    Function::Atan2 => scalar::Real::atan2(a, b),
+                    other => scalar::Real::unary(other, a),
+                }
             }
         }
     };

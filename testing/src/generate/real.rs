@@ -13,6 +13,8 @@ pub enum Domain {
     Root,
     /// Positive.
     Positive,
+    /// Between -1 and 1, mostly.
+    Small,
 }
 
 /// The functions of real numbers: name, and what each argument should be. `min` and `max` take more, too.
@@ -26,6 +28,16 @@ pub const FUNCTIONS: &[(&str, &[Domain])] = &[
     ("max", &[Domain::Any, Domain::Any]),
     ("copysign", &[Domain::Any, Domain::Any]),
     ("fma", &[Domain::Any, Domain::Any, Domain::Any]),
+    ("exp", &[Domain::Small]),
+    ("log", &[Domain::Positive]),
+    ("pow", &[Domain::Positive, Domain::Small]),
+    ("sin", &[Domain::Any]),
+    ("cos", &[Domain::Any]),
+    ("tan", &[Domain::Any]),
+    ("atan", &[Domain::Any]),
+    ("atan2", &[Domain::Any, Domain::Any]),
+    ("tanh", &[Domain::Any]),
+    ("cbrt", &[Domain::Any]),
 ];
 
 const LITERALS: &[&str] = &[
@@ -204,8 +216,16 @@ impl Generator {
         if domain == Domain::Any || self.chance(15) {
             return argument;
         }
-        let magnitude = Expr::Call("abs".into(), vec![argument]);
-        if domain == Domain::Root { magnitude } else { Expr::infix("+", magnitude, Expr::literal("0.25")) }
+        let magnitude = |argument| Expr::Call("abs".into(), vec![argument]);
+        match domain {
+            Domain::Any => argument,
+            Domain::Root => magnitude(argument),
+            Domain::Positive => Expr::infix("+", magnitude(argument), Expr::literal("0.25")),
+            Domain::Small => {
+                let most = Expr::Call("min".into(), vec![argument, Expr::literal("1.0")]);
+                Expr::Call("max".into(), vec![most, Expr::prefix('-', Expr::literal("1.0"))])
+            }
+        }
     }
 
     /// A call of a function of the program.
@@ -330,6 +350,12 @@ impl Generator {
             });
         }
         let each = (size / parts).max(1);
-        Expr::Vector((0..parts).map(|_| self.real(each, context)).collect())
+        let mut values: Vec<Expr> = (0..parts).map(|_| self.real(each, context)).collect();
+        // A vector of constants alone would be a constant array, which has no offsets.
+        if let (false, 1, Some(first)) = (context.constant, each, values.first_mut()) {
+            let value = std::mem::replace(first, Expr::name("nk"));
+            *first = Expr::infix("*", value, Expr::name("nk"));
+        }
+        Expr::Vector(values)
     }
 }
