@@ -67,11 +67,14 @@ enum Command {
 
 fn main() -> ExitCode {
     let start = Instant::now();
+    // A file that grows beyond `ulimit -f` is then an error with a message, not the end of the program by a signal.
+    // SAFETY: this is the only thread, and ignoring a signal runs no handler.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     let Cli { command, json } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Not for help and versions, which are no errors.
-            if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+            if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
                 let _ = terminal::json(&Failure::call(&error.to_string()));
             }
             error.exit();

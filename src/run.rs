@@ -126,8 +126,9 @@ struct KernelTimings {
 pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
-    let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written())?;
-    let plots = targets(&args.plot, "--plot", stencil, |_| true)?;
+    let mut taken = Vec::new();
+    let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written(), &mut taken)?;
+    let plots = targets(&args.plot, "--plot", stencil, |_| true, &mut taken)?;
 
     let (device, no_gpu) = Device::choose(args.device);
     if let Some(error) = no_gpu {
@@ -197,12 +198,14 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     report(args, &problem, device, &choices, &results, &timings, json)
 }
 
-/// The fields and paths of an option, once it is sure that they can be written.
+/// The fields and paths of an option, once it is sure that they can be written. `taken` are the files that are written
+/// already, links resolved.
 fn targets(
     pairs: &[Pair],
     option: &str,
     stencil: &Stencil,
     suits: impl Fn(&Field) -> bool,
+    taken: &mut Vec<PathBuf>,
 ) -> Result<Vec<(FieldId, PathBuf)>> {
     let mut targets: Vec<(FieldId, PathBuf)> = Vec::new();
     for (name, path) in args::by_name(pairs, option)? {
@@ -225,11 +228,13 @@ fn targets(
             ))
             .help(format!("call it `{}`", path.with_extension(ending).display())));
         }
-        if targets.iter().any(|(_, other)| *other == path) {
-            return Err(Error::call(format!("{option} names `{}` twice", path.display()))
-                .help("each field needs a file of its own"));
+        if let Some(file) = files::check_writable(&path)? {
+            if taken.contains(&file) {
+                return Err(Error::call(format!("{option} names `{}`, which is written already", path.display()))
+                    .help("each field needs a file of its own"));
+            }
+            taken.push(file);
         }
-        files::check_writable(&path)?;
         targets.push((id, path));
     }
     Ok(targets)

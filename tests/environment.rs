@@ -1,0 +1,217 @@
+//! The program where something that it may take for granted is missing: folders, variables, streams, memory, a terminal.
+//! It ends with a status of its own, never by a panic or a signal, and leaves whole files or none.
+#![cfg(target_os = "linux")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// One call of each kind.
+const CALLS: &[&str] = &[
+    "check laplap",
+    "build laplap -o made",
+    "build laplap --emit plan",
+    "run laplap --grid 12x12x4 --device cpu --out res=res.npy --plot res=res.png",
+    "verify laplap --grid 12x12x4 --device cpu --precision f32 --access idxvar",
+    "list stencils",
+    "list devices",
+    "doctor",
+];
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_stencilc");
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// In `folder`, through a shell: `stencilc` in the script is the program. What hangs ends with status 124.
+fn shell(folder: &Path, script: &str) -> Output {
+    let mut command = Command::new("timeout");
+    command
+        .args(["--kill-after", "1", "30", "sh", "-c", &format!("stencilc() {{ {PROGRAM} \"$@\"; }}; {script}")])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .env("STENCILC_HOME", folder.join("home"))
+        .env("STENCILC_NVRTC", "nowhere")
+        .env("CUDA_VISIBLE_DEVICES", "");
+    command.output().unwrap()
+}
+
+/// What the program says; it ends by itself.
+#[track_caller]
+fn ends(folder: &Path, script: &str) -> String {
+    let output = shell(folder, script);
+    let said = text(&output);
+    let ended = output.status.code().is_some_and(|status| status <= 3);
+    assert!(ended && !said.contains("panicked"), "{script}: {:?}\n{said}", output.status);
+    said
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_call_ends_wherever_it_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    for call in CALLS {
+        for around in [
+            "env -u HOME -u XDG_CACHE_HOME -u STENCILC_HOME CALL",
+            "env -u STENCILC_HOME XDG_CACHE_HOME=relative CALL",
+            "env -u STENCILC_HOME XDG_CACHE_HOME= CALL",
+            "env STENCILC_HOME=$PWD/file CALL",
+            "env STENCILC_HOME=/proc/nowhere CALL",
+            "env TMPDIR=/nowhere CALL",
+            "env -i CALL",
+            "env TERM=none LANG=xx_XX.nothing COLUMNS=0 RAYON_NUM_THREADS=some CALL",
+            "CALL <&-",
+            "CALL >&-",
+            "CALL 2>&-",
+            "CALL <&- >&- 2>&-",
+            "CALL | head -c 1 >&2",
+            "CALL 2>&1 >/dev/null | head -c 1",
+            "ulimit -n 5; CALL",
+            "ulimit -f 0; CALL",
+            "ulimit -v 60000; CALL",
+            "ulimit -v 400000; CALL",
+            "mkdir gone; cd gone; rmdir ../gone; CALL",
+        ] {
+            ends(folder.path(), &around.replace("CALL", &format!("{PROGRAM} {call}")));
+        }
+    }
+    assert!(names(folder.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(folder.path()));
+}
+
+#[test]
+fn names_may_be_of_any_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let stencil = "stencil copy { in a; out b; b = a }";
+    fs::write(at("it's \"a\" file.stn"), stencil).unwrap();
+    let run = |file: &OsStr, out: &OsStr| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("run").arg(file).args(["--grid", "3x3x1", "--device", "cpu", "--out"]).arg(out);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let output = run("it's \"a\" file.stn".as_ref(), "b=ö 'b'.npy".as_ref());
+    assert!(output.status.success() && at("ö 'b'.npy").exists(), "{}", text(&output));
+    // Names that are no Unicode are refused by name, not by a panic.
+    for output in [
+        run(OsStr::from_bytes(b"\xff.stn"), "b=b.npy".as_ref()),
+        run("it's \"a\" file.stn".as_ref(), OsStr::from_bytes(b"b=\xff.npy")),
+    ] {
+        assert!(output.status.code() == Some(2) && text(&output).contains("UTF-8"), "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = "stencilc run laplap --grid 64x64x8 --device cpu --out res=res.npy";
+    fs::write(folder.path().join("res.npy"), "old").unwrap();
+    // Files of at most 4 KiB or so: the limit stands for a disk that is full.
+    let said = ends(folder.path(), &format!("ulimit -f 8; {run}"));
+    assert!(said.contains("cannot write `res.npy`: it is larger than files may be"), "{said}");
+    assert_eq!(fs::read(folder.path().join("res.npy")).unwrap(), b"old");
+    assert_eq!(names(folder.path()), ["res.npy"], "nothing is left aside");
+    let said = ends(folder.path(), "stencilc run laplap --grid 64x64x8 --device cpu --out res=/dev/full");
+    assert!(said.contains("no space is left"), "{said}");
+    // The cache is not worth an error.
+    let said = ends(folder.path(), "ulimit -f 0; stencilc build laplap --emit plan");
+    assert!(!said.contains("error"), "{said}");
+}
+
+#[test]
+fn outputs_of_every_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = "stencilc run laplap --grid 12x12x4 --device cpu";
+    let is_whole = |path: PathBuf| stencilc_runtime::npy::load(&path).unwrap().shape == [4, 12, 12];
+
+    // A pipe takes the bytes as they come.
+    let output = shell(folder.path(), &format!("{run} --out res=/dev/stdout | head -c 6"));
+    assert_eq!(output.stdout, b"\x93NUMPY");
+    ends(folder.path(), &format!("mkfifo pipe; cat pipe > through.npy & {run} --out res=pipe; wait"));
+    assert!(is_whole(at("through.npy")));
+    // A file that holds what is printed, too, would hold neither.
+    for script in [format!("{run} --out res=/dev/stdout > mixed"), format!("{run} --out res=mixed.npy > mixed.npy")] {
+        let said = ends(folder.path(), &script);
+        assert!(said.contains("this program's own output goes to that file"), "{script}: {said}");
+    }
+
+    // A file may be an input, too: it is read before it is written.
+    ends(folder.path(), &format!("{run} --out res=res.npy"));
+    let before = fs::read(at("res.npy")).unwrap();
+    ends(folder.path(), "stencilc run laplap --device cpu --in phi=res.npy --out res=res.npy");
+    assert!(is_whole(at("res.npy")) && fs::read(at("res.npy")).unwrap() != before);
+
+    // A link stays one.
+    std::os::unix::fs::symlink("res.npy", at("link.npy")).unwrap();
+    ends(folder.path(), &format!("{run} --seed 3 --out res=link.npy"));
+    assert!(at("link.npy").is_symlink() && is_whole(at("res.npy")));
+
+    // Two names of one file are one file.
+    std::os::unix::fs::symlink(".", at("here")).unwrap();
+    let said = ends(
+        folder.path(),
+        "stencilc run gray_scott --grid 9x9x1 --device cpu --out u_next=a.npy --out v_next=here/a.npy",
+    );
+    assert!(said.contains("`here/a.npy`, which is written already") && !at("a.npy").exists(), "{said}");
+    let said = ends(folder.path(), &format!("{run} --out res=both --plot res=./both"));
+    assert!(said.contains("which is written already"), "{said}");
+
+    // Places that take no files.
+    for (path, words) in [
+        ("here", "it is a directory"),
+        ("nowhere/res.npy", "mkdir -p 'nowhere'"),
+        ("res.npy/res.npy", "is not a directory"),
+        ("/sys/res.npy", "not writable"),
+    ] {
+        let said = ends(folder.path(), &format!("{run} --out res={path}"));
+        assert!(said.contains(words), "{path}: {said}");
+    }
+}
+
+#[test]
+fn whoever_is_ended_leaves_whole_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("res.npy");
+    let run = || {
+        let mut command = Command::new(PROGRAM);
+        command.args("run laplap --grid 160x160x40 --device cpu --out res=res.npy".split(' '));
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let start = Instant::now();
+    assert!(run().wait().unwrap().success());
+    let usual = start.elapsed();
+    let mut unfinished = 0;
+    for round in 0..30 {
+        let mut child = run();
+        std::thread::sleep(usual * round / 30);
+        // `kill -9` and Ctrl-C in turn.
+        let signal = if round % 2 == 0 { "-KILL" } else { "-INT" };
+        let killed = Command::new("sh").args(["-c", &format!("kill {signal} {}", child.id())]).output().unwrap();
+        let asked = Instant::now();
+        let status = child.wait().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(10), "{signal} took {:?}", asked.elapsed());
+        unfinished += u32::from(killed.status.success() && !status.success());
+        let array = stencilc_runtime::npy::load(&path).unwrap();
+        assert_eq!(array.shape, [40, 160, 160], "half a file");
+    }
+    assert!(unfinished > 5, "too few were ended in the middle: {unfinished}");
+    // What they left aside goes with the next file that is written here, once it is old.
+    for name in names(folder.path()).iter().filter(|name| name.ends_with(".part")) {
+        let file = fs::File::options().write(true).open(folder.path().join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(7200)).unwrap();
+    }
+    assert!(run().wait().unwrap().success());
+    assert_eq!(names(folder.path()), ["res.npy"]);
+}
