@@ -72,3 +72,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Why an error came to be, in the words of its cause where it has one: that a library could not be opened says little,
+/// and the loader's reason much.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}

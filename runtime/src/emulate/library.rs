@@ -1,6 +1,7 @@
 //! Kernels in a loaded library, and how they are called.
 
 use super::{Order, Source, compiler::symbol};
+use crate::error::reason;
 use crate::machine::{Arg, Launch};
 use crate::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -44,10 +45,10 @@ pub fn load(image: &[u8], sources: &[Source]) -> Result<Vec<Kernel>> {
     let mut file = tempfile::Builder::new().prefix("stencilc-").suffix(".so").tempfile().map_err(|e| refuse(&e))?;
     file.write_all(image).and_then(|()| file.flush()).map_err(|error| refuse(&error))?;
     // SAFETY: the library has no initialisers. Once loaded, its file is not needed any more.
-    let library = Arc::new(unsafe { libloading::Library::new(file.path()) }.map_err(|error| refuse(&error))?);
+    let library = Arc::new(unsafe { libloading::Library::new(file.path()) }.map_err(|error| refuse(&reason(&error)))?);
     let kernel = |(number, source): (usize, &Source)| {
         // SAFETY: what the compiler was given defines this symbol with this signature.
-        let entry = *unsafe { library.get::<Entry>(symbol(number)) }.map_err(|error| refuse(&error))?;
+        let entry = *unsafe { library.get::<Entry>(symbol(number)) }.map_err(|error| refuse(&reason(&error)))?;
         Ok(Kernel { name: source.name.into(), entry, _library: Arc::clone(&library) })
     };
     sources.iter().enumerate().map(kernel).collect()

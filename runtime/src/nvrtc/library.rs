@@ -15,14 +15,14 @@ macro_rules! calls {
         }
 
         impl Calls {
-            /// Looks up every call.
+            /// Looks up every call; an error is the name of the first that is not there.
             ///
             /// # Safety
             ///
             /// The library has to be NVRTC, and the calls must not outlive it.
-            pub(super) unsafe fn load(library: &Library) -> std::result::Result<Self, libloading::Error> {
+            pub(super) unsafe fn load(library: &Library) -> std::result::Result<Self, &'static str> {
                 // SAFETY: the types are those of `nvrtc.h`, which have not changed since they came to be.
-                unsafe { Ok(Self { $($field: *library.get($symbol)?,)* }) }
+                unsafe { Ok(Self { $($field: *library.get($symbol).map_err(|_| $symbol)?,)* }) }
             }
         }
     };

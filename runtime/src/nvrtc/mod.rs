@@ -23,6 +23,7 @@ pub use resources::Resources;
 pub(crate) use search::toolkits;
 pub use search::{Located, VARIABLE, home, locate};
 
+use crate::error::reason;
 use crate::{Error, Result};
 use library::{Calls, Program, status};
 use resources::read_resources;
@@ -141,9 +142,9 @@ impl Nvrtc {
             |why: String| Error::input(format!("NVRTC at {} cannot be used: {why}", path.display())).help(remedy());
         // SAFETY: opening runs the library's initialisers; it is NVIDIA's, or what the user named in its place.
         let library =
-            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| refuse(error.to_string()))?;
+            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| refuse(reason(&error)))?;
         // SAFETY: the library lives as long as the calls, in the same struct.
-        let calls = unsafe { Calls::load(&library) }.map_err(|error| refuse(error.to_string()))?;
+        let calls = unsafe { Calls::load(&library) }.map_err(|symbol| refuse(format!("it lacks {symbol}")))?;
 
         let (mut major, mut minor, mut count) = (0, 0, 0);
         // SAFETY: both write through pointers to integers that are there.
