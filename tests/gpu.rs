@@ -21,6 +21,7 @@ fn every_combination_equals_the_interpreter() {
     texts.push(("constructs".into(), include_str!("constructs.stn").into()));
     // What only a GPU showed.
     texts.push(("three_whole_numbers".into(), include_str!("../testing/found/three_whole_numbers.stn").into()));
+    texts.push(("not_a_number".into(), include_str!("../testing/found/not_a_number.stn").into()));
     texts.push(("sign_of_nan".into(), include_str!("../testing/found/sign_of_nan.stn").into()));
     let mut kernels = 0;
     for (name, text) in texts {

@@ -79,7 +79,7 @@ fn launchers_and_the_analysis_agree_on_the_levels() {
     let stencils: Vec<Stencil> = texts.iter().flat_map(|(name, text)| lowered(name, text)).collect();
     let stencils: Vec<Stencil> = stencils.iter().map(|own| plan::prepare(own, Precision::F64, true)).collect();
     let mut source =
-        "#include <math.h>\n#define __host__\n#define __device__\n#define __forceinline__ inline\n".to_owned();
+        "#include <math.h>\n#define __host__\n#define __device__\n#define __forceinline__ inline\n#define __noinline__\n".to_owned();
     for (number, stencil) in stencils.iter().enumerate() {
         let built = cuda::build(&plan::plan(stencil, &Choices::default(), None).unwrap()).unwrap();
         source += &function(number, stencil, &built);

@@ -166,6 +166,8 @@ const RESERVED: &[&str] = &[
     "rename",
     "signbit",
     "isnan",
+    "nan",
+    "nanf",
     "isinf",
     "real_min",
     "real_max",

@@ -145,7 +145,8 @@ fn is_small(body: &Body, id: NodeId) -> bool {
 /// A real number, exact in the precision.
 fn real(x: f64, precision: Precision) -> (String, Binding) {
     if x.is_nan() {
-        let text = if precision == Precision::F32 { "(0.0f / 0.0f)" } else { "(0.0 / 0.0)" };
+        // Not a quotient: ptxas 13.0 compares one of zeros with itself as if it were a number.
+        let text = if precision == Precision::F32 { "nanf(\"\")" } else { "nan(\"\")" };
         return (text.into(), Binding::Atom);
     }
     let sign = if x.is_sign_negative() { "-" } else { "" };

@@ -95,7 +95,7 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("u64", "unsigned long long", "unsigned long long"),
     ("let", "const auto", "const auto"),
     ("INFINITY", "(1.0 / 0.0)", "(1.0f / 0.0f)"),
-    ("NAN", "(0.0 / 0.0)", "(0.0f / 0.0f)"),
+    ("NAN", "nan(\"\")", "nanf(\"\")"),
 ];
 
 /// What is called in the text, and what C++ has for it.

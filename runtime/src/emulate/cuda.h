@@ -44,6 +44,8 @@ float roundf(float) noexcept;
 double fmod(double, double) noexcept;
 float fmodf(float, float) noexcept;
 double copysign(double, double) noexcept;
+double nan(const char*) noexcept;
+float nanf(const char*) noexcept;
 float copysignf(float, float) noexcept;
 double exp(double) noexcept;
 float expf(float) noexcept;
