@@ -98,15 +98,20 @@ pub fn table(rows: &[Vec<String>], right: &[usize]) -> String {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if right.contains(&column) {
-                line.push_str(&format!("{cell:>width$}  "));
+                line.push_str(&format!("{}{cell}  ", blanks(cell, *width)));
             } else {
-                line.push_str(&format!("{cell:<width$}  "));
+                line.push_str(&format!("{cell}{}  ", blanks(cell, *width)));
             }
         }
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
+}
+
+/// What fills a text up to a width, which may be more than a format takes.
+pub fn blanks(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.chars().count()))
 }
 
 /// `1 error`, `2 errors`.

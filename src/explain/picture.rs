@@ -1,5 +1,6 @@
 //! Pictures of what a stencil reads around a cell, drawn with letters.
 
+use crate::terminal;
 use std::collections::{BTreeMap, BTreeSet};
 use stencilc_compiler::ir::Offset;
 
@@ -85,7 +86,8 @@ pub fn side_by_side(pictures: &[Picture]) -> String {
                     0 => format!(" {}", picture.title),
                     _ => picture.rows.get(line - 1).cloned().unwrap_or_default(),
                 };
-                written.push_str(&format!("{part:<width$}", width = picture.width() + 3));
+                let blanks = terminal::blanks(&part, picture.width() + 3);
+                written.push_str(&format!("{part}{blanks}"));
             }
             text.push_str(written.trim_end());
             text.push('\n');
