@@ -156,3 +156,17 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_any_width() {
+        // A format takes widths of 16 bits.
+        let long = "a".repeat(70_000);
+        let text = table(&[vec![long.clone(), "1".into()], vec!["b".into(), "20".into()]], &[1]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines, [format!("{long}   1"), format!("b{}  20", " ".repeat(69_999))]);
+    }
+}

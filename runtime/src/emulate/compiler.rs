@@ -129,8 +129,8 @@ impl Compiler {
         let level = format!("-O{}", settings.optimise.min(3));
         // As on the GPU: what is not written as fma is none.
         // Without `-frounding-math` GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0.
-        let exact = ["-ffp-contract=off", "-frounding-math"];
-        arguments.extend(["-std=c++17", &level, exact[0], exact[1], "-shared", "-fPIC"].map(str::to_owned));
+        arguments.extend(["-ffp-contract=off", "-frounding-math"].map(str::to_owned));
+        arguments.extend(["-std=c++17", &level, "-shared", "-fPIC"].map(str::to_owned));
         arguments.extend(["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"].map(str::to_owned));
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("fma") {
