@@ -146,7 +146,7 @@ pub fn grid(text: &str) -> Result<Grid, String> {
     // Two numbers are a grid of one level.
     let three = if text.matches(['x', 'X']).count() == 1 { format!("{text}x1") } else { text.to_owned() };
     let [ni, nj, nk] = extents(&three, "a grid is three numbers of cells along i, j and k, as in 512x512x64")?;
-    Ok(Grid { ni, nj, nk })
+    Ok(Grid::rows(ni, nj, nk))
 }
 
 /// A cell: `3,4,5`, or `3,4` on level 0.

@@ -19,7 +19,7 @@ use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result, problem};
 
 /// The grid that figures are for where none is given.
-const GRID: Grid = Grid { ni: 512, nj: 512, nk: 64 };
+const GRID: Grid = Grid::rows(512, 512, 64);
 
 /// Arguments of `explain`.
 #[derive(clap::Args)]

@@ -108,7 +108,7 @@ pub fn parameters(
         stencil: &bare,
         precision,
         contract,
-        grid: Some(Grid { ni: 1, nj: 1, nk: 1 }),
+        grid: Some(Grid::rows(1, 1, 1)),
         arrays: BTreeMap::new(),
         settings,
         seed: 0,

@@ -23,7 +23,7 @@ use stencilc_runtime::{Error, Fault, Result, nvrtc};
 
 /// Grids that are verified on if none is given: no extent is a multiple of a warp, one has less than a block and the
 /// other more, and the second has levels enough for what happens only further down.
-const GRIDS: [Grid; 2] = [Grid { ni: 37, nj: 29, nk: 9 }, Grid { ni: 70, nj: 41, nk: 20 }];
+const GRIDS: [Grid; 2] = [Grid::rows(37, 29, 9), Grid::rows(70, 41, 20)];
 
 /// Arguments of `verify`.
 #[derive(clap::Args)]
@@ -515,7 +515,7 @@ mod tests {
             stencil: "laplap".into(),
             precision: Precision::F32,
             grid: GRIDS[0],
-            region: Region { i: 2..35, j: 2..27, k: 0..9 },
+            region: Region::rows(2..35, 2..27, 0..9),
             seed: 0,
             error: None,
             untaken: Vec::new(),

@@ -15,7 +15,7 @@ use stencilc_runtime::nvrtc::{self, Kind};
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
 
-const GRID: Grid = Grid { ni: 19, nj: 13, nk: 6 };
+const GRID: Grid = Grid::rows(19, 13, 6);
 
 #[test]
 fn right_kernels_report_nothing() {

@@ -138,7 +138,7 @@ fn request(stencil: &stencilc_compiler::ir::Stencil, precision: Precision, grid:
 #[test]
 fn special_numbers_are_the_same_in_kernels() {
     let side = REALS.len();
-    let grid = Grid { ni: side, nj: side, nk: 1 };
+    let grid = Grid::rows(side, side, 1);
     let stencil = &lowered("operations", OPERATIONS)[0];
     let whole = |of: fn(usize, usize) -> usize| Data::I32((0..side * side).map(|c| WHOLE[of(c, side)]).collect());
     let real = |of: fn(usize, usize) -> usize| Data::F64((0..side * side).map(|c| REALS[of(c, side)]).collect());
@@ -168,7 +168,7 @@ fn special_numbers_are_the_same_in_kernels() {
 #[test]
 fn rows_before_the_first_are_rows_of_their_own() {
     let text = "stencil rows { in a; out r; let x = a[j+3] * 2; r = x[j-3] + 4*x[j-2] + 16*x[j-1] }";
-    let problem = problem(&lowered("rows", text)[0], Precision::F64, Grid { ni: 5, nj: 12, nk: 2 }, &[]);
+    let problem = problem(&lowered("rows", text)[0], Precision::F64, Grid::rows(5, 12, 2), &[]);
     let mut outputs = problem.outputs.clone();
     interpret(&problem.job(&problem.inputs()), &mut outputs, &|_| {}).unwrap();
     let (a, r) = (problem.inputs[0].as_ref().unwrap(), outputs[1].as_ref().unwrap());
@@ -186,7 +186,7 @@ fn a_parameter_that_divides_a_whole_number_is_not_0() {
     let stencil = &lowered("wheel", text)[0];
     let with = |n: &str| {
         let settings = BTreeMap::from([("n".to_owned(), n.to_owned())]);
-        Problem::new(Request { settings, ..request(stencil, Precision::F64, Grid { ni: 4, nj: 4, nk: 4 }) })
+        Problem::new(Request { settings, ..request(stencil, Precision::F64, Grid::rows(4, 4, 4)) })
     };
     assert!(with("-2").is_ok());
     assert_eq!(with("0").unwrap_err().message, "the parameter `n` is 0, and a remainder divides by it");

@@ -51,12 +51,12 @@ fn check_each(name: &str, stencils: Vec<Stencil>, grid: Grid, settings: &[(&str,
 
 #[test]
 fn every_stencil_of_the_project() {
-    stencils().par_iter().for_each(|(name, text)| check_all(name, text, Grid { ni: 37, nj: 29, nk: 9 }, &[]));
+    stencils().par_iter().for_each(|(name, text)| check_all(name, text, Grid::rows(37, 29, 9), &[]));
 }
 
 #[test]
 fn every_construct() {
-    let grid = Grid { ni: 19, nj: 13, nk: 6 };
+    let grid = Grid::rows(19, 13, 6);
     check_all("constructs", include_str!("constructs.stn"), grid, &[("n", "3"), ("limit", "2")]);
 }
 
@@ -82,7 +82,7 @@ fn every_print() {
     let prints: Vec<Stencil> = (0..).map_while(|number| Some(stencil.of_print(number)?.0)).collect();
     assert_eq!(prints.len(), 5);
     // A print has the stencil's inputs, whether it reads them or not, and compilers warn of those that it does not.
-    check_each("shown", prints, Grid { ni: 19, nj: 13, nk: 6 }, &[], false);
+    check_each("shown", prints, Grid::rows(19, 13, 6), &[], false);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_device_s_own_functions_are_told_apart() {
     let text = "stencil own { in a = 0.1..4; out r; r = exp(a) * tan(a[i-1]) }\nstencil exact { in a = 0..4; out r; r = sqrt(a) }";
     for stencil in lowered("device", text) {
         for precision in [Precision::F64, Precision::F32] {
-            let problem = problem(&stencil, precision, Grid { ni: 70, nj: 41, nk: 9 }, &[]);
+            let problem = problem(&stencil, precision, Grid::rows(70, 41, 9), &[]);
             let mut expected = expect(&problem, &|_| {}).unwrap();
             let choices = [Choices { precision, math: Math::Device, ..Choices::default() }];
             let judge = |expected: &Expected| {

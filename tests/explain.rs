@@ -229,7 +229,7 @@ fn problems(nk: usize) -> Vec<Problem> {
     let mut texts = stencils();
     texts.extend([VERTICAL, PLACES, include_str!("constructs.stn")].map(|text| ("test".into(), text.into())));
     let all = texts.iter().flat_map(|(name, text)| lowered(name, text));
-    all.map(|stencil| problem(&stencil, Precision::F64, Grid { ni: 24, nj: 20, nk }, &[])).collect()
+    all.map(|stencil| problem(&stencil, Precision::F64, Grid::rows(24, 20, nk), &[])).collect()
 }
 
 fn levels_of(stencil: &Stencil, problem: &Problem, nk: usize) -> Vec<Class> {

@@ -27,7 +27,7 @@ fn every_combination_equals_the_interpreter() {
     for (name, text) in texts {
         for stencil in lowered(&name, &text) {
             for precision in [Precision::F64, Precision::F32] {
-                for grid in [Grid { ni: 37, nj: 29, nk: 9 }, Grid { ni: 131, nj: 70, nk: 20 }] {
+                for grid in [Grid::rows(37, 29, 9), Grid::rows(131, 70, 20)] {
                     let problem = problem(&stencil, precision, grid, &[]);
                     let expected = expect(&problem, &|_| {}).unwrap();
                     for choices in combinations() {

@@ -33,7 +33,7 @@ fn every_combination_compiles() {
     if missing() {
         return;
     }
-    let grid = Grid { ni: 512, nj: 512, nk: 64 };
+    let grid = Grid::rows(512, 512, 64);
     let mut texts = stencils();
     texts.push(("constructs".into(), include_str!("constructs.stn").into()));
     texts.par_iter().for_each(|(name, text)| {
@@ -62,7 +62,7 @@ fn problem_shape(
     precision: Precision,
     grid: Grid,
 ) -> stencilc_runtime::problem::Problem {
-    let small = Grid { ni: 37, nj: 29, nk: grid.nk };
+    let small = Grid::rows(37, 29, grid.nk);
     let mut problem = problem(stencil, precision, small, &[]);
     problem.grid = grid;
     problem.region.i.end += grid.ni - small.ni;

@@ -17,7 +17,7 @@ use stencilc_runtime::interpreter::{Job, interpret};
 use stencilc_runtime::{Data, Element, random};
 
 /// No length is a multiple of another, or of the length of a vector.
-const GRIDS: [Grid; 2] = [Grid { ni: 13, nj: 11, nk: 11 }, Grid { ni: 37, nj: 29, nk: 9 }];
+const GRIDS: [Grid; 2] = [Grid::rows(13, 11, 11), Grid::rows(37, 29, 9)];
 
 /// Cells not computed at the low and high ends of i, j and k.
 type Halo = [(usize, usize); 3];
@@ -98,7 +98,7 @@ fn compare<T, const N: usize>(
     reference: impl Fn(&Cell) -> [T; N],
     compare: impl Fn(T, f64) -> Result<(), String>,
 ) {
-    let Grid { ni, nj, nk } = run.grid;
+    let Grid { ni, nj, nk, .. } = run.grid;
     let computed = |at: usize, n: usize, (low, high): (usize, usize)| (low..n - high).contains(&at);
     assert_eq!(run.outputs.len(), N);
     for k in 0..nk {
@@ -158,7 +158,7 @@ struct Cell<'a> {
 impl Cell<'_> {
     /// What a field holds at an offset along i, j and k.
     fn field<T: Scalar>(&self, name: &str) -> impl Fn(i32, i32, i32) -> T {
-        let (data, Grid { ni, nj, nk }) = (&self.run.inputs[name], self.run.grid);
+        let (data, Grid { ni, nj, nk, .. }) = (&self.run.inputs[name], self.run.grid);
         let along = |at: usize, offset: i32, n: usize| {
             at.checked_add_signed(offset as isize).filter(|&at| at < n).expect("a reference stays inside the grid")
         };

@@ -108,7 +108,7 @@ fn runs_in_a_process_of_its_own() {
 fn check(name: &str, text: &str) {
     let compiler = Compiler::find().unwrap();
     for stencil in lowered(name, text) {
-        let problem = problem(&stencil, Precision::F32, Grid { ni: 21, nj: 17, nk: 10 }, &[]);
+        let problem = problem(&stencil, Precision::F32, Grid::rows(21, 17, 10), &[]);
         let expected = expect(&problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
         let choices = combinations().map(|choices| Choices { block: [8, 2, 3], slice: 4, ..choices });
         let choices: Vec<_> = choices.map(|choices| Choices { precision: Precision::F32, ..choices }).collect();

@@ -58,7 +58,7 @@ fn idxvar_on_each_storage() {
         for stencil in lowered(&name, &text) {
             for storage in stencilc_compiler::storage::STORAGES {
                 let choices = Choices { storage: storage.name().into(), ..Choices::default() };
-                let grid = Some(Grid { ni: 128, nj: 64, nk: 20 });
+                let grid = Some(Grid::rows(128, 64, 20));
                 let result = kernel(&stencil, &choices, grid);
                 insta::assert_snapshot!(format!("{name}-{}", storage.name()), side_by_side(&text, &result));
             }
@@ -71,7 +71,7 @@ fn the_full_matrix_of_a_tiny_stencil() {
     let stencil = &lowered("tiny", TINY)[0];
     for choices in combinations() {
         for precision in [Precision::F32, Precision::F64] {
-            for grid in [None, Some(Grid { ni: 16, nj: 16, nk: 4 })] {
+            for grid in [None, Some(Grid::rows(16, 16, 4))] {
                 let choices = Choices { precision, ..choices.clone() };
                 let known = if grid.is_some() { "grid" } else { "any" };
                 let name = format!("tiny-{}-{}-{}-{known}", choices.storage, choices.access, precision.name());

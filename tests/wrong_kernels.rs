@@ -13,7 +13,7 @@ use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::verify::{Mismatch, Verdict, compare, expect, judge, plan_for};
 
-const GRID: Grid = Grid { ni: 19, nj: 7, nk: 3 };
+const GRID: Grid = Grid::rows(19, 7, 3);
 const TWO: &str = "stencil two { in a; out first, second; first = a[i-1] + a[i+1]; second = 2 * a }";
 
 fn two() -> Problem {

@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn every_storage_gives_back_what_it_took() {
-        let grid = Grid { ni: 37, nj: 11, nk: 3 };
-        let region = Region { i: 2..36, j: 1..9, k: 0..3 };
+        let grid = Grid::rows(37, 11, 3);
+        let region = Region::rows(2..36, 1..9, 0..3);
         for storage in STORAGES {
             let layout = storage.layout(grid, &region, &[Offset { i: 1, j: 0, k: 0 }], 1);
             for element in [Element::F32, Element::F64, Element::I32, Element::Bool] {

@@ -182,7 +182,7 @@ struct Extents {
 
 fn find_grid(stencil: &Stencil, given: Option<Grid>, arrays: &BTreeMap<String, Array>) -> Result<Grid> {
     let mut extents = Extents::default();
-    if let Some(Grid { ni, nj, nk }) = given {
+    if let Some(Grid { ni, nj, nk, .. }) = given {
         let said = |n| Some((n, "--grid".to_owned()));
         extents = Extents { ni: said(ni), nj: said(nj), nk: said(nk) };
     }
@@ -193,9 +193,9 @@ fn find_grid(stencil: &Stencil, given: Option<Grid>, arrays: &BTreeMap<String, A
     }
     let needs_levels = fields(stencil).any(|field| field.place.levels != Levels::None);
     match (extents.ni, extents.nj, extents.nk) {
-        (Some((ni, _)), Some((nj, _)), Some((nk, _))) => checked(Grid { ni, nj, nk }),
+        (Some((ni, _)), Some((nj, _)), Some((nk, _))) => checked(Grid::rows(ni, nj, nk)),
         // A stencil without levels has one.
-        (Some((ni, _)), Some((nj, _)), None) if !needs_levels => checked(Grid { ni, nj, nk: 1 }),
+        (Some((ni, _)), Some((nj, _)), None) if !needs_levels => checked(Grid::rows(ni, nj, 1)),
         _ => Err(Error::call(format!("the extents of the grid are not known for stencil `{}`", stencil.name)).help(
             format!(
                 "give --grid NIxNJxNK (halo included), or the inputs as arrays: --in {0}={0}.npy",

@@ -151,18 +151,18 @@ impl Frame {
         if ni as u128 * nj as u128 * nk as u128 > CELLS {
             return Err(Error::input("this test looks too far beyond its grid").help("use smaller offsets"));
         }
-        Ok(Self { inner, outer: Grid { ni, nj, nk }, before })
+        Ok(Self { inner, outer: Grid::rows(ni, nj, nk), before })
     }
 
     /// The cells of the inner grid, on these levels.
     fn region(&self, i: Range<usize>, j: Range<usize>, k: Range<usize>) -> Region {
         let [left, top] = self.before;
-        Region { i: i.start + left..i.end + left, j: j.start + top..j.end + top, k }
+        Region::rows(i.start + left..i.end + left, j.start + top..j.end + top, k)
     }
 
     /// Where the values of an array on the inner grid are.
     fn numbers(&self, place: Place) -> impl Iterator<Item = usize> + use<> {
-        let Grid { ni, nj, nk } = self.inner;
+        let Grid { ni, nj, nk, .. } = self.inner;
         self.region(0..ni, 0..nj, 0..place.levels.count(nk)).numbers(self.outer, place)
     }
 

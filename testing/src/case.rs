@@ -8,7 +8,7 @@ use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::extents::{demand, extents};
 use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::diagnostic;
-use stencilc_compiler::grid::Grid;
+use stencilc_compiler::grid::{Form, Grid};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, Handle, Kind, Param, Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
@@ -146,7 +146,7 @@ impl Case {
         match lowered(&text) {
             Ok(stencil) => Case::chosen(seed, text, &stencil),
             Err(_) => {
-                let (grid, choices) = (Grid { ni: 1, nj: 1, nk: 1 }, Choices::default());
+                let (grid, choices) = (Grid::rows(1, 1, 1), Choices::default());
                 Case { seed, text, grid, choices, settings: BTreeMap::new(), faulty: false }
             }
         }
@@ -162,6 +162,7 @@ impl Case {
             ni: along(reach.low.i, reach.high.i, pick(&[0, 1, 2, 3, 6, 11])),
             nj: along(reach.low.j, reach.high.j, pick(&[0, 1, 2, 4])),
             nk: pick(&[1, 2, 2, 3, 3, 4, 5, 7]),
+            form: Form::Rows,
         };
         let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
         let blocks = [[64, 2, 1], [1, 1, 1], [8, 2, 3], [32, 1, 1], [3, 5, 2], [16, 16, 1], [7, 1, 4]];

@@ -102,8 +102,8 @@ fn first_alike(
 /// The same program under simpler choices.
 fn simpler_cases(case: &Case) -> Vec<Case> {
     let mut simpler = Vec::new();
-    let Grid { ni, nj, nk } = case.grid;
-    let grids = [Grid { ni: ni - 1, nj, nk }, Grid { ni, nj: nj - 1, nk }, Grid { ni, nj, nk: nk - 1 }];
+    let Grid { ni, nj, nk, .. } = case.grid;
+    let grids = [Grid::rows(ni - 1, nj, nk), Grid::rows(ni, nj - 1, nk), Grid::rows(ni, nj, nk - 1)];
     simpler.extend(
         grids.into_iter().filter(|grid| grid.columns() * grid.nk > 0).map(|grid| Case { grid, ..case.clone() }),
     );

@@ -43,7 +43,7 @@ pub fn region(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Val
     let i = along(grid.ni, reach.low.i, reach.high.i, "i")?;
     let j = along(grid.nj, reach.low.j, reach.high.j, "j")?;
     let k = levels::computed(stencil, precision, grid.nk, params)?;
-    Ok(Region { i, j, k })
+    Ok(Region::rows(i, j, k))
 }
 
 #[cfg(test)]

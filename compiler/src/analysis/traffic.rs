@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn columns_are_counted_once() {
-        let region = Region { i: 2..7, j: 2..6, k: 0..1 };
+        let region = Region::rows(2..7, 2..6, 0..1);
         let count = |offsets: &[(i32, i32)]| {
             let offsets = offsets.iter().map(|&(i, j)| Offset { i, j, k: 0 }).collect();
             columns(&region, true, &offsets)

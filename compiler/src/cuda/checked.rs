@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn numbers_of_columns_come_back() {
-        let grid = Grid { ni: 5, nj: 4, nk: 1 };
+        let grid = Grid::rows(5, 4, 1);
         for (i, j) in [(0, 0), (4, 0), (0, 3), (4, 3), (2, 1)] {
             assert_eq!(column_of(grid, column_number(grid, i, j)), (i, j));
         }
@@ -187,7 +187,7 @@ mod tests {
         let text = "stencil s { in a; in w on (k); out b; b = if k > 0 { a[i-1, k-1] * w[k-1] } else { a[i-1] } }";
         let lowered = crate::check(&Source::new("s.stn", text));
         let stencil = plan::prepare(&lowered.stencils[0], Precision::F64, true);
-        let grid = Grid { ni: 5, nj: 4, nk: 3 };
+        let grid = Grid::rows(5, 4, 3);
         let region = crate::analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
         let choices = Choices { checked: true, storage: "compressed".into(), ..Choices::default() };
         let target = Target { grid, region: &region, levels_known: true };

@@ -1,6 +1,7 @@
 //! Ordered paths from a cell to the cell that is read.
 
 use super::{Levels, Place};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A horizontal axis.
@@ -26,7 +27,7 @@ pub struct Step {
 /// The order is kept because on an irregular grid left-of-top is not top-of-left, and right-of-left need not be the cell
 /// itself; so only steps in the same direction are merged. Levels are regular on every grid: their shifts add up.
 /// Summing the steps to an [`Offset`] holds where steps commute, which the storage decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path {
     steps: Vec<Step>,
     levels: i32,
@@ -84,6 +85,14 @@ impl Path {
         self
     }
 
+    /// The single steps of one cell, first one first.
+    pub fn units(&self) -> impl Iterator<Item = Step> {
+        self.steps.iter().flat_map(|step| {
+            let unit = Step { axis: step.axis, by: step.by.signum() };
+            std::iter::repeat_n(unit, step.by.unsigned_abs() as usize)
+        })
+    }
+
     /// The horizontal steps, first one first.
     pub fn steps(&self) -> &[Step] {
         &self.steps
@@ -105,6 +114,19 @@ impl Path {
             self.steps.iter().filter(|step| step.axis == axis).fold(0i32, |sum, step| sum.saturating_add(step.by))
         };
         Offset { i: along(Axis::I), j: along(Axis::J), k: self.levels }
+    }
+}
+
+/// By where they lead if steps commute, so that lists of paths read like lists of offsets.
+impl Ord for Path {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.offset().cmp(&other.offset()).then_with(|| self.steps.cmp(&other.steps))
+    }
+}
+
+impl PartialOrd for Path {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

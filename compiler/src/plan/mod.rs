@@ -305,14 +305,14 @@ mod tests {
 
     fn planned(block: [u32; 3], grid: Grid) -> Plan {
         let lowered = crate::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
-        let region = Region { i: 0..grid.ni, j: 0..grid.nj, k: 0..grid.nk };
+        let region = Region::rows(0..grid.ni, 0..grid.nj, 0..grid.nk);
         let target = Target { grid, region: &region, levels_known: true };
         plan(&lowered.stencils[0], &Choices { block, ..Choices::default() }, Some(target)).unwrap()
     }
 
     #[test]
     fn indices_have_64_bits_where_32_would_overflow() {
-        let wide = |nk| planned([64, 2, 1], Grid { ni: 1 << 14, nj: 1 << 14, nk }).wide;
+        let wide = |nk| planned([64, 2, 1], Grid::rows(1 << 14, 1 << 14, nk)).wide;
         // Kernels come to the index of two planes more than there are.
         assert!(!wide(5) && wide(6) && wide(7));
     }
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn more_blocks_than_a_launch_can_have_are_refused() {
         let launched = |nj| {
-            let plan = planned([64, 1, 1], Grid { ni: 65, nj, nk: 3 });
+            let plan = planned([64, 1, 1], Grid::rows(65, nj, 3));
             plan.launch(plan.fixed.as_ref().unwrap())
         };
         assert_eq!(launched(65_535).unwrap(), [2, 65_535, 3]);

@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn offsets_lead_to_the_neighbours() {
-        let grid = Grid { ni: 9, nj: 7, nk: 1 };
-        let region = Region { i: 2..7, j: 1..6, k: 0..1 };
+        let grid = Grid::rows(9, 7, 1);
+        let region = Region::rows(2..7, 1..6, 0..1);
         let neighbours = [Offset { i: -2, j: 0, k: 0 }, Offset { i: 1, j: 1, k: 0 }];
         let layout = Compressed.layout(grid, &region, &neighbours, 8);
         let (pattern, table, patterns) = (&layout.tables[0], &layout.tables[1], layout.sizes[0]);
@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn patterns_of_the_thesis() {
         // Table 6.7: row-major, 512 x 512 with a halo of two, patterns over all cells.
-        let grid = Grid { ni: 512, nj: 512, nk: 1 };
-        let region = Region { i: 2..510, j: 2..510, k: 0..1 };
+        let grid = Grid::rows(512, 512, 1);
+        let region = Region::rows(2..510, 2..510, 0..1);
         let direct = [(-1, 0), (1, 0), (0, -1), (0, 1)].map(|(i, j)| Offset { i, j, k: 0 });
         assert_eq!(Compressed.layout(grid, &region, &direct, 8).sizes, [2054]);
     }

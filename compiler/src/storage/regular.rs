@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn every_row_starts_aligned() {
-        let grid = Grid { ni: 37, nj: 5, nk: 3 };
-        let region = Region { i: 2..35, j: 2..3, k: 0..3 };
+        let grid = Grid::rows(37, 5, 3);
+        let region = Region::rows(2..35, 2..3, 0..3);
         for smallest in [1, 4, 8] {
             let layout = Regular.layout(grid, &region, &[], smallest);
             for bytes in [smallest, 8] {

@@ -107,7 +107,7 @@ fn evaluate(job: &Job, body: &Body, node: NodeId, at: [i64; 3]) -> Value {
         Node::Read { field, path } => {
             let [i, j, k] = moved(path);
             let Field { place, stored, .. } = job.stencil.fields[*field];
-            let Grid { ni, nj, nk } = job.grid;
+            let Grid { ni, nj, nk, .. } = job.grid;
             let mut index = 0;
             if place.levels != Levels::None {
                 assert!((0..place.levels.count(nk) as i64).contains(&k), "a level outside the grid is read");
@@ -274,7 +274,7 @@ fn smooth(n: usize) -> Stencil {
 #[test]
 #[ignore = "takes seconds and asserts nothing: prints times on 512x512x64"]
 fn times() {
-    let grid = Grid { ni: 512, nj: 512, nk: 64 };
+    let grid = Grid::rows(512, 512, 64);
     for (name, stencil) in [("laplap", laplap()), ("hdiff", hdiff()), ("smooth 10", smooth(10))] {
         for precision in [Precision::F64, Precision::F32] {
             let region = analysis::region(&stencil, precision, grid, &[]).unwrap();
@@ -300,7 +300,7 @@ fn times() {
 #[test]
 fn the_bilaplacian_is_a_plain_loop() {
     let stencil = laplap();
-    let grid = Grid { ni: 11, nj: 9, nk: 2 };
+    let grid = Grid::rows(11, 9, 2);
     let phi = Random(3).data(&stencil, grid, Precision::F64, FieldId::new(0));
     let region = analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
     let inputs = [Some(&phi), None];
@@ -329,7 +329,7 @@ fn common_stencils_on_grids_of_many_shapes() {
         for precision in [Precision::F32, Precision::F64] {
             // One chunk; chunks and their borders; several strips; a single column.
             for (ni, nj, nk) in [(13, 37, 2), (1500, 6, 1), (7, 200, 1), (5, 5, 3)] {
-                assert!(same(&stencil, precision, Grid { ni, nj, nk }, &[], 5));
+                assert!(same(&stencil, precision, Grid::rows(ni, nj, nk), &[], 5));
             }
         }
     }
@@ -365,7 +365,7 @@ fn unread_levels_do_not_count() {
         let (above, below) = (w.read(interfaces, [0; 3]), w.read(interfaces, [0, 0, 1]));
         w.binary(Binary::Sub, above, below);
     });
-    let grid = Grid { ni: 9, nj: 8, nk: 7 };
+    let grid = Grid::rows(9, 8, 7);
     for limit in 3..9 {
         assert!(same(&s, Precision::F64, grid, &[Value::Int(limit)], 11));
         assert_eq!(analysis::region(&s, Precision::F64, grid, &[Value::Int(limit)]).unwrap().k, 0..7);
@@ -393,7 +393,7 @@ fn outputs_may_lack_axes() {
         });
     }
     for (precision, nj) in [(Precision::F32, 5), (Precision::F64, 90)] {
-        assert!(same(&s, precision, Grid { ni: 700, nj, nk: 3 }, &[], 17));
+        assert!(same(&s, precision, Grid::rows(700, nj, 3), &[], 17));
     }
 }
 
@@ -412,13 +412,13 @@ fn an_inout_field_is_read_as_it_was() {
         w.add(Node::Read { field: b, path: Path::from_offset(Offset { i: 0, j: -1, k: 0 }) }, Kind::Int);
     });
     for precision in [Precision::F32, Precision::F64] {
-        assert!(same(&s, precision, Grid { ni: 20, nj: 40, nk: 2 }, &[], 23));
+        assert!(same(&s, precision, Grid::rows(20, 40, 2), &[], 23));
     }
 }
 
 #[test]
 fn open_conditions_are_counted() {
-    let (stencil, grid) = (hdiff(), Grid { ni: 600, nj: 50, nk: 2 });
+    let (stencil, grid) = (hdiff(), Grid::rows(600, 50, 2));
     let region = analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
     let data: Vec<Data> =
         stencil.fields.handles().map(|id| Random(1).data(&stencil, grid, Precision::F64, id)).collect();
@@ -445,7 +445,7 @@ fn open_conditions_are_counted() {
 
 #[test]
 fn arrays_that_do_not_fit_are_refused() {
-    let (stencil, grid) = (smooth(1), Grid { ni: 4, nj: 4, nk: 1 });
+    let (stencil, grid) = (smooth(1), Grid::rows(4, 4, 1));
     let region = analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
     let (good, short, whole) = (Data::F64(vec![0.0; 16]), Data::F64(vec![0.0; 15]), Data::I32(vec![0; 16]));
     let refused = |input, output: Option<&Data>| {
@@ -472,7 +472,7 @@ fn a_long_body_needs_few_rows() {
             sum = w.binary(Binary::Add, sum, term);
         }
     });
-    let grid = Grid { ni: 5, nj: 5, nk: 1 };
+    let grid = Grid::rows(5, 5, 1);
     let data = Random(1).data(&s, grid, Precision::F64, a);
     let region = analysis::region(&s, Precision::F64, grid, &[]).unwrap();
     let inputs = [Some(&data), None];
@@ -597,7 +597,7 @@ fn random_stencils_mean_what_the_ir_says() {
         }
         let precision = random.pick(&[Precision::F32, Precision::F64]);
         let params = [Value::Real(random.real()), Value::Int(random.below(5) as i32), Value::Bool(seed % 2 == 0)];
-        computed += usize::from(same(&s, precision, Grid { ni: 21, nj: 20, nk: 5 }, &params, seed));
+        computed += usize::from(same(&s, precision, Grid::rows(21, 20, 5), &params, seed));
     }
     assert!(computed > 100, "only {computed} of the stencils have a region");
 }

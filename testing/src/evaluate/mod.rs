@@ -217,7 +217,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
 
     /// The cells where all outputs can be computed.
     fn region(&self, assigned: &[(&str, Value<R>)]) -> Result<Option<Region>> {
-        let Grid { ni, nj, nk } = self.domain.grid;
+        let Grid { ni, nj, nk, .. } = self.domain.grid;
         let (columns, levels) = everywhere(assigned.iter().map(|(_, value)| value));
         let levels: Vec<usize> = (0..nk)
             .filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]]))
@@ -235,7 +235,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         if i.clone().any(|i| j.clone().any(|j| !inside(j, i))) {
             return Err("the columns are no rectangle".into());
         }
-        Ok(Some(Region { i, j, k }))
+        Ok(Some(Region::rows(i, j, k)))
     }
 
     /// What a field holds, at every cell.

@@ -16,7 +16,7 @@ pub struct Domain {
 impl Domain {
     /// Cells along i, j and k, the margins included.
     pub fn extents(self) -> [usize; 3] {
-        let Grid { ni, nj, nk } = self.grid;
+        let Grid { ni, nj, nk, .. } = self.grid;
         let [mi, mj, mk] = self.margin;
         [ni + 2 * mi, nj + 2 * mj, nk + 2 * mk]
     }
@@ -184,11 +184,11 @@ impl<R: Real> Value<R> {
         // Beyond the margins it does not matter: larger ones are taken then.
         let [ni, nj, nk] = domain.extents();
         let columns = self.columns.map(|columns| {
-            let plane = Domain { grid: Grid { ni, nj, nk: 1 }, margin: [0; 3] };
+            let plane = Domain { grid: Grid::rows(ni, nj, 1), margin: [0; 3] };
             plane.shifted(&columns, [by[0], by[1], 0])
         });
         let levels = self.levels.map(|levels| {
-            let line = Domain { grid: Grid { ni: 1, nj: 1, nk }, margin: [0; 3] };
+            let line = Domain { grid: Grid::rows(1, 1, nk), margin: [0; 3] };
             line.shifted(&levels, [0, 0, by[2]])
         });
         let mut reach = self.reach;

@@ -16,7 +16,7 @@ use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The grid of a test that names none.
-const GRID: Grid = Grid { ni: 12, nj: 10, nk: 6 };
+const GRID: Grid = Grid::rows(12, 10, 6);
 
 /// The most cells of a test's grid: every test runs whenever the file is tested.
 const CELLS: u128 = 1 << 20;
@@ -156,7 +156,7 @@ impl<'a> Tests<'a> {
                     .help("a small grid shows the same, and sooner"),
             );
         }
-        Some(Grid { ni, nj, nk })
+        Some(Grid::rows(ni, nj, nk))
     }
 
     /// The one stencil, what stands before and what stands after it.
