@@ -88,7 +88,7 @@ fn region(
     levels_known: bool,
 ) -> Result<Region> {
     let (params, _) = parameters(stencil, choices.precision, choices.contract, settings, levels_known)?;
-    Ok(analysis::region(stencil, choices.precision, grid, &params)?)
+    Ok(analysis::region(stencil, choices.precision, grid, None, &params)?)
 }
 
 /// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones; and the names of those.

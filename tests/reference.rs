@@ -40,7 +40,7 @@ fn run(name: &str, given: &[(&str, Value)], precision: Precision, grid: Grid) ->
     let stencil = ir::fold(&ir::contract(&lowered.stencils[0]), precision);
 
     let params: Vec<Value> = stencil.params.iter().map(|(_, param)| value(param, given).rounded(precision)).collect();
-    let region = analysis::region(&stencil, precision, grid, &params).expect("the grid is large enough");
+    let region = analysis::region(&stencil, precision, grid, None, &params).expect("the grid is large enough");
     let mut inputs = Vec::new();
     let mut outputs = Vec::new();
     for (_, field) in stencil.fields.iter() {

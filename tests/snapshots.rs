@@ -37,7 +37,7 @@ fn kernel(stencil: &Stencil, choices: &Choices, grid: Option<Grid>) -> String {
             (_, Kind::Bool) => Value::Bool(true),
         })
         .collect();
-    let region = grid.map(|grid| analysis::region(&prepared, choices.precision, grid, &params).unwrap());
+    let region = grid.map(|grid| analysis::region(&prepared, choices.precision, grid, None, &params).unwrap());
     let target = grid.zip(region.as_ref()).map(|(grid, region)| Target {
         grid,
         region,

@@ -46,7 +46,7 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
     let mut all = Vec::new();
     for (number, (stencil, field)) in each {
         check_divisors(&stencil, &problem.params)?;
-        let region = match analysis::region(&stencil, problem.precision, problem.grid, &problem.params) {
+        let region = match analysis::region(&stencil, problem.precision, problem.grid, None, &problem.params) {
             Ok(region) => region,
             Err(refusal) => {
                 all.push(Printed { number, region: Err(refusal.message), values: vec![None; cells.len()] });

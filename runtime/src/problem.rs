@@ -90,11 +90,11 @@ impl Problem {
         check_memory(&stencil, precision, grid)?;
         let mut drawn = Vec::new();
         let params = params(&stencil, precision, grid, &settings, seed, draw_all, &mut drawn)?;
-        let region = analysis::region(&stencil, precision, grid, &params).map_err(|refusal| {
+        let region = analysis::region(&stencil, precision, grid, None, &params).map_err(|refusal| {
             // An array in Fortran's order, (ni, nj, nk), is read as a grid that lies on its side.
             let upright = Grid { ni: grid.nk, nk: grid.ni, ..grid };
             let is_transposed =
-                request.grid.is_none() && analysis::region(&stencil, precision, upright, &params).is_ok();
+                request.grid.is_none() && analysis::region(&stencil, precision, upright, None, &params).is_ok();
             if is_transposed { refusal.help(TRANSPOSED) } else { refusal }
         })?;
         let mut arrays = request.arrays;

@@ -173,7 +173,7 @@ impl Explanation {
         kernels: &[(&Plan, Option<u32>)],
     ) -> (Self, Option<Refusal>) {
         let Subject { stencil, params, .. } = subject;
-        let (region, refusal) = match analysis::region(stencil, precision, grid, params) {
+        let (region, refusal) = match analysis::region(stencil, precision, grid, None, params) {
             Ok(region) => (Some(region), None),
             Err(refusal) => (None, Some(refusal)),
         };

@@ -1,5 +1,6 @@
 //! What can be read off a stencil: pure functions from the IR to a table.
 
+pub mod columns;
 pub mod cost;
 pub mod extents;
 pub mod guards;
@@ -12,21 +13,47 @@ pub mod roofline;
 pub mod traffic;
 
 use crate::diagnostic::Refusal;
-use crate::grid::{Grid, Region};
+use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::{Precision, Stencil, scalar::Value};
+use std::ops::Range;
 
 /// The most levels of a grid: which of them are computed is decided level by level.
 pub const LEVELS: usize = 1 << 20;
 
-/// The cells that `stencil` computes on `grid`.
+/// The cells that `stencil` computes on `grid`, whose columns `adjacency` links if they stand in no rows.
 ///
 /// # Errors
-/// The grid is smaller than the stencil's reach, no level can be computed, or the levels have a gap.
-pub fn region(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Value]) -> Result<Region, Refusal> {
+/// The grid is smaller than the stencil's reach, no column has all the neighbours that are read, no level can be computed,
+/// or the levels have a gap.
+pub fn region(
+    stencil: &Stencil,
+    precision: Precision,
+    grid: Grid,
+    adjacency: Option<&Adjacency>,
+    params: &[Value],
+) -> Result<Region, Refusal> {
     if grid.nk > LEVELS {
         return Err(Refusal::new(format!("the grid {grid} has {} levels: at most {LEVELS} are possible", grid.nk))
             .help("lay the long axis along i"));
     }
+    let (i, j, cells) = match (grid.form, adjacency) {
+        (Form::Rows, _) => {
+            let [i, j] = rows(stencil, grid)?;
+            (i, j, None)
+        }
+        (Form::Cells, Some(adjacency)) if adjacency.cells() == grid.columns() => {
+            (0..grid.ni, 0..grid.nj, Some(columns::columns(stencil, adjacency)?))
+        }
+        (Form::Cells, _) => {
+            return Err(Refusal::new(format!("which of the grid's {} cells are neighbours is not known", grid.ni)));
+        }
+    };
+    let k = levels::computed(stencil, precision, grid.nk, params)?;
+    Ok(Region { i, j, k, cells })
+}
+
+/// The columns along i and j of a grid in rows.
+fn rows(stencil: &Stencil, grid: Grid) -> Result<[Range<usize>; 2], Refusal> {
     let reach = extents::extents(stencil);
     let along = |n: usize, low: i32, high: i32, axis: &str| {
         let (start, end) = (i64::from(low).unsigned_abs() as usize, n as i64 - i64::from(high));
@@ -40,10 +67,7 @@ pub fn region(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Val
         ))
         .help(format!("the stencil reads from {axis}{low:+} to {axis}{high:+}; give a larger --grid")))
     };
-    let i = along(grid.ni, reach.low.i, reach.high.i, "i")?;
-    let j = along(grid.nj, reach.low.j, reach.high.j, "j")?;
-    let k = levels::computed(stencil, precision, grid.nk, params)?;
-    Ok(Region::rows(i, j, k))
+    Ok([along(grid.ni, reach.low.i, reach.high.i, "i")?, along(grid.nj, reach.low.j, reach.high.j, "j")?])
 }
 
 #[cfg(test)]

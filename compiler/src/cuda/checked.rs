@@ -188,7 +188,7 @@ mod tests {
         let lowered = crate::check(&Source::new("s.stn", text));
         let stencil = plan::prepare(&lowered.stencils[0], Precision::F64, true);
         let grid = Grid::rows(5, 4, 3);
-        let region = crate::analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
+        let region = crate::analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
         let choices = Choices { checked: true, storage: "compressed".into(), ..Choices::default() };
         let target = Target { grid, region: &region, levels_known: true };
         let plan = plan::plan(&stencil, &choices, Some(target)).unwrap();

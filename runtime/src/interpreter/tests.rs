@@ -140,7 +140,7 @@ fn evaluate(job: &Job, body: &Body, node: NodeId, at: [i64; 3]) -> Value {
 
 /// Computes `stencil` on random data, by rows and cell by cell; false if the grid has no region.
 fn same(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Value], seed: u64) -> bool {
-    let Ok(region) = analysis::region(stencil, precision, grid, params) else { return false };
+    let Ok(region) = analysis::region(stencil, precision, grid, None, params) else { return false };
     let mut random = Random(seed);
     let arrays: Vec<Data> = stencil.fields.handles().map(|id| random.data(stencil, grid, precision, id)).collect();
     let inputs: Vec<Option<&Data>> =
@@ -277,7 +277,7 @@ fn times() {
     let grid = Grid::rows(512, 512, 64);
     for (name, stencil) in [("laplap", laplap()), ("hdiff", hdiff()), ("smooth 10", smooth(10))] {
         for precision in [Precision::F64, Precision::F32] {
-            let region = analysis::region(&stencil, precision, grid, &[]).unwrap();
+            let region = analysis::region(&stencil, precision, grid, None, &[]).unwrap();
             let arrays: Vec<Data> =
                 stencil.fields.handles().map(|id| Random(9).data(&stencil, grid, precision, id)).collect();
             let inputs: Vec<Option<&Data>> = arrays.iter().map(Some).collect();
@@ -302,7 +302,7 @@ fn the_bilaplacian_is_a_plain_loop() {
     let stencil = laplap();
     let grid = Grid::rows(11, 9, 2);
     let phi = Random(3).data(&stencil, grid, Precision::F64, FieldId::new(0));
-    let region = analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
+    let region = analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
     let inputs = [Some(&phi), None];
     let job = Job { stencil: &stencil, precision: Precision::F64, grid, region: &region, params: &[], inputs: &inputs };
     let mut outputs = [None, Some(Data::F64(vec![42.0; 11 * 9 * 2]))];
@@ -368,7 +368,7 @@ fn unread_levels_do_not_count() {
     let grid = Grid::rows(9, 8, 7);
     for limit in 3..9 {
         assert!(same(&s, Precision::F64, grid, &[Value::Int(limit)], 11));
-        assert_eq!(analysis::region(&s, Precision::F64, grid, &[Value::Int(limit)]).unwrap().k, 0..7);
+        assert_eq!(analysis::region(&s, Precision::F64, grid, None, &[Value::Int(limit)]).unwrap().k, 0..7);
     }
 }
 
@@ -419,7 +419,7 @@ fn an_inout_field_is_read_as_it_was() {
 #[test]
 fn open_conditions_are_counted() {
     let (stencil, grid) = (hdiff(), Grid::rows(600, 50, 2));
-    let region = analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
+    let region = analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
     let data: Vec<Data> =
         stencil.fields.handles().map(|id| Random(1).data(&stencil, grid, Precision::F64, id)).collect();
     let inputs: Vec<Option<&Data>> = data.iter().map(Some).collect();
@@ -446,7 +446,7 @@ fn open_conditions_are_counted() {
 #[test]
 fn arrays_that_do_not_fit_are_refused() {
     let (stencil, grid) = (smooth(1), Grid::rows(4, 4, 1));
-    let region = analysis::region(&stencil, Precision::F64, grid, &[]).unwrap();
+    let region = analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
     let (good, short, whole) = (Data::F64(vec![0.0; 16]), Data::F64(vec![0.0; 15]), Data::I32(vec![0; 16]));
     let refused = |input, output: Option<&Data>| {
         let inputs = [input, None];
@@ -474,7 +474,7 @@ fn a_long_body_needs_few_rows() {
     });
     let grid = Grid::rows(5, 5, 1);
     let data = Random(1).data(&s, grid, Precision::F64, a);
-    let region = analysis::region(&s, Precision::F64, grid, &[]).unwrap();
+    let region = analysis::region(&s, Precision::F64, grid, None, &[]).unwrap();
     let inputs = [Some(&data), None];
     let job = Job { stencil: &s, precision: Precision::F64, grid, region: &region, params: &[], inputs: &inputs };
     assert_eq!(Program::new(&job, &known(&job).unwrap(), 0).slots, [2, 0, 0]);
