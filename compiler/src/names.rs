@@ -180,6 +180,7 @@ const RESERVED: &[&str] = &[
     "int_rem",
     "int_abs",
     "int_sign",
+    "int_less",
     "int_min",
     "int_max",
     "cudaStream_t",

@@ -1,7 +1,7 @@
 //! Operations as C++ writes them; what nodes without operands are called is the caller's.
 
 use super::computing_type;
-use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Texts};
+use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Relation, Texts};
 use crate::plan::Math;
 use std::collections::BTreeSet;
 
@@ -67,6 +67,17 @@ pub fn operation(
             (Binary::Sub, false) => helper("int_sub", &[*a, *b], texts),
             (Binary::Mul | Binary::Div, false) => helper("int_mul", &[*a, *b], texts),
         },
+        Node::Compare(relation, a, b) if may_be_extreme(body, *relation, *a, *b) => {
+            helpers.insert("int_less");
+            let (less, binding) = match relation {
+                Relation::Lt | Relation::Ge => texts.call("int_less", &[*a, *b]),
+                Relation::Gt | Relation::Le | Relation::Eq | Relation::Ne => texts.call("int_less", &[*b, *a]),
+            };
+            match relation {
+                Relation::Ge | Relation::Le => (format!("!{less}"), Binding::Sign),
+                Relation::Lt | Relation::Gt | Relation::Eq | Relation::Ne => (less, binding),
+            }
+        }
         Node::Compare(relation, a, b) => {
             // C++ compilers warn of comparisons in a row.
             let (left, right) = (texts.operand(*a, Binding::Sum), texts.operand(*b, Binding::Sum));
@@ -108,29 +119,21 @@ pub fn operation(
             let condition = texts.operand(*condition, Binding::Or);
             let yes = texts.operand(*yes, Binding::Or);
             let no = texts.operand(*no, Binding::Or);
-            match (body.kind_of(id), extreme(&condition, &yes, &no)) {
-                (Kind::Int, Some(name)) => {
-                    helpers.insert(name);
-                    (format!("{name}({yes}, {no})"), Binding::Atom)
-                }
-                (Kind::Real | Kind::Int | Kind::Bool, _) => (format!("{condition} ? {yes} : {no}"), Binding::Choice),
-            }
+            (format!("{condition} ? {yes} : {no}"), Binding::Choice)
         }
     }
 }
 
-/// The function that a choice of whole numbers is, if it takes the smaller or the larger of the two that it compares: the
-/// prelude says why that matters.
-fn extreme(condition: &str, yes: &str, no: &str) -> Option<&'static str> {
-    let compares =
-        |a: &str, symbols: [&str; 2], b: &str| symbols.iter().any(|symbol| condition == format!("{a} {symbol} {b}"));
-    if compares(yes, ["<", "<="], no) || compares(no, [">", ">="], yes) {
-        Some("int_min")
-    } else if compares(yes, [">", ">="], no) || compares(no, ["<", "<="], yes) {
-        Some("int_max")
-    } else {
-        None
-    }
+/// Whether a comparison of whole numbers might become a minimum or a maximum, together with a choice that need not stand
+/// beside it: the prelude says why none may. Parameters and levels a few steps away are harmless, and easier to read.
+fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
+    let is_plain = |node: NodeId| matches!(body[node], Node::Level | Node::LevelCount | Node::Int(_) | Node::Param(_));
+    let is_near = |node: NodeId| match body[node] {
+        Node::Binary(Binary::Add | Binary::Sub, level, by) => is_plain(level) && matches!(body[by], Node::Int(_)),
+        _ => is_plain(node),
+    };
+    let orders = matches!(relation, Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge);
+    orders && body.kind_of(a) == Kind::Int && !(is_near(a) && is_near(b))
 }
 
 /// Whether a whole value is surely far from overflowing: a level, a number.

@@ -20,7 +20,16 @@ const FUNCTIONS: &[(&str, &str)] = &[
 }",
     ),
     // By arithmetic, not by a comparison: where three whole numbers are compared and one of them is a difference, ptxas 13.0
-    // for sm_90 makes one instruction, VIMNMX3, of two and drops the difference's sign (`docs/trust.md`).
+    // for sm_90 makes one instruction, VIMNMX3, of two and drops the difference's sign (`docs/trust.md`). A comparison and a
+    // choice of the same numbers, however far apart, would become a minimum before it came to that.
+    (
+        "int_less",
+        "bool int_less(int a, int b)
+{
+    const unsigned apart = unsigned(a) - unsigned(b);
+    return int(apart ^ ((unsigned(a) ^ unsigned(b)) & (apart ^ unsigned(a)))) < 0;
+}",
+    ),
     (
         "int_min",
         "int int_min(int a, int b)
