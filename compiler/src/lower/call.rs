@@ -15,14 +15,20 @@ pub(super) struct Call {
     pub name: String,
     /// Where it is called; nowhere if it is looked at by itself.
     pub span: Span,
+    /// Where its name stands in the call.
+    named: Span,
+    /// Where it is defined.
+    defined: Span,
     /// What is passed, where it is not a real number.
     arguments: Vec<String>,
 }
 
 impl Call {
     /// A function that nobody calls.
-    pub fn nobody(name: &str) -> Self {
-        Self { name: name.to_owned(), span: Span::default(), arguments: Vec::new() }
+    pub fn nobody(function: &ast::Name) -> Self {
+        let nowhere = Span::default();
+        let (name, defined) = (function.text.clone(), function.span);
+        Self { name, span: nowhere, named: nowhere, defined, arguments: Vec::new() }
     }
 
     /// What is told about it where something in it is wrong.
@@ -66,7 +72,8 @@ impl<'a> Lowering<'a> {
                 None => return self.unknown(&function.text, function.span, "function"),
             },
         };
-        let call = Call { name: own.name.text.clone(), span, arguments: Vec::new() };
+        let (name, named, defined) = (own.name.text.clone(), function.span, own.name.span);
+        let call = Call { name, span, named, defined, arguments: Vec::new() };
         self.call_user(own, horizon, call, function, arguments)
     }
 
@@ -108,14 +115,8 @@ impl<'a> Lowering<'a> {
                 .note(own.name.span, "defined here"),
             );
         }
-        if self.calls.iter().any(|call| call.name == own.name.text) {
-            let names: Vec<&str> = self.calls.iter().map(|call| call.name.as_str()).chain([&*own.name.text]).collect();
-            let chain = names.join("` -> `");
-            return self.report_alone(
-                Diagnostic::error(called.span, format!("the function `{}` calls itself", own.name.text))
-                    .label(format!("`{chain}`"))
-                    .help("functions are written out where they are called; a `sum` repeats a term"),
-            );
+        if let Some(start) = self.calls.iter().position(|call| call.name == own.name.text) {
+            return self.calls_itself(start, &call);
         }
         if self.calls.len() >= CALLS {
             return self
@@ -148,6 +149,21 @@ impl<'a> Lowering<'a> {
         self.scope.leave(frame);
         let bound = value?.map(|node| self.bind_body(body.rooted(node), &own.name.text, Origin::Result)).collected()?;
         self.place_value(bound, span)
+    }
+
+    /// Reports that `last` calls what is being called already. Whichever function of the circle is looked at first, the
+    /// error is the same, so that it is told once.
+    fn calls_itself<T>(&mut self, start: usize, last: &Call) -> Found<T> {
+        // The first of them was called from elsewhere; `last` is its call from within.
+        let mut circle: Vec<&Call> = self.calls.iter().skip(start + 1).chain([last]).collect();
+        let first = circle.iter().enumerate().min_by_key(|(_, call)| call.defined.start).map_or(0, |(index, _)| index);
+        circle.rotate_left(first);
+        let (name, named) = circle.first().map_or((&last.name, last.named), |call| (&call.name, call.named));
+        let names: Vec<&str> = circle.iter().map(|call| call.name.as_str()).chain([name.as_str()]).collect();
+        let found = Diagnostic::error(named, format!("the function `{name}` calls itself"))
+            .label(format!("`{}`", names.join("` -> `")))
+            .help("functions are written out where they are called; a `sum` repeats a term");
+        self.report_alone(found)
     }
 
     /// What a value is that is passed as an argument, unless it is the usual: a real number.

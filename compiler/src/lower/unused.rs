@@ -82,7 +82,7 @@ fn attempt<'a>(
 ) -> (Vec<Diagnostic>, bool, usize) {
     let start = STENCIL_NODES - TRY;
     lowering.nodes = start;
-    lowering.calls.push(Call::nobody(&function.name.text));
+    lowering.calls.push(Call::nobody(&function.name));
     let (real, truth) = (lowering.sample(Stored::Real), lowering.sample(Stored::Bool));
     let frame = lowering.scope.enter(0);
     for (number, name) in function.params.iter().enumerate() {
