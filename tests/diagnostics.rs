@@ -63,6 +63,14 @@ fn what_is_right_brings_no_message() {
         "b = a // half",
         // What is not used by anybody may still be right.
         "b = a[i][j]",
+        // What has no place stays as it is when it is shifted by another name.
+        "const w = [0.5, 0.25]; let v = w; b = a * dot(v[k+1], v[i]) + v[j-1][1]",
+        "const w = [0.5, 0.25]; fn f(v) = dot(v[i], v[i-1, k+1]); b = a * f(w)",
+        // A stencil is no value: its name hides nothing.
+        "in s; b = a + s[i-1]",
+        // Conditions on real numbers that are the same in every precision.
+        "const n = if 0.1 != 1.0 { 1 } else { 2 }; const m: int = if 0.1 + 0.2 > 0.25 { n } else { 0 }; b = a[i+n-m]**m",
+        "const steep = 1.5; const wide = steep * 2 > 2.5; const n = 2 * (if wide { 1 } else { 2 }); b = a[i-n]",
     ];
     for body in harmless {
         let answer = messages(&format!("stencil s {{ in a; out b; {body} \n }}"));

@@ -10,7 +10,8 @@ pub fn contract(stencil: &Stencil) -> Stencil {
     stencil.map_bodies(contract_body)
 }
 
-fn contract_body(body: &Body) -> Body {
+/// A body with its fused multiply-adds formed.
+pub fn contract_body(body: &Body) -> Body {
     let mut contracted = Body::new();
     let mut renamed: Vec<NodeId> = Vec::with_capacity(body.len());
     for (id, node) in body.iter() {

@@ -23,7 +23,8 @@ pub fn fold(stencil: &Stencil, precision: Precision) -> Stencil {
     folded
 }
 
-fn fold_body(body: &Body, precision: Precision, defs: &[Option<Value>]) -> Body {
+/// A body with its constants computed, given the values of the definitions that are constant.
+pub fn fold_body(body: &Body, precision: Precision, defs: &[Option<Value>]) -> Body {
     let mut folded = Body::new();
     let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
     let mut renamed: Vec<NodeId> = Vec::with_capacity(body.len());

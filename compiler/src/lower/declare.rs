@@ -210,7 +210,8 @@ impl<'a> Lowering<'a> {
         Some(())
     }
 
-    /// The value of a constant: computed once a stencil, a whole one at once, a real one when the precision is known.
+    /// The value of a constant: computed once a stencil, a whole one at once unless it depends on the precision, a real one
+    /// when that is known.
     pub(super) fn constant(&mut self, constant: &'a ast::Constant) -> Found<super::value::Bound> {
         let name = &constant.name;
         if self.constants.contains(&name.text) {
@@ -248,8 +249,10 @@ impl<'a> Lowering<'a> {
         let bound = value?.map(|node| {
             let own = body.rooted(node);
             self.check_constant(&own, span)?;
-            if let Some(Node::Int(x)) = own.literal() {
-                return Some(Alias::Int(*x));
+            if own.kind() == Kind::Int
+                && let Some(x) = self.known.whole(&own)
+            {
+                return Some(Alias::Int(x));
             }
             self.add_def(own, &name.text, Origin::Constant).map(|def| Alias::Def(def, Default::default()))
         });

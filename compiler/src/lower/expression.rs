@@ -105,6 +105,10 @@ impl Lowering<'_> {
                 ("the level is known when running only", "a choice by level is written `if k < n { ... } else { ... }`")
             }
             Some((Node::Real(_), _)) => ("not whole", "a whole number is written without a point"),
+            Some((Node::Use { def, .. }, Kind::Int)) if self.stencil.defs[*def].origin == Origin::Constant => (
+                "depends on the precision: real numbers choose it",
+                "compare whole numbers, or real numbers that are further apart",
+            ),
             Some((_, Kind::Int)) => ("known when running only", "use whole numbers, `const`s, or counters of a `sum`"),
             Some((_, kind)) => (article(kind), "use whole numbers, `const`s, or counters of a `sum`"),
             None => ("", ""),

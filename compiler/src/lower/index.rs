@@ -1,6 +1,6 @@
 //! What stands in brackets: offsets, and parts of constant arrays.
 
-use super::scope::Binding;
+use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
@@ -15,13 +15,15 @@ const REACH: i32 = 1_000_000;
 impl Lowering<'_> {
     /// `a[i-1, j+1]`, or `d[2]`.
     pub(super) fn index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
-        // A field named here is looked at more strictly than one that came as an argument.
-        let named = match &self.file.exprs[base] {
+        // A field or a constant named here is looked at more strictly than one that came by another name.
+        let (named, is_constant) = match &self.file.exprs[base] {
             Expr::Name(name) => match self.scope.find(name).map(|symbol| &symbol.binding) {
-                Some(Binding::Field(field)) => Some(*field),
-                _ => None,
+                Some(Binding::Field(field)) => (Some(*field), false),
+                Some(Binding::Constant(_)) => (None, true),
+                Some(Binding::Param(_) | Binding::Function(_) | Binding::Value(_) | Binding::Broken) => (None, false),
+                None => (None, matches!(self.globals.find(name), Some(Global::Constant(_)))),
             },
-            _ => None,
+            _ => (None, false),
         };
         let bound = self.base(base)?;
         if let (Value::Many(items), false) = (&bound, self.is_offset(parts)) {
@@ -46,9 +48,7 @@ impl Lowering<'_> {
             );
         }
         let path = self.offsets(parts, span)?;
-        if let (Value::Many(items), true) = (&bound, path.is_here() || path.steps().is_empty())
-            && items.iter().all(|item| self.is_constant(item))
-        {
+        if let (Value::Many(_), true) = (&bound, is_constant) {
             return self.report(
                 Diagnostic::error(span, "the parts of a constant array are taken by whole constants")
                     .label("an axis is no whole constant")
@@ -124,14 +124,6 @@ impl Lowering<'_> {
             );
         }
         Some(Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }))
-    }
-
-    fn is_constant(&self, alias: &Alias) -> bool {
-        match alias {
-            Alias::Int(_) => true,
-            Alias::Def(def, _) => self.stencil.defs[*def].origin == Origin::Constant,
-            Alias::Field(..) | Alias::Param(_) => false,
-        }
     }
 
     /// `i-1, j` for the offsets `-1, 0`, if all are written numbers.

@@ -6,6 +6,7 @@
 mod arithmetic;
 mod block;
 mod call;
+mod constant;
 mod declare;
 mod expression;
 mod index;
@@ -156,6 +157,8 @@ struct Lowering<'a> {
     constant_depth: usize,
     /// How long the chain of definitions below each definition is.
     chains: Vec<u32>,
+    /// The value of each definition that is a constant, in each way of computing.
+    known: constant::Known,
     /// Operations so far.
     nodes: usize,
     /// In a test: what the names of coordinates stand for.
@@ -181,6 +184,7 @@ impl<'a> Lowering<'a> {
             constant_values: HashMap::new(),
             constant_depth: 0,
             chains: Vec::new(),
+            known: constant::Known::default(),
             nodes: 0,
             coordinates: None,
             depends_on_numbers: false,
@@ -473,6 +477,7 @@ impl<'a> Lowering<'a> {
             ));
         }
         self.chains.push(chain);
+        self.known.add(&body, origin);
         Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, body }))
     }
 

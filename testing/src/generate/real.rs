@@ -350,12 +350,6 @@ impl Generator {
             });
         }
         let each = (size / parts).max(1);
-        let mut values: Vec<Expr> = (0..parts).map(|_| self.real(each, context)).collect();
-        // A vector of constants alone would be a constant array, which has no offsets.
-        if let (false, 1, Some(first)) = (context.constant, each, values.first_mut()) {
-            let value = std::mem::replace(first, Expr::name("nk"));
-            *first = Expr::infix("*", value, Expr::name("nk"));
-        }
-        Expr::Vector(values)
+        Expr::Vector((0..parts).map(|_| self.real(each, context)).collect())
     }
 }

@@ -35,7 +35,7 @@ impl Generator {
                     }
                 }
             }
-            // A choice by real numbers is made when the precision is known: too late for an offset.
+            // A choice by real numbers may be another one in another precision, and then is no offset.
             70..80 if !context.constant => {
                 let mut range: Option<Option<(i64, i64)>> = None;
                 let expr = self.choice(size, context, |own, size, context| {
