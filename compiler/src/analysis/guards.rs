@@ -271,6 +271,9 @@ fn negated(relation: Relation) -> Relation {
 /// The most bodies that are followed: a stencil where more could be would be slow to read for a warning.
 const BODIES: usize = 2_000;
 
+/// The most names of a condition that are followed, one inside the other.
+const NAMES: usize = 8;
+
 /// Looks for reads that a guard lets pass although they are outside the grid.
 struct Cuts<'a> {
     stencil: &'a Stencil,
@@ -300,10 +303,6 @@ impl Cuts<'_> {
         if let Some(root) = domains.last_mut() {
             *root = Some(all);
         }
-        let linear = self.forms.of(body);
-        let known = known_nodes(body, &self.forms.known);
-        let guarded =
-            |condition: NodeId, truth: bool, domain: Domain| guard(body, condition, truth, domain, &linear, &known);
         for (id, node) in body.iter().rev() {
             let Some(domain) = domains[id.index()] else { continue };
             let parts: Vec<(NodeId, Domain)> = match node {
@@ -318,11 +317,11 @@ impl Cuts<'_> {
                 }
                 Node::Choose { condition, yes, no } => vec![
                     (*condition, domain),
-                    (*yes, guarded(*condition, true, domain)),
-                    (*no, guarded(*condition, false, domain)),
+                    (*yes, self.guard(body, *condition, true, domain)),
+                    (*no, self.guard(body, *condition, false, domain)),
                 ],
-                Node::And(a, b) => vec![(*a, domain), (*b, guarded(*a, true, domain))],
-                Node::Or(a, b) => vec![(*a, domain), (*b, guarded(*a, false, domain))],
+                Node::And(a, b) => vec![(*a, domain), (*b, self.guard(body, *a, true, domain))],
+                Node::Or(a, b) => vec![(*a, domain), (*b, self.guard(body, *a, false, domain))],
                 _ => node.operands().into_iter().map(|operand| (operand, domain)).collect(),
             };
             for (operand, domain) in parts {
@@ -331,6 +330,42 @@ impl Cuts<'_> {
                 *entry = Some(if entry.is_none_or(|known| known == domain) { domain } else { domain.unsure() });
             }
         }
+    }
+
+    /// The levels of `domain` on which a condition has a truth value. Names of conditions are followed.
+    fn guard(&self, body: &Body, condition: NodeId, truth: bool, mut domain: Domain) -> Domain {
+        let mut waiting = vec![(body, condition, truth, 0, 0)];
+        while let Some((body, condition, truth, shift, depth)) = waiting.pop() {
+            let linear = self.forms.of(body);
+            let known = known_nodes(body, &self.forms.known);
+            let mut parts = vec![(condition, truth)];
+            while let Some((id, truth)) = parts.pop() {
+                match (&body[id], truth) {
+                    (Node::Not(a), truth) => parts.push((*a, !truth)),
+                    (Node::And(a, b), true) | (Node::Or(a, b), false) => parts.extend([(*a, truth), (*b, truth)]),
+                    (Node::Compare(relation, a, b), truth) if body.kind_of(*a) != Kind::Bool => {
+                        let relation = if truth { *relation } else { negated(*relation) };
+                        domain = match linear[a.index()].zip(linear[b.index()]).map(|(a, b)| a.plus(b, -1)) {
+                            Some(form) if form.k == 0 => domain.unsure(),
+                            Some(form) => domain.narrowed(form.moved(shift), relation, key(body.span_of(id))),
+                            None if known[id.index()] => domain.unsure(),
+                            None => domain,
+                        };
+                    }
+                    (Node::Use { def, path }, _) if self.forms.known[def.index()] && depth < NAMES => {
+                        let own = &self.stencil.defs[*def].body;
+                        waiting.push((own, own.root(), truth, shift.saturating_add(path.levels()), depth + 1));
+                    }
+                    // A condition that reads fields narrows nothing; one that is known, but not understood, might.
+                    _ if known[id.index()] => domain = domain.unsure(),
+                    (Node::And(a, b) | Node::Or(a, b), _) if known[a.index()] || known[b.index()] => {
+                        domain = domain.unsure();
+                    }
+                    _ => {}
+                }
+            }
+        }
+        domain
     }
 
     fn read(&mut self, span: Span, by: i64, levels: Levels, domain: Domain) {
@@ -359,36 +394,4 @@ impl Cuts<'_> {
                 .or_insert_with(|| warning(format!("nk - {}", domain.high + 1), guard, format!("k < nk - {reach}")));
         }
     }
-}
-
-/// The levels of `domain` on which a condition has a truth value.
-fn guard(
-    body: &Body,
-    condition: NodeId,
-    truth: bool,
-    mut domain: Domain,
-    linear: &[Option<Linear>],
-    known: &[bool],
-) -> Domain {
-    let mut waiting = vec![(condition, truth)];
-    while let Some((id, truth)) = waiting.pop() {
-        match (&body[id], truth) {
-            (Node::Not(a), truth) => waiting.push((*a, !truth)),
-            (Node::And(a, b), true) | (Node::Or(a, b), false) => waiting.extend([(*a, truth), (*b, truth)]),
-            (Node::Compare(relation, a, b), truth) if body.kind_of(*a) != Kind::Bool => {
-                let relation = if truth { *relation } else { negated(*relation) };
-                domain = match linear[a.index()].zip(linear[b.index()]).map(|(a, b)| a.plus(b, -1)) {
-                    Some(form) if form.k == 0 => domain.unsure(),
-                    Some(form) => domain.narrowed(form, relation, key(body.span_of(id))),
-                    None if known[id.index()] => domain.unsure(),
-                    None => domain,
-                };
-            }
-            // A condition that reads fields narrows nothing; one that is known, but not understood, might.
-            _ if known[id.index()] => domain = domain.unsure(),
-            (Node::And(a, b) | Node::Or(a, b), _) if known[a.index()] || known[b.index()] => domain = domain.unsure(),
-            _ => {}
-        }
-    }
-    domain
 }

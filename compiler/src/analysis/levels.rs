@@ -5,6 +5,7 @@
 //! ([`inside`]) and are read by two [`Judge`]s: one decides a given level, the other (in `cuda::levels`) writes the
 //! decision down as C++, for kernels that are built before the grid is known.
 
+use super::reached::leaving;
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{Body, DefId, Handle, Levels, Node, NodeId, Precision, Stencil};
@@ -370,11 +371,13 @@ pub fn readable(known: &Known, levels: Range<usize>, there: Option<&Range<usize>
 /// # Errors
 /// No level can be computed, or the levels that can have a gap.
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
-    let levels = readable(&Known::new(stencil, precision, nk, params), 0..nk, None);
+    let known = Known::new(stencil, precision, nk, params);
+    let levels = readable(&known, 0..nk, None);
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
         return Err(Refusal::new(format!(
-            "stencil `{}` can compute none of the {nk} levels: each would read a level outside the grid",
-            stencil.name
+            "stencil `{}` can compute none of the {nk} levels: {}",
+            stencil.name,
+            leaving(stencil, &known, nk)
         ))
         .help("give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`"));
     };

@@ -75,6 +75,35 @@ pub fn classes(stencil: &Stencil, known: &Known, nk: usize) -> Vec<Class> {
     classes
 }
 
+/// The most reads that a message names.
+const NAMED: usize = 3;
+
+/// Which reads would leave a grid of `nk` levels, and at which of them.
+pub fn leaving(stencil: &Stencil, known: &Known, nk: usize) -> String {
+    let mut found: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for class in classes(stencil, known, nk) {
+        for read in class.level_reads(stencil) {
+            let count = stencil.fields[read.field].place.levels.count(nk) as i64;
+            let is_outside = |&level: &usize| !(0..count).contains(&(level as i64 + i64::from(read.shift)));
+            let levels = found.entry((read.field, read.shift)).or_default();
+            levels.extend(class.levels.iter().cloned().flatten().filter(is_outside));
+        }
+    }
+    found.retain(|_, levels| !levels.is_empty());
+    let others = found.len().saturating_sub(NAMED);
+    let mut parts: Vec<String> = Vec::new();
+    for ((field, shift), levels) in found.into_iter().take(NAMED) {
+        let (first, last) = levels.iter().fold((usize::MAX, 0), |(a, b), &level| (a.min(level), b.max(level)));
+        let at = if first == last { format!("k = {first}") } else { format!("k = {first} to {last}") };
+        let offset = if shift == 0 { String::new() } else { format!("[k{shift:+}]") };
+        parts.push(format!("`{}{offset}` would leave the grid at {at}", stencil.fields[field].name));
+    }
+    if others > 0 {
+        parts.push(format!("and {others} more would"));
+    }
+    parts.join(", ")
+}
+
 /// What one level evaluates.
 pub fn reached(stencil: &Stencil, known: &Known, level: usize) -> Reached {
     let mut result = Reached::default();
