@@ -79,10 +79,33 @@ fn what_is_right_brings_no_message() {
 }
 
 #[test]
+fn guards_are_followed_through_names() {
+    for (guard, better) in [
+        ("let inside = k >= 0; b = if inside { a[k-1] } else { a }", "k >= 1"),
+        ("let low = k < 0; let inside = !low; b = if inside { a[k-1] } else { a }", "k >= 1"),
+        ("let inside = k >= 0 && k < nk; b = if inside { a[k+1] } else { a }", "k < nk - 1"),
+    ] {
+        let answer = messages(&format!("stencil s {{ in a; out b; {guard} }}"));
+        assert!(answer.contains("lets `k = ") && answer.contains(&format!("guard it with `{better}`")), "{answer}");
+    }
+    // A name that is read elsewhere moves its guard along.
+    let moved = "let here = k > 0; b = if here[k+1] { a[k-1] } else { a }";
+    let answer = messages(&format!("stencil s {{ in a; out b; {moved} }}"));
+    assert!(answer.contains("lets `k = 0` pass"), "{answer}");
+    let answer = messages("stencil s { in a; out b; let inside = k > 0; b = if inside { a[k-1] } else { a } }");
+    assert_eq!(answer, "");
+}
+
+#[test]
 fn follow_ups_stay_silent() {
     // `x` is wrong, so what is made of it says nothing.
     let text = messages("stencil s { in a; out b; let x = y + 1; let z = x * 2; b = z + x[i-1] }");
     assert_eq!(text.matches("error").count(), 1, "{text}");
+    // Neither does what is made of a name that is assigned and not declared, nor the output that was meant.
+    for body in ["tmp = a; b = tmp + tmp[i-1]", "tmp = a; tmp = 2*a; b = tmp", "b = a; out res; rse = a"] {
+        let text = messages(&format!("stencil s {{ in a; out b; {body} }}"));
+        assert_eq!(text.matches("error").count(), 1, "{text}");
+    }
 }
 
 #[test]

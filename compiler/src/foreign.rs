@@ -1,4 +1,15 @@
-//! What other languages call the things of this one.
+//! The functions of this language, and what other languages call its things.
+
+/// The functions of the language.
+pub const FUNCTIONS: &[&str] = &[
+    "min", "max", "abs", "sqrt", "floor", "ceil", "sign", "copysign", "fma", "dot", "cbrt", "exp", "log", "pow", "sin",
+    "cos", "tan", "atan", "atan2", "tanh",
+];
+
+/// The same as a sentence.
+pub fn functions() -> String {
+    format!("functions are {}, and those written with `fn`", FUNCTIONS.join(", "))
+}
 
 /// What is written here for a function of another language.
 pub fn function(foreign: &str) -> Option<&'static str> {
@@ -21,6 +32,13 @@ pub fn function(foreign: &str) -> Option<&'static str> {
         "expm1" => "exp(a) - 1",
         "exp2" => "2 ** a",
         "exp10" => "10 ** a",
+        "sin" | "sinf" | "dsin" => "sin(a)",
+        "cos" | "cosf" | "dcos" => "cos(a)",
+        "tan" | "tanf" | "dtan" => "tan(a)",
+        "tanh" | "tanhf" | "dtanh" => "tanh(a)",
+        "cbrt" | "cbrtf" => "cbrt(a)",
+        "fma" | "fmaf" | "muladd" => "fma(a, b, c)",
+        "copysign" | "copysignf" => "copysign(a, b)",
         "sinh" => "(exp(a) - exp(-a)) / 2",
         "cosh" => "(exp(a) + exp(-a)) / 2",
         "asin" | "arcsin" => "atan2(a, sqrt(1 - a*a))",
@@ -36,6 +54,23 @@ pub fn function(foreign: &str) -> Option<&'static str> {
         "norm" | "hypot" => "sqrt(a**2 + b**2)",
         "float" | "double" | "real" | "float32" | "float64" | "dble" => "1.0 * n",
         "isnan" | "is_nan" => "a != a",
+        _ => return None,
+    })
+}
+
+/// What is written here for an attribute of a field elsewhere.
+pub fn attribute(foreign: &str) -> Option<&'static str> {
+    Some(match foreign {
+        "dx" | "dy" | "dz" | "dx2" | "dy2" | "dz2" | "dxl" | "dxr" | "dyl" | "dyr" | "laplace" | "biharmonic" => {
+            "a derivative is a difference of neighbours, as in `(a[i+1] - a[i-1]) / (2*dx)`; a `fn` gives it a name"
+        }
+        "forward" | "backward" | "dt" | "dt2" => {
+            "a stencil is one step: the old value is an `in` field and the new one an `out` field, or both are an `inout`"
+        }
+        "x" | "y" | "z" => "parts are counted: `v.0`, `v.1`, `v.2`",
+        "T" | "real" | "imag" | "shape" | "size" | "data" | "at" => {
+            "a field is one number a cell, and has no attributes"
+        }
         _ => return None,
     })
 }
@@ -58,6 +93,7 @@ pub fn constant(foreign: &str) -> Option<&'static str> {
         "True" | "TRUE" => "true",
         "False" | "FALSE" => "false",
         "PI" | "Pi" | "M_PI" => "pi",
+        "M_E" => "exp(1)",
         "nz" | "nlev" | "kmax" | "ke" | "KMAX" | "NK" => "nk",
         _ => return None,
     })

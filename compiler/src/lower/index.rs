@@ -5,7 +5,7 @@ use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::Diagnostic;
-use crate::foreign::axis;
+use crate::foreign::{self, axis};
 use crate::ir::{Binary, Levels, Offset, Origin, Path};
 use crate::source::Span;
 
@@ -252,10 +252,14 @@ impl Lowering<'_> {
             (Value::One(_), Ok(_)) => {
                 self.report(Diagnostic::error(part.span, "a single number has no parts").label("nothing to take"))
             }
-            (_, Err(_)) => self.report(
-                Diagnostic::error(part.span, format!("`.{}` is no part", part.text))
-                    .label("a whole number is needed, as in `v.0`"),
-            ),
+            (_, Err(_)) => {
+                let found = Diagnostic::error(part.span, format!("`.{}` is no part", part.text))
+                    .label("a whole number is needed, as in `v.0`");
+                self.report(match foreign::attribute(&part.text) {
+                    Some(help) => found.help(help),
+                    None => found,
+                })
+            }
         }
     }
 

@@ -284,7 +284,11 @@ impl<'a> Lowering<'a> {
         if let Some(index) = target.index {
             self.report::<()>(
                 Diagnostic::error(index, "an output is assigned at the cell itself").label("leave this out").help(
-                    format!("write `{} = ...`; an offset belongs to what is read, with the opposite sign", name.text),
+                    format!(
+                        "write `{} = ...`: the formula holds on every cell, and nobody writes the cell's indices; an offset \
+                         belongs to what is read, with the opposite sign",
+                        name.text
+                    ),
                 ),
             );
             return;
@@ -303,7 +307,11 @@ impl<'a> Lowering<'a> {
         let Some(field) = self.stencil.field_named(&name.text) else {
             let outputs: Vec<String> = self.outputs().map(|field| field.name.clone()).collect();
             let guess = crate::diagnostic::guess(&name.text, outputs.iter().map(String::as_str));
-            let known = self.scope.find(&name.text).map(|symbol| (symbol.what, symbol.span));
+            let found = self.scope.find(&name.text);
+            if found.is_some_and(|symbol| matches!(symbol.binding, Binding::Broken)) {
+                return;
+            }
+            let known = found.map(|symbol| (symbol.what, symbol.span));
             if let Some((what, span)) = known {
                 self.report::<()>(
                     Diagnostic::error(name.span, format!("{what} `{}` cannot be assigned again", name.text))
@@ -313,16 +321,20 @@ impl<'a> Lowering<'a> {
                 );
                 return;
             }
-            let label = match (guess, known) {
-                (_, Some(_)) => format!("`{}` is not an output", name.text),
-                (Some(guess), None) => format!("did you mean `{guess}`?"),
-                (None, None) => "not declared".to_owned(),
+            let label = match guess {
+                Some(guess) => format!("did you mean `{guess}`?"),
+                None => "not declared".to_owned(),
             };
+            if let Some(guess) = guess {
+                // That it is never assigned would be the same error again.
+                self.scope.assigned.insert(guess.to_owned(), name.span);
+            }
             self.report::<()>(
                 Diagnostic::error(name.span, format!("`{}` is no output of this stencil", name.text))
                     .label(label)
                     .help(format!("declare it with `out {0}`, or name a value with `let {0} = ...`", name.text)),
             );
+            self.define(name, Binding::Broken);
             return;
         };
         let declared = self.stencil.fields[field].clone();
@@ -410,7 +422,9 @@ impl<'a> Lowering<'a> {
                     .help(format!("add `{name} = ...`")),
             );
         }
-        if self.outputs().next().is_none() {
+        // An assignment to what is not declared was told already.
+        let assigns = stencil.statements.iter().any(|statement| matches!(statement, ast::Statement::Assign(_)));
+        if self.outputs().next().is_none() && !assigns {
             self.report::<()>(
                 Diagnostic::error(stencil.name.span, format!("stencil `{}` has no output", stencil.name.text))
                     .label("computes nothing")

@@ -11,11 +11,7 @@ use std::collections::{HashMap, HashSet};
 /// Names that mean something everywhere.
 pub const TAKEN: &[&str] = &["i", "j", "k", "ni", "nj", "nk", "pi"];
 
-/// Functions of the language; those that are not exact operations come with a later version.
-pub const FUNCTIONS: &[&str] = &[
-    "min", "max", "abs", "sqrt", "floor", "ceil", "sign", "copysign", "fma", "dot", "cbrt", "exp", "log", "pow", "sin",
-    "cos", "tan", "atan", "atan2", "tanh",
-];
+pub use crate::foreign::FUNCTIONS;
 
 /// The statement that shows values.
 pub const PRINT: &str = "print";

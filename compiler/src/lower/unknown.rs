@@ -44,16 +44,16 @@ impl Lowering<'_> {
                 None if FUNCTIONS.contains(&name) => {
                     found.label(format!("a function of the language: call it, as in `{name}(a)`"))
                 }
-                None if is_function => found.label("not defined here").help(
-                    "functions are min, max, abs, sqrt, cbrt, floor, ceil, sign, copysign, fma, dot, exp, log, pow, sin, cos, tan, \
-                     atan, atan2, tanh, and those written with `fn`",
-                ),
+                None if is_function => found.label("not defined here").help(foreign::functions()),
                 None => {
                     let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();
                     let list = if visible.is_empty() || visible.len() > LISTED {
                         "fields are declared with `in`, values are named with `let`".to_owned()
                     } else {
-                        format!("what is known here: `{}`; a field is declared with `in`, a value named with `let`", visible.join("`, `"))
+                        format!(
+                            "what is known here: `{}`; a field is declared with `in`, a value named with `let`",
+                            visible.join("`, `")
+                        )
                     };
                     found.label("not defined here").help(list)
                 }

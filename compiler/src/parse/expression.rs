@@ -4,6 +4,7 @@
 use super::{Builder, Built, Node, Rule, name, names, span};
 use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Prefix, Range};
 use crate::diagnostic::Diagnostic;
+use crate::foreign::scalar;
 use crate::ir::{Binary, Relation};
 use crate::source::Span;
 
@@ -57,7 +58,7 @@ impl Builder<'_> {
                         while let Some(&waiting) = operators.last() {
                             let (left, right) = (precedence(waiting), precedence(next));
                             if left == 3 && right == 3 {
-                                return Err(chained(at));
+                                return Err(self.chained(at));
                             }
                             // `**` is the only operator that groups from the right.
                             if left < right || left == right && left == 7 {
@@ -76,6 +77,21 @@ impl Builder<'_> {
             self.reduce(&mut operands, &mut operators, place)?;
         }
         self.present(operands.pop(), place)
+    }
+
+    /// A second comparison, or what looks like one.
+    fn chained(&self, at: Span) -> Diagnostic {
+        let before = self.text.get(..at.start as usize).unwrap_or_default();
+        let argument = before.rsplit('<').next().unwrap_or_default().trim();
+        if self.text.get(at.start as usize..).is_some_and(|rest| rest.starts_with('>')) && scalar(argument).is_some() {
+            let start = before.len() - before.rsplit('<').next().map_or(0, str::len) - 1;
+            return Diagnostic::error(Span::new(start, at.end as usize), "there are no casts and no templates")
+                .label("leave it out")
+                .help("numbers are converted where kinds meet; the type of a field says how it is stored");
+        }
+        Diagnostic::error(at, "comparisons do not chain")
+            .label("a second comparison")
+            .help("write `0 < k && k < 5` for `0 < k < 5`; to compare truth values, use parentheses")
     }
 
     fn reduce(&mut self, operands: &mut Vec<ExprId>, operators: &mut Vec<Waiting>, place: Span) -> Built<()> {
@@ -291,12 +307,6 @@ fn infix(rule: Rule) -> Option<Infix> {
         Rule::power => Infix::Power,
         _ => return None,
     })
-}
-
-fn chained(at: Span) -> Diagnostic {
-    Diagnostic::error(at, "comparisons do not chain")
-        .label("a second comparison")
-        .help("write `0 < k && k < 5` for `0 < k < 5`; to compare truth values, use parentheses")
 }
 
 /// Other languages' spellings.

@@ -18,7 +18,7 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
         );
     }
     let mut open = Vec::new();
-    let (mut comment, mut string) = (false, false);
+    let (mut comment, mut string) = (false, None);
     let mut previous = '\n';
     for (at, character) in text.char_indices() {
         let here = Span::new(at, at + character.len_utf8());
@@ -32,10 +32,15 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
                 .help("delete it and type the line again"));
         }
         match character {
-            '\n' => (comment, string) = (false, false),
+            '\n' => {
+                if let Some(opened) = string {
+                    return Err(open_text(opened));
+                }
+                comment = false;
+            }
             _ if comment => {}
-            '"' => string = !string,
-            _ if string => {}
+            '"' => string = if string.is_some() { None } else { Some(here) },
+            _ if string.is_some() => {}
             '/' if previous == '/' => comment = true,
             '(' | '[' | '{' => {
                 open.push((character, here));
@@ -74,14 +79,33 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
         }
         previous = character;
     }
+    if let Some(opened) = string {
+        return Err(open_text(opened));
+    }
     match open.last() {
         Some(&(bracket, opened)) => {
-            let found = Diagnostic::error(opened, format!("`{bracket}` is never closed"))
+            let mut found = Diagnostic::error(opened, format!("`{bracket}` is never closed"))
                 .label(format!("`{}` is missing", closing(bracket)));
+            if bracket == '{' && text.lines().any(ends_a_block) {
+                found = found.help("a block ends with `}`: there is no `end`");
+            }
             Err(with_lost_bracket(found, &text[opened.start as usize..], closing(bracket)))
         }
         None => Ok(()),
     }
+}
+
+/// A text whose second quote is missing.
+fn open_text(opened: Span) -> Diagnostic {
+    Diagnostic::error(opened, "this quote is never closed")
+        .label("a second `\"` is missing on this line")
+        .help("texts are the labels of prints, as in `print(\"on the left\", phi[i-1])`, and the titles of tests")
+}
+
+/// Whether a line closes a block as in Fortran, Julia or MATLAB.
+fn ends_a_block(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
+    ["end", "endif", "enddo", "endfunction", "done"].contains(&first.as_str())
 }
 
 /// With the advice that the bracket stands in a comment, if one does.

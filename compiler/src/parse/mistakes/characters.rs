@@ -48,6 +48,9 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
                 .label(format!("write `{ours}`")),
         );
     }
+    if let Some(diagnostic) = quote(stop, first) {
+        return Some(diagnostic);
+    }
     let answer =
         |message: String, label: &str, help: &str| Some(Diagnostic::error(here, message).label(label).help(help));
     match first {
@@ -123,6 +126,39 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     }
 }
 
+/// Quotes around the label of a print or the title of a test, and primes.
+fn quote(stop: &Stop, first: char) -> Option<Diagnostic> {
+    let theirs = "“”„‘’«»\'`";
+    let takes_text =
+        stop.bracket.is_some_and(|(bracket, word)| bracket == '(' && word == "print") || stop.first == "test";
+    let at = stop.before.len();
+    if takes_text && first == '"' && stop.previous.is_some_and(|(_, span)| span.end as usize == at) {
+        let (word, span) = stop.previous?;
+        return Some(
+            Diagnostic::error(span, "a text is plain: nothing is put into it")
+                .label(format!("leave out `{word}`"))
+                .help("write a label and one value, as in `print(\"on the left\", phi[i-1])`"),
+        );
+    }
+    if takes_text && theirs.contains(first) {
+        let line = stop.rest.lines().next().unwrap_or_default();
+        let inside = &line[first.len_utf8()..];
+        let end = inside.find(|c| theirs.contains(c)).unwrap_or(inside.len());
+        let close = inside[end..].chars().next().map_or(0, char::len_utf8);
+        let place = Span::new(at, at + first.len_utf8() + end + close);
+        return Some(
+            Diagnostic::error(place, "a text stands between straight double quotes")
+                .label(format!("write `\"{}\"`", &inside[..end])),
+        );
+    }
+    let is_prime = "\'’′".contains(first) && stop.before.ends_with(is_word) && stop.after_operand;
+    is_prime.then(|| {
+        Diagnostic::error(stop.here(), format!("`{first}` does not fit here"))
+            .label("there are no primes and no transposes")
+            .help("a second value is a name of its own, as in `u_new`; a derivative is a difference of neighbours, as in `(a[i+1] - a[i-1]) / (2*dx)`")
+    })
+}
+
 /// `2a`, `1.0d0`, `0x10`, `1_000`, `1e`: a word that begins like a number.
 fn number(stop: &Stop) -> Option<Diagnostic> {
     let at = stop.before.len();
@@ -177,6 +213,18 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
             .map(|found| found.help("`real` has the precision that `--precision` says, `f64` if it says nothing"));
     }
     if letters == "e" || letters == "E" {
+        // Fortran's `1.0e-3_wp`.
+        let exponent = super::word_at(stop.rest[tail..].trim_start_matches(['-', '+']));
+        let (power, kind) = exponent.split_at(exponent.find(|c: char| !c.is_ascii_digit()).unwrap_or(exponent.len()));
+        if !power.is_empty() && !kind.is_empty() {
+            let sign = stop.rest[tail..].chars().next().unwrap_or('+');
+            let end = at + tail + 1 + exponent.len();
+            return Some(
+                Diagnostic::error(Span::new(start, end), format!("`{token}{sign}{exponent}` is no number"))
+                    .label(format!("write `{plain}e{sign}{power}`"))
+                    .help("numbers have no endings: `real` has the precision that `--precision` says, `f64` if it says nothing"),
+            );
+        }
         return error("an exponent is missing after `e`, as in `1e-3`".into());
     }
     if digits.ends_with('_') || ["f", "F", "l", "L", "u", "f32", "f64", "d"].contains(&letters) {

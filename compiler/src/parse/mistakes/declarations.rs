@@ -21,6 +21,19 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
             None => found.label("expected a type").help(types),
         });
     }
+    if stop.at_start() {
+        // `in a = 3` ends with its line; the parser looked for an operator on the next.
+        let end = stop.before.trim_end();
+        let line = end.rsplit(['\n', ';', '{']).next().unwrap_or_default();
+        let equals =
+            line.find('=').filter(|_| ROLES.contains(&super::word_at(line.trim_start())) && !line.contains(".."));
+        if let Some(equals) = equals {
+            return Some(no_range(end, Span::new(end.len() - line.len() + equals, end.len())));
+        }
+    }
+    if let Some(found) = size(stop) {
+        return Some(found);
+    }
     match stop.first {
         "in" | "out" | "inout" if !stop.at_start() => field(stop),
         "let" if !stop.at_start() => binding(stop),
@@ -35,6 +48,58 @@ fn error(stop: &Stop, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(stop.here(), message)
 }
 
+/// A declaration with `=` and no range after it, which ends where `text` does.
+fn no_range(text: &str, place: Span) -> Diagnostic {
+    let role = text.rsplit(['\n', ';', '{']).next().unwrap_or_default().trim_start();
+    if role.starts_with("in ") {
+        return Diagnostic::error(place, "`=` gives the range that random input is drawn from")
+            .label("expected a range, as in `= 0..1`")
+            .help("a fixed number is a `const`, or a `param` with a default: `param c = 3`");
+    }
+    let role = super::word_at(role);
+    Diagnostic::error(place, "a declaration gives an output no value")
+        .label("assigned too early")
+        .help(format!("declare it, then assign it: `{role} res` and, on a line of its own, `res = ...`"))
+}
+
+/// `in a: real(8)`, `const w[3]`, `param p(3)`: a size after a type or a name.
+fn size(stop: &Stop) -> Option<Diagnostic> {
+    let (closing, stands_in) = match stop.found {
+        "(" => (')', "parentheses"),
+        "[" => (']', "brackets"),
+        _ => return None,
+    };
+    let (word, span) = stop.previous?;
+    let inside = stop.rest[1..].split([closing, '\n']).next().unwrap_or_default();
+    let place = Span::new(stop.before.len(), stop.before.len() + inside.len() + 2);
+    let names = stop.statement.get(stop.first.len()..)?.trim();
+    let is_typed = ROLES.contains(&stop.first) || ["param", "const"].contains(&stop.first);
+    if is_typed && SCALARS.contains(&word) && stop.before[..span.start as usize].trim_end().ends_with(':') {
+        let bytes = inside.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let found = Diagnostic::error(place, format!("a type has no size in {stands_in}"));
+        return Some(match (word, bytes) {
+            ("real", "8") => found.label("for double precision, write `f64`"),
+            ("real", "4") => found.label("for single precision, write `f32`"),
+            ("int", "4") => found.label("leave it out").help("an `int` has 32 bits"),
+            _ => found
+                .label("leave it out")
+                .help("a field holds one number a cell: the parts of a vector are fields of their own; sizes are given when running"),
+        });
+    }
+    if !["param", "const"].contains(&stop.first) || names != word {
+        return None;
+    }
+    Some(if stop.first == "const" {
+        Diagnostic::error(place, "the number of parts is not written")
+            .label("leave it out")
+            .help(format!("the value says it, as in `const {word} = [3/4, -3/20, 1/60]`"))
+    } else {
+        Diagnostic::error(place, "a parameter is one number")
+            .label("leave it out")
+            .help(format!("write a parameter for each, `param {word}0, {word}1`, or a field `in {word} on (k)`"))
+    })
+}
+
 /// A name with a type before it, as in `in float a`.
 fn typed_before(stop: &Stop, keyword: &str) -> Option<Diagnostic> {
     let (word, span) = stop.previous?;
@@ -47,8 +112,8 @@ fn typed_before(stop: &Stop, keyword: &str) -> Option<Diagnostic> {
     if !stop.found.starts_with(is_word) {
         return None;
     }
-    let mended = if keyword == "let" {
-        format!("let {} = ...", stop.found)
+    let mended = if keyword == "let" || keyword == "const" {
+        format!("{keyword} {} = ...", stop.found)
     } else {
         format!("{keyword} {}: {ours}", stop.found)
     };
@@ -73,14 +138,7 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
     }
     if names.contains('=') && !names.contains("..") {
         let place = stop.before.rfind('=').map_or(stop.here(), |at| Span::new(at, stop.before.trim_end().len()));
-        return Some(match stop.first {
-            "in" => Diagnostic::error(place, "`=` gives the range that random input is drawn from")
-                .label("expected a range, as in `= 0..1`")
-                .help("a fixed number is a `const`, or a `param` with a default: `param c = 3`"),
-            _ => Diagnostic::error(place, "a declaration gives an output no value").label("assigned too early").help(
-                format!("declare it, then assign it: `{} res` and, on a line of its own, `res = ...`", stop.first),
-            ),
-        });
+        return Some(no_range(stop.before.trim_end(), place));
     }
     if names.ends_with(" on") && ["(", "["].contains(&stop.found) {
         let end = stop.rest.find([')', ']']).map_or(1, |end| end + 1);
@@ -91,7 +149,14 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         return None;
     }
     if ROLES.contains(&stop.found) || ["let", "param", "const", "fn"].contains(&stop.found) {
-        if names.is_empty() || names.ends_with(',') {
+        if let Some(comma) = stop.before.trim_end().strip_suffix(',').map(str::len).filter(|_| names.len() > 1) {
+            return Some(
+                Diagnostic::error(Span::new(comma, comma + 1), "two statements on one line are parted by `;`")
+                    .label(format!("write `;` before `{}`", stop.found))
+                    .help("a comma stands between names of the same declaration"),
+            );
+        }
+        if names.is_empty() {
             return None;
         }
         return Some(
@@ -101,6 +166,9 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         );
     }
     match stop.found {
+        "," if names.is_empty() => {
+            Some(error(stop, format!("a name is expected after `{}`", stop.first)).label("leave it out"))
+        }
         "(" | "[" if !names.is_empty() => Some(
             error(stop, "axes are written with `on`")
                 .label(format!("write `{} {} on (i, j)`, or nothing for all axes", stop.first, names))
@@ -163,6 +231,11 @@ fn binding(stop: &Stop) -> Option<Diagnostic> {
         ),
         found if found.starts_with(is_word) && !name.is_empty() => typed_before(stop, "let")
             .or_else(|| Some(error(stop, "`=` is missing").label(format!("write `let {name} = ...`")))),
+        "(" | "[" if name.is_empty() => Some(
+            error(stop, "a `let` names one value")
+                .label("a name is expected")
+                .help("write one `let` for each name, as in `let a = ...; let b = ...`"),
+        ),
         "(" | "[" if !name.is_empty() => Some(
             error(stop, "a `let` names a value at every cell")
                 .label("leave out what stands in brackets")
@@ -188,10 +261,25 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
                 .help("a number that is given when running is a `param`"),
         ),
         found if found.starts_with(is_word) && !RESERVED.contains(&found) && !name.is_empty() => {
-            typed_before(stop, stop.first)
+            typed_before(stop, stop.first).or_else(|| Some(second_name(stop, name)))
         }
         _ => None,
     }
+}
+
+/// `param p q`, `const c 3`.
+fn second_name(stop: &Stop, name: &str) -> Diagnostic {
+    let found = stop.found;
+    let own = name.rsplit([',', ' ']).next().unwrap_or_default();
+    if stop.first == "const" || found.starts_with(|c: char| c.is_ascii_digit()) {
+        return error(stop, "`=` is missing").label(format!("write `{} {name} = {found}`", stop.first));
+    }
+    if own == found {
+        return error(stop, format!("`{found}` stands here twice")).label("leave it out");
+    }
+    error(stop, "a comma is missing between two names")
+        .label(format!("write `param {name}, {found}`"))
+        .help("or, if this is a new statement, put it on a line of its own")
 }
 
 /// After `fn`.
@@ -258,6 +346,22 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
             "a name means one value: give the new one a name of its own, as in `let twice = 2*a`, and assign that",
         ));
     }
+    if starts(&["::"]) {
+        return Some(
+            Diagnostic::error(stop.first_span, "no statement begins like this")
+                .label("names are not joined by `::`")
+                .help(
+                    "a stencil is a list of declarations and assignments: there are no loops and no calls of libraries",
+                ),
+        );
+    }
+    if starts(&[".=", ".*=", "./=", ".+=", ".-="]) {
+        return Some(
+            error(stop, "an output is assigned with `=`")
+                .label(plain)
+                .help("every operation is done on each cell by itself, without a point"),
+        );
+    }
     if starts(&[":=", "<-", "==", "=>", ":", "->"]) {
         return Some(error(stop, "an output is assigned with `=`").label(plain));
     }
@@ -267,6 +371,13 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
                 .label("no statement begins like this")
                 .help("write `res = f(a)` or `let x = f(a)`"),
         ),
+        "(" if is_function(stop) => {
+            let end = rest.find(')').map_or(1, |end| end + 1);
+            Some(
+                Diagnostic::error(stop.first_span, "functions begin with `fn`")
+                    .label(format!("write `fn {name}{} = ...`", &rest[..end])),
+            )
+        }
         "(" => Some(
             error(stop, "an output is assigned by its name alone")
                 .label(plain)
@@ -281,4 +392,20 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
 /// Whether `=` follows the parentheses that `rest` begins with.
 fn is_assigned(rest: &str) -> bool {
     rest.find(')').is_some_and(|end| rest[end + 1..].trim_start().starts_with('='))
+}
+
+/// Whether `f(x) = ...` defines a function: its name is no output, its arguments are names other than those of axes.
+fn is_function(stop: &Stop) -> bool {
+    let is_output = |line: &str| {
+        let mut words = line.split(|c: char| !is_word(c)).filter(|word| !word.is_empty());
+        matches!(words.next(), Some("out" | "inout")) && words.any(|word| word == stop.first)
+    };
+    let arguments = stop.rest[1..].split(')').next().unwrap_or_default();
+    let is_argument = |text: &str| {
+        let name = text.trim();
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(is_word)
+            && !["i", "j", "k"].contains(&name)
+    };
+    arguments.split(',').all(is_argument) && !stop.before.split(['\n', ';', '{']).any(|line| is_output(line.trim()))
 }

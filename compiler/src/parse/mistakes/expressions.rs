@@ -2,7 +2,7 @@
 
 use super::{Stop, is_word, last_word};
 use crate::diagnostic::Diagnostic;
-use crate::foreign::function;
+use crate::foreign::{self, FUNCTIONS, function, scalar};
 use crate::source::Span;
 
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
@@ -31,9 +31,16 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         ";" if stop.else_expected && stop.rest[1..].trim_start().starts_with("else") => {
             return Some(error("no `;` stands before `else`").label("leave it out"));
         }
+        "in" if stop.after_operand && stop.statement.contains("if ") => {
+            return Some(error("`in` is no operator").label("compare with both ends").help("as in `1 <= k && k < 3`"));
+        }
         _ if stop.else_expected => {
+            // Where the next line was looked at, too, the place is the end of the branch.
+            let end = stop.before.trim_end();
+            let passed = stop.before[end.len()..].contains('\n');
+            let place = if passed { Span::new(end.len().saturating_sub(1), end.len()) } else { here };
             return Some(
-                error("this `if` has no `else`")
+                Diagnostic::error(place, "this `if` has no `else`")
                     .label("expected `else { ... }`")
                     .help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"),
             );
@@ -50,39 +57,8 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if let Some(found) = fortran(stop).or_else(|| in_block(stop)) {
         return Some(found);
     }
-    // Operators.
-    for (theirs, ours) in [
-        ("!==", "`!=`"),
-        ("===", "`==`"),
-        ("~=", "`!=`"),
-        (".not.", "`!`"),
-        ("=<", "`<=`"),
-        ("->", "`a[i-1]` for a neighbour, `v.0` for a part"),
-        ("=>", "`>=`"),
-        ("<<", "a product with a power of two"),
-        (">>", "a quotient with a power of two"),
-        ("&", "`&&` for \"and\""),
-        ("|", "`||` for \"or\""),
-        ("~", "`!` for \"not\""),
-    ] {
-        // The parser takes the first characters of some for an operator of ours.
-        for taken in (0..theirs.len().min(3)).rev() {
-            if stop.before.ends_with(&theirs[..taken]) && stop.rest.starts_with(&theirs[taken..]) {
-                let start = here.start as usize - taken;
-                // `a => b` as a statement is an assignment.
-                if theirs == "=>" && !stop.statement.trim_end_matches('=').contains(['=', ' ', '(']) {
-                    let place = Span::new(start, start + 2);
-                    return Some(Diagnostic::error(place, "an output is assigned with `=`").label("leave out `>`"));
-                }
-                if theirs.starts_with(['&', '|']) && taken > 0 {
-                    continue;
-                }
-                let place = Span::new(start, start + theirs.len());
-                return Some(
-                    Diagnostic::error(place, format!("`{theirs}` is no operator")).label(format!("write {ours}")),
-                );
-            }
-        }
+    if let Some(found) = super::operators::guess(stop) {
+        return Some(found);
     }
     match stop.found {
         "?" => return Some(error("there is no `?`").label("not understood").help("write `if c { a } else { b }`")),
@@ -111,9 +87,9 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if let Some(diagnostic) = fold(stop) {
         return Some(diagnostic);
     }
-    if let Some(('[', _)) = within
-        && stop.found == ":"
-    {
+    let is_subscript =
+        within.is_some_and(|(bracket, word)| bracket == '[' || bracket == '(' && word.starts_with(is_word));
+    if is_subscript && stop.found == ":" && !stop.rest.starts_with("::") {
         return Some(error("there are no slices").label("one cell is read at a time").help(
             "a neighbour is written with its axis, as in `a[i-1]` or `a[i+1, j-1]`; the formula holds on every cell",
         ));
@@ -216,10 +192,28 @@ fn member(stop: &Stop) -> Option<Diagnostic> {
     let place = Span::new(head.len() - 1 - owner.len(), span.end as usize);
     let found = Diagnostic::error(place, format!("`{owner}.{name}` is no function"));
     Some(match function(name) {
+        _ if FUNCTIONS.contains(&name) => found.label(format!("write `{name}` alone")),
         Some(ours) => found.label(format!("write `{ours}`")),
-        None => found.label("functions are called by their name alone").help(
-            "functions are min, max, abs, sqrt, floor, ceil, sign, copysign, fma, dot, and those written with `fn`",
-        ),
+        None => found.label("functions are called by their name alone").help(foreign::functions()),
+    })
+}
+
+/// `if (c) a else b`, `(real) a`: what follows a parenthesis that has another meaning elsewhere.
+fn after_parenthesis(stop: &Stop) -> Option<Diagnostic> {
+    let head = stop.before.trim_end().strip_suffix(')')?;
+    let choice = stop.statement.rfind("if").map(|at| stop.statement[at + 2..].trim());
+    if choice.is_some_and(|rest| rest.starts_with('(') && rest.ends_with(')')) {
+        return Some(
+            Diagnostic::error(stop.here(), "a branch stands in braces")
+                .label("expected `{`")
+                .help("a choice is written `if c { a } else { b }`"),
+        );
+    }
+    let start = head.rfind('(')?;
+    scalar(head[start + 1..].trim()).map(|_| {
+        Diagnostic::error(Span::new(start, head.len() + 1), "there are no casts")
+            .label("leave it out")
+            .help("numbers are converted where kinds meet; the type of a field says how it is stored")
     })
 }
 
@@ -228,11 +222,13 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
     let error = |message: String| Diagnostic::error(stop.here(), message);
     let last = stop.last()?;
     if stop.found == "," && stop.bracket.is_none_or(|(bracket, _)| bracket == '{') {
-        return Some(
-            error("`,` does not fit here".into())
-                .label("the expression has ended")
-                .help("a number has a point, as in `0.5`, and no commas; several values are assigned one by one"),
-        );
+        return Some(error("`,` does not fit here".into()).label("the expression has ended").help(
+            if stop.bracket.is_some_and(|(bracket, word)| bracket == '{' && word.is_empty()) {
+                "a vector is written `[a, b]`"
+            } else {
+                "a number has a point, as in `0.5`, and no commas; several values are assigned one by one"
+            },
+        ));
     }
     if stop.after_operand && (stop.found == "(" || stop.found.starts_with(is_word)) {
         let (word, span) = stop.previous.unwrap_or(("", stop.here()));
@@ -249,6 +245,9 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
                     .label("a new statement begins here")
                     .help("put it on a line of its own, or `;` before it"),
             );
+        }
+        if let Some(found) = after_parenthesis(stop) {
+            return Some(found);
         }
         return Some(
             error("an operator is missing before this".into()).label("expected `*`, `+` or another operator").help(

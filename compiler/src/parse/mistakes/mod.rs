@@ -4,6 +4,7 @@
 mod characters;
 mod declarations;
 mod expressions;
+mod operators;
 mod statements;
 
 use crate::diagnostic::Diagnostic;
@@ -80,6 +81,11 @@ impl<'a> Stop<'a> {
     /// Whether the parser stopped at the first word of a statement.
     fn at_start(&self) -> bool {
         self.statement.is_empty()
+    }
+
+    /// The line before the place.
+    fn line(&self) -> &'a str {
+        self.before.rsplit('\n').next().unwrap_or_default()
     }
 
     /// The last character before it that is not blank.

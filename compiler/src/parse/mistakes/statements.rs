@@ -64,6 +64,18 @@ const FOREIGN: &[(&[&str], &str, &str, &str)] = &[
         "write `print(phi[i-1])`, or `print(\"on the left\", phi[i-1])`",
     ),
     (
+        &["with"],
+        "there is no `with`",
+        "not a word of the language",
+        "a formula holds on every level; levels are told apart by `k`, as in `res = if k == 0 { a } else { a - a[k-1] }`",
+    ),
+    (
+        &["assert", "check", "ensure"],
+        "what has to be true stands in a `test`",
+        "not a word of the language",
+        "beside the stencil, write `test \"title\" { lap { phi = i }; expect abs(res) < 1e-12 }`",
+    ),
+    (
         &["call"],
         "there is no `call`",
         "leave this word out",
@@ -131,15 +143,27 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if rest.starts_with('=') && !rest.starts_with("==") {
         return None;
     }
-    if let Some((_, message, label, help)) = FOREIGN.iter().find(|(words, ..)| words.contains(&lower.as_str())) {
-        return Some(Diagnostic::error(place, *message).label(*label).help(*help));
-    }
     if stop.in_test && ["assert", "check", "assertEquals", "require"].contains(&stop.first) {
         return Some(
             Diagnostic::error(place, format!("`{}` is no word of the language", stop.first))
                 .label("write `expect`")
                 .help("as in `expect abs(res - 1) < 1e-12`"),
         );
+    }
+    if stop.in_test && stop.at_start() && stop.rest[stop.found.len()..].trim_start().starts_with('(') {
+        return Some(
+            Diagnostic::error(place, "the inputs of a stencil stand in braces")
+                .label(format!("write `{} {{ ... }}`", stop.first))
+                .help("as in `laplap { phi = 2*i }`: each input with its formula"),
+        );
+    }
+    if stop.in_test && stop.found == ":" && stop.previous.is_some_and(|(_, span)| span == place) {
+        return Some(
+            Diagnostic::error(stop.here(), "an input is given with `=`").label(format!("write `{} = ...`", stop.first)),
+        );
+    }
+    if let Some((_, message, label, help)) = FOREIGN.iter().find(|(words, ..)| words.contains(&lower.as_str())) {
+        return Some(Diagnostic::error(place, *message).label(*label).help(*help));
     }
     if stop.in_test {
         return None;
@@ -178,6 +202,9 @@ fn misplaced(stop: &Stop) -> Option<Diagnostic> {
                 .label("the block before it is still open")
                 .help("is a `}` missing before it?")
         }
+        "expect" => error("an `expect` stands in a `test`")
+            .label("not in a stencil")
+            .help("beside the stencil, write `test \"title\" { lap { phi = i }; expect abs(res) < 1e-12 }`"),
         "sum" => error("a `sum` is a value, not a statement")
             .label("a declaration or an assignment was expected")
             .help("write `res = sum(n in 1..=3) { ... }`"),
@@ -188,7 +215,7 @@ fn misplaced(stop: &Stop) -> Option<Diagnostic> {
 /// What stands in no braces.
 fn outside(stop: &Stop) -> Option<Diagnostic> {
     let lower = stop.first.to_lowercase();
-    let known = "a file holds `stencil name { ... }`, `fn`, `const` and `param`";
+    let known = "a file holds `stencil name { ... }`, `test \"title\" { ... }`, `fn`, `const` and `param`";
     let error = |message: String| Diagnostic::error(stop.first_span, message);
     if KERNELS.contains(&stop.first) {
         return Some(
@@ -198,11 +225,23 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
     if let Some(found) = header(stop) {
         return Some(found);
     }
+    if stop.first == "test" && stop.found.starts_with(super::is_word) && !stop.at_start() {
+        return Some(
+            Diagnostic::error(stop.here(), "the title of a test stands in quotes")
+                .label(format!("write `\"{}\"`", stop.found)),
+        );
+    }
     if !stop.at_start() && RESERVED.contains(&stop.first) {
         return None;
     }
     if let Some((_, message, label, help)) = FOREIGN.iter().find(|(words, ..)| words.contains(&lower.as_str())) {
         return Some(Diagnostic::error(stop.first_span, *message).label(*label).help(*help));
+    }
+    if stop.at_start() && ITEMS.contains(&stop.found) && stop.last() == Some('}') && !stop.line().trim().is_empty() {
+        return Some(
+            Diagnostic::error(stop.here(), format!("a `{}` begins on a line of its own", stop.found))
+                .label("write `;` or begin a new line before it"),
+        );
     }
     if stop.first.is_empty() || ITEMS.contains(&stop.first) {
         return None;
@@ -225,7 +264,7 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
                 Some(meant) if stop.rest[stop.found.len()..].trim_start().starts_with(super::is_word) => {
                     found.label(format!("did you mean `{meant}`?")).help(known)
                 }
-                _ => found.label("expected `stencil`, `fn`, `const` or `param`").help(known),
+                _ => found.label("expected `stencil`, `test`, `fn`, `const` or `param`").help(known),
             }
         }
     })
