@@ -109,6 +109,7 @@ pub fn parameters(
         precision,
         contract,
         grid: Some(Grid::rows(1, 1, 1)),
+        adjacency: None,
         arrays: BTreeMap::new(),
         settings,
         seed: 0,

@@ -257,6 +257,7 @@ fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem>
         precision: choices.precision,
         contract: choices.contract,
         grid: args.grid,
+        adjacency: None,
         arrays,
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,

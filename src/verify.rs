@@ -308,6 +308,7 @@ fn verify_one(
         precision,
         contract: args.launch.contract,
         grid: Some(grid),
+        adjacency: None,
         arrays: BTreeMap::new(),
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,

@@ -127,6 +127,7 @@ fn request(stencil: &stencilc_compiler::ir::Stencil, precision: Precision, grid:
         precision,
         contract: true,
         grid: Some(grid),
+        adjacency: None,
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 1,

@@ -54,6 +54,7 @@ fn run(name: &str, given: &[(&str, Value)], precision: Precision, grid: Grid) ->
         stencil: &stencil,
         precision,
         grid,
+        adjacency: None,
         region: &region,
         params: &params,
         inputs: &inputs.iter().map(Option::as_ref).collect::<Vec<_>>(),

@@ -46,7 +46,8 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
     let mut all = Vec::new();
     for (number, (stencil, field)) in each {
         check_divisors(&stencil, &problem.params)?;
-        let region = match analysis::region(&stencil, problem.precision, problem.grid, None, &problem.params) {
+        let (precision, grid, adjacency) = (problem.precision, problem.grid, problem.adjacency.clone());
+        let region = match analysis::region(&stencil, precision, grid, adjacency.as_deref(), &problem.params) {
             Ok(region) => region,
             Err(refusal) => {
                 all.push(Printed { number, region: Err(refusal.message), values: vec![None; cells.len()] });
@@ -75,8 +76,9 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
         inputs.push(None);
         let mut derived = Problem {
             stencil,
-            precision: problem.precision,
-            grid: problem.grid,
+            precision,
+            grid,
+            adjacency,
             region,
             params: problem.params.clone(),
             inputs,
@@ -106,5 +108,9 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
 }
 
 fn inside(region: &Region, &[i, j, k]: &[usize; 3]) -> bool {
-    region.i.contains(&i) && region.j.contains(&j) && region.k.contains(&k)
+    let in_column = match &region.cells {
+        Some(cells) => j == 0 && u32::try_from(i).is_ok_and(|cell| cells.binary_search(&cell).is_ok()),
+        None => region.i.contains(&i) && region.j.contains(&j),
+    };
+    in_column && region.k.contains(&k)
 }

@@ -72,6 +72,7 @@ pub fn run(stencil: &Stencil, test: &Test, options: &Options) -> Result<Report> 
         precision,
         contract,
         grid: Some(test.grid),
+        adjacency: None,
         arrays,
         settings: BTreeMap::new(),
         seed: 0,
@@ -203,7 +204,15 @@ fn given(
     let mut outputs: Vec<Option<Data>> = written.collect();
     let params = values_of(stencil, precision, values)?;
     let region = frame.region(0..grid.ni, 0..grid.nj, 0..frame.outer.nk);
-    let job = Job { stencil, precision, grid: frame.outer, region: &region, params: &params, inputs: &inputs };
+    let job = Job {
+        stencil,
+        precision,
+        grid: frame.outer,
+        adjacency: None,
+        region: &region,
+        params: &params,
+        inputs: &inputs,
+    };
     interpret(&job, &mut outputs, &|_| {})?;
     let arrays = stencil.fields.iter().zip(outputs).filter_map(|((_, field), data)| {
         let data = data?.pick(frame.numbers(field.place));
@@ -353,6 +362,7 @@ impl<'a> Checks<'a> {
             stencil,
             precision: self.problem.precision,
             grid: self.frame.outer,
+            adjacency: None,
             region,
             params: &self.params,
             inputs: &inputs,

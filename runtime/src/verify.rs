@@ -12,6 +12,7 @@ use crate::nvrtc::Kind as Image;
 use crate::problem::Problem;
 use serde::Serialize;
 use stencilc_compiler::cuda;
+use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::{Handle, Place};
 use stencilc_compiler::plan::{self, Choices, Math, Plan, Target};
 use stencilc_compiler::source::Span;
@@ -138,6 +139,9 @@ pub fn compare(problem: &Problem, name: &str, expected: &Data, found: &Data) -> 
     let place = problem.stencil.field_named(name).map(|id| problem.stencil.fields[id].place);
     let shape = place.map(|place| problem.grid.shape(place)).unwrap_or_default();
     let cell = match shape.as_slice() {
+        [.., cells] if problem.grid.form == Form::Cells && place.is_some_and(|place| place.horizontal) => {
+            format!("cell {}, k={}", first % cells, first / cells)
+        }
         [_, nj, ni] => format!("i={}, j={}, k={}", first % ni, first / ni % nj, first / ni / nj),
         [_, ni] => format!("i={}, j={}", first % ni, first / ni),
         _ => format!("k={first}"),

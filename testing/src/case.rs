@@ -202,6 +202,7 @@ impl Case {
             precision: self.choices.precision,
             contract: self.choices.contract,
             grid: Some(self.grid),
+            adjacency: None,
             arrays: BTreeMap::new(),
             settings: self.own_settings(stencil).map(|(name, value)| (name.clone(), text_of(*value))).collect(),
             seed: self.seed,

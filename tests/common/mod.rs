@@ -43,6 +43,7 @@ pub fn problem(stencil: &Stencil, precision: Precision, grid: Grid, settings: &[
         precision,
         contract: true,
         grid: Some(grid),
+        adjacency: None,
         arrays: BTreeMap::new(),
         settings,
         seed: 1,

@@ -13,10 +13,14 @@ use std::sync::Arc;
 /// Of each definition whether it reads a field with horizontal axes, itself or through others. The value of one that
 /// does not is the same on all columns, so a path to it leads nowhere and needs no cell.
 pub fn varying(stencil: &Stencil) -> Vec<bool> {
-    let mut varying = Vec::with_capacity(stencil.defs.len());
+    let mut varying: Vec<bool> = Vec::with_capacity(stencil.defs.len());
     for (_, def) in stencil.defs.iter() {
-        let own = !needs(stencil, &def.body, &varying).is_empty();
-        varying.push(own);
+        let varies = def.body.iter().any(|(_, node)| match node {
+            Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
+            Node::Use { def, .. } => varying[def.index()],
+            _ => false,
+        });
+        varying.push(varies);
     }
     varying
 }

@@ -7,6 +7,7 @@ use super::program::{Instruction, Program, Source};
 use crate::Data;
 use std::mem::take;
 use std::ops::Range;
+use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::{Real, Value, compare, int_binary, int_call, min_max};
 use stencilc_compiler::ir::{Binary, Function, Handle, Kind, Node, Precision, Relation};
@@ -17,8 +18,27 @@ pub(super) struct Strip<'a> {
     pub rows: Range<usize>,
     /// The parts of the outputs that the rows go to: one for each store, or none.
     pub outputs: Vec<Part<'a>>,
-    /// How often each open choice was false and true: one for each, or none.
-    pub counts: Vec<[u64; 2]>,
+    /// What each open choice was: one for each, or none.
+    pub counts: Vec<Count>,
+}
+
+/// How often an open choice was false and true.
+#[derive(Clone, Default)]
+pub(super) struct Count {
+    pub times: [u64; 2],
+    /// Where it counts, by column; if nothing is said, on all cells of the row.
+    pub columns: Option<Arc<[bool]>>,
+}
+
+impl Count {
+    fn add(&mut self, truths: &[u8]) {
+        let counts = |column: usize| self.columns.as_ref().is_none_or(|columns| columns[column]);
+        let mut times = [0; 2];
+        for (_, &truth) in truths.iter().enumerate().filter(|&(column, _)| counts(column)) {
+            times[usize::from(truth != 0)] += 1;
+        }
+        self.times = [self.times[0] + times[0], self.times[1] + times[1]];
+    }
 }
 
 /// A part of an array.
@@ -81,6 +101,15 @@ element!(u8, Bool, |value: Value| value.truth().into());
 enum Operand<'a, T> {
     Each(&'a [T]),
     All(T),
+}
+
+impl<T: Copy> Operand<'_, T> {
+    fn at(&self, element: usize) -> T {
+        match self {
+            Operand::Each(row) => row[element],
+            Operand::All(x) => *x,
+        }
+    }
 }
 
 /// `each!(out, a b => f(a, b))` sets every element of `out`, with a loop of its own for each combination of operands
@@ -214,14 +243,30 @@ fn run<R: Real + Element>(instruction: &Instruction, cells: Cells, slots: &mut S
             }
             slots.real[into.at(j)] = row;
         }
+        Instruction::Gather { from, columns, into } => {
+            macro_rules! gather {
+                ($rows:ident, $missing:expr) => {{
+                    let mut row = take(&mut slots.$rows[into.at(j)]);
+                    if let Operand::Each(from) = cells.operand(&slots.$rows, *from) {
+                        for (to, &column) in row[..len].iter_mut().zip(&columns[..]) {
+                            *to = usize::try_from(column).map_or($missing, |column| from[column]);
+                        }
+                    }
+                    slots.$rows[into.at(j)] = row;
+                }};
+            }
+            match into.kind {
+                Kind::Real => gather!(real, R::from_f64(f64::NAN)),
+                Kind::Int => gather!(int, 0),
+                Kind::Bool => gather!(truth, 0),
+            }
+        }
         Instruction::Compute { node, of, operands, into, choice } => {
             if let Some(count) = choice.and_then(|choice| strip.counts.get_mut(choice)) {
-                let taken = match cells.operand(&slots.truth, operands[0]) {
-                    Operand::Each(row) => row.iter().filter(|&&x| x != 0).count(),
-                    Operand::All(x) => len * usize::from(x),
-                };
-                count[0] += (len - taken) as u64;
-                count[1] += taken as u64;
+                match cells.operand(&slots.truth, operands[0]) {
+                    Operand::Each(row) => count.add(row),
+                    Operand::All(x) => count.add(&vec![x; len]),
+                }
             }
             compute(node, *of, *operands, (into.kind, into.at(j)), cells, slots);
         }
@@ -229,9 +274,17 @@ fn run<R: Real + Element>(instruction: &Instruction, cells: Cells, slots: &mut S
             let start = (j as usize - strip.rows.start) * job.grid.ni + i as usize;
             macro_rules! store {
                 ($part:expr, $rows:ident, |$x:ident| $value:expr) => {{
-                    let to = if *horizontal { start..start + len } else { 0..$part.len() };
                     let $x = cells.operand(&slots.$rows, *from);
-                    each!(&mut $part[to], $x => $value)
+                    match &job.region.cells {
+                        Some(columns) if *horizontal => for &column in &columns[..] {
+                            let $x = $x.at(column as usize);
+                            $part[column as usize] = $value;
+                        },
+                        _ => {
+                            let to = if *horizontal { start..start + len } else { 0..$part.len() };
+                            each!(&mut $part[to], $x => $value)
+                        }
+                    }
                 }};
             }
             match strip.outputs.get_mut(*output) {

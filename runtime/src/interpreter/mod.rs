@@ -6,6 +6,9 @@
 //! at it, so that scratch space is a few rows, and a level computes a value twice only where strips or chunks meet; an
 //! offset along i is a shift of the slice that is read. No operation is reordered: each element is what
 //! [`stencilc_compiler::ir::scalar`] says.
+//!
+//! Where columns stand in no rows, a whole plane of cells is one row, and what lies at the end of a path is gathered
+//! through the numbers of the cells there (`walks`), which are found step by step in the adjacency as it is given.
 
 mod execute;
 mod functions;
@@ -13,19 +16,23 @@ mod plan;
 mod program;
 #[cfg(test)]
 mod tests;
+mod walks;
 
 use crate::{Data, Error, Result};
-use execute::{Element, Part, Strip, execute};
+use execute::{Count, Element, Part, Strip, execute};
+use plan::plan;
 use program::Program;
 use rayon::prelude::*;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use stencilc_compiler::analysis::columns::varying;
 use stencilc_compiler::analysis::levels::Known;
-use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::grid::{Adjacency, Form, Grid, Region};
 use stencilc_compiler::ir::scalar::{Real, Value};
 use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
 use stencilc_compiler::source::Span;
+use walks::Walks;
 
 /// What to compute, and from what.
 #[derive(Clone, Copy)]
@@ -36,6 +43,8 @@ pub struct Job<'a> {
     pub precision: Precision,
     /// The extents of the arrays.
     pub grid: Grid,
+    /// Of a grid whose columns stand in no rows: which are neighbours.
+    pub adjacency: Option<&'a Adjacency>,
     /// The cells to compute: those of [`stencilc_compiler::analysis::region`], or some of them.
     pub region: &'a Region,
     /// One value for each parameter.
@@ -96,10 +105,12 @@ pub fn cover(job: &Job) -> Result<Coverage> {
 }
 
 fn run<R: Real + Element>(job: &Job, outputs: &mut [Option<Data>], progress: &(dyn Fn(usize) + Sync)) -> Result<()> {
-    let known = known(job)?;
+    let shared = Shared::new(job)?;
     let region = job.region;
     let wanted = (4 * rayon::current_num_threads()).div_ceil(region.k.len().max(1));
     let rows = region.j.len().div_ceil(wanted).max(STRIP);
+    // A plane without rows is gathered from as a whole.
+    let chunk = if shared.walks.is_some() { job.grid.ni } else { CHUNK };
     let mut strips: Vec<Strip> = Vec::new();
     for level in region.k.clone() {
         for start in region.j.clone().step_by(rows) {
@@ -118,9 +129,9 @@ fn run<R: Real + Element>(job: &Job, outputs: &mut [Option<Data>], progress: &(d
         }
     }
     strips.par_chunk_by_mut(|a, b| a.level == b.level).for_each(|strips| {
-        let program = Program::new(job, &known, strips[0].level);
+        let program = Program::new(&shared, &plan(&shared, strips[0].level));
         strips.par_iter_mut().for_each(|strip| {
-            execute::<R>(job, &program, strip, CHUNK);
+            execute::<R>(job, &program, strip, chunk);
             progress(strip.rows.len());
         });
     });
@@ -128,17 +139,22 @@ fn run<R: Real + Element>(job: &Job, outputs: &mut [Option<Data>], progress: &(d
 }
 
 fn count<R: Real + Element>(job: &Job) -> Result<Coverage> {
-    let known = known(job)?;
+    let shared = Shared::new(job)?;
     let levels = job.region.k.clone().into_par_iter().map(|level| {
-        let program = Program::new(job, &known, level);
+        let plans = plan(&shared, level);
+        let program = Program::new(&shared, &plans);
+        // A plane without rows is computed as a whole, and counts where it is needed.
+        let looked_at = shared.walks.as_ref().map(|walks| walks.looked_at(job.region, &plans));
+        let columns = |task: usize| looked_at.as_ref().and_then(|tasks| tasks.get(task)).cloned();
+        let counts = program.choices.iter().map(|&(task, ..)| Count { columns: columns(task), ..Count::default() });
         // One strip and one chunk, so that nothing is computed twice where two meet.
-        let counts = vec![[0; 2]; program.choices.len()];
-        let mut strip = Strip { level, rows: job.region.j.clone(), outputs: Vec::new(), counts };
+        let mut strip = Strip { level, rows: job.region.j.clone(), outputs: Vec::new(), counts: counts.collect() };
         execute::<R>(job, &program, &mut strip, job.grid.ni);
         program.choices.into_iter().zip(strip.counts).collect::<Vec<_>>()
     });
     let mut choices = BTreeMap::new();
-    for ((place, span), [not_taken, taken]) in levels.collect::<Vec<_>>().into_iter().flatten() {
+    for ((_, place, span), Count { times: [not_taken, taken], .. }) in levels.collect::<Vec<_>>().into_iter().flatten()
+    {
         let choice = choices.entry(place).or_insert(Choice { span, taken: 0, not_taken: 0 });
         choice.taken += taken;
         choice.not_taken += not_taken;
@@ -146,16 +162,39 @@ fn count<R: Real + Element>(job: &Job) -> Result<Coverage> {
     Ok(Coverage { choices: choices.into_values().collect() })
 }
 
-/// The values known on each level, once inputs and parameters are found to fit.
-fn known<'a>(job: &Job<'a>) -> Result<Known<'a>> {
-    for (id, _) in job.stencil.fields.iter().filter(|(_, field)| field.role.is_read()) {
-        fitting(job, id, job.inputs.get(id.index()).copied().flatten())?;
+/// What all levels share.
+struct Shared<'a> {
+    job: &'a Job<'a>,
+    known: Known<'a>,
+    /// Of each definition whether its value differs from column to column.
+    varying: Vec<bool>,
+    /// Where steps do not commute.
+    walks: Option<Walks<'a>>,
+}
+
+impl<'a> Shared<'a> {
+    /// Inputs, parameters and the grid are found to fit.
+    fn new(job: &'a Job<'a>) -> Result<Self> {
+        let &Job { stencil, precision, grid, adjacency, region, params, inputs } = job;
+        for (id, _) in stencil.fields.iter().filter(|(_, field)| field.role.is_read()) {
+            fitting(job, id, inputs.get(id.index()).copied().flatten())?;
+        }
+        let (given, needed) = (params.len(), stencil.params.len());
+        if given != needed {
+            return Err(Error::call(format!("stencil `{}` has {needed} parameters, not {given}", stencil.name)));
+        }
+        let walks = match (grid.form, adjacency, &region.cells) {
+            (Form::Rows, ..) => None,
+            (Form::Cells, Some(adjacency), Some(_)) if adjacency.cells() == grid.columns() => {
+                Some(Walks::new(adjacency))
+            }
+            (Form::Cells, ..) => {
+                return Err(Error::call(format!("the grid {grid} needs an adjacency of {} cells", grid.columns())));
+            }
+        };
+        let known = Known::new(stencil, precision, grid.nk, params);
+        Ok(Self { job, known, varying: varying(stencil), walks })
     }
-    let (given, needed) = (job.params.len(), job.stencil.params.len());
-    if given != needed {
-        return Err(Error::call(format!("stencil `{}` has {needed} parameters, not {given}", job.stencil.name)));
-    }
-    Ok(Known::new(job.stencil, job.precision, job.grid.nk, job.params))
 }
 
 /// The array of a field, if there is one and it fits.

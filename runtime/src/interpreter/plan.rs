@@ -1,12 +1,11 @@
 //! Which rows a level needs, and where.
 
-use super::Job;
+use super::Shared;
 use crate::Data;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Offset, Precision};
+use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Offset, Path, Precision};
 
 /// What is computed row after row, on a level of the grid. In this order each comes after what it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +25,8 @@ pub(super) enum Item {
     Store(usize),
 }
 
-/// Where a row is wanted, as offsets from the cells of the region.
+/// Where a row is wanted, as offsets from the cells of the region. Where steps do not commute, a row is a whole plane, and
+/// its window is that of the region.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     /// The first and the last along i.
@@ -37,15 +37,15 @@ pub(super) struct Window {
     pub oldest: i32,
 }
 
-/// What a node comes to once everything that the level decides is decided.
-#[derive(Clone, Copy, Debug)]
+/// What a node comes to once everything that the level decides is decided. Paths have no levels.
+#[derive(Clone, Debug)]
 pub(super) enum Target {
     /// A number, the same along i and j.
     Value(Value),
-    /// An array as it is; `k` is the level.
-    Field(FieldId, Offset),
+    /// An array as it is, on a level.
+    Field(FieldId, i32, Path),
     /// A computed row.
-    Row(Row, Offset),
+    Row(Row, Path),
     /// A node of the same body.
     Node(NodeId),
 }
@@ -61,8 +61,9 @@ pub(super) struct Plan {
 }
 
 /// Every row that a level of the region needs, in order of execution.
-pub(super) fn plan<'a>(job: &'a Job<'a>, known: &'a Known<'a>, level: usize) -> Vec<Plan> {
-    let mut resolver = Resolver { job, known, values: HashMap::new() };
+pub(super) fn plan<'a>(shared: &'a Shared<'a>, level: usize) -> Vec<Plan> {
+    let job = shared.job;
+    let mut resolver = Resolver { shared, values: HashMap::new() };
     let mut wanted: BTreeMap<Row, Window> = BTreeMap::new();
     for (index, store) in job.stencil.stores.iter().enumerate() {
         // An output that is the same on all levels is computed on the first.
@@ -73,27 +74,27 @@ pub(super) fn plan<'a>(job: &'a Job<'a>, known: &'a Known<'a>, level: usize) -> 
     let mut plans = Vec::new();
     // Backwards, so that a row's window is complete when its turn comes.
     while let Some((row, window)) = wanted.pop_last() {
-        let mut want = |target: Target, needed: &mut [bool]| match target {
+        let mut want = |target: &Target, needed: &mut [bool]| match target {
             Target::Node(node) => needed[node.index()] = true,
-            Target::Row(row, offset) => {
-                let seen = window.moved(offset);
-                wanted.entry(row).and_modify(|window| *window = window.union(seen)).or_insert(seen);
+            Target::Row(row, path) => {
+                let seen = if shared.walks.is_some() { window } else { window.moved(path.offset()) };
+                wanted.entry(*row).and_modify(|window| *window = window.union(seen)).or_insert(seen);
             }
             Target::Value(_) | Target::Field(..) => {}
         };
         let mut nodes = Vec::new();
         let root = match row.item {
-            Item::Load(field) => Target::Field(field, Offset { k: row.level, ..Offset::default() }),
+            Item::Load(field) => Target::Field(field, row.level, Path::default()),
             Item::Def(_) | Item::Store(_) => {
                 let body = resolver.body(row);
                 let mut needed = vec![false; body.len()];
                 let root = resolver.target(row, body.root());
-                want(root, &mut needed);
+                want(&root, &mut needed);
                 for (id, node) in body.iter().rev() {
                     if needed[id.index()] {
                         let operands = node.operands().into_iter().map(|operand| resolver.target(row, operand));
                         let operands: Vec<Target> = operands.collect();
-                        operands.iter().for_each(|&operand| want(operand, &mut needed));
+                        operands.iter().for_each(|operand| want(operand, &mut needed));
                         nodes.push((id, operands));
                     }
                 }
@@ -108,15 +109,14 @@ pub(super) fn plan<'a>(job: &'a Job<'a>, known: &'a Known<'a>, level: usize) -> 
 }
 
 struct Resolver<'a> {
-    job: &'a Job<'a>,
-    known: &'a Known<'a>,
+    shared: &'a Shared<'a>,
     values: HashMap<Row, Rc<[Option<Value>]>>,
 }
 
 impl<'a> Resolver<'a> {
     /// Follows conditions that the level decides, reads, and uses of definitions that are mere aliases.
     fn target(&mut self, from: Row, mut node: NodeId) -> Target {
-        let (mut row, mut offset) = (from, Offset::default());
+        let (mut row, mut path) = (from, Path::default());
         loop {
             let (body, values) = (self.body(row), self.values(row));
             let known = |node: NodeId| values[node.index()];
@@ -130,54 +130,73 @@ impl<'a> Resolver<'a> {
                 // A known side that does not decide leaves the other.
                 Node::And(a, b) | Node::Or(a, b) if known(*a).is_some() => node = *b,
                 Node::And(a, b) | Node::Or(a, b) if known(*b).is_some() => node = *a,
-                Node::Read { field, path } => {
-                    return self.read(*field, Offset { k: row.level + path.levels(), ..offset.plus(path.offset()) });
+                Node::Read { field, path: on } => {
+                    return self.read(*field, row.level + on.levels(), path.then(on).without_levels());
                 }
-                Node::Use { def, path } => {
-                    row = Row { item: Item::Def(*def), level: row.level + path.levels() };
-                    offset = offset.plus(path.offset());
+                Node::Use { def, path: on } => {
+                    row = Row { item: Item::Def(*def), level: row.level + on.levels() };
+                    // The value of others is the same everywhere, also where the path leads outside the grid.
+                    if self.shared.varying[def.index()] {
+                        path = path.then(on).without_levels();
+                    }
                     node = self.body(row).root();
                 }
                 _ if row == from => return Target::Node(node),
-                _ => return Target::Row(row, offset),
+                _ => return Target::Row(row, path),
             }
         }
     }
 
-    fn read(&self, field: FieldId, mut offset: Offset) -> Target {
-        let (place, precision) = (self.job.stencil.fields[field].place, self.job.precision);
-        if place.levels == Levels::None {
-            offset.k = 0;
-        }
-        match (self.job.inputs[field.index()], precision) {
-            (Some(data), _) if !place.horizontal => Target::Value(element(data, offset.k as usize).rounded(precision)),
-            (Some(Data::F32(_)), Precision::F64) | (Some(Data::F64(_)), Precision::F32) => {
-                Target::Row(Row { item: Item::Load(field), level: offset.k }, offset)
+    fn read(&self, field: FieldId, level: i32, path: Path) -> Target {
+        let job = self.shared.job;
+        let place = job.stencil.fields[field].place;
+        let level = if place.levels == Levels::None { 0 } else { level };
+        match (job.inputs[field.index()], job.precision) {
+            (Some(data), precision) if !place.horizontal => {
+                Target::Value(element(data, level as usize).rounded(precision))
             }
-            _ => Target::Field(field, offset),
+            (Some(Data::F32(_)), Precision::F64) | (Some(Data::F64(_)), Precision::F32) => {
+                Target::Row(Row { item: Item::Load(field), level }, path)
+            }
+            _ => Target::Field(field, level, path),
         }
     }
 
     fn body(&self, row: Row) -> &'a Body {
         match row.item {
-            Item::Def(def) => &self.job.stencil.defs[def].body,
-            Item::Store(index) => &self.job.stencil.stores[index].body,
+            Item::Def(def) => &self.shared.job.stencil.defs[def].body,
+            Item::Store(index) => &self.shared.job.stencil.stores[index].body,
             Item::Load(_) => unreachable!("inputs have no body"),
         }
     }
 
     fn values(&mut self, row: Row) -> Rc<[Option<Value>]> {
-        let (body, known) = (self.body(row), self.known);
+        let (body, known) = (self.body(row), &self.shared.known);
         self.values.entry(row).or_insert_with(|| known.values(body, row.level.into()).into()).clone()
+    }
+}
+
+impl Plan {
+    /// All that is looked at: operands, then the value.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.nodes.iter().flat_map(|(_, operands)| operands).chain([&self.root])
     }
 }
 
 impl Target {
     /// The node, if it is one.
     pub fn node(&self) -> Option<NodeId> {
-        match *self {
-            Target::Node(node) => Some(node),
+        match self {
+            Target::Node(node) => Some(*node),
             Target::Value(_) | Target::Field(..) | Target::Row(..) => None,
+        }
+    }
+
+    /// The row, if it is one.
+    pub fn row(&self) -> Option<Row> {
+        match self {
+            Target::Row(row, _) => Some(*row),
+            Target::Value(_) | Target::Field(..) | Target::Node(_) => None,
         }
     }
 }

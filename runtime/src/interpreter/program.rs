@@ -1,11 +1,11 @@
 //! From planned rows to instructions on slots.
 
-use super::Job;
-use super::plan::{Item, Plan, Row, Target, Window, plan};
+use super::Shared;
+use super::plan::{Item, Plan, Row, Target, Window};
 use std::collections::HashMap;
-use stencilc_compiler::analysis::levels::Known;
+use std::sync::Arc;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Body, FieldId, Handle, Kind, Node, NodeId, Offset};
+use stencilc_compiler::ir::{Body, FieldId, Handle, Kind, Node, NodeId, Path};
 use stencilc_compiler::source::Span;
 
 /// How to compute one level.
@@ -15,8 +15,8 @@ pub(super) struct Program<'a> {
     pub tasks: Vec<Task<'a>>,
     /// How many slots there are for rows of each [`Kind`].
     pub slots: [usize; 3],
-    /// The open choices: where each stands in the stencil, and in its source.
-    pub choices: Vec<((Item, NodeId), Span)>,
+    /// The open choices: in which task each is made, where it stands in the stencil, and in its source.
+    pub choices: Vec<(usize, (Item, NodeId), Span)>,
 }
 
 /// One row and how to compute it.
@@ -30,6 +30,8 @@ pub(super) struct Task<'a> {
 pub(super) enum Instruction<'a> {
     /// Converts an input.
     Load { from: Source, into: Slot },
+    /// Of a whole plane, brings each column what another one has; that is -1 where there is none.
+    Gather { from: Source, columns: Arc<[i32]>, into: Slot },
     /// Computes a node of as many operands as it has; the first is `of` some kind.
     Compute { node: &'a Node, of: Kind, operands: [Source; 3], into: Slot, choice: Option<usize> },
     /// Writes to an output; if that has no horizontal axes, its one number.
@@ -63,17 +65,33 @@ impl Slot {
 }
 
 impl<'a> Program<'a> {
-    /// For a level of the region.
-    pub fn new(job: &'a Job<'a>, known: &'a Known<'a>, level: usize) -> Self {
+    /// Of the rows of one level.
+    pub fn new(shared: &'a Shared<'a>, plans: &[Plan]) -> Self {
         let (program, free) = (Program::default(), Default::default());
-        let mut writer = Writer { job, program, free, rows: HashMap::new() };
-        plan(job, known, level).iter().for_each(|plan| writer.write(plan));
+        let mut writer = Writer { shared, program, free, rows: HashMap::new() };
+        let mut last_look: HashMap<Row, usize> = HashMap::new();
+        for (index, plan) in plans.iter().enumerate() {
+            last_look.extend(plan.targets().filter_map(Target::row).map(|row| (row, index)));
+        }
+        for (index, plan) in plans.iter().enumerate() {
+            writer.write(plan);
+            for row in plan.targets().filter_map(Target::row).filter(|row| last_look[row] == index) {
+                writer.drop(row);
+            }
+        }
         writer.program
     }
 }
 
+/// Planes that are gathered for one instruction, and given back after it.
+#[derive(Default)]
+struct Gathered<'a> {
+    instructions: Vec<Instruction<'a>>,
+    slots: Vec<Slot>,
+}
+
 struct Writer<'a> {
-    job: &'a Job<'a>,
+    shared: &'a Shared<'a>,
     program: Program<'a>,
     /// Slots of each kind that hold nothing any more.
     free: [Vec<usize>; 3],
@@ -82,14 +100,15 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn write(&mut self, plan: &Plan) {
-        let stencil = self.job.stencil;
+        let stencil = self.shared.job.stencil;
         let depth = plan.window.j[1] - plan.window.oldest + 1;
         let mut instructions = Vec::new();
         match plan.row.item {
             Item::Load(_) => {
                 let into = self.keep(Kind::Real, depth);
                 self.rows.insert(plan.row, (into, plan.window));
-                instructions.push(Instruction::Load { from: self.source(plan, plan.root, &[]), into });
+                let from = self.source(plan, &plan.root, &[], &mut Gathered::default());
+                instructions.push(Instruction::Load { from, into });
             }
             Item::Def(def) => {
                 let body = &stencil.defs[def].body;
@@ -123,42 +142,93 @@ impl<'a> Writer<'a> {
         for (index, (id, targets)) in plan.nodes.iter().enumerate() {
             let node = &body[*id];
             let mut operands = [Source::Value(Value::Bool(false)); 3];
-            for (operand, &target) in operands.iter_mut().zip(targets) {
-                *operand = self.source(plan, target, &slots);
+            let mut gathered = Gathered::default();
+            for (operand, target) in operands.iter_mut().zip(targets) {
+                *operand = self.source(plan, target, &slots, &mut gathered);
             }
+            instructions.append(&mut gathered.instructions);
             let last = index + 1 == plan.nodes.len();
             let into = into.filter(|_| last).unwrap_or_else(|| self.borrow(body.kind_of(*id)));
             slots[id.index()] = Some(into);
             let choice = matches!(node, Node::Choose { .. }).then_some(self.program.choices.len());
-            self.program.choices.extend(choice.map(|_| ((plan.row.item, *id), body.span_of(*id))));
+            let task = self.program.tasks.len();
+            self.program.choices.extend(choice.map(|_| (task, (plan.row.item, *id), body.span_of(*id))));
             let of = body.kind_of(node.operands()[0]);
             instructions.push(Instruction::Compute { node, of, operands, into, choice });
+            gathered.slots.into_iter().for_each(|slot| self.give_back(Some(slot)));
             for node in targets.iter().filter_map(Target::node).filter(|node| last_use[node.index()] == index) {
                 // Taken, since a node may be several operands.
                 self.give_back(slots[node.index()].take());
             }
         }
-        let value = self.source(plan, plan.root, &slots);
+        let mut gathered = Gathered::default();
+        let value = self.source(plan, &plan.root, &slots, &mut gathered);
+        instructions.append(&mut gathered.instructions);
+        gathered.slots.into_iter().for_each(|slot| self.give_back(Some(slot)));
         if into.is_none() {
             self.give_back(plan.root.node().and_then(|node| slots[node.index()]));
         }
         value
     }
 
-    fn source(&self, plan: &Plan, target: Target, slots: &[Option<Slot>]) -> Source {
+    fn source(&mut self, plan: &Plan, target: &Target, slots: &[Option<Slot>], gathered: &mut Gathered<'a>) -> Source {
+        let stencil = self.shared.job.stencil;
         match target {
-            Target::Value(value) => Source::Value(value),
-            Target::Field(field, Offset { i, j, k }) => Source::Field { field, level: k as usize, i, j },
-            Target::Row(row, offset) => {
-                let (slot, window) = self.rows[&row];
-                Source::Slot { slot, i: plan.window.i[0] + offset.i - window.i[0], j: offset.j }
+            Target::Value(value) => Source::Value(*value),
+            Target::Field(field, level, path) => {
+                let (field, level) = (*field, *level as usize);
+                let at = |i: i32, j: i32| Source::Field { field, level, i, j };
+                self.reached(path, stencil.fields[field].stored.kind(), at, gathered)
+            }
+            Target::Row(row, path) => {
+                let (slot, window) = self.rows[row];
+                let left = plan.window.i[0] - window.i[0];
+                self.reached(path, slot.kind, |i, j| Source::Slot { slot, i: left + i, j }, gathered)
             }
             Target::Node(node) => Source::Slot { slot: slots[node.index()].expect("operands come first"), i: 0, j: 0 },
         }
     }
 
+    /// What lies at the end of a path: a shifted row where steps commute, else a plane that is gathered along it.
+    fn reached(
+        &mut self,
+        path: &Path,
+        kind: Kind,
+        at: impl Fn(i32, i32) -> Source,
+        gathered: &mut Gathered<'a>,
+    ) -> Source {
+        match &self.shared.walks {
+            Some(walks) if !path.is_here() => {
+                let into = self.borrow(kind);
+                gathered.slots.push(into);
+                gathered.instructions.push(Instruction::Gather { from: at(0, 0), columns: walks.along(path), into });
+                Source::Slot { slot: into, i: 0, j: 0 }
+            }
+            _ => {
+                let offset = path.offset();
+                at(offset.i, offset.j)
+            }
+        }
+    }
+
+    /// Nobody looks at a row any more. Those of which several are kept stay, for they are looked at in later rounds.
+    fn drop(&mut self, row: Row) {
+        if let Some((slot, _)) = self.rows.get(&row).filter(|(slot, _)| slot.depth == 1) {
+            let slot = *slot;
+            self.rows.remove(&row);
+            self.give_back(Some(slot));
+        }
+    }
+
     /// Slots for the last `depth` rows of something.
     fn keep(&mut self, kind: Kind, depth: i32) -> Slot {
+        if depth == 1 {
+            return self.borrow(kind);
+        }
+        self.fresh(kind, depth)
+    }
+
+    fn fresh(&mut self, kind: Kind, depth: i32) -> Slot {
         let count = &mut self.program.slots[kind as usize];
         *count += depth as usize;
         Slot { kind, first: *count - depth as usize, depth }
@@ -168,7 +238,7 @@ impl<'a> Writer<'a> {
     fn borrow(&mut self, kind: Kind) -> Slot {
         match self.free[kind as usize].pop() {
             Some(first) => Slot { kind, first, depth: 1 },
-            None => self.keep(kind, 1),
+            None => self.fresh(kind, 1),
         }
     }
 

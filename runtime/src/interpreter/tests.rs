@@ -96,9 +96,19 @@ impl Random {
 /// The value of a body at a cell, straight from the definition of the IR.
 fn evaluate(job: &Job, body: &Body, node: NodeId, at: [i64; 3]) -> Value {
     let operand = |node| evaluate(job, body, node, at);
-    let moved = |path: &Path| {
-        let by = path.offset();
-        [at[0] + i64::from(by.i), at[1] + i64::from(by.j), at[2] + i64::from(by.k)]
+    let moved = |path: &Path| match job.adjacency {
+        None => {
+            let by = path.offset();
+            [at[0] + i64::from(by.i), at[1] + i64::from(by.j), at[2] + i64::from(by.k)]
+        }
+        Some(adjacency) => {
+            let mut cell = at[0];
+            for step in path.units() {
+                cell =
+                    usize::try_from(cell).ok().and_then(|cell| adjacency.step(cell, step)).map_or(-1, |to| to as i64);
+            }
+            [cell, 0, at[2] + i64::from(path.levels())]
+        }
     };
     match &body[node] {
         Node::Param(param) => job.params[param.index()].rounded(job.precision),
@@ -140,12 +150,23 @@ fn evaluate(job: &Job, body: &Body, node: NodeId, at: [i64; 3]) -> Value {
 
 /// Computes `stencil` on random data, by rows and cell by cell; false if the grid has no region.
 fn same(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Value], seed: u64) -> bool {
-    let Ok(region) = analysis::region(stencil, precision, grid, None, params) else { return false };
+    same_on(stencil, precision, grid, None, params, seed)
+}
+
+fn same_on(
+    stencil: &Stencil,
+    precision: Precision,
+    grid: Grid,
+    adjacency: Option<&Adjacency>,
+    params: &[Value],
+    seed: u64,
+) -> bool {
+    let Ok(region) = analysis::region(stencil, precision, grid, adjacency, params) else { return false };
     let mut random = Random(seed);
     let arrays: Vec<Data> = stencil.fields.handles().map(|id| random.data(stencil, grid, precision, id)).collect();
     let inputs: Vec<Option<&Data>> =
         stencil.fields.iter().map(|(id, field)| field.role.is_read().then_some(&arrays[id.index()])).collect();
-    let job = Job { stencil, precision, grid, region: &region, params, inputs: &inputs };
+    let job = Job { stencil, precision, grid, adjacency, region: &region, params, inputs: &inputs };
     let mut outputs: Vec<Option<Data>> = arrays.iter().cloned().map(Some).collect();
     let rows = std::sync::atomic::AtomicUsize::new(0);
     interpret(&job, &mut outputs, &|n| {
@@ -156,19 +177,19 @@ fn same(stencil: &Stencil, precision: Precision, grid: Grid, params: &[Value], s
     let mut expected = arrays.clone();
     for Store { field, body } in &stencil.stores {
         let place = stencil.fields[*field].place;
-        let full = |range: &Range<usize>, has: bool| if has { range.clone() } else { range.start..range.start + 1 };
-        for k in full(&region.k, place.levels != Levels::None) {
-            for j in full(&region.j, place.horizontal) {
-                for i in full(&region.i, place.horizontal) {
-                    let level = if place.levels == Levels::None { 0 } else { k };
-                    let index = if place.horizontal { (level * grid.nj + j) * grid.ni + i } else { level };
-                    let value = evaluate(&job, body, body.root(), [i as i64, j as i64, k as i64]);
-                    match &mut expected[field.index()] {
-                        Data::F32(data) => data[index] = value.real() as f32,
-                        Data::F64(data) => data[index] = value.real(),
-                        Data::I32(data) => data[index] = value.int(),
-                        Data::Bool(data) => data[index] = value.truth().into(),
-                    }
+        let columns = region.column_numbers(grid);
+        let columns = &columns[..if place.horizontal { columns.len() } else { 1 }];
+        for k in if place.levels == Levels::None { region.k.start..region.k.start + 1 } else { region.k.clone() } {
+            for column in columns.iter().map(|&column| column as usize) {
+                let level = if place.levels == Levels::None { 0 } else { k };
+                let index = if place.horizontal { level * grid.columns() + column } else { level };
+                let (i, j) = (column % grid.ni, column / grid.ni);
+                let value = evaluate(&job, body, body.root(), [i as i64, j as i64, k as i64]);
+                match &mut expected[field.index()] {
+                    Data::F32(data) => data[index] = value.real() as f32,
+                    Data::F64(data) => data[index] = value.real(),
+                    Data::I32(data) => data[index] = value.int(),
+                    Data::Bool(data) => data[index] = value.truth().into(),
                 }
             }
         }
@@ -271,6 +292,26 @@ fn smooth(n: usize) -> Stencil {
     s
 }
 
+/// Cells whose neighbours are any others, or, once in `rare`, none.
+fn anywhere(random: &mut Random, cells: usize, rare: usize) -> Adjacency {
+    let list = |random: &mut Random| {
+        let neighbour = |_| if random.below(rare) == 0 { -1 } else { random.below(cells) as i32 };
+        (0..cells).map(neighbour).collect::<Vec<i32>>()
+    };
+    let lists = [(); 4].map(|()| list(random));
+    Adjacency::new("anywhere", lists, None).unwrap()
+}
+
+/// ni x nj cells in rows, as an adjacency.
+fn plane(ni: i32, nj: i32) -> Adjacency {
+    let to = |[i, j]: [i32; 2]| {
+        let ends = (0..ni * nj).map(|cell| [cell % ni + i, cell / ni + j]);
+        let inside = |&[i, j]: &[i32; 2]| (0..ni).contains(&i) && (0..nj).contains(&j);
+        ends.map(|end| if inside(&end) { end[1] * ni + end[0] } else { -1 }).collect::<Vec<i32>>()
+    };
+    Adjacency::new("plane", [[-1, 0], [1, 0], [0, -1], [0, 1]].map(to), None).unwrap()
+}
+
 #[test]
 #[ignore = "takes seconds and asserts nothing: prints times on 512x512x64"]
 fn times() {
@@ -281,7 +322,15 @@ fn times() {
             let arrays: Vec<Data> =
                 stencil.fields.handles().map(|id| Random(9).data(&stencil, grid, precision, id)).collect();
             let inputs: Vec<Option<&Data>> = arrays.iter().map(Some).collect();
-            let job = Job { stencil: &stencil, precision, grid, region: &region, params: &[], inputs: &inputs };
+            let job = Job {
+                stencil: &stencil,
+                precision,
+                grid,
+                adjacency: None,
+                region: &region,
+                params: &[],
+                inputs: &inputs,
+            };
             let mut outputs: Vec<Option<Data>> = arrays.iter().cloned().map(Some).collect();
             let mut best = f64::INFINITY;
             for _ in 0..5 {
@@ -290,7 +339,8 @@ fn times() {
                 best = best.min(start.elapsed().as_secs_f64());
             }
             let start = std::time::Instant::now();
-            Program::new(&job, &known(&job).unwrap(), 3);
+            let shared = Shared::new(&job).unwrap();
+            Program::new(&shared, &plan(&shared, 3));
             let setup = start.elapsed().as_secs_f64();
             println!("{name} {precision:?}: {:.1} ms, program {:.3} ms", best * 1e3, setup * 1e3);
         }
@@ -304,7 +354,15 @@ fn the_bilaplacian_is_a_plain_loop() {
     let phi = Random(3).data(&stencil, grid, Precision::F64, FieldId::new(0));
     let region = analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
     let inputs = [Some(&phi), None];
-    let job = Job { stencil: &stencil, precision: Precision::F64, grid, region: &region, params: &[], inputs: &inputs };
+    let job = Job {
+        stencil: &stencil,
+        precision: Precision::F64,
+        grid,
+        adjacency: None,
+        region: &region,
+        params: &[],
+        inputs: &inputs,
+    };
     let mut outputs = [None, Some(Data::F64(vec![42.0; 11 * 9 * 2]))];
     interpret(&job, &mut outputs, &|_| ()).unwrap();
     let laplacian = |a: &dyn Fn(usize) -> f64, c: usize| {
@@ -332,6 +390,65 @@ fn common_stencils_on_grids_of_many_shapes() {
                 assert!(same(&stencil, precision, Grid::rows(ni, nj, nk), &[], 5));
             }
         }
+    }
+}
+
+#[test]
+fn common_stencils_on_cells_that_stand_in_no_rows() {
+    let mut random = Random(77);
+    for stencil in [laplap(), hdiff(), smooth(2)] {
+        for precision in [Precision::F32, Precision::F64] {
+            for adjacency in [plane(9, 8), anywhere(&mut random, 600, 60)] {
+                let grid = Grid::cells(adjacency.cells(), 3);
+                assert!(same_on(&stencil, precision, grid, Some(&adjacency), &[], 6));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_adjacency_of_rows_means_what_rows_mean() {
+    let (ni, nj, nk) = (12, 10, 2);
+    let adjacency = plane(ni, nj);
+    for stencil in [laplap(), hdiff(), smooth(2)] {
+        let arrays: Vec<Data> = stencil
+            .fields
+            .handles()
+            .map(|id| Random(8).data(&stencil, Grid::rows(ni as usize, nj as usize, nk), Precision::F64, id))
+            .collect();
+        let inputs: Vec<Option<&Data>> = arrays.iter().map(Some).collect();
+        let computed = |grid: Grid, adjacency: Option<&Adjacency>| {
+            let region = analysis::region(&stencil, Precision::F64, grid, adjacency, &[]).unwrap();
+            let (precision, inputs) = (Precision::F64, &inputs[..]);
+            let job = Job { stencil: &stencil, precision, grid, adjacency, region: &region, params: &[], inputs };
+            let mut outputs: Vec<Option<Data>> = arrays.iter().cloned().map(Some).collect();
+            interpret(&job, &mut outputs, &|_| ()).unwrap();
+            let Coverage { choices } = cover(&job).unwrap();
+            let bits = outputs.iter().flatten().map(|data| (0..data.len()).map(|at| data.bits(at)).collect());
+            (region.column_numbers(grid), bits.collect::<Vec<Vec<u64>>>(), choices)
+        };
+        let rows = computed(Grid::rows(ni as usize, nj as usize, nk), None);
+        let cells = computed(Grid::cells(adjacency.cells(), nk), Some(&adjacency));
+        assert_eq!((&rows.0, &rows.1), (&cells.0, &cells.1));
+        // Rows also count the corners of windows, where no output looks.
+        for (rows, cells) in rows.2.iter().zip(&cells.2) {
+            assert!(cells.taken <= rows.taken && cells.not_taken <= rows.not_taken);
+            assert_eq!((cells.taken > 0, cells.not_taken > 0), (rows.taken > 0, rows.not_taken > 0));
+        }
+    }
+}
+
+#[test]
+fn an_adjacency_that_does_not_fit_is_refused() {
+    let (stencil, adjacency) = (smooth(1), plane(4, 4));
+    let grid = Grid::cells(16, 1);
+    let region = analysis::region(&stencil, Precision::F64, grid, Some(&adjacency), &[]).unwrap();
+    let data = Data::F64(vec![0.0; 16]);
+    let inputs = [Some(&data), None];
+    for other in [None, Some(&plane(5, 4))] {
+        let (stencil, precision) = (&stencil, Precision::F64);
+        let job = Job { stencil, precision, grid, adjacency: other, region: &region, params: &[], inputs: &inputs };
+        assert!(interpret(&job, &mut [None, Some(data.clone())], &|_| ()).is_err());
     }
 }
 
@@ -423,7 +540,15 @@ fn open_conditions_are_counted() {
     let data: Vec<Data> =
         stencil.fields.handles().map(|id| Random(1).data(&stencil, grid, Precision::F64, id)).collect();
     let inputs: Vec<Option<&Data>> = data.iter().map(Some).collect();
-    let job = Job { stencil: &stencil, precision: Precision::F64, grid, region: &region, params: &[], inputs: &inputs };
+    let job = Job {
+        stencil: &stencil,
+        precision: Precision::F64,
+        grid,
+        adjacency: None,
+        region: &region,
+        params: &[],
+        inputs: &inputs,
+    };
     let found = cover(&job).unwrap();
     // The limited fluxes are wanted at the cell and at its left, or upper, neighbour.
     for (def, [left, up], choice) in [(3, [1, 0], found.choices[0]), (6, [0, 1], found.choices[1])] {
@@ -450,8 +575,15 @@ fn arrays_that_do_not_fit_are_refused() {
     let (good, short, whole) = (Data::F64(vec![0.0; 16]), Data::F64(vec![0.0; 15]), Data::I32(vec![0; 16]));
     let refused = |input, output: Option<&Data>| {
         let inputs = [input, None];
-        let job =
-            Job { stencil: &stencil, precision: Precision::F64, grid, region: &region, params: &[], inputs: &inputs };
+        let job = Job {
+            stencil: &stencil,
+            precision: Precision::F64,
+            grid,
+            adjacency: None,
+            region: &region,
+            params: &[],
+            inputs: &inputs,
+        };
         interpret(&job, &mut [None, output.cloned()], &|_| ()).is_err()
     };
     assert!(!refused(Some(&good), Some(&good)));
@@ -476,8 +608,17 @@ fn a_long_body_needs_few_rows() {
     let data = Random(1).data(&s, grid, Precision::F64, a);
     let region = analysis::region(&s, Precision::F64, grid, None, &[]).unwrap();
     let inputs = [Some(&data), None];
-    let job = Job { stencil: &s, precision: Precision::F64, grid, region: &region, params: &[], inputs: &inputs };
-    assert_eq!(Program::new(&job, &known(&job).unwrap(), 0).slots, [2, 0, 0]);
+    let job = Job {
+        stencil: &s,
+        precision: Precision::F64,
+        grid,
+        adjacency: None,
+        region: &region,
+        params: &[],
+        inputs: &inputs,
+    };
+    let shared = Shared::new(&job).unwrap();
+    assert_eq!(Program::new(&shared, &plan(&shared, 0)).slots, [2, 0, 0]);
 }
 
 fn param(kind: Kind) -> Param {
@@ -566,7 +707,7 @@ fn random_body(random: &mut Random, s: &Stencil) -> Body {
 
 #[test]
 fn random_stencils_mean_what_the_ir_says() {
-    let mut computed = 0;
+    let (mut computed, mut on_cells) = (0, 0);
     for seed in 1..400 {
         let mut random = Random(seed);
         let mut s = Stencil::default();
@@ -598,6 +739,9 @@ fn random_stencils_mean_what_the_ir_says() {
         let precision = random.pick(&[Precision::F32, Precision::F64]);
         let params = [Value::Real(random.real()), Value::Int(random.below(5) as i32), Value::Bool(seed % 2 == 0)];
         computed += usize::from(same(&s, precision, Grid::rows(21, 20, 5), &params, seed));
+        let adjacency = if seed % 4 == 0 { plane(11, 9) } else { anywhere(&mut random, 90, 9) };
+        let grid = Grid::cells(adjacency.cells(), 5);
+        on_cells += usize::from(same_on(&s, precision, grid, Some(&adjacency), &params, seed));
     }
-    assert!(computed > 100, "only {computed} of the stencils have a region");
+    assert!(computed > 100 && on_cells > 100, "only {computed} and {on_cells} of the stencils have a region");
 }

@@ -1,0 +1,227 @@
+//! Grids whose columns stand in no rows: every stencil, computed by the interpreter and cell by cell; what is computed;
+//! shapes of arrays.
+
+mod common;
+#[path = "cells/walk.rs"]
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use stencilc_compiler::grid::{Adjacency, Grid};
+use stencilc_compiler::ir::{self, Handle, Levels, Path, Precision, Stencil};
+use stencilc_runtime::interpreter::interpret;
+use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::{Array, Data, Error, random};
+use walk::{Walker, paths, walk};
+
+/// ni x nj cells in rows.
+fn plane(ni: i32, nj: i32) -> Adjacency {
+    let to = |[i, j]: [i32; 2]| {
+        let ends = (0..ni * nj).map(|cell| [cell % ni + i, cell / ni + j]);
+        let inside = |&[i, j]: &[i32; 2]| (0..ni).contains(&i) && (0..nj).contains(&j);
+        ends.map(|end| if inside(&end) { end[1] * ni + end[0] } else { -1 }).collect::<Vec<i32>>()
+    };
+    Adjacency::new("plane", [[-1, 0], [1, 0], [0, -1], [0, 1]].map(to), None).unwrap()
+}
+
+/// Cells whose neighbours are any others; few lack one.
+fn anywhere(cells: usize, seed: u64) -> Adjacency {
+    let list = |name: &str| {
+        let Data::I32(numbers) = random::fill(stencilc_runtime::Element::I32, cells, 0.0, cells as f64, seed, name)
+        else {
+            panic!("whole numbers are drawn")
+        };
+        let missing = random::fill(stencilc_runtime::Element::F64, cells, 0.0, 1.0, seed, &format!("{name} missing"));
+        let holed = numbers.iter().enumerate().map(|(cell, &to)| if missing.get(cell) < 0.005 { -1 } else { to });
+        holed.collect::<Vec<i32>>()
+    };
+    Adjacency::new("anywhere", ["left", "right", "top", "bottom"].map(list), None).unwrap()
+}
+
+/// What is asked for, with everything drawn at random.
+fn request<'a>(stencil: &'a Stencil, adjacency: &Arc<Adjacency>, nk: usize) -> Request<'a> {
+    Request {
+        stencil,
+        precision: Precision::F64,
+        contract: true,
+        grid: Some(Grid::cells(adjacency.cells(), nk)),
+        adjacency: Some(Arc::clone(adjacency)),
+        arrays: BTreeMap::new(),
+        settings: BTreeMap::new(),
+        seed: 3,
+        cast: false,
+        draw_all: true,
+    }
+}
+
+/// Stencils of which one computes something on a single row, and one in a single column.
+const LINES: &str = "
+    stencil along { in a; in weight on (k); out r; let d = a[i+1] - a; let u = 2*weight; r = d - d[i-1] * u[i+30, j-1] }
+    stencil across { in a; in m: bool on (i, j); out r; let d = a[j+2] - a; r = if m[j-1] { d } else { d[j-1] } }";
+
+/// Every stencil that comes along, and every construct.
+fn every() -> Vec<Stencil> {
+    let constructs = format!("{}{LINES}", include_str!("constructs.stn"));
+    let along = common::stencils().into_iter().flat_map(|(name, text)| common::lowered(&name, &text));
+    along.chain(common::lowered("constructs", &constructs)).collect()
+}
+
+/// Computes a stencil and compares every element with the recursion; returns how many cells of a level are computed.
+fn compare(stencil: &Stencil, precision: Precision, adjacency: &Arc<Adjacency>) -> usize {
+    // As it was written, apart from the fused multiply-adds.
+    let written = ir::contract(stencil);
+    let mut found = HashMap::new();
+    let all: BTreeSet<Path> =
+        written.stores.iter().flat_map(|store| paths(&written, &store.body, &mut found)).collect();
+    let expected: Vec<u32> = (0..adjacency.cells())
+        .filter(|&cell| all.iter().all(|path| walk(adjacency, cell, path).is_some()))
+        .map(|cell| cell as u32)
+        .collect();
+    let problem = match Problem::new(Request { precision, ..request(stencil, adjacency, 11) }) {
+        Ok(problem) => problem,
+        Err(error) => {
+            assert!(expected.is_empty(), "{error}");
+            assert!(error.message.contains("can compute none of the"), "{error}");
+            return 0;
+        }
+    };
+    let region = &problem.region;
+    assert_eq!(region.column_numbers(problem.grid), expected, "{} on {}", stencil.name, adjacency.name);
+    let mut outputs = problem.outputs.clone();
+    let inputs = problem.inputs();
+    interpret(&problem.job(&inputs), &mut outputs, &|_| ()).unwrap();
+    let mut walker = Walker {
+        stencil: &written,
+        precision,
+        grid: adjacency,
+        nk: problem.grid.nk,
+        params: &problem.params,
+        inputs: &problem.inputs,
+        found: HashMap::new(),
+    };
+    for store in &written.stores {
+        let field = &written.fields[store.field];
+        let before = problem.outputs[store.field.index()].as_ref().unwrap();
+        let after = outputs[store.field.index()].as_ref().unwrap();
+        let mut compared = vec![false; before.len()];
+        for k in if field.place.levels == Levels::None { region.k.start..region.k.start + 1 } else { region.k.clone() }
+        {
+            for &cell in if field.place.horizontal { &expected[..] } else { &expected[..1] } {
+                let level = if field.place.levels == Levels::None { 0 } else { k };
+                let at = if field.place.horizontal { level * adjacency.cells() + cell as usize } else { level };
+                let value = walker.value(&store.body, store.body.root(), Some(cell as usize), k as i64);
+                let value = match after {
+                    Data::F32(_) => Data::F32(vec![value.real() as f32]),
+                    Data::F64(_) => Data::F64(vec![value.real()]),
+                    Data::I32(_) => Data::I32(vec![value.int()]),
+                    Data::Bool(_) => Data::Bool(vec![value.truth().into()]),
+                };
+                let (name, grid, own) = (&field.name, &adjacency.name, after.get(at));
+                assert!(
+                    value.bits(0) == after.bits(at),
+                    "{} {name} on {grid}, cell {cell}, k {k}: {own}, not {}",
+                    stencil.name,
+                    value.get(0)
+                );
+                compared[at] = true;
+            }
+        }
+        // What is not computed is as it was.
+        assert!((0..before.len()).all(|at| compared[at] || before.bits(at) == after.bits(at)), "{}", field.name);
+    }
+    expected.len()
+}
+
+#[test]
+fn every_stencil_is_what_a_walk_from_cell_to_cell_says() {
+    let grids = [plane(40, 1), plane(1, 30), plane(5, 4), plane(13, 12), anywhere(400, 1), anywhere(900, 2)];
+    for adjacency in grids.map(Arc::new) {
+        let mut computed = 0;
+        for stencil in every() {
+            for precision in [Precision::F32, Precision::F64] {
+                computed += usize::from(compare(&stencil, precision, &adjacency) > 0);
+            }
+        }
+        assert!(computed > 0, "nothing on {} cells", adjacency.cells());
+        assert!(adjacency.cells() < 100 || computed >= 2 * every().len() - 4, "{computed} on {}", adjacency.name);
+    }
+}
+
+#[test]
+fn i_steps_are_walked_before_j_steps() {
+    // Of cell 0: the bottom of its left is 3, the left of its bottom is 4.
+    let neighbours = [vec![1, -1, 4, -1, -1], vec![-1; 5], vec![-1; 5], vec![2, 3, -1, -1, -1]];
+    let adjacency = Arc::new(Adjacency::new("five", neighbours, None).unwrap());
+    let phi = || Array { shape: vec![1, 5], data: Data::F64(vec![0.0, 10.0, 20.0, 30.0, 40.0]) };
+    let computed = |text: &str| {
+        let stencil = common::lowered("own", text).remove(0);
+        let arrays = BTreeMap::from([("phi".to_owned(), phi())]);
+        let problem = Problem::new(Request { arrays, draw_all: false, ..request(&stencil, &adjacency, 1) }).unwrap();
+        let mut outputs = problem.outputs.clone();
+        interpret(&problem.job(&problem.inputs()), &mut outputs, &|_| ()).unwrap();
+        let res = outputs.remove(1).unwrap();
+        (0..5).map(|cell| res.get(cell)).collect::<Vec<f64>>()
+    };
+    let none = f64::NAN;
+    let bits = |values: Vec<f64>| values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
+    let check = |text: &str, first: f64| {
+        let expected = vec![first, none, none, none, none];
+        assert_eq!(bits(computed(text)), bits(expected), "{text}");
+    };
+    check("stencil s { in phi; out res; res = phi[i-1, j+1] }", 30.0);
+    check("stencil s { in phi; out res; res = phi[j+1, i-1] }", 30.0);
+    // A path to a let is walked before the paths within.
+    check("stencil s { in phi; out res; let left = phi[i-1] + 1; res = left[j+1] }", 41.0);
+    check("stencil s { in phi; out res; let below = phi[j+1] + 1; res = below[i-1] }", 31.0);
+}
+
+/// What is said of arrays of some shapes, on a grid of 12 cells.
+fn refused(text: &str, arrays: &[(&str, &[usize])], levels: Option<usize>) -> Error {
+    let adjacency = Arc::new(plane(4, 3));
+    let stencil = common::lowered("own", text).remove(0);
+    let array = |shape: &[usize]| Array { shape: shape.to_vec(), data: Data::F64(vec![1.0; shape.iter().product()]) };
+    let arrays = arrays.iter().map(|&(name, shape)| (name.to_owned(), array(shape))).collect();
+    let grid = levels.map(|nk| Grid::cells(12, nk));
+    Problem::new(Request { arrays, grid, ..request(&stencil, &adjacency, 1) }).unwrap_err()
+}
+
+#[test]
+fn arrays_of_other_shapes_are_refused_with_the_shape_expected() {
+    let text = "stencil s { in phi; in area on (i, j); in hhl on (i, j, k+1); in w on (k); out res
+                res = phi[i+1] * area + hhl * w }";
+    let told = |arrays: &[(&str, &[usize])], levels: Option<usize>| {
+        let error = refused(text, arrays, levels);
+        format!("{}; {}", error.message, error.help.unwrap_or_default())
+    };
+    let check = |found: String, parts: &[&str]| {
+        parts.iter().for_each(|part| assert!(found.contains(part), "{found}"));
+    };
+    check(told(&[], None), &["how many levels the grid `plane` has is not known", "--levels N", "--in phi=phi.npy"]);
+    check(told(&[("phi", &[5, 13])], None), &["`phi` has the shape (5, 13)", "has 12 cells", "expected is (nk, 12)"]);
+    check(told(&[("phi", &[12, 5])], None), &["(12, 5)", "other order", "`array.T`"]);
+    check(told(&[("phi", &[5, 3, 4])], None), &["(5, 3, 4)", "`array.reshape(-1, 12)`"]);
+    check(told(&[("area", &[3, 4])], Some(2)), &["(3, 4)", "expected is (12)", "`array.reshape(12)`"]);
+    check(told(&[("phi", &[5, 12]), ("hhl", &[5, 12])], None), &["`hhl` has 4 levels, `phi` has 5", "(nk + 1, 12)"]);
+    check(told(&[("phi", &[5, 12])], Some(4)), &["`phi` has 5 levels, --levels says 4"]);
+    check(told(&[("hhl", &[0, 12])], None), &["(0, 12)", "(nk + 1, 12)"]);
+    check(told(&[("hhl", &[1, 12])], None), &["no cells"]);
+    check(told(&[("w", &[3, 1])], None), &["expected is (nk)"]);
+    check(told(&[("phi", &[])], None), &["has the shape ()"]);
+}
+
+#[test]
+fn levels_follow_from_arrays() {
+    let text = "stencil s { in phi; in hhl on (i, j, k+1); out res; res = phi * hhl }";
+    let stencil = common::lowered("own", text).remove(0);
+    let adjacency = Arc::new(plane(4, 3));
+    let levels = |name: &str, shape: &[usize]| {
+        let data = Data::F64(vec![1.0; shape.iter().product()]);
+        let arrays = BTreeMap::from([(name.to_owned(), Array { shape: shape.to_vec(), data })]);
+        Problem::new(Request { arrays, grid: None, ..request(&stencil, &adjacency, 1) }).unwrap().grid
+    };
+    assert_eq!(levels("phi", &[7, 12]), Grid::cells(12, 7));
+    assert_eq!(levels("phi", &[12]), Grid::cells(12, 1));
+    assert_eq!(levels("hhl", &[7, 12]), Grid::cells(12, 6));
+    let flat = common::lowered("own", "stencil s { in a on (i, j); out b on (i, j); b = a[i+1] }").remove(0);
+    assert_eq!(Problem::new(Request { grid: None, ..request(&flat, &adjacency, 1) }).unwrap().grid, Grid::cells(12, 1));
+}
