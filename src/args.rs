@@ -1,7 +1,9 @@
 //! What several subcommands are given: groups of arguments, and how the values in them are written.
 
 pub mod given;
+pub mod grid;
 
+pub use self::grid::{Chosen, GridArg};
 use clap::ArgAction;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
@@ -9,7 +11,6 @@ use std::fmt;
 use std::str::FromStr;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::roofline::GPUS;
-use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices, Math};
 use stencilc_compiler::storage::STORAGES;
@@ -141,29 +142,32 @@ impl fmt::Display for Block {
     }
 }
 
-/// The extents of a grid: `512x512x64`.
-pub fn grid(text: &str) -> Result<Grid, String> {
-    // Two numbers are a grid of one level.
-    let three = if text.matches(['x', 'X']).count() == 1 { format!("{text}x1") } else { text.to_owned() };
-    let [ni, nj, nk] = extents(&three, "a grid is three numbers of cells along i, j and k, as in 512x512x64")?;
-    Ok(Grid::rows(ni, nj, nk))
+/// The cells of a plane: `512x512`.
+pub fn plane(text: &str) -> Result<[usize; 2], String> {
+    extents(text, "a plane is two numbers of cells along i and j, as in 512x512")
 }
 
-/// A cell: `3,4,5`, or `3,4` on level 0.
-pub fn cell(text: &str) -> Result<[usize; 3], String> {
-    let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    match parts.as_deref() {
-        Some(&[i, j, k]) => Ok([i, j, k]),
-        Some(&[i, j]) => Ok([i, j, 0]),
-        _ => Err("a cell is three numbers along i, j and k, counted from 0, as in 3,4,5".to_owned()),
+/// A cell as it is written: `3,4,5`; `3,4` on level 0; or, of a grid without rows, `17,5`; `17` on level 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At(pub Vec<usize>);
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        parts
+            .filter(|parts| (1..=3).contains(&parts.len()))
+            .map(Self)
+            .ok_or_else(|| "a cell is three numbers along i, j and k, counted from 0, as in 3,4,5".to_owned())
     }
 }
 
-/// Three numbers with an `x` between them, none of them 0.
-fn extents(text: &str, example: &str) -> Result<[usize; 3], String> {
+/// Numbers with an `x` between them, none of them 0.
+fn extents<const N: usize>(text: &str, example: &str) -> Result<[usize; N], String> {
     let parts: Vec<&str> = text.split(['x', 'X']).map(str::trim).collect();
-    let Ok(parts) = <[&str; 3]>::try_from(parts) else { return Err(example.to_owned()) };
-    let mut numbers = [0; 3];
+    let Ok(parts) = <[&str; N]>::try_from(parts) else { return Err(example.to_owned()) };
+    let mut numbers = [0; N];
     for (number, part) in numbers.iter_mut().zip(parts) {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         *number = match part.parse() {

@@ -5,7 +5,7 @@ mod level_facts;
 mod picture;
 mod text;
 
-use crate::args::{self, ARCH, LaunchArgs, Pair};
+use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
 use crate::{input, kernel, terminal};
 use facts::{Bounds, Explanation, Subject};
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
@@ -31,8 +31,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
     /// The grid that figures are for, halo included
-    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid, default_value_t = GRID)]
-    grid: Grid,
+    #[arg(long, value_name = "NIxNJxNK", default_value_t = GridArg::Rows(GRID))]
+    grid: GridArg,
     /// A parameter: it may decide which branches and levels are computed
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
     set: Vec<Pair>,
@@ -70,7 +70,11 @@ fn positive(text: &str) -> std::result::Result<f64, String> {
 /// # Errors
 /// The stencil has errors, or no cell of it can be computed, which is told after all that can be.
 pub fn explain(args: &Args, json: bool) -> Result<()> {
-    let (grid, bounds) = (problem::checked(args.grid)?, bounds(args)?);
+    let GridArg::Rows(grid) = args.grid else {
+        return Err(Error::call("`explain` counts what is read on grids of columns in rows")
+            .help("give extents: --grid NIxNJxNK; `run` says which cells of a grid from a file are computed"));
+    };
+    let (grid, bounds) = (problem::checked(grid)?, bounds(args)?);
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
     let prepared = plan::prepare(stencil, args.precision, args.launch.contract);

@@ -1,6 +1,6 @@
 //! Which kernel of a file is meant, and its plan.
 
-use crate::args::{self, KernelArgs, Pair};
+use crate::args::{self, Chosen, GridArg, KernelArgs, Pair};
 use crate::input::Input;
 use std::collections::BTreeMap;
 use stencilc_compiler::analysis::{self, levels};
@@ -8,8 +8,8 @@ use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
-use stencilc_runtime::Result;
 use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::{Error, Result};
 
 /// One kernel of one stencil.
 #[derive(clap::Args)]
@@ -19,9 +19,13 @@ pub struct Wanted {
     pub stencil: Option<String>,
     #[command(flatten)]
     kernel: KernelArgs,
-    /// Build for this grid alone (halo included): its extents become constants
-    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid)]
-    grid: Option<Grid>,
+    /// Build for this grid alone: its extents, halo included, become constants; or a .npz file that says which cells are
+    /// neighbours
+    #[arg(long, value_name = "NIxNJxNK|FILE")]
+    grid: Option<GridArg>,
+    /// Levels of a grid from a file
+    #[arg(long, value_name = "N", value_parser = args::grid::levels, requires = "grid")]
+    levels: Option<usize>,
     /// A parameter that decides which levels are computed
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"), requires = "grid")]
     set: Vec<Pair>,
@@ -43,7 +47,11 @@ impl Wanted {
         input.warn_of_numbers(stencil, choices.precision);
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
-        let plan = match self.grid {
+        let chosen = Chosen::new(self.grid.as_ref(), self.levels)?;
+        if chosen.adjacency.is_some() {
+            return Err(Error::call("kernels are not made for grids without rows"));
+        }
+        let plan = match chosen.grid {
             None => plan::plan(&prepared, &choices, None)?,
             Some(grid) => {
                 let levels_known = !levels::depend_on_params(&prepared);
@@ -57,8 +65,11 @@ impl Wanted {
     /// The options that say the same again, but for the stencil.
     pub fn words(&self) -> String {
         let mut words = self.kernel.words();
-        if let Some(grid) = self.grid {
+        if let Some(grid) = &self.grid {
             words.push_str(&format!(" --grid {grid}"));
+        }
+        if let Some(levels) = self.levels {
+            words.push_str(&format!(" --levels {levels}"));
         }
         self.set.iter().for_each(|pair| words.push_str(&format!(" --set {pair}")));
         words

@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod emit;
 mod explain;
+mod grid;
 mod input;
 mod kernel;
 mod list;
@@ -57,6 +58,8 @@ enum Command {
     Verify(verify::Args),
     /// Keep generated code beside its source, and show how it changes
     Snapshot(snapshot::Args),
+    /// Make grids whose cells stand in no rows
+    Grid(grid::Args),
     /// Show what there is to choose from
     List(list::Args),
     /// Look for what compiling and running need
@@ -103,6 +106,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Test(args) => test::test(&args, json),
         Command::Verify(args) => verify::verify(&args, json),
         Command::Snapshot(args) => snapshot::snapshot(&args, json),
+        Command::Grid(args) => grid::grid(&args, json),
         Command::List(args) => list::list(&args, json),
         Command::Doctor => doctor::doctor(json),
         Command::Completions(args) => completions::completions(&args, Cli::command()),

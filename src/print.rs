@@ -1,7 +1,10 @@
 //! What `run` shows of a stencil's prints.
 
+use crate::args::At;
 use crate::terminal;
 use serde_json::{Value, json};
+use std::ops::Range;
+use stencilc_compiler::grid::{Form, Grid};
 use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::source::Source;
 use stencilc_runtime::print::{Compute, Printed, Shown, printed};
@@ -11,6 +14,7 @@ use stencilc_runtime::{Error, Result};
 /// Prints at cells.
 pub struct Prints {
     cells: Vec<[usize; 3]>,
+    form: Form,
     printed: Vec<Printed>,
     bits: bool,
 }
@@ -19,7 +23,7 @@ pub struct Prints {
 ///
 /// # Errors
 /// A cell lies outside the grid, or there is nothing to show.
-pub fn cells(given: &[[usize; 3]], bits: bool, problem: &Problem) -> Result<Vec<[usize; 3]>> {
+pub fn cells(given: &[At], bits: bool, problem: &Problem) -> Result<Vec<[usize; 3]>> {
     let Problem { stencil, grid, region, .. } = problem;
     if stencil.prints.is_empty() && (bits || !given.is_empty()) {
         let option = if bits { "--bits" } else { "--at" };
@@ -31,21 +35,60 @@ pub fn cells(given: &[[usize; 3]], bits: bool, problem: &Problem) -> Result<Vec<
         ))
         .help(format!("write `print({name})` into the stencil")));
     }
-    for &[i, j, k] in given {
-        if i >= grid.ni || j >= grid.nj || k >= grid.nk {
-            return Err(Error::call(format!("the cell {i},{j},{k} lies outside the grid {grid}")).help(format!(
-                "cells count from 0,0,0 to {},{},{}",
-                grid.ni - 1,
-                grid.nj - 1,
-                grid.nk - 1
-            )));
+    if given.is_empty() {
+        let middle = |range: &Range<usize>| range.start + range.len() / 2;
+        let [i, j] = match &region.cells {
+            Some(cells) => [cells.get(cells.len() / 2).map_or(0, |&cell| cell as usize), 0],
+            None => [middle(&region.i), middle(&region.j)],
+        };
+        return Ok(vec![[i, j, middle(&region.k)]]);
+    }
+    given.iter().map(|at| cell(at, *grid)).collect()
+}
+
+/// A cell of the grid.
+fn cell(At(parts): &At, grid: Grid) -> Result<[usize; 3]> {
+    let last = [grid.ni - 1, grid.nj - 1, grid.nk - 1];
+    let (cell, kind, last) = match grid.form {
+        Form::Rows => {
+            let cell = match *parts.as_slice() {
+                [i, j, k] => Some([i, j, k]),
+                [i, j] => Some([i, j, 0]),
+                _ => None,
+            };
+            (cell, "three numbers along i, j and k, as in 3,4,5", text(&last))
         }
+        Form::Cells => {
+            let cell = match *parts.as_slice() {
+                [cell, k] => Some([cell, 0, k]),
+                [cell] => Some([cell, 0, 0]),
+                _ => None,
+            };
+            (cell, "two numbers, its own and that of its level, as in 17,5", text(&[last[0], last[2]]))
+        }
+    };
+    let Some(cell) = cell else {
+        let why = format!("`{}` is no cell of the grid {grid}", text(parts));
+        return Err(Error::call(why).help(format!("there a cell is {kind}")));
+    };
+    if cell[0] >= grid.ni || cell[1] >= grid.nj || cell[2] >= grid.nk {
+        let first = if grid.form == Form::Rows { "0,0,0" } else { "0,0" };
+        return Err(Error::call(format!("the cell {} lies outside the grid {grid}", shown(&cell, grid.form)))
+            .help(format!("cells count from {first} to {last}")));
     }
-    let middle = |range: &std::ops::Range<usize>| range.start + range.len() / 2;
-    match given {
-        [] => Ok(vec![[middle(&region.i), middle(&region.j), middle(&region.k)]]),
-        given => Ok(given.to_vec()),
+    Ok(cell)
+}
+
+/// A cell as it is written on a grid of some form.
+fn shown(&[i, j, k]: &[usize; 3], form: Form) -> String {
+    match form {
+        Form::Rows => text(&[i, j, k]),
+        Form::Cells => text(&[i, k]),
     }
+}
+
+fn text(parts: &[usize]) -> String {
+    parts.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
 impl Prints {
@@ -55,7 +98,7 @@ impl Prints {
     /// Those of [`printed`].
     pub fn new(problem: &mut Problem, cells: Vec<[usize; 3]>, bits: bool, compute: &mut Compute) -> Result<Self> {
         let printed = printed(problem, &cells, compute)?;
-        Ok(Self { cells, printed, bits })
+        Ok(Self { cells, form: problem.grid.form, printed, bits })
     }
 
     /// A table: a line for each print and cell.
@@ -64,8 +107,9 @@ impl Prints {
         for Printed { number, values, .. } in &self.printed {
             let Some(print) = stencil.prints.get(*number) else { continue };
             let line = source.position(print.span.start).0;
-            for ([i, j, k], value) in self.cells.iter().zip(values) {
-                let mut row = vec![format!("line {line}"), print.label.clone(), format!("at {i},{j},{k}")];
+            for (cell, value) in self.cells.iter().zip(values) {
+                let at = format!("at {}", shown(cell, self.form));
+                let mut row = vec![format!("line {line}"), print.label.clone(), at];
                 match value {
                     Some(Shown { text, bits, .. }) => {
                         row.push(text.clone());

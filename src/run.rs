@@ -1,6 +1,6 @@
 //! `stencilc run`: computes a stencil on arrays, or on random numbers.
 
-use crate::args::{self, Device, KernelArgs, Pair};
+use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};
 use crate::input;
 use crate::print::{self, Prints};
 use crate::summary::Summary;
@@ -13,7 +13,7 @@ use std::time::Instant;
 use stencilc_compiler::analysis::cost;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::grid::Grid;
+use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
@@ -21,6 +21,7 @@ use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::execute::{self, execute};
+use stencilc_runtime::grid::Raster;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::nvrtc::Kind;
@@ -38,9 +39,13 @@ pub struct Args {
     /// Which stencil of the file
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
-    /// Extents of the grid, halo included; not needed where arrays tell them
-    #[arg(long, value_name = "NIxNJxNK", value_parser = args::grid)]
-    grid: Option<Grid>,
+    /// Extents of the grid, halo included; not needed where arrays tell them. Or a .npz file that says which cells are
+    /// neighbours
+    #[arg(long, value_name = "NIxNJxNK|FILE")]
+    grid: Option<GridArg>,
+    /// Levels of a grid from a file; not needed where arrays tell them
+    #[arg(long, value_name = "N", value_parser = args::grid::levels)]
+    levels: Option<usize>,
     /// An input, from a .npy file of shape (nk, nj, ni); inputs that are not given are drawn at random
     #[arg(long = "in", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--in phi=phi.npy"))]
     inputs: Vec<Pair>,
@@ -57,8 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "K", requires = "plot")]
     level: Option<usize>,
     /// A cell to print at; it may be given again. If not given, the middle of the computed cells
-    #[arg(long, value_name = "I,J,K", value_parser = args::cell)]
-    at: Vec<[usize; 3]>,
+    #[arg(long, value_name = "I,J,K")]
+    at: Vec<At>,
     /// Show the bits of printed values, too
     #[arg(long)]
     bits: bool,
@@ -180,7 +185,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     }
     for (id, path, level) in pictures {
         if let Some(data) = computed[id.index()].as_ref().or(problem.inputs[id.index()].as_ref()) {
-            draw(path, field(id), data, problem.grid, level)?;
+            draw(path, field(id), data, &problem, level)?;
         }
     }
     let summaries = problem.stencil.fields.iter().zip(&computed).filter_map(|((_, field), data)| {
@@ -241,12 +246,14 @@ fn targets(
 }
 
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
+    let chosen = Chosen::new(args.grid.as_ref(), args.levels)?;
     let mut arrays = BTreeMap::new();
     for (name, path) in args::by_name(&args.inputs, "--in")? {
         let array = npy::load(path.as_ref())?;
         let field = stencil.fields.iter().map(|(_, field)| field).find(|field| field.name == name);
         if let (Some(Field { place: Place { horizontal: true, levels: Levels::Full }, .. }), [nj, ni]) =
             (field, array.shape.as_slice())
+            && chosen.adjacency.is_none()
         {
             terminal::note(&format!("`{path}` has the shape ({nj}, {ni}): taken as one level, (1, {nj}, {ni})"));
         }
@@ -256,8 +263,8 @@ fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem>
         stencil,
         precision: choices.precision,
         contract: choices.contract,
-        grid: args.grid,
-        adjacency: None,
+        grid: chosen.grid,
+        adjacency: chosen.adjacency,
         arrays,
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,
@@ -387,9 +394,18 @@ fn median(times: &mut [f64]) -> f64 {
     }
 }
 
+/// The error of a picture of cells of which nobody says where they lie.
+fn no_places(adjacency: &Adjacency) -> Error {
+    Error::input(format!("there is no picture of the grid `{}`: it does not say where its cells lie", adjacency.name))
+        .help("add their centres to the file: `numpy.savez(..., x=x, y=y)`; or write the numbers with --out")
+}
+
 /// The level of a field that is drawn.
 fn level(given: Option<usize>, problem: &Problem, id: FieldId) -> Result<usize> {
     let Field { name, place, .. } = &problem.stencil.fields[id];
+    if let Some(adjacency) = problem.adjacency.as_ref().filter(|adjacency| adjacency.centres().is_none()) {
+        return Err(no_places(adjacency));
+    }
     if !place.horizontal {
         return Err(Error::call(format!("`{name}` cannot be drawn: it has no axes i and j"))
             .help("only fields on columns can; write the numbers with --out"));
@@ -407,7 +423,8 @@ fn level(given: Option<usize>, problem: &Problem, id: FieldId) -> Result<usize> 
     }
 }
 
-fn draw(path: &Path, field: &Field, data: &Data, grid: Grid, level: usize) -> Result<()> {
+fn draw(path: &Path, field: &Field, data: &Data, problem: &Problem, level: usize) -> Result<()> {
+    let grid = problem.grid;
     let columns = grid.columns();
     let values: Vec<f64> = (level * columns..(level + 1) * columns).map(|index| data.get(index)).collect();
     let title = match field.place.levels {
@@ -415,7 +432,12 @@ fn draw(path: &Path, field: &Field, data: &Data, grid: Grid, level: usize) -> Re
         Levels::Full => format!("{}, level {level} of {}", field.name, grid.nk),
         Levels::Interfaces => format!("{}, interface {level} of {}", field.name, grid.nk + 1),
     };
-    save_png(path, &Picture { title: &title, values: &values, ni: grid.ni, nj: grid.nj })
+    let Some(adjacency) = &problem.adjacency else {
+        return save_png(path, &Picture { title: &title, values: &values, ni: grid.ni, nj: grid.nj, placed: None });
+    };
+    let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| no_places(adjacency))?;
+    let values: Vec<f64> = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| values[cell])).collect();
+    save_png(path, &Picture { title: &title, values: &values, ni, nj, placed: Some(columns) })
 }
 
 /// What came out.

@@ -1,6 +1,6 @@
 //! `stencilc verify`: compares every kernel with the interpreter, bit for bit.
 
-use crate::args::{self, ALL, ARCH, Device, LaunchArgs, PRECISIONS, Pair};
+use crate::args::{self, ALL, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -25,6 +25,9 @@ use stencilc_runtime::{Error, Fault, Result, nvrtc};
 /// other more, and the second has levels enough for what happens only further down.
 const GRIDS: [Grid; 2] = [Grid::rows(37, 29, 9), Grid::rows(70, 41, 20)];
 
+/// Levels of a grid from a file, if nothing is said: those of the first of these.
+const LEVELS: usize = GRIDS[0].nk;
+
 /// Arguments of `verify`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -43,9 +46,13 @@ pub struct Args {
     /// What `real` is; each if not given
     #[arg(long, value_name = "P", value_parser = args::precision())]
     precision: Option<Precision>,
-    /// Extents of a grid, halo included; two that suit most stencils if not given
-    #[arg(long = "grid", value_name = "NIxNJxNK", value_parser = args::grid)]
-    grids: Vec<Grid>,
+    /// Extents of a grid, halo included, or a .npz file that says which cells are neighbours; two that suit most stencils
+    /// if not given
+    #[arg(long = "grid", value_name = "NIxNJxNK|FILE")]
+    grids: Vec<GridArg>,
+    /// Levels of grids from files
+    #[arg(long, value_name = "N", value_parser = args::grid::levels, requires = "grids")]
+    levels: Option<usize>,
     /// A parameter; those without a value or a default are drawn at random
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
     set: Vec<Pair>,
@@ -143,14 +150,15 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
         }
     }
     let bench = Bench::new(args)?;
-    let problems = stencils.len() * args.precisions().len() * args.grids().len();
+    let grids = args.grids()?;
+    let problems = stencils.len() * args.precisions().len() * grids.len();
     let progress = Progress::new(problems * args.combinations().count(), "verifying");
     let mut cases = Vec::new();
     for (input, stencil) in stencils {
         let first = cases.len();
         for &precision in args.precisions() {
             progress.aside(|| input.warn_of_numbers(stencil, precision));
-            for &grid in args.grids() {
+            for grid in &grids {
                 let case = verify_one(args, &bench, &progress, input, stencil, precision, grid)?;
                 if !json {
                     progress.aside(|| terminal::print(&case.text(args)))?;
@@ -169,8 +177,16 @@ impl Args {
         self.precision.as_ref().map_or(&PRECISIONS, std::slice::from_ref)
     }
 
-    fn grids(&self) -> &[Grid] {
-        if self.grids.is_empty() { &GRIDS } else { &self.grids }
+    fn grids(&self) -> Result<Vec<Chosen>> {
+        if self.grids.is_empty() {
+            return Ok(GRIDS.map(|grid| Chosen { grid: Some(grid), adjacency: None }).to_vec());
+        }
+        let is_file = |grid: &GridArg| matches!(grid, GridArg::File(_));
+        // Where none has a file, it is told what --levels is for.
+        let no_file = !self.grids.iter().any(is_file);
+        let levels = |grid: &GridArg| if is_file(grid) { self.levels.or(Some(LEVELS)) } else { None };
+        let levels = |grid: &GridArg| if no_file { self.levels } else { levels(grid) };
+        self.grids.iter().map(|grid| Chosen::new(Some(grid), levels(grid))).collect()
     }
 
     /// Names of storages and access strategies.
@@ -301,14 +317,14 @@ fn verify_one(
     input: &Input,
     stencil: &Stencil,
     precision: Precision,
-    grid: Grid,
+    grid: &Chosen,
 ) -> Result<Case> {
     let problem = Problem::new(Request {
         stencil,
         precision,
         contract: args.launch.contract,
-        grid: Some(grid),
-        adjacency: None,
+        grid: grid.grid,
+        adjacency: grid.adjacency.clone(),
         arrays: BTreeMap::new(),
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,
@@ -319,7 +335,7 @@ fn verify_one(
         file: input.source.name.clone(),
         stencil: stencil.name.clone(),
         precision,
-        grid,
+        grid: problem.grid,
         region: problem.region.clone(),
         seed: args.seed,
         error: None,

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
 use stencilc_compiler::ir::{self, Handle, Levels, Path, Precision, Stencil};
+use stencilc_runtime::grid::{Quadtree, Refinement};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::{Array, Data, Error, random};
@@ -134,8 +135,10 @@ fn compare(stencil: &Stencil, precision: Precision, adjacency: &Arc<Adjacency>) 
 
 #[test]
 fn every_stencil_is_what_a_walk_from_cell_to_cell_says() {
-    let grids = [plane(40, 1), plane(1, 30), plane(5, 4), plane(13, 12), anywhere(400, 1), anywhere(900, 2)];
-    for adjacency in grids.map(Arc::new) {
+    let tree = |ni, nj, depth, refinement| Quadtree { ni, nj, depth, refinement }.adjacency("quadtree").unwrap().0;
+    let trees = [tree(9, 8, 2, Refinement::Circle), tree(6, 7, 3, Refinement::Noise { seed: 1 })];
+    let planes = [plane(40, 1), plane(1, 30), plane(5, 4), plane(13, 12)];
+    for adjacency in planes.into_iter().chain(trees).chain([anywhere(400, 1), anywhere(900, 2)]).map(Arc::new) {
         let mut computed = 0;
         for stencil in every() {
             for precision in [Precision::F32, Precision::F64] {
@@ -197,15 +200,15 @@ fn arrays_of_other_shapes_are_refused_with_the_shape_expected() {
         parts.iter().for_each(|part| assert!(found.contains(part), "{found}"));
     };
     check(told(&[], None), &["how many levels the grid `plane` has is not known", "--levels N", "--in phi=phi.npy"]);
-    check(told(&[("phi", &[5, 13])], None), &["`phi` has the shape (5, 13)", "has 12 cells", "expected is (nk, 12)"]);
+    check(told(&[("phi", &[5, 13])], None), &["`phi` has the shape (5, 13)", "has 12 cells", "(nk, 12) is expected"]);
     check(told(&[("phi", &[12, 5])], None), &["(12, 5)", "other order", "`array.T`"]);
     check(told(&[("phi", &[5, 3, 4])], None), &["(5, 3, 4)", "`array.reshape(-1, 12)`"]);
-    check(told(&[("area", &[3, 4])], Some(2)), &["(3, 4)", "expected is (12)", "`array.reshape(12)`"]);
+    check(told(&[("area", &[3, 4])], Some(2)), &["(3, 4)", "(12) is expected", "`array.reshape(12)`"]);
     check(told(&[("phi", &[5, 12]), ("hhl", &[5, 12])], None), &["`hhl` has 4 levels, `phi` has 5", "(nk + 1, 12)"]);
     check(told(&[("phi", &[5, 12])], Some(4)), &["`phi` has 5 levels, --levels says 4"]);
     check(told(&[("hhl", &[0, 12])], None), &["(0, 12)", "(nk + 1, 12)"]);
     check(told(&[("hhl", &[1, 12])], None), &["no cells"]);
-    check(told(&[("w", &[3, 1])], None), &["expected is (nk)"]);
+    check(told(&[("w", &[3, 1])], None), &["(nk) is expected"]);
     check(told(&[("phi", &[])], None), &["has the shape ()"]);
 }
 

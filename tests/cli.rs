@@ -4,6 +4,8 @@
 mod completions;
 #[path = "cli/folder.rs"]
 mod folder;
+#[path = "cli/grid.rs"]
+mod grid;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/print.rs"]

@@ -9,6 +9,7 @@ pub mod emulate;
 pub mod error;
 pub mod execute;
 pub mod files;
+pub mod grid;
 pub mod interpreter;
 pub mod machine;
 pub mod npy;

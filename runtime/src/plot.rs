@@ -25,6 +25,8 @@ pub struct Picture<'a> {
     pub ni: usize,
     /// Cells along j, downwards: row 0 is at the top.
     pub nj: usize,
+    /// If the numbers are points of a plane on which cells lie anywhere: how many cells there are.
+    pub placed: Option<usize>,
 }
 
 /// DejaVu Sans, cut to Latin-1 and a few symbols (its licence lies beside it). Fonts of the system
@@ -309,7 +311,7 @@ fn mean(picture: &Picture<'_>, rows: Range<usize>, columns: Range<usize>) -> f64
 
 /// The picture as rows of RGB pixels, with its width and height.
 fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
-    let &Picture { title, values, ni, nj } = picture;
+    let &Picture { title, values, ni, nj, placed } = picture;
     if values.is_empty() {
         return Err(Error::input("there is nothing to draw: the level has no cells"));
     }
@@ -325,7 +327,9 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
         Ok(width as usize)
     };
 
-    let j_ticks: Vec<usize> = j.ticks(j.pixels() / 50).collect();
+    // Points of a plane have no numbers of their own.
+    let ticks = |axis: Axis, wanted: usize| axis.ticks(wanted).filter(|_| placed.is_none());
+    let j_ticks: Vec<usize> = ticks(j, j.pixels() / 50).collect();
     let last_j = j_ticks.last().copied().unwrap_or(0).to_string();
     let numbers = scale.map_or(vec![], |scale| scale.ticks(j.pixels() / 50));
     let mut number_width = 0;
@@ -383,7 +387,7 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
     pen.write(&caption, left, below_title, &label, HPos::Left, VPos::Top)?;
 
     pen.frame(left..right, top..bottom)?;
-    for cell in i.ticks(i.pixels() / 90) {
+    for cell in ticks(i, i.pixels() / 90) {
         let x = left + i.middle(cell);
         pen.line((x, bottom), (x, bottom + TICK))?;
         let y = bottom + 2 * TICK;
@@ -418,8 +422,8 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
 
 /// What stands below the title: the size, the range, what is grey or averaged.
 fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
-    let &Picture { ni, nj, values, .. } = picture;
-    let mut caption = format!("{ni} × {nj} cells");
+    let &Picture { ni, nj, values, placed, .. } = picture;
+    let mut caption = placed.map_or(format!("{ni} × {nj} cells"), |cells| format!("{cells} cells at their places"));
     match scale {
         Some(scale) if scale.low < scale.high => {
             let [low, high] = scale.ends();
@@ -431,6 +435,7 @@ fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
     let grey = values.iter().filter(|value| !value.is_finite()).count();
     match grey {
         0 => {}
+        _ if placed.is_some() => caption += "; grey: no cell, or not finite",
         1 => caption += "; 1 cell not finite, grey",
         _ => caption += &format!("; {grey} cells not finite, grey"),
     }
@@ -519,7 +524,7 @@ mod tests {
     fn drawn(values: &[f64], ni: usize, nj: usize) -> (Vec<[u8; 3]>, usize) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.png");
-        let picture = Picture { title: "a field", values, ni, nj };
+        let picture = Picture { title: "a field", values, ni, nj, placed: None };
         save_png(&path, &picture).unwrap();
         let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
         let mut reader = png::Decoder::new(file).read_info().unwrap();
@@ -634,7 +639,7 @@ mod tests {
     #[test]
     fn the_caption_tells_what_is_not_seen() {
         let caption_of = |values: &[f64], ni, nj| {
-            let picture = Picture { title: "", values, ni, nj };
+            let picture = Picture { title: "", values, ni, nj, placed: None };
             caption(&picture, Scale::of(values))
         };
         assert_eq!(caption_of(&[1.0, 2.5], 2, 1), "2 × 1 cells, 1 to 2.5");
@@ -657,10 +662,10 @@ mod tests {
     #[test]
     fn wrong_sizes_are_refused() {
         for (ni, nj) in [(0, 0), (3, 1), (usize::MAX, 2)] {
-            let picture = Picture { title: "", values: &[1.0, 2.0], ni, nj };
+            let picture = Picture { title: "", values: &[1.0, 2.0], ni, nj, placed: None };
             assert!(save_png(Path::new("unused.png"), &picture).is_err());
         }
-        let nothing = Picture { title: "", values: &[], ni: 0, nj: 5 };
+        let nothing = Picture { title: "", values: &[], ni: 0, nj: 5, placed: None };
         let error = save_png(Path::new("unused.png"), &nothing).unwrap_err();
         assert!(error.message.contains("no cells"), "{error}");
     }

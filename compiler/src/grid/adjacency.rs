@@ -78,6 +78,11 @@ impl Adjacency {
         &self.neighbours
     }
 
+    /// The cells' centres along i and j, if they are known.
+    pub fn centres(&self) -> Option<&[Vec<f64>; 2]> {
+        self.positions.as_ref()
+    }
+
     /// Where each cell is, along i and j: its centre, or where the steps from the first cell lead.
     pub fn positions(&self) -> [Vec<f64>; 2] {
         if let Some(positions) = &self.positions {

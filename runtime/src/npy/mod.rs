@@ -13,6 +13,7 @@ mod refusal;
 mod tests;
 mod write;
 
+pub(crate) use read::{Whole, read_whole};
 pub use read::{load, read};
 pub use write::{save, write};
 

@@ -72,6 +72,54 @@ pub fn read(file: &mut impl Read, length: u64) -> Result<Array> {
     Ok(Array { shape, data })
 }
 
+/// Whole numbers of a file, whatever their type.
+pub(crate) struct Whole {
+    /// Lengths of the axes, slowest first.
+    pub shape: Vec<usize>,
+    /// The numbers, in C order.
+    pub numbers: Vec<i64>,
+    /// What -1 becomes in their type: itself, or the largest number of an unsigned one.
+    pub minus_one: i64,
+}
+
+/// Reads whole numbers of any type from the `length` bytes of a file.
+///
+/// # Errors
+///
+/// As [`read`]; and the numbers are no whole ones.
+pub(crate) fn read_whole(file: &mut impl Read, length: u64) -> Result<Whole> {
+    let (header, start) = read_header(file, length)?;
+    let left = length - start;
+    let element = &header.element;
+    let (numbers, minus_one) = match (element.type_char(), element.size_field()) {
+        (TypeChar::Int, 1) => (numbers(file, &header, left, |bytes| Ok(i8::from_le_bytes(bytes).into()))?, -1),
+        (TypeChar::Int, 2) => (numbers(file, &header, left, |bytes| Ok(i16::from_le_bytes(bytes).into()))?, -1),
+        (TypeChar::Int, 4) => (numbers(file, &header, left, |bytes| Ok(i32::from_le_bytes(bytes).into()))?, -1),
+        (TypeChar::Int, 8) => (numbers(file, &header, left, |bytes| Ok(i64::from_le_bytes(bytes)))?, -1),
+        (TypeChar::Uint, 1) => (numbers(file, &header, left, |[byte]| Ok(byte.into()))?, u8::MAX.into()),
+        (TypeChar::Uint, 2) => {
+            (numbers(file, &header, left, |bytes| Ok(u16::from_le_bytes(bytes).into()))?, u16::MAX.into())
+        }
+        (TypeChar::Uint, 4) => {
+            (numbers(file, &header, left, |bytes| Ok(u32::from_le_bytes(bytes).into()))?, u32::MAX.into())
+        }
+        // Beyond the largest signed number nothing but the largest of all is meant.
+        (TypeChar::Uint, 8) => (
+            numbers(file, &header, left, |bytes| match u64::from_le_bytes(bytes) {
+                u64::MAX => Ok(i64::MAX),
+                number => i64::try_from(number).map_err(|_| number.to_string()),
+            })?,
+            i64::MAX,
+        ),
+        _ => {
+            return Err(Error::input(format!("its numbers are of type `{element}`, and whole ones are needed"))
+                .help("convert them before saving: `array.astype('int32')`"));
+        }
+    };
+    let shape = header.shape.iter().map(|&length| length as usize).collect();
+    Ok(Whole { shape, numbers, minus_one })
+}
+
 /// A number of 16 bits, which single precision holds exactly: a sign, 5 bits of exponent, 10 of fraction.
 fn half(bits: u16) -> f32 {
     let fraction = f32::from(bits & 0x3ff);

@@ -93,5 +93,5 @@ fn expected(field: &Field, cells: usize) -> String {
         (false, Levels::Interfaces) => "(nk + 1)".to_owned(),
         (false, Levels::Full | Levels::None) => "(nk)".to_owned(),
     };
-    format!("expected is {shape}")
+    format!("{shape} is expected")
 }

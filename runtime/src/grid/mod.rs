@@ -1,0 +1,11 @@
+//! Grids whose columns stand in no rows: files, and grids to begin with.
+
+mod file;
+mod quadtree;
+mod raster;
+mod rows;
+
+pub use file::{load, save};
+pub use quadtree::{DEEPEST, Quadtree, Refinement};
+pub use raster::Raster;
+pub use rows::in_rows;
