@@ -176,6 +176,10 @@ fn i_steps_are_walked_before_j_steps() {
     // A path to a let is walked before the paths within.
     check("stencil s { in phi; out res; let left = phi[i-1] + 1; res = left[j+1] }", 41.0);
     check("stencil s { in phi; out res; let below = phi[j+1] + 1; res = below[i-1] }", 31.0);
+    // The same where a let is but another name for what lies at a path.
+    check("stencil s { in phi; out res; let left = phi[i-1]; res = left[j+1] }", 40.0);
+    check("stencil s { in phi; out res; let d = phi + 1; let left = d[i-1]; res = left[j+1] }", 41.0);
+    check("stencil s { in phi; out res; let d = phi + 1; let below = d[j+1]; res = 2 * below[i-1] }", 62.0);
 }
 
 /// What is said of arrays of some shapes, on a grid of 12 cells.

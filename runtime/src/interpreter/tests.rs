@@ -407,6 +407,31 @@ fn common_stencils_on_cells_that_stand_in_no_rows() {
 }
 
 #[test]
+fn paths_through_mere_names_are_walked_in_their_order() {
+    let mut s = Stencil::default();
+    let a = field(&mut s, Role::In, CELLS, Stored::Real);
+    let [read, used] = [(); 2].map(|()| field(&mut s, Role::Out, CELLS, Stored::Real));
+    let double = define(&mut s, |w| {
+        let here = w.read(a, [0; 3]);
+        w.binary(Binary::Add, here, here);
+    });
+    let left = define(&mut s, |w| {
+        w.used(double, [-1, 0, 0]);
+    });
+    let above = define(&mut s, |w| {
+        w.read(a, [0, -1, 0]);
+    });
+    store(&mut s, used, |w| {
+        w.used(left, [0, 1, 0]);
+    });
+    store(&mut s, read, |w| {
+        w.used(above, [1, 0, 0]);
+    });
+    let adjacency = anywhere(&mut Random(41), 200, 9);
+    assert!(same_on(&s, Precision::F64, Grid::cells(200, 2), Some(&adjacency), &[], 7));
+}
+
+#[test]
 fn an_adjacency_of_rows_means_what_rows_mean() {
     let (ni, nj, nk) = (12, 10, 2);
     let adjacency = plane(ni, nj);
