@@ -12,8 +12,11 @@ use std::str::FromStr;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::roofline::GPUS;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::plan::{self, Choices, Math};
+use stencilc_compiler::plan::{self, Choices, Math, variants};
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::fields::{FIELDS, Fields};
+use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
+use stencilc_compiler::storage::order::ORDERS;
 use stencilc_runtime::{Error, cuda};
 
 /// The architecture that kernels are compiled for where no GPU says which.
@@ -31,6 +34,15 @@ pub struct KernelArgs {
     /// How the grid is stored
     #[arg(long, value_name = "NAME", value_parser = storages(), default_value_t = Choices::default().storage)]
     storage: String,
+    /// Which neighbours a storage's tables hold
+    #[arg(long, value_name = "NAME", value_parser = neighbors(), default_value = Choices::default().neighbors.name())]
+    neighbors: Neighbors,
+    /// The order of cells, for storages with tables
+    #[arg(long, value_name = "NAME", value_parser = layouts(), default_value_t = Choices::default().layout)]
+    layout: String,
+    /// How several fields lie in memory
+    #[arg(long, value_name = "NAME", value_parser = fields(), default_value = Choices::default().fields.name())]
+    fields: Fields,
     /// What `real` is
     #[arg(long, value_name = "P", value_parser = precision(), default_value = Choices::default().precision.name())]
     precision: Precision,
@@ -41,13 +53,25 @@ pub struct KernelArgs {
 /// What kernels of every strategy and storage share.
 #[derive(clap::Args)]
 pub struct LaunchArgs {
-    /// Threads of a block
-    #[arg(long, value_name = "XxYxZ", default_value_t = Block(Choices::default().block))]
-    block: Block,
+    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared` and 8x1x16 for `warp`
+    #[arg(long, value_name = "XxYxZ")]
+    block: Option<Block>,
     /// Levels a thread, for strategies that slice
     #[arg(long, value_name = "N", default_value_t = Choices::default().slice)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     slice: u32,
+    /// Cells along i that stay together in the layouts z-curve and hilbert: a power of two
+    #[arg(long, value_name = "N", value_parser = run_width, default_value_t = Choices::default().run_width)]
+    run_width: u32,
+    /// Where runs shorter than the run width stand, as at the end of a row: in their place, or behind all others, so that
+    /// these are aligned
+    #[arg(long, value_name = "in-place|last", value_parser = one_of("last", "in-place"), default_value = "in-place")]
+    #[arg(action = ArgAction::Set)]
+    short_runs: bool,
+    /// Which memory the table of compressed storage is in; constant memory holds 64 KiB
+    #[arg(long, value_name = "global|constant", value_parser = one_of("constant", "global"), default_value = "global")]
+    #[arg(action = ArgAction::Set)]
+    table: bool,
     /// Whether products and sums that stand together become one operation, an fma
     #[arg(long, value_name = "on|off", value_parser = one_of("on", "off"), default_value = "on")]
     #[arg(action = ArgAction::Set)]
@@ -67,55 +91,45 @@ pub struct LaunchArgs {
 impl KernelArgs {
     /// What they choose.
     pub fn choices(&self) -> Choices {
-        self.launch.choices(&self.access, &self.storage, self.precision)
+        let Self { access, storage, neighbors, layout, fields, precision, launch } = self;
+        let variant = Choices {
+            access: access.clone(),
+            storage: storage.clone(),
+            neighbors: *neighbors,
+            layout: layout.clone(),
+            fields: *fields,
+            ..Choices::default()
+        };
+        launch.choices(variant, *precision)
     }
 
     /// The options that say the same again: access, storage and precision always, the others where they are not the usual.
     pub fn words(&self) -> String {
-        let Self { access, storage, precision, launch } = self;
-        format!("--access {access} --storage {storage} --precision {}{}", precision.name(), launch.words())
+        self.choices().words()
     }
 }
 
 impl LaunchArgs {
     /// What they choose, for one strategy, storage and precision.
-    pub fn choices(&self, access: &str, storage: &str, precision: Precision) -> Choices {
+    pub fn choices(&self, variant: Choices, precision: Precision) -> Choices {
         Choices {
-            access: access.to_owned(),
-            storage: storage.to_owned(),
             precision,
+            run_width: self.run_width,
+            short_last: self.short_runs,
+            constant: self.table,
             contract: self.contract,
-            block: self.block.0,
+            block: self.block.map_or_else(|| Choices::usual_block(&variant.access), |block| block.0),
             slice: self.slice,
             wide: self.index,
             checked: self.checked,
             math: self.math,
+            ..variant
         }
     }
 
     /// What they choose, for every strategy and storage.
     pub fn every(&self, precision: Precision) -> impl Iterator<Item = Choices> {
-        STORAGES.iter().flat_map(move |storage| {
-            ACCESSES.iter().map(move |access| self.choices(access.name(), storage.name(), precision))
-        })
-    }
-
-    /// The options that say the same again.
-    pub fn words(&self) -> String {
-        let usual = Choices::default();
-        let mut words = String::new();
-        let mut say = |differs: bool, word: String| {
-            if differs {
-                words.push_str(&word);
-            }
-        };
-        say(self.block.0 != usual.block, format!(" --block {}", self.block));
-        say(self.slice != usual.slice, format!(" --slice {}", self.slice));
-        say(!self.contract, " --contract off".to_owned());
-        say(self.index, " --index 64".to_owned());
-        say(self.checked, " --checked".to_owned());
-        say(self.math != usual.math, format!(" --math {}", self.math.name()));
-        words
+        variants().filter(Choices::is_plain).map(move |variant| self.choices(variant, precision))
     }
 }
 
@@ -140,6 +154,12 @@ impl fmt::Display for Block {
         let Self([x, y, z]) = self;
         write!(f, "{x}x{y}x{z}")
     }
+}
+
+/// A power of two.
+fn run_width(text: &str) -> Result<u32, String> {
+    let width = text.parse().ok().filter(|width: &u32| width.is_power_of_two() && *width <= 1 << 20);
+    width.ok_or_else(|| "a run width is a power of two, as 32".to_owned())
 }
 
 /// The cells of a plane: `512x512`.
@@ -284,6 +304,50 @@ pub fn storages() -> PossibleValuesParser {
 /// Names of the storages, or [`ALL`].
 pub fn storages_or_all() -> PossibleValuesParser {
     PossibleValuesParser::new(all().chain(storage_names()))
+}
+
+/// Ways to follow paths, by name.
+fn neighbors() -> impl TypedValueParser<Value = Neighbors> {
+    PossibleValuesParser::new(neighbor_names())
+        .map(|name| NEIGHBORS.into_iter().find(|own| own.name() == name).unwrap_or_default())
+}
+
+/// Names of the ways to follow paths, or [`ALL`].
+pub fn neighbors_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().chain(neighbor_names()))
+}
+
+fn neighbor_names() -> impl Iterator<Item = PossibleValue> {
+    NEIGHBORS.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()))
+}
+
+/// Names of the orders of cells.
+fn layouts() -> PossibleValuesParser {
+    PossibleValuesParser::new(layout_names())
+}
+
+/// Names of the orders of cells, or [`ALL`].
+pub fn layouts_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().chain(layout_names()))
+}
+
+fn layout_names() -> impl Iterator<Item = PossibleValue> {
+    ORDERS.iter().map(|order| PossibleValue::new(order.name()).help(order.summary()))
+}
+
+/// How fields lie, by name.
+fn fields() -> impl TypedValueParser<Value = Fields> {
+    PossibleValuesParser::new(field_names())
+        .map(|name| FIELDS.into_iter().find(|own| own.name() == name).unwrap_or_default())
+}
+
+/// Names of how fields lie, or [`ALL`].
+pub fn fields_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().chain(field_names()))
+}
+
+fn field_names() -> impl Iterator<Item = PossibleValue> {
+    FIELDS.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()))
 }
 
 /// Names of the GPUs whose figures are known.

@@ -5,8 +5,8 @@ use crate::{input, terminal};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::{Handle, Offset, Path};
-use stencilc_compiler::names::offset_name;
+use stencilc_compiler::ir::Handle;
+use stencilc_compiler::names::path_name;
 use stencilc_compiler::plan::{self, Plan};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result};
@@ -114,14 +114,13 @@ fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
 /// What a plan says, in JSON.
 fn plan_as_json(plan: &Plan) -> Value {
     let fixed = plan.fixed.as_ref();
-    let neighbours = plan.neighbours.iter().map(|neighbour| {
-        let Offset { i, j, .. } = neighbour.offset;
-        json!({ "relation": neighbour.relation, "name": offset_name(neighbour.offset), "i": i, "j": j })
-    });
-    let values = plan.schedule.values.iter().map(|((def, offset), item)| {
-        let Offset { i, j, k } = offset;
+    let neighbours = plan.neighbours.iter().map(|path| json!({ "name": path_name(path), "path": path.to_string() }));
+    let relations = plan.relations.iter().map(path_name);
+    let hops =
+        plan.hops.iter().map(|hop| json!({ "to": path_name(&hop.path), "from": hop.from, "relation": hop.relation }));
+    let values = plan.schedule.values.iter().map(|((def, path), item)| {
         let name = format!("{}.{}", plan.stencil.defs[*def].name, def.index());
-        json!({ "name": name, "i": i, "j": j, "k": k, "block": item.block().index() })
+        json!({ "name": name, "path": path.to_string(), "block": item.block().index() })
     });
     let outputs = plan.stencil.stores.iter().map(|store| &plan.stencil.fields[store.field].name);
     json!({
@@ -132,6 +131,8 @@ fn plan_as_json(plan: &Plan) -> Value {
         "region": fixed.map(|fixed| &fixed.region),
         "blocks": fixed.and_then(|fixed| plan.launch(fixed).ok()),
         "neighbours": neighbours.collect::<Vec<_>>(),
+        "relations": relations.collect::<Vec<_>>(),
+        "hops": hops.collect::<Vec<_>>(),
         "values": values.collect::<Vec<_>>(),
         "outputs": outputs.collect::<Vec<_>>(),
     })
@@ -156,16 +157,13 @@ fn plan_as_text(plan: &Plan) -> String {
     text.push_str(&terminal::table(&rows, &[]));
 
     text.push_str("\nneighbours\n");
-    let neighbours = plan.neighbours.iter().map(|neighbour| {
-        let path = Path::from_offset(neighbour.offset);
-        vec![format!("  {}", neighbour.relation), offset_name(neighbour.offset), path.to_string()]
-    });
+    let neighbours = plan.neighbours.iter().map(|path| vec![format!("  {}", path_name(path)), path.to_string()]);
     text.push_str(&terminal::table(&neighbours.collect::<Vec<_>>(), &[]));
 
     // Where there are branches, the block of code tells in which of them a value is computed.
     text.push_str("\nvalues, in order\n");
-    let values = plan.schedule.values.iter().map(|((def, offset), item)| {
-        let name = format!("  {}.{}{}", stencil.defs[*def].name, def.index(), Path::from_offset(*offset));
+    let values = plan.schedule.values.iter().map(|((def, path), item)| {
+        let name = format!("  {}.{}{path}", stencil.defs[*def].name, def.index());
         vec![name, format!("block {}", item.block().index())]
     });
     let outputs = stencil.stores.iter().zip(&plan.schedule.stores).map(|(store, item)| {

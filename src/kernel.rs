@@ -4,12 +4,12 @@ use crate::args::{self, Chosen, GridArg, KernelArgs, Pair};
 use crate::input::Input;
 use std::collections::BTreeMap;
 use stencilc_compiler::analysis::{self, levels};
-use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::Result;
 
 /// One kernel of one stencil.
 #[derive(clap::Args)]
@@ -48,15 +48,13 @@ impl Wanted {
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
         let chosen = Chosen::new(self.grid.as_ref(), self.levels)?;
-        if chosen.adjacency.is_some() {
-            return Err(Error::call("kernels are not made for grids without rows"));
-        }
         let plan = match chosen.grid {
             None => plan::plan(&prepared, &choices, None)?,
             Some(grid) => {
                 let levels_known = !levels::depend_on_params(&prepared);
-                let region = region(&prepared, &choices, grid, settings, levels_known)?;
-                plan::plan(&prepared, &choices, Some(Target { grid, region: &region, levels_known }))?
+                let adjacency = chosen.adjacency.as_deref();
+                let region = region(&prepared, &choices, grid, adjacency, settings, levels_known)?;
+                plan::plan(&prepared, &choices, Some(Target { grid, adjacency, region: &region, levels_known }))?
             }
         };
         Ok(plan)
@@ -95,11 +93,12 @@ fn region(
     stencil: &Stencil,
     choices: &Choices,
     grid: Grid,
+    adjacency: Option<&Adjacency>,
     settings: BTreeMap<String, String>,
     levels_known: bool,
 ) -> Result<Region> {
     let (params, _) = parameters(stencil, choices.precision, choices.contract, settings, levels_known)?;
-    Ok(analysis::region(stencil, choices.precision, grid, None, &params)?)
+    Ok(analysis::region(stencil, choices.precision, grid, adjacency, &params)?)
 }
 
 /// Values of the parameters: what is set, the defaults, and, where any would do, arbitrary ones; and the names of those.

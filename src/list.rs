@@ -5,6 +5,9 @@ use serde::Serialize;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::lower::Lowered;
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::fields::FIELDS;
+use stencilc_compiler::storage::neighbors::NEIGHBORS;
+use stencilc_compiler::storage::order::ORDERS;
 use stencilc_runtime::{Result, cuda, emulate};
 
 /// Arguments of `list`.
@@ -22,6 +25,12 @@ enum What {
     Accesses,
     /// How a grid is stored
     Storages,
+    /// Which neighbours a storage's tables hold
+    Neighbors,
+    /// Orders of cells
+    Layouts,
+    /// How several fields lie in memory
+    Fields,
     /// What computes
     Devices,
 }
@@ -43,6 +52,9 @@ pub fn list(args: &Args, json: bool) -> Result<()> {
         What::Stencils => stencils(),
         What::Accesses => ACCESSES.iter().map(|access| entry(access.name(), access.summary())).collect(),
         What::Storages => STORAGES.iter().map(|storage| entry(storage.name(), storage.summary())).collect(),
+        What::Neighbors => NEIGHBORS.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        What::Layouts => ORDERS.iter().map(|order| entry(order.name(), order.summary())).collect(),
+        What::Fields => FIELDS.iter().map(|own| entry(own.name(), own.summary())).collect(),
         What::Devices => devices(),
     };
     if json {

@@ -7,14 +7,15 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
-use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::source::Span;
-use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage;
+use stencilc_compiler::storage::fields::Fields;
+use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::{Problem, Request};
@@ -43,6 +44,15 @@ pub struct Args {
     /// How the grid is stored
     #[arg(long, value_name = "NAME", value_parser = args::storages_or_all(), default_value = ALL)]
     storage: String,
+    /// Which neighbours a storage's tables hold
+    #[arg(long, value_name = "NAME", value_parser = args::neighbors_or_all(), default_value = Choices::default().neighbors.name())]
+    neighbors: String,
+    /// The order of cells, for storages with tables
+    #[arg(long, value_name = "NAME", value_parser = args::layouts_or_all(), default_value_t = Choices::default().layout)]
+    layout: String,
+    /// How several fields lie in memory
+    #[arg(long, value_name = "NAME", value_parser = args::fields_or_all(), default_value = Choices::default().fields.name())]
+    fields: String,
     /// What `real` is; each if not given
     #[arg(long, value_name = "P", value_parser = args::precision())]
     precision: Option<Precision>,
@@ -98,8 +108,13 @@ struct Untaken {
 /// One kernel.
 #[derive(Serialize)]
 struct Combination {
-    storage: &'static str,
-    access: &'static str,
+    storage: String,
+    access: String,
+    neighbors: Neighbors,
+    layout: String,
+    fields: Fields,
+    /// The options that choose it.
+    options: String,
     #[serde(flatten)]
     outcome: Outcome,
 }
@@ -152,7 +167,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();
-    let progress = Progress::new(problems * args.combinations().count(), "verifying");
+    let progress = Progress::new(problems * args.combinations(Precision::F64).len(), "verifying");
     let mut cases = Vec::new();
     for (input, stencil) in stencils {
         let first = cases.len();
@@ -189,13 +204,50 @@ impl Args {
         self.grids.iter().map(|grid| Chosen::new(Some(grid), levels(grid))).collect()
     }
 
-    /// Names of storages and access strategies.
-    fn combinations(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let storages = STORAGES.iter().map(|storage| storage.name()).filter(|&name| chosen(&self.storage, name));
-        storages.flat_map(|storage| {
-            let accesses = ACCESSES.iter().map(|access| access.name()).filter(|&name| chosen(&self.access, name));
-            accesses.map(move |access| (storage, access))
-        })
+    /// Every kernel that is asked for, in one precision.
+    fn combinations(&self, precision: Precision) -> Vec<Choices> {
+        let is_chosen = |own: &Choices| {
+            // A storage without tables has no choice of neighbours and layouts.
+            let has_tables = storage::find(&own.storage).is_ok_and(|storage| !storage.tables().is_empty());
+            chosen(&self.storage, &own.storage)
+                && chosen(&self.access, &own.access)
+                && (!has_tables || chosen(&self.neighbors, own.neighbors.name()))
+                && (!has_tables || chosen(&self.layout, &own.layout))
+                && chosen(&self.fields, own.fields.name())
+        };
+        let all: Vec<Choices> = variants().filter(is_chosen).collect();
+        let all = if all.is_empty() { vec![self.only()] } else { all };
+        all.into_iter().map(|variant| self.launch.choices(variant, precision)).collect()
+    }
+
+    /// What is asked for by name, though it makes no sense: plans say why.
+    fn only(&self) -> Choices {
+        let usual = Choices::default();
+        Choices { storage: self.storage.clone(), access: self.access.clone(), ..usual }
+    }
+}
+
+impl Combination {
+    fn new(choices: Choices, outcome: Outcome) -> Self {
+        let options = choices.words();
+        let Choices { storage, access, neighbors, layout, fields, .. } = choices;
+        Self { storage, access, neighbors, layout, fields, options, outcome }
+    }
+
+    /// `compressed storage, naive access`, and what is not usual.
+    fn name(&self) -> String {
+        let usual = Choices::default();
+        let mut name = format!("{} storage, {} access", self.storage, self.access);
+        if self.neighbors != usual.neighbors {
+            name.push_str(&format!(", {} neighbours", self.neighbors.name()));
+        }
+        if self.layout != usual.layout {
+            name.push_str(&format!(", {} layout", self.layout));
+        }
+        if self.fields != usual.fields {
+            name.push_str(&format!(", {}", self.fields.name()));
+        }
+        name
     }
 }
 
@@ -346,17 +398,15 @@ fn verify_one(
         Ok(expected) => expected,
         Err(error) if error.fault == Fault::Check => {
             case.error = Some(error.to_string());
-            progress.advance(args.combinations().count());
+            progress.advance(args.combinations(precision).len());
             return Ok(case);
         }
         Err(error) => return Err(error),
     };
-    let choices: Vec<Choices> =
-        args.combinations().map(|(storage, access)| args.launch.choices(access, storage, precision)).collect();
+    let choices = args.combinations(precision);
     let outcomes = bench.try_all(&problem, &expected, &choices, progress)?;
-    let combinations = args.combinations().zip(outcomes);
-    let combinations = combinations.map(|((storage, access), outcome)| Combination { storage, access, outcome });
-    case.combinations.extend(combinations);
+    let combinations = choices.into_iter().zip(outcomes);
+    case.combinations.extend(combinations.map(|(choices, outcome)| Combination::new(choices, outcome)));
     let untaken = expected.untaken.iter().map(|&(span, side)| {
         let (line, column) = input.source.position(span.start);
         Untaken { span, line, column, side }
@@ -423,10 +473,10 @@ impl Case {
             };
             text.push_str(&format!("  the device's functions differ in {differing} of {cells} values, {units}\n"));
         }
-        for Combination { storage, access, outcome } in &self.combinations {
-            let Outcome::Done(Verdict::Failed { order, mismatches, damage }) = outcome else { continue };
+        for combination in &self.combinations {
+            let Outcome::Done(Verdict::Failed { order, mismatches, damage }) = &combination.outcome else { continue };
             let order = order.map_or(String::new(), |order| format!(", threads in {order} order"));
-            text.push_str(&format!("  {storage} storage, {access} access{order}:\n"));
+            text.push_str(&format!("  {}{order}:\n", combination.name()));
             for Mismatch { field, cell, cells, expected, expected_bits, found, found_bits } in mismatches {
                 text.push_str(&format!(
                     "    {field} differs first at {cell}, in all in {}:\n",
@@ -437,13 +487,11 @@ impl Case {
             }
             damage.iter().for_each(|damage| text.push_str(&format!("    {damage}\n")));
             let mut again = format!(
-                "stencilc verify {} --stencil {stencil} --storage {storage} --access {access} --precision {} \
-                 --grid {grid} --seed {}",
+                "stencilc verify {} --stencil {stencil} {} --grid {grid} --seed {}",
                 quoted(file),
-                precision.name(),
+                combination.options,
                 self.seed
             );
-            again.push_str(&args.launch.words());
             args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", quoted(&pair.to_string()))));
             text.push_str(&format!("    again: {again}\n"));
         }
@@ -536,7 +584,13 @@ mod tests {
             seed: 0,
             error: None,
             untaken: Vec::new(),
-            combinations: vec![Combination { storage: "compressed", access: "naive", outcome: Outcome::Done(failed) }],
+            combinations: vec![Combination::new(
+                args.launch.choices(
+                    Choices { storage: "compressed".into(), access: "naive".into(), ..Choices::default() },
+                    Precision::F32,
+                ),
+                Outcome::Done(failed),
+            )],
         };
         insta::assert_snapshot!(case.text(&args), @"
         laplap f32 37x29x9: 1 failed
@@ -545,7 +599,7 @@ mod tests {
               interpreter 0x3f800000 1.0
               kernel      0x3fc00000 1.5
             `res`: padding was overwritten
-            again: stencilc verify 'my file.stn' --stencil laplap --storage compressed --access naive --precision f32 --grid 37x29x9 --seed 0 --block 32x1x1 --index 64 --set dt=0.5
+            again: stencilc verify 'my file.stn' --stencil laplap --access naive --storage compressed --precision f32 --block 32x1x1 --index 64 --grid 37x29x9 --seed 0 --set dt=0.5
         ");
     }
 }

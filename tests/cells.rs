@@ -5,6 +5,7 @@ mod common;
 #[path = "cells/walk.rs"]
 mod walk;
 
+use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
@@ -131,6 +132,24 @@ fn compare(stencil: &Stencil, precision: Precision, adjacency: &Arc<Adjacency>) 
         assert!((0..before.len()).all(|at| compared[at] || before.bits(at) == after.bits(at)), "{}", field.name);
     }
     expected.len()
+}
+
+#[test]
+fn every_kernel_equals_the_interpreter() {
+    let grids = [plane(23, 19), anywhere(300, 1)].map(Arc::new);
+    every().par_iter().enumerate().for_each(|(at, stencil)| {
+        for (grid, adjacency) in grids.iter().enumerate() {
+            for precision in [Precision::F32, Precision::F64] {
+                let Ok(problem) = Problem::new(Request { precision, ..request(stencil, adjacency, 9) }) else {
+                    continue;
+                };
+                // In all every variant comes up many times.
+                let turn = at + 3 * grid + usize::from(precision == Precision::F32);
+                let equal = common::check_variants(&problem, |number| number % 7 == turn % 7);
+                assert!(equal > 10, "{} on {}: {equal}", stencil.name, adjacency.name);
+            }
+        }
+    });
 }
 
 #[test]

@@ -4,11 +4,15 @@
 
 mod common;
 
-use common::{combinations, lowered, problem, stencils};
+use common::{check_variants, combinations, lowered, problem, stencils};
 use rayon::prelude::*;
+use stencilc_compiler::analysis::{
+    self,
+    extents::{Extents, extents},
+};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Handle, Precision, Stencil};
-use stencilc_compiler::plan::{Choices, Math};
+use stencilc_compiler::plan::{Choices, Math, variants};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::verify::{Expected, Verdict, expect, verify_emulated};
@@ -20,6 +24,14 @@ fn choices(precision: Precision) -> Vec<Choices> {
     let wide =
         combinations().filter(|choices| choices.access == "idxvar").map(|choices| Choices { wide: true, ..choices });
     usual.chain(small).chain(wide).map(|choices| Choices { precision, ..choices }).collect()
+}
+
+/// Every variant of storage, neighbours, layout, fields and access on a stencil, each in one precision and block.
+fn every_variant(stencil: &Stencil, grid: Grid) {
+    for (half, precision) in [Precision::F64, Precision::F32].into_iter().enumerate() {
+        let equal = check_variants(&problem(stencil, precision, grid, &[]), |number| number % 2 == half);
+        assert!(equal >= variants().count() / 4, "{} on {grid}: {equal}", stencil.name);
+    }
 }
 
 /// All combinations of one text's stencils.
@@ -52,6 +64,29 @@ fn check_each(name: &str, stencils: Vec<Stencil>, grid: Grid, settings: &[(&str,
 #[test]
 fn every_stencil_of_the_project() {
     stencils().par_iter().for_each(|(name, text)| check_all(name, text, Grid::rows(37, 29, 9), &[]));
+}
+
+#[test]
+fn every_variant_of_every_stencil() {
+    stencils().par_iter().for_each(|(name, text)| {
+        lowered(name, text).iter().for_each(|stencil| every_variant(stencil, Grid::rows(37, 29, 9)));
+    });
+}
+
+#[test]
+fn one_level_and_a_grid_as_small_as_it_can_be() {
+    for (name, text) in stencils() {
+        for stencil in lowered(&name, &text) {
+            let Extents { low, high } = extents(&stencil);
+            let along = |low: i32, high: i32| (high - low) as usize + 1;
+            let one = Grid::rows(37, 29, 1);
+            let has_params = !stencil.params.is_empty();
+            if !has_params && analysis::levels::computed(&stencil, Precision::F64, 1, &[]).is_ok() {
+                every_variant(&stencil, one);
+                every_variant(&stencil, Grid::rows(along(low.i, high.i), along(low.j, high.j), 1));
+            }
+        }
+    }
 }
 
 #[test]

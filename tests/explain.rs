@@ -12,8 +12,9 @@ use stencilc_compiler::analysis::reached::{Class, classes};
 use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::analysis::traffic::traffic;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{Handle, Levels, Precision, Stencil};
+use stencilc_compiler::ir::{Handle, Levels, Path, Precision, Stencil};
 use stencilc_compiler::plan::schedule::schedule;
+use stencilc_compiler::plan::ways::Walker;
 use stencilc_runtime::problem::Problem;
 
 /// A guard that is off by one, and one that is right.
@@ -274,10 +275,10 @@ fn values_are_those_of_the_schedule() {
         let mut found = BTreeSet::new();
         for class in levels_of(stencil, &problem, 64) {
             for (def, offsets) in evaluate(stencil, &class.reached).values {
-                found.extend(offsets.into_keys().map(|offset| (def, offset)));
+                found.extend(offsets.into_keys().map(|offset| (def, Path::from_offset(offset))));
             }
         }
-        let scheduled: BTreeSet<_> = schedule(stencil).unwrap().values.into_keys().collect();
+        let scheduled: BTreeSet<_> = schedule(stencil, &mut Walker::rows()).unwrap().values.into_keys().collect();
         assert!(found.is_subset(&scheduled), "{}", stencil.name);
         // What no level reaches, a parameter decided.
         if stencil.params.is_empty() {

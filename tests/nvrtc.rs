@@ -102,15 +102,21 @@ stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
     let stencil = &lowered("chain", &text)[0];
     let prepared = plan::prepare(stencil, Precision::F64, true);
     for choices in combinations() {
-        let plan = plan::plan(&prepared, &choices, None).unwrap();
+        let plan = match plan::plan(&prepared, &choices, None) {
+            // 440 distances of 32 columns are more than shared memory holds.
+            Err(refusal) if choices.access == "shared" && refusal.message.contains("would share 56448 bytes") => {
+                continue;
+            }
+            plan => plan.unwrap(),
+        };
         // 19² + 17² + ... + 1² values: the chain's last result is computed at one cell, the first let at 19 x 19.
         assert_eq!(plan.schedule.values.len(), (0..10).map(|n| (2 * n + 1) * (2 * n + 1)).sum::<usize>());
         let text = cuda::print(&plan).unwrap().text;
         assert!(text.len() < 4_000_000);
     }
     let seconds = started.elapsed().as_secs_f64();
-    assert!(seconds < 10.0, "eight kernels took {seconds} s");
-    println!("eight kernels: {seconds:.2} s");
+    assert!(seconds < 10.0, "the kernels took {seconds} s");
+    println!("kernels: {seconds:.2} s");
     if missing() {
         return;
     }

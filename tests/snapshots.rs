@@ -40,6 +40,7 @@ fn kernel(stencil: &Stencil, choices: &Choices, grid: Option<Grid>) -> String {
     let region = grid.map(|grid| analysis::region(&prepared, choices.precision, grid, None, &params).unwrap());
     let target = grid.zip(region.as_ref()).map(|(grid, region)| Target {
         grid,
+        adjacency: None,
         region,
         levels_known: !levels::depend_on_params(&prepared),
     });

@@ -1,7 +1,7 @@
 //! Names in the generated code: the user's, kept off C++'s keywords, and our own, kept off the user's.
 
 use crate::device;
-use crate::ir::Offset;
+use crate::ir::{Axis, Offset, Path};
 use std::collections::{HashMap, HashSet};
 
 /// Words that the generated C++ cannot use as names: keywords, and what CUDA and the prelude define.
@@ -188,6 +188,8 @@ const RESERVED: &[&str] = &[
     "emulated",
     "Watch",
     "WatchedTable",
+    "neighbour_of",
+    "interleaved",
     "atomicAdd",
 ];
 
@@ -195,7 +197,9 @@ const RESERVED: &[&str] = &[
 #[derive(Debug)]
 pub struct Names {
     taken: HashSet<String>,
-    internals: HashMap<&'static str, String>,
+    /// The last number given to each name that several wished for.
+    numbers: HashMap<String, usize>,
+    internals: HashMap<String, String>,
     wide: bool,
 }
 
@@ -210,7 +214,7 @@ impl Names {
     pub fn new(wide: bool) -> Self {
         let operations = device::operations().map(|operation| operation.name);
         let taken = RESERVED.iter().copied().chain(operations).map(str::to_owned).collect();
-        Self { taken, internals: HashMap::new(), wide }
+        Self { taken, numbers: HashMap::new(), internals: HashMap::new(), wide }
     }
 
     /// A name like `wish` that nothing else has.
@@ -224,24 +228,27 @@ impl Names {
             wish.push('v');
         }
         let mut name = wish.clone();
-        let mut number = 1;
+        let mut number = self.numbers.get(&wish).copied().unwrap_or(1);
         // A longer name in capitals is a macro of some header sooner or later: NAN, M_PI, DBL_MAX ...
         let is_macro = wish.len() > 2 && !wish.contains(|c: char| c.is_ascii_lowercase());
-        while self.taken.contains(&name) || is_macro && number == 1 {
+        while self.taken.contains(&name) || is_macro && name == wish {
             number += 1;
             name = format!("{}_{number}", wish.trim_end_matches('_'));
+        }
+        if number > 1 {
+            self.numbers.insert(wish, number);
         }
         self.taken.insert(name.clone());
         name
     }
 
     /// The name of something of ours, the same at every call.
-    pub fn internal(&mut self, name: &'static str) -> String {
+    pub fn internal(&mut self, name: &str) -> String {
         if let Some(known) = self.internals.get(name) {
             return known.clone();
         }
         let own = self.fresh(name);
-        self.internals.insert(name, own.clone());
+        self.internals.insert(name.to_owned(), own.clone());
         own
     }
 
@@ -256,8 +263,27 @@ impl Names {
     }
 }
 
+/// `right2_top`: the name of a path in generated code; `here` for none. Where its steps are not along i, then along j, they
+/// are joined by `then`.
+pub fn path_name(path: &Path) -> String {
+    if *path == Path::from_offset(path.offset()) {
+        return offset_name(path.offset());
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for step in path.steps() {
+        let along = |axis| if step.axis == axis { step.by } else { 0 };
+        parts.push(offset_name(Offset { i: along(Axis::I), j: along(Axis::J), k: 0 }));
+    }
+    let mut name = parts.join("_then_");
+    if path.levels() != 0 {
+        name.push('_');
+        name.push_str(&offset_name(Offset { k: path.levels(), ..Offset::default() }));
+    }
+    name
+}
+
 /// `right2_top`: the name of an offset in generated code; `here` for none.
-pub fn offset_name(offset: Offset) -> String {
+fn offset_name(offset: Offset) -> String {
     let part = |by: i32, low: &str, high: &str| match by {
         0 => None,
         1 => Some(high.to_owned()),
@@ -273,6 +299,7 @@ pub fn offset_name(offset: Offset) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Step;
 
     #[test]
     fn users_come_first_and_keywords_are_avoided() {
@@ -282,5 +309,19 @@ mod tests {
         assert_eq!(names.internal("row"), "row_2");
         assert_eq!(names.fresh("double"), "double_2");
         assert_eq!(names.fresh("__x__y"), "x_y");
+        assert_eq!([names.fresh("NAN"), names.fresh("NAN"), names.fresh("NAN")], ["NAN_2", "NAN_3", "NAN_4"]);
+    }
+
+    #[test]
+    fn paths_are_called_by_their_steps() {
+        let step = |axis, by| Step { axis, by };
+        let name = |steps: &[Step]| {
+            let mut path = Path::levels_only(1);
+            steps.iter().for_each(|&step| path.walk(step));
+            path_name(&path)
+        };
+        assert_eq!(name(&[step(Axis::I, 2), step(Axis::J, -1)]), "right2_top_up");
+        assert_eq!(name(&[step(Axis::J, -1), step(Axis::I, 2)]), "top_then_right2_up");
+        assert_eq!(name(&[]), "up");
     }
 }

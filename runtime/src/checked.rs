@@ -2,7 +2,7 @@
 
 use stencilc_compiler::cuda::Kernel;
 use stencilc_compiler::cuda::checked::{self, REPORT, Site, TABLES};
-use stencilc_compiler::ir::{Offset, Place};
+use stencilc_compiler::ir::Place;
 use stencilc_compiler::plan::{Fixed, Plan};
 
 /// The first fault of a launch, if there was one: stencil, field, offset and cell, and where the index led instead.
@@ -11,7 +11,7 @@ pub fn fault(plan: &Plan, fixed: &Fixed, kernel: &Kernel, report: &[u64; REPORT]
     if faults == 0 {
         return None;
     }
-    let columns = checked::columns(fixed);
+    let columns = checked::columns(plan, fixed);
     let table = usize::try_from(site).ok().and_then(|site| site.checked_sub(TABLES));
     let told = match (table, usize::try_from(site).ok().and_then(|site| kernel.sites.get(site))) {
         (Some(table), _) => {
@@ -53,12 +53,5 @@ fn touched(plan: &Plan, fixed: &Fixed, columns: &[i32], site: &Site, index: i64,
         }
         (true, true, _) => format!("element {index}, padding that belongs to no cell"),
     };
-    format!("{verb} `{}{}` wrongly: at {own} its index leads to {led}", field.name, written(site.offset))
-}
-
-/// `[i-1, k+1]`, as the user writes an offset; nothing for none.
-fn written(Offset { i, j, k }: Offset) -> String {
-    let part = |axis: &str, by: i32| (by != 0).then(|| format!("{axis}{by:+}"));
-    let parts: Vec<String> = [part("i", i), part("j", j), part("k", k)].into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!("[{}]", parts.join(", ")) }
+    format!("{verb} `{}{}` wrongly: at {own} its index leads to {led}", field.name, site.path)
 }

@@ -3,7 +3,7 @@
 use crate::array::Data;
 use crate::error::{Error, Result};
 use crate::machine::{Arg, Launch, Machine};
-use crate::pack::Packing;
+use crate::pack::{PADDING, Packing};
 use crate::problem::{Problem, element_of};
 use serde::Serialize;
 use std::time::Instant;
@@ -42,14 +42,20 @@ pub struct Timings {
 /// Sets of buffers that repeated launches rotate over, so that one launch does not find its data in the cache.
 const SETS: usize = 3;
 
-/// A field on the device.
+/// Fields on the device that lie together.
 struct Resident<'a, M: Machine> {
-    field: FieldId,
-    written: bool,
-    packing: Packing<'a>,
+    group: usize,
+    members: Vec<Member<'a>>,
     packed: Vec<u8>,
     /// One a set.
     buffers: Vec<M::Buffer>,
+}
+
+/// One of them.
+struct Member<'a> {
+    field: FieldId,
+    written: bool,
+    packing: Packing<'a>,
 }
 
 /// What a checked kernel works with.
@@ -59,9 +65,9 @@ struct Watch<M: Machine> {
 }
 
 impl<M: Machine> Watch<M> {
-    fn new(machine: &M, fixed: &Fixed) -> Result<Self> {
+    fn new(machine: &M, plan: &Plan, fixed: &Fixed) -> Result<Self> {
         let report = machine.upload(bytemuck::cast_slice(&[0u64; REPORT]))?;
-        let columns = machine.upload(bytemuck::cast_slice(&checked::columns(fixed)))?;
+        let columns = machine.upload(bytemuck::cast_slice(&checked::columns(plan, fixed)))?;
         Ok(Self { report, columns })
     }
 
@@ -92,7 +98,7 @@ pub fn execute<M: Machine>(
     let mut timings = Timings::default();
     let sets = if runs > 1 { SETS } else { 1 };
     let start = Instant::now();
-    let mut residents = residents::<M>(fixed, kernel, problem);
+    let mut residents = residents::<M>(plan, fixed, kernel, problem);
     timings.pack = start.elapsed().as_secs_f64();
     let start = Instant::now();
     for resident in &mut residents {
@@ -102,7 +108,7 @@ pub fn execute<M: Machine>(
     }
     let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
     let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
-    let watch = if plan.choices.checked { Some(Watch::new(machine, fixed)?) } else { None };
+    let watch = if plan.choices.checked { Some(Watch::new(machine, plan, fixed)?) } else { None };
     timings.upload = start.elapsed().as_secs_f64();
 
     let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
@@ -126,17 +132,31 @@ pub fn execute<M: Machine>(
         let (packed, guards) = machine.download(&resident.buffers[0])?;
         timings.download += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let name = &problem.stencil.fields[resident.field].name;
+        let names = |resident: &Resident<M>| {
+            let names = resident.members.iter().map(|own| format!("`{}`", problem.stencil.fields[own.field].name));
+            names.collect::<Vec<_>>().join(", ")
+        };
         if !guards.intact() {
-            damage.push(format!("`{name}`: guard bytes were overwritten, {guards}"));
+            damage.push(format!("{}: guard bytes were overwritten, {guards}", names(resident)));
         }
-        if resident.written {
-            if let Some(byte) = resident.packing.damaged(&packed) {
-                damage.push(format!("`{name}`: padding was overwritten at byte {byte} of its buffer"));
-            }
-            outputs[resident.field.index()] = Some(resident.packing.unpack(&packed));
-        } else if packed != resident.packed {
-            damage.push(format!("`{name}`: an input was overwritten"));
+        // What the buffer should hold: what was there, but for the outputs.
+        let mut expected = resident.packed.clone();
+        for member in resident.members.iter().filter(|member| member.written) {
+            let output = member.packing.unpack(&packed);
+            member.packing.pack(&output, &mut expected);
+            outputs[member.field.index()] = Some(output);
+        }
+        if let Some(byte) = (0..packed.len()).find(|&byte| packed[byte] != expected[byte]) {
+            let input = resident.members.iter().find(|member| member.packing.holds(byte));
+            damage.push(match input {
+                Some(member) => {
+                    format!("`{}`: an input was overwritten", problem.stencil.fields[member.field].name)
+                }
+                None if resident.members.iter().all(|member| !member.written) => {
+                    format!("{}: an input was overwritten, at byte {byte} of its buffer", names(resident))
+                }
+                None => format!("{}: padding was overwritten at byte {byte} of its buffer", names(resident)),
+            });
         }
         timings.unpack += start.elapsed().as_secs_f64();
     }
@@ -149,8 +169,13 @@ pub fn execute<M: Machine>(
     Ok(Execution { outputs, damage, launches, timings })
 }
 
-fn residents<'a, M: Machine>(fixed: &'a Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<'a, M>> {
-    let mut residents = Vec::new();
+fn residents<'a, M: Machine>(
+    plan: &Plan,
+    fixed: &'a Fixed,
+    kernel: &Kernel,
+    problem: &Problem,
+) -> Vec<Resident<'a, M>> {
+    let mut residents: Vec<Resident<M>> = Vec::new();
     for parameter in &kernel.parameters {
         let (field, written, data) = match parameter.what {
             What::Input(field) => (field, false, &problem.inputs[field.index()]),
@@ -160,9 +185,16 @@ fn residents<'a, M: Machine>(fixed: &'a Fixed, kernel: &Kernel, problem: &Proble
         let Some(data) = data else { continue };
         let declared = &problem.stencil.fields[field];
         let element = element_of(declared.stored, problem.precision);
-        let packing = Packing::new(&fixed.layout, problem.grid, declared.place, element);
-        let packed = packing.pack(data);
-        residents.push(Resident { field, written, packing, packed, buffers: Vec::new() });
+        let seat = plan.seats[&(field, written)];
+        let fields = plan.choices.fields;
+        let packing = Packing::new(&fixed.layout, problem.grid, declared.place, element, fields, seat);
+        let at = residents.iter().position(|own| own.group == seat.group).unwrap_or_else(|| {
+            let packed = vec![PADDING; packing.bytes()];
+            residents.push(Resident { group: seat.group, members: Vec::new(), packed, buffers: Vec::new() });
+            residents.len() - 1
+        });
+        packing.pack(data, &mut residents[at].packed);
+        residents[at].members.push(Member { field, written, packing });
     }
     residents
 }
@@ -180,11 +212,11 @@ fn arguments<M: Machine>(
     set: usize,
 ) -> Vec<Arg> {
     let pointer = |field: FieldId, written: bool| {
-        let resident = residents.iter().find(|own| own.field == field && own.written == written);
-        Arg::Pointer(resident.map_or(0, |own| {
-            let element = element_of(problem.stencil.fields[field].stored, problem.precision);
-            machine.address(&own.buffers[set], own.packing.origin() * element.bytes())
-        }))
+        let found = residents.iter().find_map(|resident| {
+            let member = resident.members.iter().find(|own| own.field == field && own.written == written)?;
+            Some(machine.address(&resident.buffers[set], member.packing.pointer()))
+        });
+        Arg::Pointer(found.unwrap_or(0))
     };
     let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
     let columns = plan.storage.columns(&fixed.region, &fixed.layout);

@@ -4,80 +4,85 @@ use crate::array::{Data, Element};
 use rayon::prelude::*;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Place;
+use stencilc_compiler::storage::fields::{BLOCK, Fields, Seat};
 use stencilc_compiler::storage::{Columns, Layout};
 
 /// What bytes that belong to no cell are filled with: a NaN for every floating-point type, so that reading one shows.
 pub const PADDING: u8 = 0xF5;
 
-/// Where the cells of one field are in its buffer. Counts are in elements.
+/// Where the cells of one field are in the buffer of its group. Counts are in elements.
 pub struct Packing<'a> {
     layout: &'a Layout,
     grid: Grid,
     place: Place,
     element: Element,
+    fields: Fields,
+    seat: Seat,
 }
 
 impl<'a> Packing<'a> {
-    /// The packing of a field that lives on `place`.
-    pub fn new(layout: &'a Layout, grid: Grid, place: Place, element: Element) -> Self {
-        Self { layout, grid, place, element }
+    /// The packing of a field that lives on `place`, and has a `seat` among fields that lie together in one buffer.
+    pub fn new(layout: &'a Layout, grid: Grid, place: Place, element: Element, fields: Fields, seat: Seat) -> Self {
+        // Alone it is an array, whatever was chosen.
+        let fields = if seat.fields == 1 { Fields::Soa } else { fields };
+        Self { layout, grid, place, element, fields, seat }
     }
 
-    /// Elements before the first cell.
-    pub fn origin(&self) -> usize {
-        if self.place.horizontal { self.layout.origin(self.element.bytes()) } else { 0 }
+    /// Elements of a field before its first cell, as if it lay alone.
+    fn origin(&self) -> usize {
+        match (self.place.horizontal, self.fields) {
+            (false, _) => 0,
+            (true, Fields::Soa | Fields::Aos) => self.layout.origin(self.element.bytes()),
+            // A block begins with the first cell.
+            (true, Fields::Aosoa) => self.layout.origin(self.element.bytes()) / BLOCK * BLOCK,
+        }
+    }
+
+    /// Bytes in front of the element that kernels get a pointer to: the field's first.
+    pub fn pointer(&self) -> usize {
+        self.fields.index(self.seat, self.origin()) * self.element.bytes()
     }
 
     fn levels(&self) -> usize {
         self.place.levels.count(self.grid.nk)
     }
 
-    /// Elements of the whole buffer, padding included.
-    pub fn elements(&self) -> usize {
+    /// Elements of the field, padding included, as if it lay alone.
+    fn elements(&self) -> usize {
         if self.place.horizontal { self.origin() + self.levels() * self.layout.plane } else { self.levels() }
     }
 
-    /// The index of the cell that is number `index` in the user's order.
-    pub fn index(&self, index: usize) -> usize {
-        if !self.place.horizontal {
-            return index;
-        }
-        let Grid { ni, nj, .. } = self.grid;
-        let (k, column) = (index / (ni * nj), index % (ni * nj));
-        self.origin() + k * self.layout.plane + self.layout.place(self.grid, column % ni, column / ni)
+    /// Bytes of the whole buffer.
+    pub fn bytes(&self) -> usize {
+        self.fields.length(self.seat.fields, self.elements()) * self.element.bytes()
     }
 
-    /// The buffer's bytes, with padding where no cell is.
-    pub fn pack(&self, data: &Data) -> Vec<u8> {
+    /// Writes the cells of `data`, which are in the user's order, into the buffer.
+    pub fn pack(&self, data: &Data, buffer: &mut [u8]) {
         let bytes = self.element.bytes();
         let source = data_bytes(data);
-        let mut packed = vec![PADDING; self.elements() * bytes];
         if !self.place.horizontal {
-            packed.copy_from_slice(source);
-            return packed;
+            return buffer.copy_from_slice(source);
         }
         let columns = self.grid.columns();
-        let plane = self.layout.plane * bytes;
-        let head = self.origin() * bytes;
-        packed[head..].par_chunks_mut(plane).zip(source.par_chunks(columns * bytes)).for_each(|(plane, level)| {
+        let (head, plane) = self.planes();
+        buffer[head..].par_chunks_mut(plane).zip(source.par_chunks(columns * bytes)).for_each(|(plane, level)| {
             self.each_run(|from, to, count| {
                 plane[to * bytes..(to + count) * bytes].copy_from_slice(&level[from * bytes..(from + count) * bytes]);
             });
         });
-        packed
     }
 
     /// The cells of a buffer in the user's order.
-    pub fn unpack(&self, packed: &[u8]) -> Data {
+    pub fn unpack(&self, buffer: &[u8]) -> Data {
         let bytes = self.element.bytes();
         if !self.place.horizontal {
-            return data_from(self.element, packed);
+            return data_from(self.element, buffer);
         }
         let columns = self.grid.columns();
-        let plane = self.layout.plane * bytes;
-        let head = self.origin() * bytes;
+        let (head, plane) = self.planes();
         let mut cells = vec![0; self.levels() * columns * bytes];
-        cells.par_chunks_mut(columns * bytes).zip(packed[head..].par_chunks(plane)).for_each(|(level, plane)| {
+        cells.par_chunks_mut(columns * bytes).zip(buffer[head..].par_chunks(plane)).for_each(|(level, plane)| {
             self.each_run(|to, from, count| {
                 level[to * bytes..(to + count) * bytes].copy_from_slice(&plane[from * bytes..(from + count) * bytes]);
             });
@@ -85,8 +90,23 @@ impl<'a> Packing<'a> {
         data_from(self.element, &cells)
     }
 
-    /// Calls `copy` with runs of columns that lie together: number in the user's order, place in the plane, how many.
+    /// Bytes before the first plane, and of each plane. With blocks, both are whole ones.
+    fn planes(&self) -> (usize, usize) {
+        let together = if self.fields == Fields::Soa { 1 } else { self.seat.fields };
+        let bytes = self.element.bytes() * together;
+        (self.origin() * bytes, self.layout.plane * bytes)
+    }
+
+    /// Calls `copy` with runs of columns that lie together: number in the user's order, element of a plane, how many.
     fn each_run(&self, mut copy: impl FnMut(usize, usize, usize)) {
+        if self.fields != Fields::Soa {
+            let Grid { ni, nj, .. } = self.grid;
+            for column in 0..ni * nj {
+                let place = self.layout.place(self.grid, column % ni, column / ni);
+                copy(column, self.fields.index(self.seat, place), 1);
+            }
+            return;
+        }
         let Grid { ni, nj, .. } = self.grid;
         match &self.layout.columns {
             Columns::Rows { row } => (0..nj).for_each(|j| copy(j * ni, j * row, ni)),
@@ -102,19 +122,22 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The first byte of a buffer that belongs to no cell and is not as [`Packing::pack`] left it.
-    pub fn damaged(&self, packed: &[u8]) -> Option<usize> {
-        let bytes = self.element.bytes();
-        let mut is_cell = vec![false; self.elements()];
+    /// Whether a byte of the buffer belongs to one of the field's cells.
+    pub fn holds(&self, byte: usize) -> bool {
+        let element = byte / self.element.bytes();
         let cells = self.levels() * if self.place.horizontal { self.grid.columns() } else { 1 };
-        (0..cells).for_each(|cell| is_cell[self.index(cell)] = true);
-        is_cell
-            .par_iter()
-            .enumerate()
-            .find_first(|(index, is_cell)| {
-                !**is_cell && packed[index * bytes..(index + 1) * bytes].iter().any(|&byte| byte != PADDING)
-            })
-            .map(|(index, _)| index * bytes)
+        (0..cells).any(|cell| self.index(cell) == element)
+    }
+
+    /// The element of the buffer that is the cell with a number in the user's order.
+    fn index(&self, number: usize) -> usize {
+        if !self.place.horizontal {
+            return number;
+        }
+        let Grid { ni, nj, .. } = self.grid;
+        let (k, column) = (number / (ni * nj), number % (ni * nj));
+        let place = self.layout.place(self.grid, column % ni, column / ni);
+        self.fields.index(self.seat, self.origin() + k * self.layout.plane + place)
     }
 }
 
@@ -140,34 +163,72 @@ fn data_from(element: Element, bytes: &[u8]) -> Data {
 mod tests {
     use super::*;
     use crate::random;
-    use stencilc_compiler::grid::Region;
-    use stencilc_compiler::ir::{Levels, Offset};
-    use stencilc_compiler::storage::STORAGES;
+    use stencilc_compiler::grid::{Region, Topology};
+    use stencilc_compiler::ir::{Levels, Offset, Path};
+    use stencilc_compiler::storage::fields::FIELDS;
+    use stencilc_compiler::storage::order::ORDERS;
+    use stencilc_compiler::storage::{Ground, STORAGES};
 
     #[test]
     fn every_storage_gives_back_what_it_took() {
         let grid = Grid::rows(37, 11, 3);
         let region = Region::rows(2..36, 1..9, 0..3);
         for storage in STORAGES {
-            let layout = storage.layout(grid, &region, &[Offset { i: 1, j: 0, k: 0 }], 1);
-            for element in [Element::F32, Element::F64, Element::I32, Element::Bool] {
-                for horizontal in [true, false] {
-                    for levels in [Levels::None, Levels::Full, Levels::Interfaces] {
+            for order in ORDERS {
+                let layout = storage.layout(&Ground {
+                    topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
+                    region: &region,
+                    relations: &[Path::from_offset(Offset { i: 1, j: 0, k: 0 })],
+                    inner_only: true,
+                    order: *order,
+                    run_width: 8,
+                    short_last: false,
+                    smallest: 1,
+                });
+                for element in [Element::F32, Element::F64, Element::I32, Element::Bool] {
+                    for (horizontal, levels) in [Levels::None, Levels::Full, Levels::Interfaces]
+                        .into_iter()
+                        .flat_map(|l| [(true, l), (false, l)])
+                    {
                         let place = Place { horizontal, levels };
-                        let len = grid.shape(place).iter().product();
-                        let data = random::fill(element, len, -5.0, 5.0, 1, "data");
-                        let packing = Packing::new(&layout, grid, place, element);
-                        let mut packed = packing.pack(&data);
-                        assert_eq!(packing.unpack(&packed), data, "{} {place:?}", storage.name());
-                        assert_eq!(packing.damaged(&packed), None);
-                        if horizontal {
-                            let last = packed.len() - 1;
-                            packed[last] = 0;
-                            assert!(packing.damaged(&packed).is_some());
+                        for fields in FIELDS {
+                            check(
+                                &layout,
+                                grid,
+                                place,
+                                element,
+                                fields,
+                                &format!("{} {}", storage.name(), order.name()),
+                            );
                         }
                     }
                 }
             }
+        }
+    }
+
+    /// Several fields in one buffer come back as they were, and the rest of the buffer stays as it was.
+    fn check(layout: &Layout, grid: Grid, place: Place, element: Element, fields: Fields, name: &str) {
+        let members = if fields == Fields::Soa || !place.horizontal { 1 } else { 3 };
+        let len = grid.shape(place).iter().product();
+        let seat = |number| Seat { group: 0, number, fields: members };
+        let packings: Vec<Packing> =
+            (0..members).map(|number| Packing::new(layout, grid, place, element, fields, seat(number))).collect();
+        let mut buffer = vec![PADDING; packings[0].bytes()];
+        let data: Vec<Data> =
+            (0..members as u64).map(|seed| random::fill(element, len, -5.0, 5.0, seed, "data")).collect();
+        packings.iter().zip(&data).for_each(|(packing, data)| packing.pack(data, &mut buffer));
+        for (packing, data) in packings.iter().zip(&data) {
+            assert_eq!(packing.unpack(&buffer), *data, "{name} {place:?} {}", fields.name());
+        }
+        let bytes = element.bytes();
+        let mut is_cell = vec![false; buffer.len() / bytes];
+        for packing in &packings {
+            (0..len).for_each(|number| is_cell[packing.index(number)] = true);
+        }
+        for at in 0..is_cell.len() {
+            let untouched = buffer[at * bytes..(at + 1) * bytes].iter().all(|&byte| byte == PADDING);
+            assert!(is_cell[at] || untouched, "{name} {place:?} {}: element {at}", fields.name());
         }
     }
 }

@@ -168,10 +168,8 @@ pub fn compare(problem: &Problem, name: &str, expected: &Data, found: &Data) -> 
 /// # Errors
 /// The combination makes no sense for it.
 pub fn plan_for(problem: &Problem, choices: &Choices) -> Result<Plan> {
-    if problem.grid.form == Form::Cells {
-        return Err(Error::call("kernels are not made for grids without rows").help("give --device cpu"));
-    }
-    let target = Target { grid: problem.grid, region: &problem.region, levels_known: true };
+    let Problem { grid, region, adjacency, .. } = problem;
+    let target = Target { grid: *grid, adjacency: adjacency.as_deref(), region, levels_known: true };
     Ok(plan::plan(&problem.stencil, choices, Some(target))?)
 }
 

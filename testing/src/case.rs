@@ -4,16 +4,16 @@ use crate::evaluate::{Evaluated, Given, evaluate};
 use crate::generate;
 use crate::tree::Program;
 use std::collections::BTreeMap;
-use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::extents::{demand, extents};
 use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::grid::{Form, Grid};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, Handle, Kind, Param, Precision, Stencil};
-use stencilc_compiler::plan::{Choices, Math, Plan};
+use stencilc_compiler::plan::{self, Choices, Math, Plan, variants};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::problem::{Problem, Request, element_of};
 use stencilc_runtime::verify::{Expected, compare, plan_for};
 use stencilc_runtime::{Data, interpreter};
@@ -166,9 +166,11 @@ impl Case {
         };
         let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
         let blocks = [[64, 2, 1], [1, 1, 1], [8, 2, 3], [32, 1, 1], [3, 5, 2], [16, 16, 1], [7, 1, 4]];
-        let choices = Choices {
-            access: ACCESSES[pick(&[0, 1, 2, 3, 4, 5, 6, 7]) % ACCESSES.len()].name().into(),
-            storage: STORAGES[pick(&[0, 1, 2, 3, 4, 5]) % STORAGES.len()].name().into(),
+        let variants: Vec<Choices> = variants().collect();
+        // As often each storage as the others, though some have many more variants.
+        let storage = STORAGES[pick(&[0, 1, 2, 3, 4, 5]) % STORAGES.len()].name();
+        let own: Vec<usize> = (0..variants.len()).filter(|&number| variants[number].storage == storage).collect();
+        let mut choices = Choices {
             precision,
             contract: pick(&[0, 1, 1, 1]) == 1,
             block: blocks[pick(&[0, 1, 2, 3, 4, 5, 6])],
@@ -176,7 +178,17 @@ impl Case {
             wide: pick(&[0, 0, 0, 1]) == 1,
             checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1,
             math: Math::Own,
+            run_width: [1, 2, 8, 32][pick(&[0, 1, 2, 3])],
+            short_last: storage != "regular" && pick(&[0, 0, 1]) == 1,
+            constant: storage == "compressed" && pick(&[0, 0, 0, 1]) == 1,
+            ..variants[pick(&own)].clone()
         };
+        let prepared = plan::prepare(stencil, precision, choices.contract);
+        let any = Choices { constant: false, checked: false, ..choices.clone() };
+        if plan::plan(&prepared, &any, None).is_err() {
+            // Nothing to follow step by step.
+            choices.neighbors = Neighbors::Direct;
+        }
         let mut settings = BTreeMap::new();
         for (_, param) in stencil.params.iter() {
             if param.default.is_none() || pick(&[0, 1]) == 1 {
@@ -219,27 +231,8 @@ impl Case {
 
     /// The command that verifies the program under these choices, after its text is written to `file`.
     pub fn command(&self, file: &str) -> String {
-        let Choices { access, storage, precision, contract, block: [x, y, z], slice, wide, checked, math } =
-            &self.choices;
-        let mut command = format!(
-            "stencilc verify {file} --grid {} --precision {} --storage {storage} --access {access} --block {x}x{y}x{z} \
-             --slice {slice} --seed {}",
-            self.grid,
-            precision.name(),
-            self.seed
-        );
-        if *wide {
-            command += " --index 64";
-        }
-        if *checked {
-            command += " --checked";
-        }
-        if *math != Math::Own {
-            command += &format!(" --math {}", math.name());
-        }
-        if !contract {
-            command += " --contract off";
-        }
+        let (choices, grid, seed) = (self.choices.words(), self.grid, self.seed);
+        let mut command = format!("stencilc verify {file} --grid {grid} {choices} --seed {seed}");
         let stencil = lowered(&self.text).unwrap_or_default();
         for (name, value) in self.own_settings(&stencil) {
             command += &format!(" --set {name}={}", text_of(*value));

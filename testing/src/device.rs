@@ -125,10 +125,17 @@ fn compared(verdict: Verdict) -> Compared {
 pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for case in cases {
-        let Choices { access, storage, precision, contract, block, slice, wide, checked, math } = &case.choices;
+        let Choices { access, storage, neighbors, layout, run_width, short_last, fields, constant, .. } = &case.choices;
+        let Choices { precision, contract, block, slice, wide, checked, math, .. } = &case.choices;
         let chosen = [
             format!("storage {storage}"),
             format!("access {access}"),
+            format!("neighbors {}", neighbors.name()),
+            format!("layout {layout}"),
+            format!("run width {run_width}"),
+            format!("short last {short_last}"),
+            format!("fields {}", fields.name()),
+            format!("constant {constant}"),
             format!("precision {}", precision.name()),
             format!("contract {contract}"),
             format!("block {block:?}"),

@@ -7,6 +7,7 @@ use crate::case::{Case, Failure, Outcome, Ready};
 use crate::device::{Compared, Device};
 use crate::tree::{Declaration, Expr, Program, Statement};
 use std::time::Instant;
+use stencilc_compiler::access;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
@@ -99,6 +100,10 @@ fn first_alike(
     Ok(None)
 }
 
+fn shares(choices: &Choices) -> bool {
+    access::find(&choices.access).is_ok_and(|access| access.shares())
+}
+
 /// The same program under simpler choices.
 fn simpler_cases(case: &Case) -> Vec<Case> {
     let mut simpler = Vec::new();
@@ -110,7 +115,21 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
     let own = &case.choices;
     let usual = Choices::default();
     let choices = [
-        Choices { storage: usual.storage, ..own.clone() },
+        Choices {
+            storage: usual.storage,
+            access: if shares(own) { usual.access.clone() } else { own.access.clone() },
+            neighbors: usual.neighbors,
+            layout: usual.layout.clone(),
+            short_last: false,
+            constant: false,
+            ..own.clone()
+        },
+        Choices { neighbors: usual.neighbors, ..own.clone() },
+        Choices { layout: usual.layout, ..own.clone() },
+        Choices { short_last: false, ..own.clone() },
+        Choices { run_width: usual.run_width, ..own.clone() },
+        Choices { fields: usual.fields, ..own.clone() },
+        Choices { constant: false, ..own.clone() },
         Choices { access: usual.access, ..own.clone() },
         Choices { block: usual.block, ..own.clone() },
         Choices { slice: usual.slice, ..own.clone() },

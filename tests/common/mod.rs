@@ -5,15 +5,15 @@ pub mod device;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::plan::{Choices, Plan, variants};
 use stencilc_compiler::source::Source;
-use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::neighbors::Neighbors;
+use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::verify::plan_for;
+use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
 
 /// Every stencil of the project: file name without its ending, and text.
 pub fn stencils() -> Vec<(String, String)> {
@@ -53,15 +53,36 @@ pub fn problem(stencil: &Stencil, precision: Precision, grid: Grid, settings: &[
     .unwrap()
 }
 
-/// Every combination of storage and access strategy.
+/// Every combination of storage and access strategy, all else as usual.
 pub fn combinations() -> impl Iterator<Item = Choices> {
-    STORAGES.iter().flat_map(|storage| {
-        ACCESSES.iter().map(|access| Choices {
-            storage: storage.name().into(),
-            access: access.name().into(),
-            ..Choices::default()
-        })
-    })
+    variants().filter(Choices::is_plain)
+}
+
+/// Executes those variants of a kernel whose number is chosen, each with one of two blocks, and compares with the
+/// interpreter. Returns how many were equal; the others there was a reason to refuse.
+pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> usize {
+    let name = &problem.stencil.name;
+    let expected = expect(problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let choices = variants().enumerate().filter(|(number, _)| is_chosen(*number)).map(|(number, choices)| {
+        let block = if number % 3 == 0 { [6, 2, 3] } else { choices.block };
+        let constant = number % 5 == 0 && choices.storage == "compressed";
+        let short_last = number % 4 == 0 && choices.storage != "regular";
+        Choices { precision: problem.precision, block, slice: 4, run_width: 8, short_last, constant, ..choices }
+    });
+    let choices: Vec<Choices> = choices.collect();
+    let how = Settings { optimise: 1, strict: true, ..Settings::default() };
+    let verdicts = verify_emulated(problem, &expected, &choices, &Compiler::find().unwrap(), &how);
+    let verdicts = verdicts.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut equal = 0;
+    for (choices, verdict) in choices.iter().zip(verdicts) {
+        match verdict {
+            Verdict::Equal { cells: 1.. } => equal += 1,
+            Verdict::Refused { .. } if choices.neighbors == Neighbors::Chasing => {}
+            Verdict::Refused { .. } if choices.storage == "regular" && problem.adjacency.is_some() => {}
+            verdict => panic!("{name} {} on {}: {verdict:?}", choices.words(), problem.grid),
+        }
+    }
+    equal
 }
 
 /// One kernel of a translation unit.

@@ -1,8 +1,7 @@
 //! `idxvar`: all indices first, in variables.
 
-use super::{Access, LevelsPerThread, Lookups, Shape, Wanted};
+use super::{Access, LevelsPerThread, Lookups, Reach};
 use crate::names::Names;
-use crate::storage::Storage;
 
 /// One thread a cell; each neighbour's index is computed once.
 pub struct IdxVar;
@@ -24,28 +23,12 @@ impl Access for IdxVar {
         LevelsPerThread::One
     }
 
-    fn lookups(&self, storage: &dyn Storage, names: &mut Names, wanted: &[Wanted]) -> Lookups {
+    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
         let mut lookups = Lookups::default();
-        if wanted.is_empty() {
-            return lookups;
-        }
-        lookups.lines = storage.prepare(names);
-        let index_type = names.index_type();
-        for &Wanted { neighbour, shape } in wanted {
-            let offset = storage.offset_of(names, neighbour);
-            let (base, suffix) = match shape {
-                Shape::Volume => ("c", ""),
-                Shape::Plane => ("column", "_column"),
-            };
-            let [base] = names.internals([base]);
-            let name = names.fresh(&format!("{}{suffix}", crate::names::offset_name(neighbour.offset)));
-            let sum = match offset.strip_prefix('-') {
-                // A sign in front of the first term reads as the operator.
-                Some(distance) => format!("{base} - {distance}"),
-                None => format!("{base} + {offset}"),
-            };
-            lookups.lines.push(format!("const {index_type} {name} = {sum};"));
-            lookups.index.insert((neighbour.offset, shape), name);
+        if !reach.wanted.is_empty() {
+            let (lines, distances) = reach.distances(names, false);
+            lookups.lines = lines;
+            super::indices(reach, names, &distances, &mut lookups);
         }
         lookups
     }

@@ -1,8 +1,7 @@
 //! `naive`: every use computes, or looks up, its address again.
 
-use super::{Access, LevelsPerThread, Lookups, Shape, Wanted};
+use super::{Access, LevelsPerThread, Lookups, Reach, Shape, Wanted};
 use crate::names::Names;
-use crate::storage::Storage;
 
 /// One thread a cell; nothing is remembered.
 pub struct Naive;
@@ -24,16 +23,16 @@ impl Access for Naive {
         LevelsPerThread::One
     }
 
-    fn lookups(&self, storage: &dyn Storage, names: &mut Names, wanted: &[Wanted]) -> Lookups {
+    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
         let mut lookups = Lookups::default();
         let [k, plane] = names.internals(["k", "plane"]);
-        for &Wanted { neighbour, shape } in wanted {
-            let column = storage.column_of(names, neighbour);
+        for Wanted { path, shape } in reach.wanted {
+            let place = reach.storage.place_of(names, &reach.chain(path));
             let index = match shape {
-                Shape::Volume => format!("{column} + {k} * {plane}"),
-                Shape::Plane => column,
+                Shape::Volume => format!("{place} + {k} * {plane}"),
+                Shape::Plane => place,
             };
-            lookups.index.insert((neighbour.offset, shape), index);
+            lookups.index.insert((path.clone(), *shape), index);
         }
         lookups
     }

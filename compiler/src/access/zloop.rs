@@ -1,8 +1,7 @@
 //! `zloop`: a thread computes a whole column; neighbours are looked up once, before the loop over the levels.
 
-use super::{Access, LevelsPerThread, Lookups, Shape, Wanted};
+use super::{Access, LevelsPerThread, Lookups, Reach, Shape, Wanted};
 use crate::names::Names;
-use crate::storage::Storage;
 
 /// One thread a column.
 pub struct ZLoop;
@@ -24,29 +23,22 @@ impl Access for ZLoop {
         LevelsPerThread::All
     }
 
-    fn lookups(&self, storage: &dyn Storage, names: &mut Names, wanted: &[Wanted]) -> Lookups {
-        relative(storage, names, wanted)
+    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
+        relative(reach, names)
     }
 }
 
 /// Offsets relative to the cell, which are the same on every level.
-pub(super) fn relative(storage: &dyn Storage, names: &mut Names, wanted: &[Wanted]) -> Lookups {
+pub(super) fn relative(reach: &Reach, names: &mut Names) -> Lookups {
     let mut lookups = Lookups::default();
-    if wanted.is_empty() {
+    if reach.wanted.is_empty() {
         return lookups;
     }
-    lookups.lines = storage.prepare(names);
-    let index_type = names.index_type();
-    let mut named = std::collections::BTreeMap::new();
-    for &Wanted { neighbour, shape } in wanted {
-        let name = named.entry(neighbour.offset).or_insert_with(|| {
-            let offset = storage.offset_of(names, neighbour);
-            let name = names.fresh(&format!("to_{}", crate::names::offset_name(neighbour.offset)));
-            lookups.lines.push(format!("const {index_type} {name} = {offset};"));
-            name
-        });
-        let [base] = names.internals([if shape == Shape::Volume { "c" } else { "column" }]);
-        lookups.index.insert((neighbour.offset, shape), format!("{base} + {name}"));
+    let (lines, distances) = reach.distances(names, true);
+    lookups.lines = lines;
+    for Wanted { path, shape } in reach.wanted {
+        let [base] = names.internals([if *shape == Shape::Volume { "c" } else { "column" }]);
+        lookups.index.insert((path.clone(), *shape), format!("{base} + {}", distances[reach.ends[path]]));
     }
     lookups
 }

@@ -1,8 +1,7 @@
 //! `zloop-sliced`: as `zloop`, with a few levels a thread, so that there are enough threads.
 
-use super::{Access, LevelsPerThread, Lookups, Wanted};
+use super::{Access, LevelsPerThread, Lookups, Reach};
 use crate::names::Names;
-use crate::storage::Storage;
 
 /// One thread for several levels of a column.
 pub struct ZLoopSliced;
@@ -24,7 +23,7 @@ impl Access for ZLoopSliced {
         LevelsPerThread::Slice(slice)
     }
 
-    fn lookups(&self, storage: &dyn Storage, names: &mut Names, wanted: &[Wanted]) -> Lookups {
-        super::zloop::relative(storage, names, wanted)
+    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
+        super::zloop::relative(reach, names)
     }
 }

@@ -5,8 +5,8 @@ use super::expression::{Helpers, operation};
 use super::{Named, computing_type, field_levels, own_index};
 use crate::access::{Lookups, Shape};
 use crate::diagnostic::Refusal;
-use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Offset, Precision, Stored, Texts};
-use crate::names::offset_name;
+use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stored, Texts};
+use crate::names::path_name;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
 use crate::plan::{Math, Plan, shape_of};
 use crate::storage::Coordinates;
@@ -42,8 +42,8 @@ pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups:
         let reads = reading(&def.body, &writer.reading);
         writer.reading.push(reads.last().is_some_and(|&reads| reads));
     }
-    for (&(def, offset), item) in &plan.schedule.values {
-        writer.value(def, offset, item);
+    for ((def, at), item) in &plan.schedule.values {
+        writer.value(*def, at, item);
     }
     for (store, item) in plan.stencil.stores.iter().zip(&plan.schedule.stores) {
         writer.store(store.field, &store.body, item, coordinates);
@@ -57,7 +57,7 @@ struct Writer<'a> {
     named: &'a mut Named,
     lookups: &'a Lookups,
     /// Names of the values written so far.
-    values: BTreeMap<(DefId, Offset), String>,
+    values: BTreeMap<(DefId, Path), String>,
     /// Lines of each block.
     blocks: Vec<Vec<String>>,
     helpers: Helpers,
@@ -74,16 +74,16 @@ impl Writer<'_> {
     }
 
     /// `const double lap_right = ...;`
-    fn value(&mut self, def: DefId, offset: Offset, item: &Item) {
+    fn value(&mut self, def: DefId, at: &Path, item: &Item) {
         let plan = self.plan;
         let own = &plan.stencil.defs[def];
-        let suffix = if offset == Offset::default() { String::new() } else { format!("_{}", offset_name(offset)) };
+        let suffix = if at.is_here() { String::new() } else { format!("_{}", path_name(at)) };
         let name = self.named.names.fresh(&format!("{}{suffix}", own.name));
         let c_type = computing_type(own.body.kind(), self.precision());
         if let Some(text) = self.body(&own.body, item, Some(&name)) {
             self.blocks[item.block().index()].push(format!("const {c_type} {name} = {text};"));
         }
-        self.values.insert((def, offset), name);
+        self.values.insert((def, at.clone()), name);
     }
 
     fn store(&mut self, field: FieldId, body: &Body, item: &Item, coordinates: &Coordinates) {
@@ -98,10 +98,10 @@ impl Writer<'_> {
             (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
         };
         let index = own_index(plan, &mut self.named.names, field);
-        let site = Site { field, offset: Offset::default(), written: true };
+        let site = Site { field, path: Path::default(), written: true };
         let assignment = match checked::condition(plan, self.named, &mut self.sites, site, &index) {
-            None => format!("{target}[{index}] = {text};"),
-            Some(condition) => format!("if ({condition}) {target}[{index}] = {text};"),
+            None => format!("{target}[{}] = {text};", self.element(field, true, &index)),
+            Some(condition) => format!("if ({condition}) {target}[{}] = {text};", self.element(field, true, &index)),
         };
         // A field on fewer axes is written by one thread of those that compute the same.
         let [k, k_first] = self.named.names.internals(["k", "k_first"]);
@@ -137,7 +137,7 @@ impl Writer<'_> {
                     self.choice(context.block, branches, kind, &name, inherited, condition, yes, no);
                     (name, Binding::Atom)
                 }
-                (Some(context), None) => self.node(body, id, node, item.offset, context, &mut texts),
+                (Some(context), None) => self.node(body, id, node, &item.at, context, &mut texts),
             };
             texts.add(text, binding);
         }
@@ -258,17 +258,17 @@ impl Writer<'_> {
         body: &Body,
         id: NodeId,
         node: &Node,
-        at: Offset,
+        at: &Path,
         context: Context,
         texts: &mut Texts,
     ) -> (String, Binding) {
         match node {
             Node::Param(param) => (self.named.params[param].clone(), Binding::Atom),
-            Node::Level => self.level(at.k),
+            Node::Level => self.level(at.levels()),
             Node::LevelCount => (self.named.names.internal("nk"), Binding::Atom),
-            Node::Read { field, path } => (self.read(*field, at.plus(path.offset()), context), Binding::Atom),
+            Node::Read { field, path } => (self.read(*field, &self.plan.ways.join(at, path), context), Binding::Atom),
             Node::Use { def, path } => {
-                let key = (*def, at.plus(path.offset()));
+                let key = (*def, self.plan.ways.join(at, path));
                 (self.values.get(&key).cloned().unwrap_or_default(), Binding::Atom)
             }
             _ => {
@@ -289,22 +289,29 @@ impl Writer<'_> {
         }
     }
 
+    /// Where a field's element is that has an index among its own.
+    fn element(&self, field: FieldId, written: bool, index: &str) -> String {
+        let Plan { choices, seats, .. } = self.plan;
+        choices.fields.text(&self.named.names, seats[&(field, written)], index)
+    }
+
     /// `phi[right + plane]`, converted to what is computed in.
-    fn read(&mut self, field: FieldId, at: Offset, context: Context) -> String {
+    fn read(&mut self, field: FieldId, at: &Path, context: Context) -> String {
         let plan = self.plan;
         let stored = plan.stencil.fields[field].stored;
         let name = self.named.inputs[&field].clone();
         let levels = field_levels(plan, field);
-        let index = match (shape_of(&plan.stencil, field), at.horizontal() == Offset::default()) {
+        let column = at.clone().without_levels();
+        let index = match (shape_of(&plan.stencil, field), column.is_here()) {
             (None, _) => self.named.names.internal("k"),
             (Some(_), true) => own_index(plan, &mut self.named.names, field),
-            (Some(shape), false) => self.lookups.index[&(at.horizontal(), shape)].clone(),
+            (Some(shape), false) => self.lookups.index[&(column, shape)].clone(),
         };
         let step = match shape_of(&plan.stencil, field) {
             Some(Shape::Volume) => self.named.names.internal("plane"),
             Some(Shape::Plane) | None => String::new(),
         };
-        let index = match (levels, at.k) {
+        let index = match (levels, at.levels()) {
             (Levels::None, _) | (_, 0) => index,
             (_, k) => {
                 let (sign, n) = (if k < 0 { "-" } else { "+" }, k.unsigned_abs());
@@ -321,10 +328,10 @@ impl Writer<'_> {
                 }
             }
         };
-        let site = Site { field, offset: at, written: false };
+        let site = Site { field, path: at.clone(), written: false };
         let text = match checked::condition(plan, self.named, &mut self.sites, site, &index) {
-            None => format!("{name}[{index}]"),
-            Some(condition) => format!("({condition} ? {name}[{index}] : 0)"),
+            None => format!("{name}[{}]", self.element(field, false, &index)),
+            Some(condition) => format!("({condition} ? {name}[{}] : 0)", self.element(field, false, &index)),
         };
         match (stored, self.precision()) {
             (Stored::F32, Precision::F64) => format!("double({text})"),

@@ -5,8 +5,8 @@
 //! read, is found too. The first fault of a launch is written down; the kernel then goes on with 0 in its place.
 
 use super::{Named, Parameter, What};
-use crate::grid::Grid;
-use crate::ir::{FieldId, Levels, Offset};
+use crate::grid::{Grid, Topology};
+use crate::ir::{FieldId, Levels, Path};
 use crate::names::Names;
 use crate::plan::{Fixed, Plan};
 
@@ -17,12 +17,12 @@ pub const REPORT: usize = 5;
 pub const TABLES: usize = 1 << 31;
 
 /// Where a kernel touches an element of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The field.
     pub field: FieldId,
     /// From the cell that is computed.
-    pub offset: Offset,
+    pub path: Path,
     /// Whether it is written.
     pub written: bool,
 }
@@ -39,12 +39,23 @@ pub fn column_of(grid: Grid, number: i32) -> (usize, usize) {
     (number % (3 * grid.ni), number / (3 * grid.ni))
 }
 
-/// For each place of a plane the number of its column, or -1.
-pub fn columns(fixed: &Fixed) -> Vec<i32> {
+/// For each place of a plane the number of its column, or -1; where columns stand in no rows, then for each neighbour and
+/// place the number of the neighbour's column.
+pub fn columns(plan: &Plan, fixed: &Fixed) -> Vec<i32> {
     let mut columns = vec![-1; fixed.layout.plane];
     for j in 0..fixed.grid.nj {
         for i in 0..fixed.grid.ni {
             columns[fixed.layout.place(fixed.grid, i, j)] = column_number(fixed.grid, i, j);
+        }
+    }
+    if let Some(adjacency) = &fixed.adjacency {
+        let own = columns.clone();
+        for path in &plan.neighbours {
+            columns.extend(own.iter().map(|&column| {
+                let end = usize::try_from(column).ok();
+                let end = end.and_then(|column| Topology::Adjacent(adjacency).walk(column, path));
+                end.map_or(-1, |end| end as i32)
+            }));
         }
     }
     columns
@@ -75,6 +86,16 @@ struct Watch {
         const long long place = index - (level < 0 || level >= levels ? k : level) * plane;
         const bool is_inside = place >= 0 && place < plane && column >= 0 && column < plane;
         const bool is_right = is_inside && columns[place] >= 0 && columns[place] == columns[column] + shift;
+        if (!is_right) tell(site, index, column, k);
+        return is_right;
+    }
+
+    /* The same where columns stand in no rows: whether it is in the column of a neighbour. */
+    STENCILC_METHOD bool leads(unsigned site, long long index, int neighbour, int level, int levels, long long column, int k) const
+    {
+        const long long place = index - (level < 0 || level >= levels ? k : level) * plane;
+        const bool is_inside = place >= 0 && place < plane && column >= 0 && column < plane;
+        const bool is_right = is_inside && columns[place] >= 0 && columns[place] == columns[neighbour * plane + column];
         if (!is_right) tell(site, index, column, k);
         return is_right;
     }
@@ -111,23 +132,33 @@ pub(super) fn condition(
     index: &str,
 ) -> Option<String> {
     let fixed = plan.fixed.as_ref().filter(|_| plan.choices.checked)?;
+    let path = site.path.clone();
+    let place = plan.stencil.fields[site.field].place;
     let number = sites.iter().position(|own| *own == site).unwrap_or_else(|| {
         sites.push(site);
         sites.len() - 1
     });
     let [watch, column, k] = named.names.internals(["watch", "column", "k"]);
-    let place = plan.stencil.fields[site.field].place;
     let levels = place.levels.count(fixed.grid.nk);
-    let level = match (place.levels, site.offset.k) {
+    let level = match (place.levels, path.levels()) {
         (Levels::None, _) => "0".to_owned(),
         (_, 0) => k.clone(),
         (_, shift) => format!("{k} {} {}", if shift < 0 { '-' } else { '+' }, shift.unsigned_abs()),
     };
-    let shift = match place.horizontal {
-        true => format!("{}, ", site.offset.j as i64 * 3 * fixed.grid.ni as i64 + site.offset.i as i64),
-        false => String::new(),
-    };
-    Some(format!("{watch}.allows({number}, {index}, {shift}{level}, {levels}, {column}, {k})"))
+    let end = format!("{level}, {levels}, {column}, {k})");
+    Some(match (place.horizontal, &fixed.adjacency) {
+        (false, _) => format!("{watch}.allows({number}, {index}, {end}"),
+        (true, None) => {
+            let offset = path.offset();
+            let shift = offset.j as i64 * 3 * fixed.grid.ni as i64 + offset.i as i64;
+            format!("{watch}.allows({number}, {index}, {shift}, {end}")
+        }
+        (true, Some(_)) => {
+            let path = path.without_levels();
+            let neighbour = plan.neighbours.iter().position(|own| *own == path).map_or(0, |own| own + 1);
+            format!("{watch}.leads({number}, {index}, {neighbour}, {end}")
+        }
+    })
 }
 
 /// A table that a checked kernel watches.
@@ -190,7 +221,7 @@ mod tests {
         let grid = Grid::rows(5, 4, 3);
         let region = crate::analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
         let choices = Choices { checked: true, storage: "compressed".into(), ..Choices::default() };
-        let target = Target { grid, region: &region, levels_known: true };
+        let target = Target { grid, adjacency: None, region: &region, levels_known: true };
         let plan = plan::plan(&stencil, &choices, Some(target)).unwrap();
         let kernel = crate::cuda::print(&plan).unwrap();
         assert_eq!(kernel.sites.len(), 4);

@@ -4,8 +4,9 @@ use super::{Kernel, Parameter, Size, What, expression::Helpers, levels, render};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::extents;
 use crate::diagnostic::Refusal;
+use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
-use crate::plan::Plan;
+use crate::plan::{Fixed, Plan};
 use crate::storage::Columns;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -48,8 +49,8 @@ struct HostTexts {
     layout: Vec<String>,
     tables: Vec<Table>,
     places: Option<Table>,
-    ni: usize,
-    nj: usize,
+    /// What finds a column's place: its parameters, when there is no such column, and its number.
+    column: [String; 3],
     level_parameters: String,
     level_lines: Vec<String>,
     level_arguments: String,
@@ -128,8 +129,7 @@ fn texts(plan: &Plan, kernel: &Kernel) -> HostTexts {
         layout: layout_text(plan),
         tables,
         places,
-        ni: fixed.map_or(0, |fixed| fixed.grid.ni),
-        nj: fixed.map_or(0, |fixed| fixed.grid.nj),
+        column: fixed.map(column_texts).unwrap_or_default(),
         level_parameters: if levels.uses_params { format!("const {name}_args* args, ") } else { String::new() },
         level_arguments: if levels.uses_params { "args, ".into() } else { String::new() },
         level_lines: levels.lines,
@@ -139,6 +139,17 @@ fn texts(plan: &Plan, kernel: &Kernel) -> HostTexts {
         blocks: blocks(plan),
         arguments: kernel.parameters.iter().map(|parameter| argument(plan, parameter)).collect(),
         name,
+    }
+}
+
+/// The parameters of the function that finds a column's place, when there is no such column, and the column's number.
+fn column_texts(fixed: &Fixed) -> [String; 3] {
+    let Grid { ni, nj, form, .. } = fixed.grid;
+    match form {
+        Form::Rows => {
+            ["int i, int j".into(), format!("i < 0 || i >= {ni} || j < 0 || j >= {nj}"), format!("j * {ni} + i")]
+        }
+        Form::Cells => ["int cell".into(), format!("cell < 0 || cell >= {ni}"), "cell".into()],
     }
 }
 
@@ -215,8 +226,12 @@ fn layout_text(plan: &Plan) -> Vec<String> {
         }
         (Some(fixed), false) => {
             lines.push(format!(
-                "Grid {}: column (i, j) lies at {}_place(i, j); plane is {}.",
-                fixed.grid, plan.stencil.name, fixed.layout.plane
+                "Grid {}: {} lies at {}_place({}); plane is {}.",
+                fixed.grid,
+                if fixed.adjacency.is_some() { "column `cell`" } else { "column (i, j)" },
+                plan.stencil.name,
+                if fixed.adjacency.is_some() { "cell" } else { "i, j" },
+                fixed.layout.plane
             ));
             lines.push(format!("Computed: {}.", fixed.region));
         }
@@ -225,10 +240,8 @@ fn layout_text(plan: &Plan) -> Vec<String> {
         }
         (None, false) => {
             lines.push("Halo cells stand first, then the cells that are computed.".into());
-            for neighbour in &plan.neighbours {
-                let name = crate::names::offset_name(neighbour.offset);
-                let path = crate::ir::Path::from_offset(neighbour.offset);
-                lines.push(format!("Relation {}: {name}, the cell at {path}.", neighbour.relation));
+            for (relation, path) in plan.relations.iter().enumerate() {
+                lines.push(format!("Relation {relation}: {}, the cell at {path}.", crate::names::path_name(path)));
             }
         }
     }
@@ -337,7 +350,7 @@ fn narrowed(plan: &Plan, name: &str) -> String {
 }
 
 /// Numbers in lines of a readable length.
-fn wrapped(numbers: impl Iterator<Item = String>) -> String {
+pub(super) fn wrapped(numbers: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     let mut width = 0;
     for number in numbers {

@@ -11,12 +11,14 @@ mod host;
 mod levels;
 mod prelude;
 
-use crate::access::LevelsPerThread;
+use crate::access::{LevelsPerThread, Lookups};
 use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role, Stencil};
 use crate::names::Names;
-use crate::plan::{Fixed, Math, Plan, shape_of, stored_type};
+use crate::plan::{Choices, Fixed, Math, Plan, shape_of, stored_type};
+use crate::storage::Coordinates;
+use crate::storage::fields::{self, Fields};
 use expression::Helpers;
 pub use host::{Built, build};
 use serde::Serialize;
@@ -125,6 +127,7 @@ struct KernelTexts {
     column_name: String,
     column: String,
     plane: String,
+    together: Vec<String>,
     lookups: Vec<String>,
     body: Vec<String>,
 }
@@ -142,10 +145,10 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     let mut named = name(plan);
     let kernel_name = named.names.fresh(&format!("{}_kernel", plan.stencil.name));
     let coordinates = plan.storage.coordinates(&mut named.names, plan.choices.block);
-    let lookups = plan.access.lookups(plan.storage, &mut named.names, &plan.wanted);
+    let lookups = plan.access.lookups(&plan.reach(&coordinates), &mut named.names);
     let written = body::write(plan, &mut named, &coordinates, &lookups)?;
     let sizes = size_declarations(plan, &mut named.names);
-    let used = |name: &str| uses_word(&written.lines, &coordinates, &lookups.lines, name);
+    let used = |name: &str| uses_word(&written.lines, &coordinates, &lookups, name);
     let [k, c, column, plane] = named.names.internals(["k", "c", "column", "plane"]);
     let [level_first, level_end, level_start] = named.names.internals(["k_first", "k_end", "k_start"]);
     let z = plan.choices.block[2];
@@ -161,7 +164,8 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     let needs_column = used(&column);
     let mut parameters = field_parameters(plan, &named);
     let mut watched = Vec::new();
-    parameters.extend(table_parameters(plan, &mut named.names, &used, &mut watched));
+    let mut constant = None;
+    parameters.extend(table_parameters(plan, &mut named.names, &used, &mut watched, &mut constant));
     parameters.extend(checked::parameters(plan, &mut named.names));
     let mut constants = Vec::new();
     for (declaration, what, text) in sizes {
@@ -178,8 +182,18 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     constants.extend(checked::lines(plan, &mut named.names, &watched));
     let signature = parameters.iter().map(declaration).collect();
     let mut prelude = prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision);
+    let mut add = |text: &str| prelude.extend(text.lines().map(str::to_owned));
     if plan.choices.checked {
-        prelude.extend(checked::PRELUDE.lines().map(str::to_owned));
+        add(checked::PRELUDE);
+    }
+    if written.lines.iter().any(|line| line.contains("neighbour_of(")) {
+        add(plan.storage.helper());
+    }
+    if written.lines.iter().any(|line| line.contains("interleaved<")) {
+        add(fields::HELPER);
+    }
+    if let Some((name, table)) = &constant {
+        prelude.push(constant_table(name, table));
     }
     let mut texts = KernelTexts {
         comment: comment(plan),
@@ -202,6 +216,7 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         column_name: if needs_column { column } else { String::new() },
         column: coordinates.column.clone(),
         plane,
+        together: lookups.together.clone(),
         lookups: lookups.lines.clone(),
         body: written.lines,
     };
@@ -272,12 +287,22 @@ fn field_parameters(plan: &Plan, named: &Named) -> Vec<Parameter> {
     parameters
 }
 
-/// The tables that are used; of a checked kernel, the names of those that it watches, and the number of each.
+/// `__constant__ int table[2] = {1, 2};`
+fn constant_table(name: &str, values: &[i32]) -> String {
+    format!(
+        "__constant__ int {name}[{}] = {{\n    {}\n}};",
+        values.len(),
+        host::wrapped(values.iter().map(i32::to_string))
+    )
+}
+
+/// The tables that are used, and the one that is in constant memory; of a checked kernel, the names of those that it watches, and the number of each.
 fn table_parameters(
     plan: &Plan,
     names: &mut Names,
     used: &dyn Fn(&str) -> bool,
     watched: &mut Vec<checked::Watched>,
+    constant: &mut Option<(String, Vec<i32>)>,
 ) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     for (number, (table, _)) in plan.storage.tables().iter().enumerate() {
@@ -288,7 +313,12 @@ fn table_parameters(
                 watched.push(checked::Watched { name: name.clone(), entries: entries.clone(), number });
                 name = entries;
             }
-            parameters.push(Parameter { name, c_type: "const int*".into(), what: What::Table(number) });
+            match &plan.fixed {
+                Some(fixed) if plan.choices.constant && plan.storage.constant() == Some(number) => {
+                    *constant = Some((name, fixed.layout.tables[number].clone()));
+                }
+                _ => parameters.push(Parameter { name, c_type: "const int*".into(), what: What::Table(number) }),
+            }
         }
     }
     parameters
@@ -327,9 +357,10 @@ fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(String, Size, Optio
 }
 
 /// Whether a word occurs in what was written.
-fn uses_word(body: &[String], coordinates: &crate::storage::Coordinates, lookups: &[String], word: &str) -> bool {
+fn uses_word(body: &[String], coordinates: &Coordinates, lookups: &Lookups, word: &str) -> bool {
     let own = [&coordinates.outside, &coordinates.column];
-    let mut lines = body.iter().chain(&coordinates.lines).chain(lookups).chain(own);
+    let lines = body.iter().chain(&coordinates.lines).chain(&lookups.together).chain(&lookups.lines);
+    let mut lines = lines.chain(own);
     lines.any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word))
 }
 
@@ -368,6 +399,21 @@ fn comment(plan: &Plan) -> Vec<String> {
     if let LevelsPerThread::Slice(slice) = plan.levels_per_thread() {
         again.push_str(&format!(" --slice {slice}"));
     }
+    if !plan.storage.tables().is_empty() {
+        again.push_str(&format!(" --neighbors {} --layout {}", choices.neighbors.name(), plan.order.name()));
+        if plan.order.has_runs() && choices.run_width != Choices::default().run_width {
+            again.push_str(&format!(" --run-width {}", choices.run_width));
+        }
+    }
+    if choices.short_last {
+        again.push_str(" --short-runs last");
+    }
+    if choices.constant {
+        again.push_str(" --table constant");
+    }
+    if choices.fields != Fields::Soa {
+        again.push_str(&format!(" --fields {}", choices.fields.name()));
+    }
     if choices.wide {
         again.push_str(" --index 64");
     }
@@ -381,7 +427,10 @@ fn comment(plan: &Plan) -> Vec<String> {
         again.push_str(&format!(" --math {}", choices.math.name()));
     }
     if let Some(fixed) = &plan.fixed {
-        again.push_str(&format!(" --grid {}", fixed.grid));
+        match &fixed.adjacency {
+            None => again.push_str(&format!(" --grid {}", fixed.grid)),
+            Some(adjacency) => again.push_str(&format!(" --grid {} --levels {}", adjacency.name, fixed.grid.nk)),
+        }
     }
     let mut lines = vec![format!(
         "{}: {} access, {} storage, {}.",

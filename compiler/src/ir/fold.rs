@@ -3,13 +3,34 @@
 use super::scalar::{Value, apply};
 use super::{Body, Handle, Node, NodeId, Precision, Stencil};
 
+/// What the definitions of a stencil are worth that is still being made: each is looked at once, however often one asks.
+#[derive(Debug, Default)]
+pub struct Constants {
+    values: Vec<Option<Value>>,
+}
+
+impl Constants {
+    /// The value of a body of `stencil` that is constant, in double precision.
+    pub fn value(&mut self, stencil: &Stencil, body: &Body) -> Option<Value> {
+        for (_, def) in stencil.defs.iter().skip(self.values.len()) {
+            let value = literal(&fold_body(&def.body, Precision::F64, &self.values), Precision::F64);
+            self.values.push(value);
+        }
+        literal(&fold_body(body, Precision::F64, &self.values), Precision::F64)
+    }
+}
+
+fn literal(body: &Body, precision: Precision) -> Option<Value> {
+    body.literal().and_then(|literal| apply(precision, literal, &[]))
+}
+
 /// `stencil` with its constants computed. A definition whose body is a literal is replaced by it where it is used.
 pub fn fold(stencil: &Stencil, precision: Precision) -> Stencil {
     let mut values: Vec<Option<Value>> = Vec::with_capacity(stencil.defs.len());
     let mut folded = stencil.clone();
     for def in folded.defs.values_mut() {
         def.body = fold_body(&def.body, precision, &values);
-        values.push(def.body.literal().and_then(|literal| apply(precision, literal, &[])));
+        values.push(literal(&def.body, precision));
     }
     for store in &mut folded.stores {
         store.body = fold_body(&store.body, precision, &values);

@@ -50,11 +50,12 @@ pub use arena::{Arena, Handle};
 pub use contract::contract;
 pub(crate) use contract::contract_body;
 pub use display::{Binding, Texts};
-pub use fold::fold;
 pub(crate) use fold::fold_body;
+pub use fold::{Constants, fold};
 pub use path::{Axis, Offset, Path, Step};
 pub use print::Print;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 pub use test::{COORDINATES, Expectation, Test};
 pub use verify::verify;
 
@@ -595,18 +596,18 @@ impl Body {
 
     /// The body whose value is that of `root`, without nodes that it does not need.
     pub fn rooted(&self, root: NodeId) -> Body {
-        let mut needed = vec![false; self.len()];
-        needed[root.index()] = true;
-        for (id, node) in self.iter().rev() {
-            if needed[id.index()] {
-                node.operands().into_iter().for_each(|operand| needed[operand.index()] = true);
-            }
+        // Only what is needed is looked at: of a body that holds a long vector, each part is taken by itself.
+        let mut waiting = BTreeSet::from([root]);
+        let mut needed = Vec::new();
+        while let Some(id) = waiting.pop_last() {
+            waiting.extend(self[id].operands());
+            needed.push(id);
         }
+        needed.reverse();
+        let renamed = |operand: NodeId| needed.binary_search(&operand).map_or(operand, NodeId::new);
         let mut body = Body::new();
-        let mut renamed = vec![root; self.len()];
-        for (id, node) in self.iter().filter(|(id, _)| needed[id.index()]) {
-            let node = node.map_operands(|operand| renamed[operand.index()]);
-            renamed[id.index()] = body.add(node, self.kind_of(id), self.span_of(id));
+        for &id in &needed {
+            body.add(self[id].map_operands(renamed), self.kind_of(id), self.span_of(id));
         }
         body
     }

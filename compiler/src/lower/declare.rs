@@ -5,6 +5,7 @@ use super::value::Alias;
 use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
+use crate::ir::scalar;
 use crate::ir::{Body, Field, Kind, Levels, Node, NodeId, Origin, Param, ParamId, Place, Role, Stored};
 use crate::source::Span;
 
@@ -119,13 +120,8 @@ impl<'a> Lowering<'a> {
     fn plain_number(&mut self, expr: ast::ExprId) -> Found<f64> {
         let span = self.file.exprs.span(expr);
         let body = self.constant_body(expr, Some(Kind::Real), "range")?;
-        let stencil = crate::ir::Stencil { defs: self.stencil.defs.clone(), ..Default::default() };
-        let mut stencil = stencil;
-        let param = Param { name: String::new(), doc: String::new(), kind: Kind::Real, default: Some(body), span };
-        let id = stencil.params.add(param);
-        let folded = crate::ir::fold(&stencil, crate::ir::Precision::F64);
-        match folded.params[id].default.as_ref().and_then(Body::literal) {
-            Some(Node::Real(x)) if x.is_finite() => Some(*x),
+        match self.folded.value(&self.stencil, &body) {
+            Some(scalar::Value::Real(x)) if x.is_finite() => Some(x),
             _ => self.report(Diagnostic::error(span, "this is no finite number").label("a number is needed")),
         }
     }
@@ -145,8 +141,8 @@ impl<'a> Lowering<'a> {
     /// Adds a parameter to the stencil: one of its own, or one of the file that is used for the first time.
     pub(super) fn add_param(&mut self, params: &'a ast::Params, index: usize) -> Found<ParamId> {
         let name = &params.names[index];
-        if let Some((id, _)) = self.stencil.params.iter().find(|(_, param)| param.span == name.span) {
-            return Some(id);
+        if let Some(known) = self.params.get(&name.span) {
+            return Some(*known);
         }
         let kind = match &params.typed {
             None => Kind::Real,
@@ -172,7 +168,9 @@ impl<'a> Lowering<'a> {
             None => None,
         };
         let param = Param { name: name.text.clone(), doc: params.doc.clone(), kind, default, span: name.span };
-        Some(self.stencil.params.add(param))
+        let id = self.stencil.params.add(param);
+        self.params.insert(name.span, id);
+        Some(id)
     }
 
     /// A body that reads nothing, no parameter and no level, converted to `kind`.

@@ -139,6 +139,13 @@ impl Lowering<'_> {
 
     /// Gives the value a name of its own unless it is one already.
     pub(super) fn base(&mut self, expr: ExprId) -> Found<Bound> {
+        let file = self.file;
+        // A name stands for its value as it is: of a long array, one part is wanted, and not all others too.
+        if let Expr::Name(name) = &file.exprs[expr]
+            && (self.scope.find(name).is_some() || self.globals.find(name).is_some())
+        {
+            return self.resolve(name, file.exprs.span(expr));
+        }
         self.bind(expr, "value", Origin::Base)
     }
 }

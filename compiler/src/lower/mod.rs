@@ -22,10 +22,10 @@ use crate::analysis;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
-use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, Path, Print, Stencil, Store};
+use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Print, Stencil, Store};
 use crate::source::Span;
 use scope::{Binding, Scope, Symbol};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What lowering made of a file.
 #[derive(Debug, Default)]
@@ -159,13 +159,21 @@ struct Lowering<'a> {
     chains: Vec<u32>,
     /// The value of each definition that is a constant, in each way of computing.
     known: constant::Known,
+    /// The parameters declared so far, by the place of their name.
+    params: HashMap<Span, ParamId>,
+    /// What constants are worth in double precision.
+    folded: ir::Constants,
     /// Operations so far.
     nodes: usize,
+    /// Whether it was told that there are too many.
+    exceeded: bool,
     /// In a test: what the names of coordinates stand for.
     coordinates: Option<test::Coordinates>,
     /// Whether an error was reported that other numbers would not have brought: an index, a limit.
     depends_on_numbers: bool,
     diagnostics: Vec<Diagnostic>,
+    /// What was told where: an error inside a function is told once, however often the function is called.
+    told: HashSet<(Span, String)>,
 }
 
 /// A value under construction: nothing if an error was reported.
@@ -185,7 +193,11 @@ impl<'a> Lowering<'a> {
             constant_depth: 0,
             chains: Vec::new(),
             known: constant::Known::default(),
+            params: HashMap::new(),
+            folded: ir::Constants::default(),
             nodes: 0,
+            exceeded: false,
+            told: HashSet::new(),
             coordinates: None,
             depends_on_numbers: false,
             diagnostics: Vec::new(),
@@ -208,7 +220,9 @@ impl<'a> Lowering<'a> {
 
     /// Reports what is wrong wherever a function is called from.
     fn report_alone<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
-        self.diagnostics.push(diagnostic);
+        if self.told.insert((diagnostic.label.span, diagnostic.message.clone())) {
+            self.diagnostics.push(diagnostic);
+        }
         None
     }
 
@@ -276,7 +290,11 @@ impl<'a> Lowering<'a> {
             return;
         };
         let name = &target.name;
-        let declared_output = self.outputs().any(|field| field.name == name.text);
+        let field = match self.scope.find(&name.text).map(|symbol| &symbol.binding) {
+            Some(Binding::Field(field)) => Some(*field),
+            _ => None,
+        };
+        let declared_output = field.is_some_and(|field| self.stencil.fields[field].role.is_written());
         if declared_output && (target.index.is_some() || assign.op.text != "=") {
             // It was meant to be assigned: that it is not would be the same error again.
             self.scope.assigned.insert(name.text.clone(), name.span);
@@ -304,7 +322,7 @@ impl<'a> Lowering<'a> {
             );
             return;
         }
-        let Some(field) = self.stencil.field_named(&name.text) else {
+        let Some(field) = field else {
             let outputs: Vec<String> = self.outputs().map(|field| field.name.clone()).collect();
             let guess = crate::diagnostic::guess(&name.text, outputs.iter().map(String::as_str));
             let found = self.scope.find(&name.text);
@@ -511,7 +529,7 @@ impl<'a> Lowering<'a> {
         }
         // Told once; every later node fails silently.
         let limit = if body.len() >= BODY_NODES { BODY_NODES } else { STENCIL_NODES };
-        if self.diagnostics.iter().any(|found| found.message.starts_with("this comes to more than")) {
+        if std::mem::replace(&mut self.exceeded, true) {
             self.depends_on_numbers = true;
             return None;
         }

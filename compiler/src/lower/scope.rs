@@ -6,6 +6,7 @@ use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{FieldId, ParamId};
 use crate::source::Span;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 /// Names that mean something everywhere.
@@ -15,6 +16,9 @@ pub use crate::foreign::FUNCTIONS;
 
 /// The statement that shows values.
 pub const PRINT: &str = "print";
+
+/// The most names that all guesses of a file together look at.
+const GUESSES: usize = 200_000;
 
 /// What a name of a stencil stands for.
 #[derive(Clone)]
@@ -49,12 +53,14 @@ pub enum Global<'a> {
 /// The names of a file.
 pub struct Globals<'a> {
     names: HashMap<&'a str, (Global<'a>, Span)>,
+    /// How many names guesses may still look at.
+    guesses: Cell<usize>,
 }
 
 impl<'a> Globals<'a> {
     /// The names that `file` declares; a name that stands for two things is reported.
     pub fn collect(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let mut globals = Self { names: HashMap::new() };
+        let mut globals = Self { names: HashMap::new(), guesses: Cell::new(GUESSES) };
         let mut add = |name: &'a ast::Name, global| {
             if let Some(taken) = taken(name) {
                 diagnostics.push(taken);
@@ -81,6 +87,14 @@ impl<'a> Globals<'a> {
     /// The file's meaning of a name.
     pub fn find(&self, name: &str) -> Option<Global<'a>> {
         self.names.get(name).map(|(global, _)| *global)
+    }
+
+    /// Whether a guess may look at all names of the file and so many others. In a large file, guesses beyond the first
+    /// ones would cost seconds.
+    pub fn may_guess(&self, others: usize) -> bool {
+        let left = self.guesses.get().checked_sub(self.names.len() + others);
+        self.guesses.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// All names.

@@ -26,6 +26,9 @@ impl Lowering<'_> {
                     .help("functions are written out where they are called; a `sum` repeats a term"),
             );
         }
+        if !self.globals.may_guess(self.scope.mark()) {
+            return self.report_alone(found);
+        }
         let candidates: Vec<&str> = self.scope.names().chain(self.globals.names()).collect();
         let functions = FUNCTIONS.iter().copied().filter(|_| is_function);
         let near = guess(name, candidates.iter().copied().chain(functions));

@@ -3,7 +3,7 @@
 use super::{Plan, shape_of};
 use crate::access::{LevelsPerThread, Shape};
 use crate::analysis::reuse::Evaluation;
-use crate::ir::Offset;
+use crate::ir::{Offset, Path};
 use crate::names::Names;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,9 +25,14 @@ pub struct Work {
 /// cells have it.
 pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) -> Work {
     let mut names = Names::new(plan.wide);
-    let lookups = plan.access.lookups(plan.storage, &mut names, &plan.wanted);
+    let coordinates = plan.storage.coordinates(&mut names, plan.choices.block);
+    let lookups = plan.access.lookups(&plan.reach(&coordinates), &mut names);
     let tables: Vec<String> = plan.storage.tables().iter().map(|&(table, _)| names.internal(table)).collect();
-    let loads = |text: &str| tables.iter().map(|table| count(text, table)).sum::<usize>() as f64;
+    let loads = |text: &str| {
+        // A step of the helper looks into each table once.
+        let steps = text.matches("neighbour_of(").count() * tables.len();
+        (tables.iter().map(|table| count(text, table)).sum::<usize>() + steps) as f64
+    };
 
     let own = match plan.levels_per_thread() {
         LevelsPerThread::One => 1,
@@ -36,7 +41,9 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     };
     let threads = levels.div_ceil(own.max(1)) as f64;
     let cells = levels.max(1) as f64;
-    let in_front = lookups.lines.iter().fold(0.0, |sum, line| sum + loads(line));
+    let all = |lines: &[String]| lines.iter().fold(0.0, |sum, line| sum + loads(line));
+    let together = f64::from(plan.access.sharing(plan.choices.block)).min(levels.max(1) as f64);
+    let in_front = all(&lookups.lines) + all(&lookups.together) / together;
     let mut work = Work {
         levels: own,
         index_variables: lookups.lines.len(),
@@ -51,20 +58,20 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     }
     // What stands in front of the first use is worked out once a thread; without it, every use works it out.
     if !lookups.lines.is_empty() {
-        work.lookups = plan.wanted.len() as f64 * threads / cells;
+        work.lookups = plan.wanted.len() as f64 * threads / cells / together;
     }
     work
 }
 
 /// How often the cells of a column read each neighbour in fields of each shape, every value computed once.
-fn uses(plan: &Plan, evaluations: &[(&Evaluation, usize)]) -> BTreeMap<(Offset, Shape), u64> {
+fn uses(plan: &Plan, evaluations: &[(&Evaluation, usize)]) -> BTreeMap<(Path, Shape), u64> {
     let mut uses = BTreeMap::new();
     for &(evaluation, cells) in evaluations {
         for (&field, reads) in &evaluation.reads {
             let Some(shape) = shape_of(&plan.stencil, field) else { continue };
             for (offset, times) in reads {
                 if offset.horizontal() != Offset::default() {
-                    *uses.entry((offset.horizontal(), shape)).or_default() += times * cells as u64;
+                    *uses.entry((Path::from_offset(offset.horizontal()), shape)).or_default() += times * cells as u64;
                 }
             }
         }

@@ -1,82 +1,29 @@
 //! Plans: a stencil, a storage and an access strategy become one kernel. The only place where storage and access meet.
 
+mod choices;
 pub mod lookups;
 pub mod schedule;
+pub mod ways;
 
-use crate::access::{self, Access, LevelsPerThread, Shape, Wanted};
-use crate::analysis::extents::{Demand, demand};
+use crate::access::{self, Access, LevelsPerThread, Reach, Shape, Wanted};
 use crate::diagnostic::Refusal;
-use crate::grid::{Grid, Region};
-use crate::ir::{self, FieldId, Levels, Offset, Precision, Stencil, Stored};
-use crate::storage::{self, Layout, Neighbour, Storage};
-use schedule::Schedule;
-use serde::{Deserialize, Serialize};
-
-/// What can be chosen. Together with the stencil it is enough to make the kernel again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Choices {
-    /// A name of [`access::ACCESSES`].
-    pub access: String,
-    /// A name of [`storage::STORAGES`].
-    pub storage: String,
-    /// What `real` is.
-    pub precision: Precision,
-    /// Whether fused multiply-adds are formed.
-    pub contract: bool,
-    /// Threads of a block along x, y and z.
-    pub block: [u32; 3],
-    /// Levels a thread, for strategies that slice.
-    pub slice: u32,
-    /// Whether 64-bit indices are forced.
-    pub wide: bool,
-    /// Whether every index is checked, and the first wrong one told; for a known grid only.
-    pub checked: bool,
-    /// Whose functions are called where devices round differently.
-    pub math: Math,
-}
-
-/// Whose `exp`, `log`, `sin` and their kin a kernel calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Math {
-    /// The language's own: the same bits everywhere.
-    #[default]
-    Own,
-    /// The device's: what it rounds differently is different.
-    Device,
-}
-
-impl Math {
-    /// `own` or `device`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Math::Own => "own",
-            Math::Device => "device",
-        }
-    }
-}
-
-impl Default for Choices {
-    fn default() -> Self {
-        Self {
-            access: "idxvar".into(),
-            storage: "regular".into(),
-            precision: Precision::F64,
-            contract: true,
-            block: [64, 2, 1],
-            slice: 8,
-            wide: false,
-            checked: false,
-            math: Math::Own,
-        }
-    }
-}
+use crate::grid::{Adjacency, Grid, Region, Topology};
+use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored};
+use crate::storage::fields::{Fields, Seat};
+use crate::storage::neighbors::{Hop, Neighbors};
+use crate::storage::{self, Coordinates, Ground, Layout, Storage, order};
+pub use choices::{Choices, Math, check_block, variants};
+use schedule::{Item, Schedule};
+use std::collections::{BTreeMap, BTreeSet};
+use ways::{Walker, Ways};
 
 /// A grid that is known when compiling: its extents, strides and tables are constants.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     /// The grid.
     pub grid: Grid,
+    /// Which columns are neighbours, where they do not stand in rows.
+    pub adjacency: Option<Adjacency>,
     /// What is computed.
     pub region: Region,
     /// Whether the levels computed are constants too, or depend on parameters that are given at the launch.
@@ -90,6 +37,8 @@ pub struct Fixed {
 pub struct Target<'a> {
     /// The grid.
     pub grid: Grid,
+    /// Which columns are neighbours, where they do not stand in rows.
+    pub adjacency: Option<&'a Adjacency>,
     /// What is computed, for the parameters at hand.
     pub region: &'a Region,
     /// Whether the kernel will only ever run with these parameters.
@@ -110,10 +59,22 @@ pub struct Plan {
     pub fixed: Option<Fixed>,
     /// Whether indices have 64 bits.
     pub wide: bool,
-    /// Horizontal neighbours, in the order of the tables' relations.
-    pub neighbours: Vec<Neighbour>,
+    /// The order of cells chosen.
+    pub order: &'static dyn order::Order,
+    /// Which paths lead to the same cells.
+    pub ways: Ways,
+    /// Horizontal neighbours that are read.
+    pub neighbours: Vec<Path>,
+    /// What the tables' relations are.
+    pub relations: Vec<Path>,
+    /// The look-ups that lead to the neighbours.
+    pub hops: Vec<Hop>,
+    /// The last hop to each neighbour.
+    pub ends: BTreeMap<Path, usize>,
     /// Neighbours and the shapes of fields in which they are read.
     pub wanted: Vec<Wanted>,
+    /// Which fields lie together: of each that is read or written (`true`) its seat.
+    pub seats: BTreeMap<(FieldId, bool), Seat>,
     /// What is computed where.
     pub schedule: Schedule,
 }
@@ -131,97 +92,113 @@ pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stenc
 pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Result<Plan, Refusal> {
     let access = access::find(&choices.access).map_err(Refusal::new)?;
     let storage = storage::find(&choices.storage).map_err(Refusal::new)?;
-    check_block(choices.block)?;
-    if choices.slice == 0 || choices.slice > 1024 {
-        return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
-    }
-    let demand = demand(stencil);
-    let neighbours = neighbours(stencil, &demand);
-    let wanted = wanted(stencil, &demand, &neighbours);
-    let fixed = match target {
-        Some(target) => Some(fix(stencil, choices, storage, target, &neighbours)?),
-        None => None,
+    let order = order::find(&choices.layout).map_err(Refusal::new)?;
+    choices::check(choices, access, storage, target.as_ref())?;
+    let mut walker = match target.and_then(|target| Some((target.adjacency?, target))) {
+        Some((adjacency, target)) => Walker::cells(adjacency, target.region.column_numbers(target.grid)),
+        None => Walker::rows(),
     };
-    if choices.checked {
-        check_checked(fixed.as_ref())?;
+    let schedule = schedule::schedule(stencil, &mut walker)?;
+    let reads = reads(stencil, &schedule, &mut walker);
+    let wanted = wanted(stencil, &reads);
+    let mut neighbours: Vec<Path> = wanted.iter().map(|wanted| wanted.path.clone()).collect();
+    neighbours.dedup();
+    let is_chased = choices.neighbors == Neighbors::Chasing;
+    if is_chased && neighbours.iter().all(|path| path.units().count() <= 1) {
+        return Err(Refusal::new(format!(
+            "stencil `{}` reads direct neighbours alone: there is nothing to follow step by step",
+            stencil.name
+        ))
+        .help("--neighbors direct is the same"));
     }
-    let needs_wide = fixed.as_ref().is_some_and(|fixed| {
-        let most = (fixed.grid.nk + 2) as u128 * fixed.layout.plane as u128;
-        most > i32::MAX as u128
-    });
-    let wide = choices.wide || needs_wide;
-    let schedule = schedule::schedule(stencil)?;
-    Ok(Plan {
+    let relations = choices.neighbors.relations(&neighbours);
+    let (hops, ends) = choices.neighbors.hops(&neighbours);
+    let mut plan = Plan {
         stencil: stencil.clone(),
         choices: choices.clone(),
         storage,
         access,
-        fixed,
-        wide,
+        fixed: None,
+        wide: choices.wide,
+        order,
+        ways: walker.finish(),
         neighbours,
+        relations,
+        hops,
+        ends,
         wanted,
+        seats: seats(stencil, choices),
         schedule,
-    })
-}
-
-/// Whether a block of threads is possible on any GPU.
-///
-/// # Errors
-/// It is not.
-pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
-    let threads = u64::from(x) * u64::from(y) * u64::from(z);
-    if threads == 0 || threads > 1024 || z > 64 {
-        return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
-            .help("a block has 1 to 1024 threads, at most 64 of them along z"));
-    }
-    Ok(())
-}
-
-/// Whether a kernel can check its indices.
-fn check_checked(fixed: Option<&Fixed>) -> Result<(), Refusal> {
-    let Some(fixed) = fixed else {
-        return Err(
-            Refusal::new("a kernel for any grid cannot check its indices").help("give the grid: --grid 512x512x64")
-        );
     };
-    if fixed.grid.columns() as u128 * 3 > i32::MAX as u128 {
-        return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", fixed.grid))
-            .help("look for the fault on a smaller grid"));
+    if let Some(target) = target {
+        let fixed = fix(&plan, target)?;
+        plan.wide |= plan.last_index(&fixed) > i32::MAX as u128;
+        choices::check_fixed(choices, storage, &fixed)?;
+        plan.fixed = Some(fixed);
     }
-    Ok(())
+    choices::check_shared(&plan)?;
+    Ok(plan)
 }
 
-/// Neighbours that fields are read at. The order is that of first use in the text of the stencil, so that what belongs
-/// together stays together.
-fn neighbours(stencil: &Stencil, demand: &Demand) -> Vec<Neighbour> {
-    let mut offsets: Vec<Offset> = Vec::new();
-    for (field, reads) in &demand.reads {
-        if stencil.fields[*field].place.horizontal {
-            offsets.extend(reads.iter().map(|offset| offset.horizontal()));
-        }
-    }
-    offsets.retain(|&offset| offset != Offset::default());
-    // Near ones first: they are what a reader looks for.
-    let distance = |offset: &Offset| (i64::from(offset.i).abs() + i64::from(offset.j).abs(), offset.j, offset.i);
-    offsets.sort_by_key(distance);
-    offsets.dedup();
-    offsets.into_iter().enumerate().map(|(relation, offset)| Neighbour { offset, relation }).collect()
-}
-
-fn wanted(stencil: &Stencil, demand: &Demand, neighbours: &[Neighbour]) -> Vec<Wanted> {
-    let mut wanted = Vec::new();
-    for &neighbour in neighbours {
-        for shape in [Shape::Volume, Shape::Plane] {
-            let read = demand.reads.iter().any(|(field, offsets)| {
-                shape_of(stencil, *field) == Some(shape)
-                    && offsets.iter().any(|offset| offset.horizontal() == neighbour.offset)
-            });
-            if read {
-                wanted.push(Wanted { neighbour, shape });
+/// The horizontal paths at which each field is read, where that is evaluated.
+fn reads(stencil: &Stencil, schedule: &Schedule, walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<Path>> {
+    let mut reads: BTreeMap<FieldId, BTreeSet<Path>> = BTreeMap::new();
+    let values = schedule.values.iter().map(|((def, _), item)| (&stencil.defs[*def].body, item));
+    let stores = stencil.stores.iter().map(|store| &store.body).zip(&schedule.stores);
+    for (body, Item { at, contexts, .. }) in values.chain(stores) {
+        for ((_, node), context) in body.iter().zip(contexts) {
+            if let (Node::Read { field, path }, Some(_)) = (node, context) {
+                reads.entry(*field).or_default().insert(walker.join(at, path).without_levels());
             }
         }
     }
-    wanted
+    reads
+}
+
+/// Neighbours, and the shapes of fields in which they are read. Near ones first: they are what a reader looks for.
+fn wanted(stencil: &Stencil, reads: &BTreeMap<FieldId, BTreeSet<Path>>) -> Vec<Wanted> {
+    let mut wanted = BTreeSet::new();
+    for (field, paths) in reads {
+        if let Some(shape) = shape_of(stencil, *field) {
+            for path in paths.iter().filter(|path| !path.is_here()) {
+                let offset = path.offset();
+                wanted.insert((path.units().count(), offset.j, offset.i, path.clone(), shape));
+            }
+        }
+    }
+    wanted.into_iter().map(|(_, _, _, path, shape)| Wanted { path, shape }).collect()
+}
+
+/// Where fields that lie together lie.
+fn seats(stencil: &Stencil, choices: &Choices) -> BTreeMap<(FieldId, bool), Seat> {
+    /// Fields of one type on the same axes; one that lies alone has no kind.
+    struct Group<'a> {
+        kind: Option<(&'a str, ir::Place)>,
+        members: Vec<(FieldId, bool)>,
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for (id, field) in stencil.fields.iter() {
+        let kind = (choices.fields != Fields::Soa && field.place.horizontal)
+            .then(|| (stored_type(field.stored, choices.precision), field.place));
+        let sides: &[bool] = match field.role {
+            Role::In => &[false],
+            Role::Out => &[true],
+            Role::InOut => &[false, true],
+        };
+        for &written in sides {
+            match groups.iter_mut().find(|group| group.kind.is_some() && group.kind == kind) {
+                Some(group) => group.members.push((id, written)),
+                None => groups.push(Group { kind, members: vec![(id, written)] }),
+            }
+        }
+    }
+    let mut seats = BTreeMap::new();
+    for (group, Group { members, .. }) in groups.iter().enumerate() {
+        for (number, &member) in members.iter().enumerate() {
+            seats.insert(member, Seat { group, number, fields: members.len() });
+        }
+    }
+    seats
 }
 
 /// The shape of a field; nothing for one without horizontal axes.
@@ -234,25 +211,44 @@ pub fn shape_of(stencil: &Stencil, field: FieldId) -> Option<Shape> {
     }
 }
 
-fn fix(
-    stencil: &Stencil,
-    choices: &Choices,
-    storage: &dyn Storage,
-    Target { grid, region, levels_known }: Target,
-    neighbours: &[Neighbour],
-) -> Result<Fixed, Refusal> {
+fn fix(plan: &Plan, Target { grid, adjacency, region, levels_known }: Target) -> Result<Fixed, Refusal> {
     let columns = grid.ni as u128 * grid.nj as u128;
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
             .help("a plane has at most 2^30 columns; cut the grid into pieces"));
     }
-    let smallest = stencil.fields.iter().map(|(_, field)| field.stored.bytes(choices.precision)).min().unwrap_or(8);
-    let offsets: Vec<Offset> = neighbours.iter().map(|neighbour| neighbour.offset).collect();
-    let layout = storage.layout(grid, region, &offsets, smallest);
-    Ok(Fixed { grid, region: region.clone(), levels_known, layout })
+    let bytes = |stored: Stored| stored.bytes(plan.choices.precision);
+    let layout = plan.storage.layout(&Ground {
+        topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
+        region,
+        relations: &plan.relations,
+        inner_only: plan.choices.neighbors == Neighbors::Direct,
+        order: plan.order,
+        run_width: plan.choices.run_width,
+        short_last: plan.choices.short_last,
+        smallest: plan.stencil.fields.iter().map(|(_, field)| bytes(field.stored)).min().unwrap_or(8),
+    });
+    let entries = layout.tables.iter().map(Vec::len).max().unwrap_or(0);
+    if entries > i32::MAX as usize {
+        return Err(Refusal::new(format!("a table of {entries} neighbours is more than an index can reach"))
+            .help("--neighbors chasing needs smaller tables, and --storage compressed smaller ones yet"));
+    }
+    Ok(Fixed { grid, adjacency: adjacency.cloned(), region: region.clone(), levels_known, layout })
 }
 
 impl Plan {
+    /// What a strategy has to reach, from a column that threads find like this.
+    pub fn reach<'a>(&'a self, coordinates: &'a Coordinates) -> Reach<'a> {
+        let Plan { storage, wanted, hops, ends, choices, .. } = self;
+        Reach { storage: *storage, wanted, hops, ends, coordinates, block: choices.block }
+    }
+
+    /// More than any index that kernels come to, which is that of two levels more than there are.
+    fn last_index(&self, fixed: &Fixed) -> u128 {
+        let together = self.seats.values().map(|seat| seat.fields).max().unwrap_or(1);
+        (fixed.grid.nk + 2) as u128 * fixed.layout.plane as u128 * together as u128
+    }
+
     /// How many levels a thread computes.
     pub fn levels_per_thread(&self) -> LevelsPerThread {
         self.access.levels(self.choices.slice)
@@ -306,7 +302,7 @@ mod tests {
     fn planned(block: [u32; 3], grid: Grid) -> Plan {
         let lowered = crate::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
         let region = Region::rows(0..grid.ni, 0..grid.nj, 0..grid.nk);
-        let target = Target { grid, region: &region, levels_known: true };
+        let target = Target { grid, adjacency: None, region: &region, levels_known: true };
         plan(&lowered.stencils[0], &Choices { block, ..Choices::default() }, Some(target)).unwrap()
     }
 

@@ -5,12 +5,16 @@
 //! them all the same. Values have no effects, so that is safe except for reads of levels that may not exist, which such
 //! values guard themselves: they are not [`Context::sure`].
 
+use super::ways::Walker;
 use crate::diagnostic::Refusal;
-use crate::ir::{Body, DefId, Handle, Node, NodeId, Offset, Stencil};
+use crate::ir::{Body, DefId, Handle, Node, NodeId, Path, Stencil};
 use std::collections::BTreeMap;
 
 /// The most values of one kernel.
 const VALUES: usize = 30_000;
+
+/// The most operations of one kernel, those of a value at every offset counted.
+const OPERATIONS: usize = 2_000_000;
 
 /// A block of code; 0 is the kernel's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +36,7 @@ pub struct Context {
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Where the body is evaluated.
-    pub offset: Offset,
+    pub at: Path,
     /// The context of each node; nodes that belong to no evaluated part have none.
     pub contexts: Vec<Option<Context>>,
     /// Of each choice the blocks of its branches.
@@ -43,7 +47,7 @@ pub struct Item {
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     /// Definitions at offsets.
-    pub values: BTreeMap<(DefId, Offset), Item>,
+    pub values: BTreeMap<(DefId, Path), Item>,
     /// One for each of the stencil's stores.
     pub stores: Vec<Item>,
     /// The parent of each block.
@@ -57,30 +61,40 @@ struct Uses {
     sure: bool,
 }
 
-/// The schedule of `stencil`.
+/// The schedule of `stencil` on a grid whose paths `walker` knows.
 ///
 /// # Errors
 /// It would compute too many values a cell.
-pub fn schedule(stencil: &Stencil) -> Result<Schedule, Refusal> {
+pub fn schedule(stencil: &Stencil, walker: &mut Walker) -> Result<Schedule, Refusal> {
     let mut schedule = Schedule { parents: vec![KERNEL], ..Schedule::default() };
-    let mut uses: BTreeMap<(DefId, Offset), Uses> = BTreeMap::new();
+    let mut uses: BTreeMap<(DefId, Path), Uses> = BTreeMap::new();
     for store in &stencil.stores {
         let here = Context { block: KERNEL, sure: true };
-        let item = schedule.place(&store.body, Offset::default(), here, &mut uses);
+        let item = schedule.place(&store.body, Path::default(), here, walker, &mut uses);
         schedule.stores.push(item);
     }
+    let mut operations: usize = stencil.stores.iter().map(|store| store.body.len()).sum();
     // Users come after what they use, so backwards all uses of a value are known when its turn comes.
-    while let Some(((def, offset), found)) = uses.pop_last() {
-        if schedule.values.len() >= VALUES {
+    while let Some(((def, at), found)) = uses.pop_last() {
+        let context = Context { block: found.block, sure: found.sure };
+        operations += stencil.defs[def].body.len();
+        if operations > OPERATIONS {
+            return Err(Refusal::new(format!(
+                "a cell of stencil `{}` needs more than {OPERATIONS} operations, each value at each offset counted",
+                stencil.name
+            ))
+            .help("split the stencil in two, and store what is between them"));
+        }
+        let item = schedule.place(&stencil.defs[def].body, at.clone(), context, walker, &mut uses);
+        schedule.values.insert((def, at), item);
+        // What is used will be computed, so this is found out long before it is.
+        if schedule.values.len() + uses.len() > VALUES {
             return Err(Refusal::new(format!(
                 "a cell of stencil `{}` needs more than {VALUES} intermediate values",
                 stencil.name
             ))
             .help("split the stencil in two, and store what is between them"));
         }
-        let context = Context { block: found.block, sure: found.sure };
-        let item = schedule.place(&stencil.defs[def].body, offset, context, &mut uses);
-        schedule.values.insert((def, offset), item);
     }
     Ok(schedule)
 }
@@ -90,11 +104,12 @@ impl Schedule {
     fn place(
         &mut self,
         body: &Body,
-        offset: Offset,
+        at: Path,
         root: Context,
-        uses: &mut BTreeMap<(DefId, Offset), Uses>,
+        walker: &mut Walker,
+        uses: &mut BTreeMap<(DefId, Path), Uses>,
     ) -> Item {
-        let mut item = Item { offset, contexts: vec![None; body.len()], branches: BTreeMap::new() };
+        let mut item = Item { at, contexts: vec![None; body.len()], branches: BTreeMap::new() };
         item.contexts[body.root().index()] = Some(root);
         for (id, node) in body.iter().rev() {
             let Some(context) = item.contexts[id.index()] else { continue };
@@ -105,7 +120,7 @@ impl Schedule {
             };
             match node {
                 Node::Use { def, path } => {
-                    let key = (*def, offset.plus(path.offset()));
+                    let key = (*def, walker.join(&item.at, path));
                     let use_here = Uses { block: context.block, sure: context.sure };
                     let merged = match uses.get(&key) {
                         Some(known) => {
@@ -182,5 +197,33 @@ impl BlockId {
     /// The block's number.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    fn refusal(text: &str) -> String {
+        let lowered = crate::check(&Source::new("s", text));
+        schedule(&lowered.stencils[0], &mut Walker::rows()).unwrap_err().message
+    }
+
+    /// Each value reads twice as many cells as the one before: without a limit that is seen early, this would not end.
+    #[test]
+    fn values_that_double_are_refused_before_they_are_computed() {
+        let lets = (0..29).map(|n| format!("let x{} = x{n} + x{n}[i+{}]\n", n + 1, 1 << n.min(19)));
+        let text = format!("stencil s {{ in a; out r\nlet x0 = 2*a\n{}r = x29 }}", lets.collect::<String>());
+        assert!(refusal(&text).contains("more than 30000 intermediate values"));
+    }
+
+    #[test]
+    fn operations_are_counted_at_every_offset() {
+        let text = "stencil s { in a; out r
+            let x = sum(n in 1..=9000) { a[i+n] }
+            r = sum(n in 1..=9000) { x[j+n] }
+        }";
+        assert!(refusal(text).contains("more than 2000000 operations"));
     }
 }

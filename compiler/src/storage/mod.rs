@@ -2,18 +2,26 @@
 //!
 //! A storage arranges the columns of a grid in a plane; levels follow each other at a distance of one plane, so that a
 //! cell's index is its column's place plus `k * plane`. Access strategies decide where and when the expressions below are
-//! computed.
+//! computed. What else can be chosen is independent of the storage: which neighbours tables hold ([`neighbors`]), the order
+//! of the columns ([`order`]), and how several fields lie in memory ([`fields`]).
 
 mod compressed;
+pub mod fields;
+pub mod neighbors;
+pub mod order;
 mod regular;
+pub mod tables;
+mod uncompressed;
 
-use crate::grid::{Grid, Region};
-use crate::ir::Offset;
+use crate::grid::{Grid, Region, Topology};
+use crate::ir::Path;
 use crate::names::Names;
+use neighbors::Hop;
+use order::Order;
 use std::ops::Range;
 
 /// Every storage, in the order that lists show.
-pub const STORAGES: &[&dyn Storage] = &[&regular::Regular, &compressed::Compressed];
+pub const STORAGES: &[&dyn Storage] = &[&regular::Regular, &uncompressed::Uncompressed, &compressed::Compressed];
 
 /// Bytes to which the first computed value of a row, or of the inner cells, is aligned: a memory transaction of a warp.
 pub const ALIGNMENT: usize = 128;
@@ -29,24 +37,34 @@ pub trait Storage: Sync {
     /// The sizes that its expressions use, beside `plane`, and what they mean.
     fn sizes(&self) -> &'static [(&'static str, &'static str)];
 
-    /// The tables that its expressions use, and what they mean.
+    /// The tables that its expressions use, and what they mean. Without tables, neighbours' addresses are arithmetic, and
+    /// columns stand in rows.
     fn tables(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The table that can be in constant memory, by its number.
+    fn constant(&self) -> Option<usize> {
+        None
+    }
 
     /// How a thread finds its column.
     fn coordinates(&self, names: &mut Names, block: [u32; 3]) -> Coordinates;
 
-    /// The place in the plane of a neighbour, from nothing but the thread's coordinates.
-    fn column_of(&self, names: &mut Names, neighbour: Neighbour) -> String;
+    /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
+    fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String;
 
-    /// What must be looked up once before [`Storage::offset_of`].
-    fn prepare(&self, names: &mut Names) -> Vec<String>;
+    /// What must be looked up once before the [`Storage::distance`]s from a place: a declaration.
+    fn prepare(&self, names: &mut Names, from: &Origin) -> Option<String>;
 
-    /// The distance of a neighbour's place from the thread's own.
-    fn offset_of(&self, names: &mut Names, neighbour: Neighbour) -> String;
+    /// The distance that a hop goes, from the place where it starts.
+    fn distance(&self, names: &mut Names, hop: &Hop, from: &Origin) -> String;
 
-    /// How `grid` is laid out for a stencil that computes `region` and reads the columns at `neighbours`. Elements are of
-    /// `smallest` bytes or more.
-    fn layout(&self, grid: Grid, region: &Region, neighbours: &[Offset], smallest: usize) -> Layout;
+    /// The function `neighbour_of`, if [`Storage::place_of`] calls it: C++.
+    fn helper(&self) -> &'static str {
+        ""
+    }
+
+    /// How a grid is laid out.
+    fn layout(&self, ground: &Ground) -> Layout;
 
     /// Names of the first and the end of the columns along the x (and y) of threads.
     fn bounds(&self) -> &'static [(&'static str, &'static str)];
@@ -55,13 +73,13 @@ pub trait Storage: Sync {
     fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>>;
 }
 
-/// A horizontal neighbour.
-#[derive(Clone, Copy, Debug)]
-pub struct Neighbour {
-    /// Where it is, where steps commute.
-    pub offset: Offset,
-    /// Its number among the neighbours of the stencil, which is its row in a table.
-    pub relation: usize,
+/// Where a hop starts: C++ texts.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The place in the plane.
+    pub place: String,
+    /// What names that belong to it end with.
+    pub suffix: String,
 }
 
 /// How a thread finds its column: C++ texts.
@@ -75,6 +93,26 @@ pub struct Coordinates {
     pub column: String,
     /// True for the thread of the first column.
     pub first: String,
+}
+
+/// What a layout is made for.
+pub struct Ground<'a> {
+    /// Which columns are neighbours.
+    pub topology: Topology<'a>,
+    /// What is computed.
+    pub region: &'a Region,
+    /// Of each relation in the tables the path that it stands for.
+    pub relations: &'a [Path],
+    /// Whether hops start at inner columns alone, or at others too.
+    pub inner_only: bool,
+    /// The order of the inner columns.
+    pub order: &'static dyn Order,
+    /// Columns that follow each other along i in orders that are curves.
+    pub run_width: u32,
+    /// Whether runs along i that are shorter stand behind all others, which are then aligned.
+    pub short_last: bool,
+    /// Bytes of the smallest elements.
+    pub smallest: usize,
 }
 
 /// A laid out grid. Counts are in elements.
@@ -100,7 +138,7 @@ pub enum Columns {
         /// Distance from a row to the next.
         row: usize,
     },
-    /// Any order: the place of column `j * ni + i`.
+    /// Any order: the place of each column, by its number in the user's order.
     Places(Vec<u32>),
 }
 

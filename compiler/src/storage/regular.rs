@@ -1,7 +1,8 @@
 //! Rows of a regular grid, padded so that each row's first computed value is aligned.
 
-use super::{Columns, Coordinates, Layout, Neighbour, Storage, padded};
-use crate::grid::{Grid, Region};
+use super::neighbors::Hop;
+use super::{Columns, Coordinates, Ground, Layout, Origin, Storage, padded};
+use crate::grid::{Region, Topology};
 use crate::ir::Offset;
 use crate::names::Names;
 use std::ops::Range;
@@ -41,24 +42,24 @@ impl Storage for Regular {
         }
     }
 
-    fn column_of(&self, names: &mut Names, neighbour: Neighbour) -> String {
+    fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {
         let [i, j, row] = names.internals(["i", "j", "row"]);
         let shifted = |axis: String, by: i32| match by {
             0 => axis,
             1.. => format!("({axis} + {by})"),
             _ => format!("({axis} - {})", by.unsigned_abs()),
         };
-        let Offset { i: di, j: dj, .. } = neighbour.offset;
+        let Offset { i: di, j: dj, .. } = chain.last().map(|hop| hop.path.offset()).unwrap_or_default();
         format!("{} + {} * {row}", shifted(i, di), shifted(j, dj))
     }
 
-    fn prepare(&self, _: &mut Names) -> Vec<String> {
-        Vec::new()
+    fn prepare(&self, _: &mut Names, _: &Origin) -> Option<String> {
+        None
     }
 
-    fn offset_of(&self, names: &mut Names, neighbour: Neighbour) -> String {
+    fn distance(&self, names: &mut Names, hop: &Hop, _: &Origin) -> String {
         let [row] = names.internals(["row"]);
-        let Offset { i, j, .. } = neighbour.offset;
+        let Offset { i, j, .. } = hop.path.offset();
         let rows = match j.unsigned_abs() {
             1 => row,
             n => format!("{n} * {row}"),
@@ -72,13 +73,18 @@ impl Storage for Regular {
         }
     }
 
-    fn layout(&self, grid: Grid, region: &Region, _: &[Offset], smallest: usize) -> Layout {
-        let row = padded(grid.ni, smallest);
+    fn layout(&self, ground: &Ground) -> Layout {
+        let (ni, nj) = match ground.topology {
+            Topology::Rows { ni, nj } => (ni, nj),
+            // Plans refuse this storage for cells that stand in no rows.
+            Topology::Adjacent(adjacency) => (adjacency.cells(), 1),
+        };
+        let row = padded(ni, ground.smallest);
         Layout {
             columns: Columns::Rows { row },
             // One more unit keeps planes from starting at a power of two, where they would compete for the same cache sets.
-            plane: row * grid.nj + padded(1, smallest),
-            lead: region.i.start,
+            plane: row * nj + padded(1, ground.smallest),
+            lead: ground.region.i.start,
             sizes: vec![row],
             tables: Vec::new(),
         }
@@ -96,13 +102,25 @@ impl Storage for Regular {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grid::Grid;
+    use crate::ir::Path;
+    use crate::storage::order;
 
     #[test]
     fn every_row_starts_aligned() {
         let grid = Grid::rows(37, 5, 3);
         let region = Region::rows(2..35, 2..3, 0..3);
         for smallest in [1, 4, 8] {
-            let layout = Regular.layout(grid, &region, &[], smallest);
+            let layout = Regular.layout(&Ground {
+                topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
+                region: &region,
+                relations: &[],
+                inner_only: true,
+                order: order::ORDERS[0],
+                run_width: 32,
+                short_last: false,
+                smallest,
+            });
             for bytes in [smallest, 8] {
                 for (j, k) in [(0, 0), (4, 0), (3, 2)] {
                     let index = layout.origin(bytes) + layout.place(grid, region.i.start, j) + k * layout.plane;
@@ -115,8 +133,11 @@ mod tests {
     #[test]
     fn distances_read_naturally() {
         let mut names = Names::default();
-        let mut distance =
-            |i, j| Regular.offset_of(&mut names, Neighbour { offset: Offset { i, j, k: 0 }, relation: 0 });
+        let here = Origin { place: String::new(), suffix: String::new() };
+        let mut distance = |i, j| {
+            let hop = Hop { path: Path::from_offset(Offset { i, j, k: 0 }), from: None, relation: 0 };
+            Regular.distance(&mut names, &hop, &here)
+        };
         assert_eq!(distance(-2, 0), "-2");
         assert_eq!(distance(0, -1), "-row");
         assert_eq!(distance(1, 2), "2 * row + 1");

@@ -1,0 +1,268 @@
+//! What can be chosen, and what of it fits together.
+
+use super::{Fixed, Plan, Target};
+use crate::access::{self, ACCESSES, Access};
+use crate::diagnostic::Refusal;
+use crate::grid::Form;
+use crate::ir::Precision;
+use crate::storage::fields::{FIELDS, Fields};
+use crate::storage::neighbors::{NEIGHBORS, Neighbors};
+use crate::storage::order::ORDERS;
+use crate::storage::{STORAGES, Storage};
+use serde::{Deserialize, Serialize};
+
+/// What can be chosen. Together with the stencil it is enough to make the kernel again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choices {
+    /// A name of [`ACCESSES`].
+    pub access: String,
+    /// A name of [`STORAGES`].
+    pub storage: String,
+    /// Which neighbours tables hold.
+    pub neighbors: Neighbors,
+    /// The order of cells, for storages with tables: a name of [`ORDERS`].
+    pub layout: String,
+    /// Cells along i that stay together in orders that are curves: a power of two.
+    pub run_width: u32,
+    /// Whether runs that are shorter, at the end of a row, stand behind all others.
+    pub short_last: bool,
+    /// How several fields lie in memory.
+    pub fields: Fields,
+    /// Whether a compressed table is in constant memory; for a known grid only.
+    pub constant: bool,
+    /// What `real` is.
+    pub precision: Precision,
+    /// Whether fused multiply-adds are formed.
+    pub contract: bool,
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Levels a thread, for strategies that slice.
+    pub slice: u32,
+    /// Whether 64-bit indices are forced.
+    pub wide: bool,
+    /// Whether every index is checked, and the first wrong one told; for a known grid only.
+    pub checked: bool,
+    /// Whose functions are called where devices round differently.
+    pub math: Math,
+}
+
+/// Whose `exp`, `log`, `sin` and their kin a kernel calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Math {
+    /// The language's own: the same bits everywhere.
+    #[default]
+    Own,
+    /// The device's: what it rounds differently is different.
+    Device,
+}
+
+impl Math {
+    /// `own` or `device`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Math::Own => "own",
+            Math::Device => "device",
+        }
+    }
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self {
+            access: "idxvar".into(),
+            storage: "regular".into(),
+            neighbors: Neighbors::Direct,
+            layout: "row-major".into(),
+            run_width: 32,
+            short_last: false,
+            fields: Fields::Soa,
+            constant: false,
+            precision: Precision::F64,
+            contract: true,
+            block: [64, 2, 1],
+            slice: 8,
+            wide: false,
+            checked: false,
+            math: Math::Own,
+        }
+    }
+}
+
+/// Every storage with every choice that makes a difference for it, under every access strategy that makes sense for it; all
+/// else as usual.
+pub fn variants() -> impl Iterator<Item = Choices> {
+    STORAGES.iter().flat_map(|storage| {
+        let has_tables = !storage.tables().is_empty();
+        let neighbors = if has_tables { &NEIGHBORS[..] } else { &NEIGHBORS[..1] };
+        let orders = if has_tables { ORDERS } else { &ORDERS[..1] };
+        let all =
+            neighbors.iter().flat_map(move |&neighbors| orders.iter().map(move |order| (neighbors, order.name())));
+        let all = all.flat_map(|(neighbors, layout)| FIELDS.map(|fields| (neighbors, layout, fields)));
+        all.flat_map(move |(neighbors, layout, fields)| {
+            ACCESSES.iter().filter(move |access| has_tables || !access.shares()).map(move |access| Choices {
+                access: access.name().into(),
+                storage: storage.name().into(),
+                neighbors,
+                layout: layout.into(),
+                fields,
+                block: access.block(),
+                ..Choices::default()
+            })
+        })
+    })
+}
+
+impl Choices {
+    /// Whether neighbours, layout and fields are the usual.
+    pub fn is_plain(&self) -> bool {
+        let usual = Choices::default();
+        self.neighbors == usual.neighbors && self.layout == usual.layout && self.fields == usual.fields
+    }
+
+    /// The threads of a block, if nothing else is asked for.
+    pub fn usual_block(access: &str) -> [u32; 3] {
+        access::find(access).map_or(Choices::default().block, Access::block)
+    }
+
+    /// The options that choose this: access, storage and precision always, the others where they are not the usual.
+    pub fn words(&self) -> String {
+        let usual = Choices::default();
+        let precision = self.precision.name();
+        let mut words = format!("--access {} --storage {} --precision {precision}", self.access, self.storage);
+        let mut say = |differs: bool, word: String| {
+            if differs {
+                words.push_str(&word);
+            }
+        };
+        let [x, y, z] = self.block;
+        say(self.neighbors != usual.neighbors, format!(" --neighbors {}", self.neighbors.name()));
+        say(self.layout != usual.layout, format!(" --layout {}", self.layout));
+        say(self.run_width != usual.run_width, format!(" --run-width {}", self.run_width));
+        say(self.short_last, " --short-runs last".to_owned());
+        say(self.fields != usual.fields, format!(" --fields {}", self.fields.name()));
+        say(self.constant, " --table constant".to_owned());
+        say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));
+        say(self.slice != usual.slice, format!(" --slice {}", self.slice));
+        say(!self.contract, " --contract off".to_owned());
+        say(self.wide, " --index 64".to_owned());
+        say(self.checked, " --checked".to_owned());
+        say(self.math != usual.math, format!(" --math {}", self.math.name()));
+        words
+    }
+}
+
+/// Bytes of constant memory.
+const CONSTANT: usize = 64 << 10;
+
+/// Bytes of shared memory that a block has without asking for more.
+const SHARED: usize = 48 << 10;
+
+/// Whether choices fit together.
+///
+/// # Errors
+/// They do not.
+pub(super) fn check(
+    choices: &Choices,
+    access: &dyn Access,
+    storage: &dyn Storage,
+    target: Option<&Target>,
+) -> Result<(), Refusal> {
+    check_block(choices.block)?;
+    if choices.slice == 0 || choices.slice > 1024 {
+        return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
+    }
+    if !choices.run_width.is_power_of_two() || choices.run_width > 1 << 20 {
+        return Err(Refusal::new(format!("runs of {} cells are not possible", choices.run_width))
+            .help("a run width is a power of two, as 32"));
+    }
+    let name = storage.name();
+    let has_tables = !storage.tables().is_empty();
+    let other = "--storage compressed and --storage uncompressed have them";
+    if !has_tables && access.shares() {
+        return Err(Refusal::new(format!(
+            "`{}` access shares what is looked up, and {name} storage looks nothing up",
+            access.name()
+        ))
+        .help("give another access, as --access idxvar, or a storage with tables: --storage compressed"));
+    }
+    if !has_tables && choices.neighbors != Neighbors::Direct {
+        return Err(
+            Refusal::new(format!("{name} storage has no tables of neighbours to follow step by step")).help(other)
+        );
+    }
+    if !has_tables && (choices.layout != Choices::default().layout || choices.short_last) {
+        return Err(Refusal::new(format!("{name} storage keeps cells in rows: it has no other layouts"))
+            .help("--storage compressed and --storage uncompressed have any"));
+    }
+    if !has_tables && target.is_some_and(|target| target.grid.form == Form::Cells) {
+        return Err(Refusal::new(format!(
+            "{name} storage is for grids in rows, and this grid's cells have any neighbours"
+        ))
+        .help("give --storage compressed or --storage uncompressed"));
+    }
+    if choices.constant && storage.constant().is_none() {
+        return Err(Refusal::new(format!("{name} storage has no table for constant memory"))
+            .help("the table of --storage compressed can be small enough"));
+    }
+    if choices.constant && target.is_none() {
+        return Err(Refusal::new("a table in constant memory is part of the kernel, so the grid must be known")
+            .help("give the grid: --grid 512x512x64"));
+    }
+    if choices.checked && target.is_none() {
+        return Err(
+            Refusal::new("a kernel for any grid cannot check its indices").help("give the grid: --grid 512x512x64")
+        );
+    }
+    Ok(())
+}
+
+/// Whether a block of threads is possible on any GPU.
+///
+/// # Errors
+/// It is not.
+pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
+    let threads = u64::from(x) * u64::from(y) * u64::from(z);
+    if threads == 0 || threads > 1024 || z > 64 {
+        return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
+            .help("a block has 1 to 1024 threads, at most 64 of them along z"));
+    }
+    Ok(())
+}
+
+/// Whether a grid's layout fits the choices.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, fixed: &Fixed) -> Result<(), Refusal> {
+    if choices.checked && fixed.grid.columns() as u128 * 3 > i32::MAX as u128 {
+        return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", fixed.grid))
+            .help("look for the fault on a smaller grid"));
+    }
+    if let Some(table) = storage.constant().filter(|_| choices.constant) {
+        let bytes = fixed.layout.tables[table].len() * size_of::<i32>();
+        if bytes > CONSTANT {
+            return Err(Refusal::new(format!(
+                "the table of neighbours has {bytes} bytes, and constant memory {CONSTANT}"
+            ))
+            .help("leave it in global memory, or make it smaller: --neighbors chasing, --layout row-major"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether what a block shares fits into shared memory.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
+    let bytes = plan.access.shared_bytes(plan.choices.block, plan.neighbours.len(), plan.wide);
+    if bytes > SHARED {
+        let [x, y, z] = plan.choices.block;
+        return Err(Refusal::new(format!(
+            "a block of {x}x{y}x{z} threads would share {bytes} bytes, and at most {SHARED} are possible"
+        ))
+        .help("give a smaller block along x and y, as --block 32x1x8"));
+    }
+    Ok(())
+}

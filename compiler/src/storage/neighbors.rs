@@ -1,0 +1,114 @@
+//! Which neighbours tables hold: every one that a stencil reads, or the direct ones alone, from which others are reached
+//! step by step.
+
+use crate::grid::adjacency::DIRECTIONS;
+use crate::ir::Path;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How longer paths are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Neighbors {
+    /// One look-up: a table for every path that the stencil needs.
+    #[default]
+    Direct,
+    /// Step by step: tables for the four direct neighbours.
+    Chasing,
+}
+
+/// Every way, in the order that lists show.
+pub const NEIGHBORS: [Neighbors; 2] = [Neighbors::Direct, Neighbors::Chasing];
+
+/// One look-up on the way to a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Where it leads, from the cell itself.
+    pub path: Path,
+    /// The hop that it starts from; none for one that starts at the cell itself.
+    pub from: Option<usize>,
+    /// Its relation: which part of a table it looks into.
+    pub relation: usize,
+}
+
+impl Neighbors {
+    /// `direct` or `chasing`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Neighbors::Direct => "direct",
+            Neighbors::Chasing => "chasing",
+        }
+    }
+
+    /// One line about it.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Neighbors::Direct => "tables hold every path that the stencil needs: one look-up each",
+            Neighbors::Chasing => "tables hold the four direct neighbours; longer paths are followed step by step",
+        }
+    }
+
+    /// The relations that tables hold for a stencil that reads at `paths`.
+    pub fn relations(self, paths: &[Path]) -> Vec<Path> {
+        match self {
+            Neighbors::Direct => paths.to_vec(),
+            Neighbors::Chasing => DIRECTIONS.iter().map(|&(_, step)| walked(&Path::default(), step)).collect(),
+        }
+    }
+
+    /// The hops to `paths`, each after the one that it starts from, and of each path the number of its last hop.
+    pub fn hops(self, paths: &[Path]) -> (Vec<Hop>, BTreeMap<Path, usize>) {
+        let mut hops: Vec<Hop> = Vec::new();
+        let mut ends = BTreeMap::new();
+        match self {
+            Neighbors::Direct => {
+                for (relation, path) in paths.iter().enumerate() {
+                    ends.insert(path.clone(), hops.len());
+                    hops.push(Hop { path: path.clone(), from: None, relation });
+                }
+            }
+            Neighbors::Chasing => {
+                for path in paths {
+                    let (mut at, mut from) = (Path::default(), None);
+                    for step in path.units() {
+                        at = walked(&at, step);
+                        let known = ends.get(&at).copied();
+                        from = Some(known.unwrap_or_else(|| {
+                            let relation = DIRECTIONS.iter().position(|&(_, own)| own == step).unwrap_or_default();
+                            hops.push(Hop { path: at.clone(), from, relation });
+                            ends.insert(at.clone(), hops.len() - 1);
+                            hops.len() - 1
+                        }));
+                    }
+                }
+            }
+        }
+        (hops, ends)
+    }
+}
+
+/// A path and one step more.
+fn walked(path: &Path, step: crate::ir::Step) -> Path {
+    let mut path = path.clone();
+    path.walk(step);
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Offset;
+
+    #[test]
+    fn chasing_shares_the_beginnings_of_paths() {
+        let paths = [(-1, 0), (-2, 0), (-1, 1)].map(|(i, j)| Path::from_offset(Offset { i, j, k: 0 }));
+        let (hops, ends) = Neighbors::Chasing.hops(&paths);
+        let shown: Vec<_> = hops.iter().map(|hop| (hop.path.to_string(), hop.from, hop.relation)).collect();
+        let expected = [("[i-1]", None, 0), ("[i-2]", Some(0), 0), ("[i-1, j+1]", Some(0), 3)];
+        assert_eq!(shown, expected.map(|(path, from, relation)| (path.to_owned(), from, relation)));
+        assert_eq!(paths.iter().map(|path| ends[path]).collect::<Vec<_>>(), [0, 1, 2]);
+        let (hops, _) = Neighbors::Direct.hops(&paths);
+        assert!(hops.iter().all(|hop| hop.from.is_none()));
+        assert_eq!(Neighbors::Chasing.relations(&paths).len(), 4);
+    }
+}

@@ -1,0 +1,293 @@
+//! What storages with tables share: cells of a plane in any order, halo cells first.
+
+use super::{Columns, Coordinates, Ground, Layout, padded};
+use crate::grid::{Region, Topology};
+use crate::names::Names;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Names of [`super::Storage::bounds`].
+pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
+
+/// Cells to which the first inner one, and planes, are aligned: a warp, or a block of an array of structs of arrays.
+pub const WARP: usize = 32;
+
+/// A thread for each inner cell of the plane.
+pub fn coordinates(names: &mut Names, block: [u32; 3]) -> Coordinates {
+    let [cell, cell_first, cell_end] = names.internals(["cell", "cell_first", "cell_end"]);
+    let [x, y, _] = block;
+    let thread = match y {
+        1 => format!("blockIdx.x * {x} + threadIdx.x"),
+        _ => format!("(blockIdx.x * {y} + threadIdx.y) * {x} + threadIdx.x"),
+    };
+    Coordinates {
+        lines: vec![format!("const int {cell} = {cell_first} + {thread};")],
+        outside: format!("{cell} >= {cell_end}"),
+        column: cell.clone(),
+        first: format!("{cell} == {cell_first}"),
+    }
+}
+
+/// Where a relation begins in a table: `2 * patterns`.
+pub fn start(relation: usize, length: &str) -> String {
+    match relation {
+        0 => "0".into(),
+        1 => length.into(),
+        _ => format!("{relation} * {length}"),
+    }
+}
+
+/// One range: inner cells stand together, behind the halo.
+#[allow(clippy::single_range_in_vec_init, reason = "a list of one range is what is meant")]
+pub fn columns(region: &Region, layout: &Layout) -> Vec<Range<usize>> {
+    vec![layout.lead..layout.lead + region.columns()]
+}
+
+/// Places of columns, and of each place its column.
+pub struct Plane {
+    /// Of each column, in the user's order, its place.
+    pub places: Vec<u32>,
+    /// The columns, in the order of their places.
+    pub order: Vec<u32>,
+    /// The place of the first in `order`.
+    pub first: usize,
+    /// How many of `order` are halo.
+    pub halo: usize,
+}
+
+impl Plane {
+    /// Halo columns in the user's order, then the inner ones in the order that is chosen.
+    pub fn new(ground: &Ground) -> Self {
+        let count = ground.topology.columns();
+        let mut is_inner = vec![false; count];
+        let mut inner: Vec<u32> = match (&ground.region.cells, ground.topology) {
+            (Some(cells), _) => cells.to_vec(),
+            (None, Topology::Rows { ni, .. }) => {
+                let Region { i, j, .. } = ground.region;
+                j.clone().flat_map(|j| i.clone().map(move |i| (j * ni + i) as u32)).collect()
+            }
+            (None, Topology::Adjacent(_)) => (0..count as u32).collect(),
+        };
+        inner.iter().for_each(|&column| is_inner[column as usize] = true);
+        let mut order: Vec<u32> = (0..count as u32).filter(|&column| !is_inner[column as usize]).collect();
+        let halo = order.len();
+        let coordinates = coordinates_of(ground);
+        let run = ground.run_width.max(1).ilog2();
+        let mut runs: HashMap<(u32, u32), u32> = HashMap::new();
+        if ground.short_last {
+            inner
+                .iter()
+                .map(|&column| coordinates(column))
+                .for_each(|(i, j)| *runs.entry((i >> run, j)).or_default() += 1);
+        }
+        let key = |&column: &u32| {
+            let (i, j) = coordinates(column);
+            let is_short = ground.short_last && runs[&(i >> run, j)] < 1 << run;
+            (is_short, ground.order.key(column, i, j, run))
+        };
+        inner.sort_by_cached_key(key);
+        order.extend(inner);
+        let first = (WARP - halo % WARP) % WARP;
+        let mut places = vec![0; count];
+        for (at, &column) in order.iter().enumerate() {
+            places[column as usize] = (first + at) as u32;
+        }
+        Self { places, order, first, halo }
+    }
+
+    /// The first inner place.
+    pub fn lead(&self) -> usize {
+        self.first + self.halo
+    }
+
+    /// One past the last place that holds a column.
+    pub fn end(&self) -> usize {
+        self.first + self.order.len()
+    }
+
+    /// The distance from a column to the end of each relation's path; 0 where there is no such column.
+    pub fn distances(&self, ground: &Ground, at: usize) -> impl Iterator<Item = i32> {
+        let column = self.order[at] as usize;
+        let place = (self.first + at) as i64;
+        ground.relations.iter().map(move |path| {
+            let end = ground.topology.walk(column, path);
+            end.map_or(0, |end| (i64::from(self.places[end]) - place) as i32)
+        })
+    }
+
+    /// The layout, given what depends on the tables.
+    pub fn layout(self, smallest: usize, sizes: Vec<usize>, tables: Vec<Vec<i32>>) -> Layout {
+        Layout {
+            plane: padded(self.end().next_multiple_of(WARP), smallest),
+            lead: self.lead(),
+            columns: Columns::Places(self.places),
+            sizes,
+            tables,
+        }
+    }
+}
+
+/// A column's coordinates, counted from the first inner column.
+fn coordinates_of<'a>(ground: &'a Ground) -> Box<dyn Fn(u32) -> (u32, u32) + 'a> {
+    match ground.topology {
+        Topology::Rows { ni, .. } => {
+            let (i, j) = (ground.region.i.start, ground.region.j.start);
+            Box::new(move |column| {
+                let column = column as usize;
+                ((column % ni).saturating_sub(i) as u32, (column / ni).saturating_sub(j) as u32)
+            })
+        }
+        Topology::Adjacent(adjacency) => {
+            let positions = adjacency.positions();
+            let ranks = positions.map(|along| grid_lines(&along));
+            Box::new(move |column| (ranks[0][column as usize], ranks[1][column as usize]))
+        }
+    }
+}
+
+/// Positions as whole coordinates: their numbers among all different ones.
+fn grid_lines(positions: &[f64]) -> Vec<u32> {
+    let mut lines = positions.to_vec();
+    lines.sort_by(f64::total_cmp);
+    lines.dedup();
+    positions.iter().map(|at| lines.partition_point(|line| line < at) as u32).collect()
+}
+
+/// Patterns: cells whose neighbours lie at the same relative offsets share one.
+#[derive(Clone, Debug, Default)]
+pub struct Patterns {
+    /// The pattern of each place; 0 where none is needed.
+    pub of_place: Vec<i32>,
+    /// The offsets of each pattern, by relation.
+    pub offsets: Vec<Vec<i32>>,
+    /// How many cells have each pattern.
+    pub counts: Vec<usize>,
+}
+
+impl Patterns {
+    /// The patterns of the inner columns, or of all.
+    pub fn new(plane: &Plane, ground: &Ground, inner_only: bool) -> Self {
+        let mut patterns = Patterns { of_place: vec![0; plane.end()], ..Patterns::default() };
+        let mut known: HashMap<Vec<i32>, i32> = HashMap::new();
+        let start = if inner_only { plane.halo } else { 0 };
+        for at in start..plane.order.len() {
+            let tuple: Vec<i32> = plane.distances(ground, at).collect();
+            let number = *known.entry(tuple).or_insert_with_key(|tuple| {
+                patterns.offsets.push(tuple.clone());
+                patterns.counts.push(0);
+                patterns.offsets.len() as i32 - 1
+            });
+            patterns.of_place[plane.first + at] = number;
+            patterns.counts[number as usize] += 1;
+        }
+        patterns
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::ir::{Offset, Path};
+    use crate::storage::neighbors::Neighbors;
+    use crate::storage::{Storage, order};
+
+    /// Every table leads every inner cell, hop by hop, to the cell at the end of each path.
+    pub fn leads_to_the_neighbours(storage: &dyn Storage, entry: impl Fn(&Layout, usize, usize) -> i32) {
+        let (ni, nj) = (19, 11);
+        let region = Region::rows(2..16, 1..10, 0..1);
+        let paths = [(-2, 0), (1, 1), (3, -1)].map(|(i, j)| Path::from_offset(Offset { i, j, k: 0 }));
+        let topology = Topology::Rows { ni, nj };
+        for order in order::ORDERS {
+            for neighbors in crate::storage::neighbors::NEIGHBORS {
+                let relations = neighbors.relations(&paths);
+                let ground = Ground {
+                    topology,
+                    region: &region,
+                    relations: &relations,
+                    inner_only: neighbors == Neighbors::Direct,
+                    order: *order,
+                    run_width: 4,
+                    short_last: neighbors == Neighbors::Direct,
+                    smallest: 8,
+                };
+                let layout = storage.layout(&ground);
+                let Columns::Places(places) = &layout.columns else { panic!("cells in any order") };
+                let mut sorted = places.clone();
+                sorted.sort_unstable();
+                sorted.dedup();
+                assert_eq!(sorted.len(), ni * nj, "no two columns share a place");
+                assert_eq!(layout.lead % WARP, 0);
+                let (hops, ends) = neighbors.hops(&paths);
+                for column in region.column_numbers(crate::grid::Grid::rows(ni, nj, 1)) {
+                    let own = places[column as usize] as usize;
+                    assert!(own >= layout.lead, "inner cells follow the halo");
+                    let mut reached: Vec<usize> = Vec::new();
+                    for hop in &hops {
+                        let from = hop.from.map_or(own, |hop| reached[hop]);
+                        reached.push(from.strict_add_signed(entry(&layout, hop.relation, from) as isize));
+                    }
+                    for path in &paths {
+                        let end = topology.walk(column as usize, path).unwrap();
+                        assert_eq!(reached[ends[path]], places[end] as usize, "{} {path}", order.name());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn short_runs_can_stand_behind_the_others() {
+        let (ni, nj) = (72, 5);
+        let region = Region::rows(1..71, 1..4, 0..1);
+        for name in ["row-major", "z-curve", "hilbert"] {
+            let ground = Ground {
+                topology: Topology::Rows { ni, nj },
+                region: &region,
+                relations: &[],
+                inner_only: true,
+                order: order::find(name).unwrap(),
+                run_width: 32,
+                short_last: true,
+                smallest: 8,
+            };
+            let plane = Plane::new(&ground);
+            let inner = &plane.order[plane.halo..];
+            // Two runs of 32 a row, then 6 columns more.
+            for run in inner[..2 * 3 * 32].chunks(32) {
+                assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 1), "{name} {run:?}");
+            }
+            assert!(inner[2 * 3 * 32..].iter().all(|column| column % ni as u32 > 64), "{name}");
+        }
+    }
+
+    #[test]
+    fn patterns_of_the_thesis() {
+        // Table 6.7: 512 x 512 columns with a halo of two, patterns over all cells; direct and chasing.
+        let region = Region::rows(2..510, 2..510, 0..1);
+        let near = |reach: i32| {
+            let all = (-reach..=reach).flat_map(move |i| (-reach..=reach).map(move |j| Offset { i, j, k: 0 }));
+            let near = all.filter(move |at| (1..=reach).contains(&(at.i.abs() + at.j.abs())));
+            near.map(Path::from_offset).collect::<Vec<_>>()
+        };
+        let patterns = |layout: &str, run_width, relations: &[Path], inner_only| {
+            let ground = Ground {
+                topology: Topology::Rows { ni: 512, nj: 512 },
+                region: &region,
+                relations,
+                inner_only,
+                order: order::find(layout).unwrap(),
+                run_width,
+                short_last: false,
+                smallest: 8,
+            };
+            Patterns::new(&Plane::new(&ground), &ground, inner_only).offsets.len()
+        };
+        let (one, two) = (near(1), near(2));
+        assert_eq!((one.len(), two.len()), (4, 12));
+        let counts = |layout, width, inner| [&one, &two].map(|paths| patterns(layout, width, paths, inner));
+        assert_eq!(counts("row-major", 32, false), [2054, 4093]);
+        assert_eq!(counts("z-curve", 16, false), [2435, 5299]);
+        assert_eq!(counts("z-curve", 32, false), [2222, 4582]);
+        assert_eq!(counts("row-major", 32, true), [1019, 2037]);
+    }
+}
