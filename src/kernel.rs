@@ -8,8 +8,8 @@ use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
-use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::Result;
+use stencilc_runtime::problem::{Problem, Request};
 
 /// One kernel of one stencil.
 #[derive(clap::Args)]
