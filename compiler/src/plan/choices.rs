@@ -153,7 +153,7 @@ impl Choices {
 }
 
 /// Bytes of constant memory.
-const CONSTANT: usize = 64 << 10;
+pub const CONSTANT: usize = 64 << 10;
 
 /// Bytes of shared memory that a block has without asking for more.
 const SHARED: usize = 48 << 10;

@@ -12,7 +12,7 @@ use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Sto
 use crate::storage::fields::{Fields, Seat};
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::{self, Coordinates, Ground, Layout, Storage, order};
-pub use choices::{Choices, Math, check_block, variants};
+pub use choices::{CONSTANT, Choices, Math, check_block, variants};
 use schedule::{Item, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
 use ways::{Walker, Ways};
@@ -103,8 +103,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let wanted = wanted(stencil, &reads);
     let mut neighbours: Vec<Path> = wanted.iter().map(|wanted| wanted.path.clone()).collect();
     neighbours.dedup();
-    let is_chased = choices.neighbors == Neighbors::Chasing;
-    if is_chased && neighbours.iter().all(|path| path.units().count() <= 1) {
+    if !choices.neighbors.suits(&neighbours) {
         return Err(Refusal::new(format!(
             "stencil `{}` reads direct neighbours alone: there is nothing to follow step by step",
             stencil.name
@@ -211,23 +210,14 @@ pub fn shape_of(stencil: &Stencil, field: FieldId) -> Option<Shape> {
     }
 }
 
-fn fix(plan: &Plan, Target { grid, adjacency, region, levels_known }: Target) -> Result<Fixed, Refusal> {
+fn fix(plan: &Plan, target: Target) -> Result<Fixed, Refusal> {
+    let Target { grid, adjacency, region, levels_known } = target;
     let columns = grid.ni as u128 * grid.nj as u128;
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
             .help("a plane has at most 2^30 columns; cut the grid into pieces"));
     }
-    let bytes = |stored: Stored| stored.bytes(plan.choices.precision);
-    let layout = plan.storage.layout(&Ground {
-        topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
-        region,
-        relations: &plan.relations,
-        inner_only: plan.choices.neighbors == Neighbors::Direct,
-        order: plan.order,
-        run_width: plan.choices.run_width,
-        short_last: plan.choices.short_last,
-        smallest: plan.stencil.fields.iter().map(|(_, field)| bytes(field.stored)).min().unwrap_or(8),
-    });
+    let layout = plan.storage.layout(&plan.ground(&target));
     let entries = layout.tables.iter().map(Vec::len).max().unwrap_or(0);
     if entries > i32::MAX as usize {
         return Err(Refusal::new(format!("a table of {entries} neighbours is more than an index can reach"))
@@ -237,6 +227,22 @@ fn fix(plan: &Plan, Target { grid, adjacency, region, levels_known }: Target) ->
 }
 
 impl Plan {
+    /// What a layout for a grid is made for.
+    pub fn ground<'a>(&'a self, target: &Target<'a>) -> Ground<'a> {
+        let Target { grid, adjacency, region, .. } = *target;
+        let bytes = |stored: Stored| stored.bytes(self.choices.precision);
+        Ground {
+            topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
+            region,
+            relations: &self.relations,
+            inner_only: self.choices.neighbors == Neighbors::Direct,
+            order: self.order,
+            run_width: self.choices.run_width,
+            short_last: self.choices.short_last,
+            smallest: self.stencil.fields.iter().map(|(_, field)| bytes(field.stored)).min().unwrap_or(8),
+        }
+    }
+
     /// What a strategy has to reach, from a column that threads find like this.
     pub fn reach<'a>(&'a self, coordinates: &'a Coordinates) -> Reach<'a> {
         let Plan { storage, wanted, hops, ends, choices, .. } = self;

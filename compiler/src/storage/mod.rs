@@ -10,6 +10,7 @@ pub mod fields;
 pub mod neighbors;
 pub mod order;
 mod regular;
+pub mod statistics;
 pub mod tables;
 mod uncompressed;
 
@@ -96,6 +97,7 @@ pub struct Coordinates {
 }
 
 /// What a layout is made for.
+#[derive(Clone, Copy)]
 pub struct Ground<'a> {
     /// Which columns are neighbours.
     pub topology: Topology<'a>,

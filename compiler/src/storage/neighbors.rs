@@ -48,6 +48,14 @@ impl Neighbors {
         }
     }
 
+    /// Whether it makes a difference for a stencil that reads at `paths`.
+    pub fn suits(self, paths: &[Path]) -> bool {
+        match self {
+            Neighbors::Direct => true,
+            Neighbors::Chasing => paths.iter().any(|path| path.units().count() > 1),
+        }
+    }
+
     /// The relations that tables hold for a stencil that reads at `paths`.
     pub fn relations(self, paths: &[Path]) -> Vec<Path> {
         match self {

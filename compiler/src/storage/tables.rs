@@ -71,7 +71,7 @@ impl Plane {
         inner.iter().for_each(|&column| is_inner[column as usize] = true);
         let mut order: Vec<u32> = (0..count as u32).filter(|&column| !is_inner[column as usize]).collect();
         let halo = order.len();
-        let coordinates = coordinates_of(ground);
+        let coordinates = coordinates_of(ground, &inner);
         let run = ground.run_width.max(1).ilog2();
         let mut runs: HashMap<(u32, u32), u32> = HashMap::new();
         if ground.short_last {
@@ -128,7 +128,7 @@ impl Plane {
 }
 
 /// A column's coordinates, counted from the first inner column.
-fn coordinates_of<'a>(ground: &'a Ground) -> Box<dyn Fn(u32) -> (u32, u32) + 'a> {
+fn coordinates_of<'a>(ground: &'a Ground, inner: &[u32]) -> Box<dyn Fn(u32) -> (u32, u32) + 'a> {
     match ground.topology {
         Topology::Rows { ni, .. } => {
             let (i, j) = (ground.region.i.start, ground.region.j.start);
@@ -139,7 +139,11 @@ fn coordinates_of<'a>(ground: &'a Ground) -> Box<dyn Fn(u32) -> (u32, u32) + 'a>
         }
         Topology::Adjacent(adjacency) => {
             let positions = adjacency.positions();
-            let ranks = positions.map(|along| grid_lines(&along));
+            let ranks = positions.map(|along| {
+                let lines = grid_lines(&along);
+                let first = inner.iter().map(|&column| lines[column as usize]).min().unwrap_or(0);
+                lines.into_iter().map(|line| line.saturating_sub(first)).collect::<Vec<_>>()
+            });
             Box::new(move |column| (ranks[0][column as usize], ranks[1][column as usize]))
         }
     }
