@@ -1,5 +1,7 @@
 //! A picture of one level of a field: a heat map with a colour bar, as a PNG file.
 
+pub mod bars;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -116,8 +118,13 @@ const VIRIDIS: [[u8; 3]; 32] = [
 /// There are no cells, or not `ni * nj` of them; those of [`files::write_atomic`].
 pub fn save_png(path: &Path, picture: &Picture<'_>) -> Result<()> {
     let (pixels, width, height) = draw(picture)?;
+    write_png(path, &pixels, width, height)
+}
+
+/// Writes RGB pixels into the PNG file at `path`.
+fn write_png(path: &Path, pixels: &[u8], width: usize, height: usize) -> Result<()> {
     let png =
-        encode(&pixels, width, height).map_err(|error| Error::input(format!("cannot encode the picture: {error}")))?;
+        encode(pixels, width, height).map_err(|error| Error::input(format!("cannot encode the picture: {error}")))?;
     files::write_atomic(path, |out| out.write_all(&png))
 }
 

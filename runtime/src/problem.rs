@@ -209,13 +209,21 @@ pub(crate) fn check_memory(stencil: &Stencil, precision: Precision, grid: Grid) 
             len * element_of(field.stored, precision).bytes() as u128
         })
         .sum();
+    check_room(bytes, &format!("the fields of grid {grid} take"), "give a smaller --grid, or --precision f32")
+}
+
+/// Refuses more bytes than this machine's memory has free. `what` takes them: "the fields take".
+///
+/// # Errors
+/// There is not so much.
+pub fn check_room(bytes: u128, what: &str, help: &str) -> Result<()> {
     match available_memory() {
         Some(available) if bytes > u128::from(available) => Err(Error::input(format!(
-            "the fields of grid {grid} take {:.1} GiB, this machine has {:.1} GiB free",
+            "{what} {:.1} GiB, this machine has {:.1} GiB free",
             gib(bytes),
             gib(u128::from(available))
         ))
-        .help("give a smaller --grid, or --precision f32")),
+        .help(help)),
         _ => Ok(()),
     }
 }
