@@ -157,7 +157,7 @@ impl fmt::Display for Block {
 }
 
 /// A power of two.
-fn run_width(text: &str) -> Result<u32, String> {
+pub fn run_width(text: &str) -> Result<u32, String> {
     let width = text.parse().ok().filter(|width: &u32| width.is_power_of_two() && *width <= 1 << 20);
     width.ok_or_else(|| "a run width is a power of two, as 32".to_owned())
 }

@@ -12,6 +12,7 @@ mod input;
 mod kernel;
 mod list;
 mod new;
+mod output;
 mod print;
 mod run;
 mod snapshot;
@@ -58,7 +59,7 @@ enum Command {
     Verify(verify::Args),
     /// Keep generated code beside its source, and show how it changes
     Snapshot(snapshot::Args),
-    /// Make grids whose cells stand in no rows
+    /// Make grids whose cells stand in no rows, and say how large tables of neighbours are
     Grid(grid::Args),
     /// Show what there is to choose from
     List(list::Args),

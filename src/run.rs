@@ -2,6 +2,7 @@
 
 use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};
 use crate::input;
+use crate::output;
 use crate::print::{self, Prints};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
@@ -28,7 +29,7 @@ use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::plot::{Picture, save_png};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::verify::plan_for;
-use stencilc_runtime::{Array, Data, Error, Result, files, npy};
+use stencilc_runtime::{Array, Data, Error, Result, npy};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
@@ -226,14 +227,7 @@ fn targets(
         };
         let path = PathBuf::from(path);
         let ending = if option == "--plot" { "png" } else { "npy" };
-        if path.extension().is_some_and(|own| own != ending) {
-            return Err(Error::call(format!(
-                "{option} writes .{ending}, and `{}` says another kind of file",
-                path.display()
-            ))
-            .help(format!("call it `{}`", path.with_extension(ending).display())));
-        }
-        if let Some(file) = files::check_writable(&path)? {
+        if let Some(file) = output::check(option, &path, ending)? {
             if taken.contains(&file) {
                 return Err(Error::call(format!("{option} names `{}`, which is written already", path.display()))
                     .help("each field needs a file of its own"));

@@ -6,6 +6,8 @@ mod completions;
 mod folder;
 #[path = "cli/grid.rs"]
 mod grid;
+#[path = "cli/grid_info.rs"]
+mod grid_info;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/print.rs"]

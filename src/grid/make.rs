@@ -1,4 +1,4 @@
-//! `stencilc grid`: grids whose cells stand in no rows.
+//! `stencilc grid make`: grids whose cells stand in no rows.
 
 use crate::args;
 use crate::terminal;
@@ -8,21 +8,9 @@ use stencilc_compiler::grid::Adjacency;
 use stencilc_runtime::grid::{DEEPEST, Quadtree, Refinement, in_rows, save};
 use stencilc_runtime::{Error, Result, files, npy};
 
-/// Arguments of `grid`.
+/// Arguments of `grid make`.
 #[derive(clap::Args)]
 pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(clap::Subcommand)]
-enum Action {
-    /// Write a grid to begin with, as a .npz file of the arrays left, right, top, bottom, x and y
-    Make(Make),
-}
-
-#[derive(clap::Args)]
-struct Make {
     #[command(subcommand)]
     kind: Kind,
 }
@@ -68,8 +56,8 @@ struct Out {
 ///
 /// # Errors
 /// There can be no such grid, or it cannot be written.
-pub fn grid(args: &Args, json: bool) -> Result<()> {
-    let Action::Make(Make { kind }) = &args.action;
+pub fn make(args: &Args, json: bool) -> Result<()> {
+    let Args { kind } = args;
     let (Kind::Emulated { out, .. } | Kind::Quadtree { out, .. }) = kind;
     let path = &out.out;
     if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("npz")) {
