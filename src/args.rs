@@ -382,6 +382,6 @@ fn math() -> impl TypedValueParser<Value = Math> {
 }
 
 /// One of two words: true for the first.
-fn one_of(yes: &'static str, no: &'static str) -> impl TypedValueParser<Value = bool> {
+pub fn one_of(yes: &'static str, no: &'static str) -> impl TypedValueParser<Value = bool> {
     PossibleValuesParser::new([yes, no]).map(move |word| word == yes)
 }

@@ -3,7 +3,7 @@
 use super::bars;
 use crate::args::{self, ALL, Chosen, GridArg, Pair};
 use crate::{input, kernel, output, terminal};
-use clap::ValueHint;
+use clap::{ArgAction, ValueHint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::analysis;
@@ -52,6 +52,10 @@ pub struct Args {
     /// Cells along i that stay together in the layouts z-curve and hilbert: a power of two
     #[arg(long, value_name = "N", value_parser = args::run_width, default_value_t = Choices::default().run_width)]
     run_width: u32,
+    /// Where runs shorter than the run width stand: in their place, or behind all others
+    #[arg(long, value_name = "in-place|last", value_parser = args::one_of("last", "in-place"), default_value = "in-place")]
+    #[arg(action = ArgAction::Set)]
+    short_runs: bool,
     /// What `real` is: it decides how many cells a line of memory holds
     #[arg(long, value_name = "P", value_parser = args::precision(), default_value = Choices::default().precision.name())]
     precision: Precision,
@@ -160,7 +164,8 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
     check_room(grid, &plan)?;
 
     // Nearness is told of fields of real numbers.
-    let ground = Ground { smallest: Stored::Real.bytes(args.precision), ..plan.ground(&target) };
+    let smallest = Stored::Real.bytes(args.precision);
+    let ground = Ground { smallest, short_last: args.short_runs, ..plan.ground(&target) };
     let orders = ORDERS.iter().filter(|order| args.layout == ALL || args.layout == order.name());
     let info = Info {
         stencil: &prepared.name,

@@ -167,6 +167,7 @@ mod tests {
             inner_only: neighbors == Neighbors::Direct,
             order: order::find(layout).unwrap(),
             run_width,
+            short_last: false,
             smallest: 8,
         };
         let found = Statistics::new(&ground);
