@@ -121,6 +121,8 @@ struct KernelTexts {
     level_start: String,
     level_end: String,
     slice: u32,
+    /// Whether every slice is whole, so that its loop needs no check.
+    whole_slices: bool,
     unroll: String,
     index_type: &'static str,
     cell: String,
@@ -210,6 +212,7 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         level_start,
         level_end,
         slice,
+        whole_slices: plan.has_whole_slices(),
         unroll: if slice == 0 { "#pragma unroll 4".into() } else { "#pragma unroll".into() },
         index_type: named.names.index_type(),
         cell: c.clone(),

@@ -9,9 +9,9 @@ use crate::access::{self, Access, LevelsPerThread, Reach, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored};
-use crate::storage::fields::{Fields, Seat};
+use crate::storage::fields::{self, Fields, Seat};
 use crate::storage::neighbors::{Hop, Neighbors};
-use crate::storage::{self, Coordinates, Ground, Layout, Storage, order};
+use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Layout, Storage, order};
 pub use choices::{CONSTANT, Choices, Math, check_block, variants};
 use schedule::{Item, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,6 +231,9 @@ impl Plan {
     pub fn ground<'a>(&'a self, target: &Target<'a>) -> Ground<'a> {
         let Target { grid, adjacency, region, .. } = *target;
         let bytes = |stored: Stored| stored.bytes(self.choices.precision);
+        let smallest = self.stencil.fields.iter().map(|(_, field)| bytes(field.stored)).min().unwrap_or(8);
+        // A plane is made of whole blocks, so that the index of a block's cell is the same sum on every level.
+        let block = ALIGNMENT / fields::BLOCK;
         Ground {
             topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
             region,
@@ -239,7 +242,7 @@ impl Plan {
             order: self.order,
             run_width: self.choices.run_width,
             short_last: self.choices.short_last,
-            smallest: self.stencil.fields.iter().map(|(_, field)| bytes(field.stored)).min().unwrap_or(8),
+            smallest: if self.choices.fields == Fields::Aosoa { smallest.min(block) } else { smallest },
         }
     }
 
@@ -258,6 +261,15 @@ impl Plan {
     /// How many levels a thread computes.
     pub fn levels_per_thread(&self) -> LevelsPerThread {
         self.access.levels(self.choices.slice)
+    }
+
+    /// Whether the levels computed are known, and slices of them come out even.
+    pub fn has_whole_slices(&self) -> bool {
+        let fixed = self.fixed.as_ref().filter(|fixed| fixed.levels_known);
+        match (self.levels_per_thread(), fixed) {
+            (LevelsPerThread::Slice(slice), Some(fixed)) => fixed.region.k.len().is_multiple_of(slice as usize),
+            _ => false,
+        }
     }
 
     /// Blocks along x, y and z for the known grid.
@@ -317,6 +329,17 @@ mod tests {
         let wide = |nk| planned([64, 2, 1], Grid::rows(1 << 14, 1 << 14, nk)).wide;
         // Kernels come to the index of two planes more than there are.
         assert!(!wide(5) && wide(6) && wide(7));
+    }
+
+    #[test]
+    fn planes_of_blocks_are_whole() {
+        let lowered = crate::check(&Source::new("two", "stencil two { in a; out b; b = a }"));
+        let grid = Grid::rows(1, 2, 2);
+        let region = Region::rows(0..1, 0..2, 0..2);
+        let target = Target { grid, adjacency: None, region: &region, levels_known: true };
+        let choices = Choices { fields: Fields::Aosoa, ..Choices::default() };
+        let plan = plan(&lowered.stencils[0], &choices, Some(target)).unwrap();
+        assert!(plan.fixed.unwrap().layout.plane.is_multiple_of(fields::BLOCK));
     }
 
     #[test]
