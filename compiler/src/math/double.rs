@@ -133,25 +133,34 @@ pub fn cos_rest(r: f64, rest: f64, most: f64) -> f64 {
     fma(-0.5, z, 1.0 - most) + fma(z * z, p, -(r * rest))
 }
 
+/// The sine of `r`, or its cosine where `is_cosine`, for at most an eighth of a turn. The two series have one form, so that
+/// their coefficients are chosen and one of them is evaluated.
+#[inline(always)]
+pub fn sin_or_cos(r: f64, is_cosine: bool) -> f64 {
+    let z = r * r;
+    let mut p = choose(is_cosine, -1.1381548878317389e-11, 1.5919285713487644e-10);
+    p = fma(p, z, choose(is_cosine, 2.0876127907563258e-09, -2.5051151497621314e-08));
+    p = fma(p, z, choose(is_cosine, -2.755731715858484e-07, 2.7557316223987385e-06));
+    p = fma(p, z, choose(is_cosine, 2.480158729846062e-05, -0.00019841269837086805));
+    p = fma(p, z, choose(is_cosine, -0.0013888888888887061, 0.00833333333333131));
+    p = fma(p, z, choose(is_cosine, 0.041666666666666664, -0.16666666666666666));
+    p = fma(p, z, choose(is_cosine, -0.5, 0.0));
+    fma(choose(is_cosine, z, r), p, choose(is_cosine, 1.0, r))
+}
+
 /// The sine or cosine of what is left of the angle, by its quadrant.
 #[inline(always)]
 pub fn sin(x: f64) -> f64 {
     let a = turn(x);
-    let most = fma(-0.5, a.high * a.high, 1.0);
-    let sine = a.high + sin_rest(a.high, a.rest);
-    let cosine = most + cos_rest(a.high, a.rest, most);
-    let size = choose((a.quadrant & 1) == 1, cosine, sine);
-    choose(x == 0.0, x, choose((a.quadrant & 2) == 2, -size, size))
+    let size = sin_or_cos(a.high, (a.quadrant & 1) == 1);
+    choose((a.quadrant & 2) == 2, -size, size)
 }
 
 /// Like the sine, a quarter turn on.
 #[inline(always)]
 pub fn cos(x: f64) -> f64 {
     let a = turn(x);
-    let most = fma(-0.5, a.high * a.high, 1.0);
-    let sine = a.high + sin_rest(a.high, a.rest);
-    let cosine = most + cos_rest(a.high, a.rest, most);
-    let size = choose((a.quadrant & 1) == 1, sine, cosine);
+    let size = sin_or_cos(a.high, (a.quadrant & 1) == 0);
     choose(((a.quadrant ^ (a.quadrant >> 1)) & 1) == 1, -size, size)
 }
 

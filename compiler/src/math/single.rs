@@ -139,32 +139,39 @@ pub fn angle(x: f32) -> Angle {
     }
     let shifted = fma(x, 0.63661975, 12582912.0);
     let k = shifted - 12582912.0;
-    let first = fma(-k, 1.5707964, x);
-    let high = fma(k, 4.3712134e-8, first);
-    let rest = fma(-k, 7.443548e-13, fma(k, 4.3712134e-8, first - high));
+    let first = fma(-k, 1.5707963, x);
+    let second = fma(-k, 7.5495336e-8, first);
+    let high = fma(-k, 2.563344e-12, second);
+    let rest = fma(-k, 2.563344e-12, second - high) + fma(-k, 7.5495336e-8, first - second);
     let quadrant = low(shifted);
     Angle { quadrant, high, rest }
+}
+
+/// The sine of `r`, or its cosine where `is_cosine`, for at most an eighth of a turn. The two series have one form, so that
+/// their coefficients are chosen and one of them is evaluated.
+#[inline(always)]
+pub fn sin_or_cos(r: f32, is_cosine: bool) -> f32 {
+    let z = r * r;
+    let mut p = choose(is_cosine, 2.4543946e-05, -0.00019583864);
+    p = fma(p, z, choose(is_cosine, -0.0013888272, 0.008332717));
+    p = fma(p, z, choose(is_cosine, 0.041666664, -0.16666664));
+    p = fma(p, z, choose(is_cosine, -0.5, 0.0));
+    fma(choose(is_cosine, z, r), p, choose(is_cosine, 1.0, r))
 }
 
 /// The sine or cosine of what is left of the angle, by its quadrant.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
     let a = angle(x);
-    let most = fma(-0.5, a.high * a.high, 1.0);
-    let sine = a.high + sin_rest(a.high, a.rest);
-    let cosine = most + cos_rest(a.high, a.rest, most);
-    let size = choose((a.quadrant & 1) == 1, cosine, sine);
-    choose(x == 0.0, x, choose((a.quadrant & 2) == 2, -size, size))
+    let size = sin_or_cos(a.high, (a.quadrant & 1) == 1);
+    choose((a.quadrant & 2) == 2, -size, size)
 }
 
 /// Like the sine, a quarter turn on.
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
     let a = angle(x);
-    let most = fma(-0.5, a.high * a.high, 1.0);
-    let sine = a.high + sin_rest(a.high, a.rest);
-    let cosine = most + cos_rest(a.high, a.rest, most);
-    let size = choose((a.quadrant & 1) == 1, sine, cosine);
+    let size = sin_or_cos(a.high, (a.quadrant & 1) == 0);
     choose(((a.quadrant ^ (a.quadrant >> 1)) & 1) == 1, -size, size)
 }
 

@@ -112,9 +112,10 @@ pub fn reduce(x: f64) -> Turn {
     let b = fma(real_of(size_next >> 32), 4294967296.0, real_of(size_next & 4294967295)) * 5.421010862427522e-20;
     let part = (a + b) * 5.421010862427522e-20;
     let part_rest = (a - (a + b) + b + a_rest) * 5.421010862427522e-20;
-    let angle = part * 1.5707963267948966;
-    let angle_rest =
-        fma(part, 1.5707963267948966, -angle) + fma(part, 6.123233995736766e-17, part_rest * 1.5707963267948966);
+    let most = part * 1.5707963267948966;
+    let less = fma(part, 1.5707963267948966, -most) + fma(part, 6.123233995736766e-17, part_rest * 1.5707963267948966);
+    let angle = most + less;
+    let angle_rest = most - angle + less;
     let quarters = whole(r0 >> 62) + choose(is_past, 1, 0);
     let is_turned = is_past != (x < 0.0);
     let quadrant = choose(x < 0.0, -quarters, quarters);
@@ -125,7 +126,8 @@ pub fn reduce(x: f64) -> Turn {
 }
 
 /// A quarter turn is the sum of three numbers. The first is subtracted exactly, since the difference has few digits; the
-/// second has so few that what rounding it away leaves is exact, too, and goes to `rest`.
+/// second has so few that what rounding it away leaves is exact, too. `high` alone is the angle to its last digit or two;
+/// what the roundings leave goes to `rest`, for those who need more.
 #[inline(always)]
 pub fn turn(x: f64) -> Turn {
     if abs(x) > 1000000.0 {
@@ -134,8 +136,9 @@ pub fn turn(x: f64) -> Turn {
     let shifted = fma(x, 0.6366197723675814, 6755399441055744.0);
     let k = shifted - 6755399441055744.0;
     let first = fma(-k, 1.5707963267948966, x);
-    let high = fma(-k, 6.12323399538461e-17, first);
-    let rest = fma(-k, 3.5215598651832e-27, fma(-k, 6.12323399538461e-17, first - high));
+    let second = fma(-k, 6.12323399538461e-17, first);
+    let high = fma(-k, 3.5215598651832e-27, second);
+    let rest = fma(-k, 3.5215598651832e-27, second - high) + fma(-k, 6.12323399538461e-17, first - second);
     let quadrant = whole(bits(shifted));
     Turn { quadrant, high, rest }
 }
