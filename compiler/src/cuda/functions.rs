@@ -69,6 +69,14 @@ const OPERATIONS: &[(&str, &str)] = &[
 }",
     ),
     (
+        "real_number",
+        "STENCILC_FUNCTION double real_number(unsigned long long digits)
+{
+    union { unsigned long long digits; double number; } all = {digits};
+    return all.number;
+}",
+    ),
+    (
         "real_sum",
         "STENCILC_FUNCTION unsigned long long real_sum(unsigned long long a, unsigned long long b) { return a + b; }",
     ),
@@ -125,6 +133,7 @@ struct Item {
 pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<String> {
     let mut items: Vec<Item> = OPERATIONS.iter().map(|(name, text)| operation(name, text, precision)).collect();
     items.extend(translated(include_str!("../math/turn.rs"), Precision::F64));
+    items.extend(translated(include_str!("../math/wide.rs"), Precision::F64));
     items.extend(match precision {
         Precision::F64 => translated(include_str!("../math/double.rs"), precision),
         Precision::F32 => translated(include_str!("../math/single.rs"), precision),

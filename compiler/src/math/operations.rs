@@ -98,6 +98,12 @@ pub fn bits(x: f64) -> u64 {
     x.to_bits()
 }
 
+/// The number of these binary digits.
+#[inline(always)]
+pub fn number(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
 /// The lower half of a word as a whole number.
 #[inline(always)]
 pub fn whole(word: u64) -> i32 {

@@ -1,8 +1,9 @@
-//! The functions in single precision: the same steps with shorter polynomials.
+//! The functions in single precision: the same steps with shorter polynomials, but powers in double precision.
 
 use super::operations::single::*;
 use super::operations::{inverse_root_f32, narrowed, widened};
 use super::turn::turn;
+use super::wide::{exp2_wide, log2_wide};
 
 /// An angle: `quadrant` quarter turns and `high + rest`, which is at most an eighth of a turn.
 pub struct Angle {
@@ -53,51 +54,21 @@ pub fn log(x: f32) -> f32 {
     choose(x > 0.0 && x < INFINITY, value, choose(x == 0.0, -INFINITY, choose(x < 0.0, NAN, x)))
 }
 
-/// `exp(y log(|x|))`, with the logarithm and the product in two numbers each, and the sign of `x` where `y` is odd.
+/// `2^(y log2(|x|))`, found in double precision, with the sign of `x` where `y` is odd.
 #[inline(always)]
 pub fn pow(x: f32, y: f32) -> f32 {
     let a = abs(x);
-    let tiny = a < 1.1754944e-38;
-    let scaled = choose(tiny, a * 8388608.0, a);
-    let k = real(exponent(scaled)) - choose(tiny, 23.0, 0.0);
-    let m = mantissa(scaled);
-    let f = m - 1.0;
-    let sum = m + 1.0;
-    let inverse = 1.0 / sum;
-    let s = f * inverse;
-    let s_rest = inverse * fma(-s, m - (sum - 1.0), fma(-s, sum, f));
-    let z = s * s;
-    let z_rest = fma(2.0 * s, s_rest, fma(s, s, -z));
-    // The series is s + s z (1/3 + z p).
-    let mut p = 0.115254946;
-    p = fma(p, z, 0.14281076);
-    p = fma(p, z, 0.20000008);
-    let v = fma(p, z, 0.33333334);
-    let v_rest = fma(p, z, 0.33333334 - v) - 9.934108e-9;
-    let w = s * z;
-    let w_rest = fma(s, z_rest, fma(s_rest, z, fma(s, z, -w)));
-    let q = w * v;
-    let q_rest = fma(w, v_rest, fma(w_rest, v, fma(w, v, -q)));
-    let t = s + q;
-    let t_rest = s - t + q + (s_rest + q_rest);
-    let whole = k * 0.69314575;
-    let log = fma(2.0, t, whole);
-    let log_rest = fma(2.0, t, whole - log) + fma(k, 1.4286068e-6, 2.0 * t_rest);
-    let logarithm = choose(a == 0.0, -INFINITY, choose(a < INFINITY, log, a));
-
-    let product = y * logarithm;
-    let bounded = choose(product > 150.0, 150.0, choose(product < -150.0, -150.0, product));
-    let product_rest = choose(bounded == product, fma(y, log_rest, fma(y, logarithm, -product)), 0.0);
-    let shifted = fma(bounded, 1.442695, 12582912.0);
-    let n = shifted - 12582912.0;
-    let r = fma(-n, 0.69314575, bounded);
-    let size = exp_scaled(fma(-n, 1.4286068e-6, r) + product_rest, low(shifted));
+    let finite = choose(a == 0.0, widened(-INFINITY), log2_wide(widened(a)));
+    let product = widened(y) * choose(a < INFINITY, finite, widened(a));
+    let least = choose(product < widened(-200.0), widened(-200.0), product);
+    let size = narrowed(exp2_wide(choose(product > widened(200.0), widened(200.0), least)));
 
     let is_whole = floor(y) == y;
-    let is_odd = is_whole && floor(0.5 * y) != 0.5 * y;
+    let is_odd = is_whole & (floor(0.5 * y) != 0.5 * y);
     let with_sign = choose(is_odd, copysign(size, x), size);
-    let value = choose(x < 0.0 && a < INFINITY && !is_whole, NAN, with_sign);
-    choose(x == 1.0 || y == 0.0 || (x == -1.0 && abs(y) == INFINITY), 1.0, value)
+    // Conditions are joined by `|` and `&`, which compilers do not make branches of.
+    let value = choose((x < 0.0) & (a < INFINITY) & !is_whole, NAN, with_sign);
+    choose((x == 1.0) | (y == 0.0) | ((x == -1.0) & (abs(y) == INFINITY)), 1.0, value)
 }
 
 /// What the sine of `r + rest`, at most an eighth of a turn, is more than `r`.
