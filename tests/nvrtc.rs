@@ -46,9 +46,9 @@ fn every_combination_compiles() {
                     assert_eq!(resources.len(), units.len());
                     // The file of all constructs is no stencil that anyone would run.
                     for resource in resources.into_iter().filter(|_| name != "constructs") {
-                        // ptxas now and then spills a few addresses even where it has registers left.
+                        // ptxas now and then spills a few values even where it has registers left, most around calls.
                         let spilled = resource.spill_loads + resource.spill_stores;
-                        assert!(spilled <= 48, "{name} {arch}: {resource:?}");
+                        assert!(spilled <= 96, "{name} {arch}: {resource:?}");
                     }
                 }
             }

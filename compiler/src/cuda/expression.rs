@@ -57,6 +57,13 @@ pub fn operation(
         Node::Not(a) => texts.prefix("!", *a),
         Node::Binary(op, a, b) => match (op, is_real(*a)) {
             (Binary::Rem, true) => helper("real_rem", &[*a, *b], texts),
+            (Binary::Div, true) if is_zero(body, *b) => {
+                let (text, binding) = helper("real_by_zero", &[*a], texts);
+                match body[*b] {
+                    Node::Real(zero) if 1.0 / zero < 0.0 => (format!("-{text}"), Binding::Sign),
+                    _ => (text, binding),
+                }
+            }
             (_, true) => texts.infix(*a, op.symbol(), *b, op.binding()),
             (Binary::Rem, false) => helper("int_rem", &[*a, *b], texts),
             // Levels are far from overflowing; everything else wraps, which C++ leaves undefined.
@@ -143,6 +150,11 @@ fn is_small(body: &Body, id: NodeId) -> bool {
         Node::Int(x) => x.unsigned_abs() < 1 << 24,
         _ => false,
     }
+}
+
+/// Whether a node is a zero that is written there.
+fn is_zero(body: &Body, id: NodeId) -> bool {
+    matches!(body[id], Node::Real(0.0))
 }
 
 /// A real number, exact in the precision.
