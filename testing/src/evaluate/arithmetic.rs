@@ -170,7 +170,7 @@ impl Arithmetic {
             // The other branch is as if it were not written, but for its kind.
             let (branch, other) = if truth[0] { (yes, no) } else { (no, yes) };
             let branch = if is_whole(branch) && !is_whole(other) { widened(branch) } else { branch.clone() };
-            return Value { factors: None, decided: None, ..branch };
+            return Value { factors: None, ..branch };
         }
         let cells = match (&yes.cells, &no.cells) {
             (Cells::Bool(yes), Cells::Bool(no)) => Cells::Bool(select(&truth, yes, no)),
