@@ -46,9 +46,11 @@ fn every_combination_compiles() {
                     assert_eq!(resources.len(), units.len());
                     // The file of all constructs is no stencil that anyone would run.
                     for resource in resources.into_iter().filter(|_| name != "constructs") {
-                        // ptxas now and then spills a few values even where it has registers left, most around calls.
+                        // ptxas now and then spills a few addresses even where it has registers left. In `frontal` it keeps
+                        // constants of `pow` in 24 bytes of the stack, around the rare paths that are called.
+                        let allowed = if name == "frontal" { 144 } else { 48 };
                         let spilled = resource.spill_loads + resource.spill_stores;
-                        assert!(spilled <= 96, "{name} {arch}: {resource:?}");
+                        assert!(spilled <= allowed, "{name} {arch}: {resource:?}");
                     }
                 }
             }
