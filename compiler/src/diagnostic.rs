@@ -132,11 +132,14 @@ fn report<'a>(diagnostic: &'a Diagnostic, source: &'a Source) -> Vec<Group<'a>> 
     vec![group]
 }
 
-/// The bytes of the source that a diagnostic is shown with: everything, unless a line is too long for a screen.
+/// The bytes of the source that a diagnostic is shown with: the lines that it speaks of and those between, unless one of
+/// them is too long for a screen.
 fn window(diagnostic: &Diagnostic, source: &Source) -> std::ops::Range<usize> {
     let text = &source.text;
-    if text.lines().all(|line| line.len() <= LINE) {
-        return 0..text.len();
+    let spans = diagnostic.notes.iter().map(|note| note.span);
+    let lines = source.lines(spans.fold(diagnostic.label.span, Span::to));
+    if text[lines.clone()].lines().all(|line| line.len() <= LINE) {
+        return lines;
     }
     let at = (diagnostic.label.span.start as usize).min(text.len());
     let boundary = |mut at: usize, down: bool| {

@@ -41,10 +41,9 @@ pub type Compute<'a> = dyn FnMut(&mut Problem) -> Result<Vec<Option<Data>>> + 'a
 /// # Errors
 /// A parameter is 0 and a print divides by it, memory does not suffice, or a print cannot be computed.
 pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Compute) -> Result<Vec<Printed>> {
-    let count = problem.stencil.prints.len();
-    let each = (0..count).filter_map(|number| Some((number, problem.stencil.of_print(number)?))).collect::<Vec<_>>();
     let mut all = Vec::new();
-    for (number, (stencil, field)) in each {
+    for number in 0..problem.stencil.prints.len() {
+        let Some((stencil, field)) = problem.stencil.of_print(number) else { continue };
         check_divisors(&stencil, &problem.params)?;
         let (precision, grid, adjacency) = (problem.precision, problem.grid, problem.adjacency.clone());
         let region = match analysis::region(&stencil, precision, grid, adjacency.as_deref(), &problem.params) {

@@ -24,6 +24,9 @@ impl Lowering<'_> {
 
     /// A value, perhaps with parts. A chain of operators from left to right is walked in a loop.
     pub(super) fn value(&mut self, expr: ExprId) -> Found<Nodes> {
+        if self.is_lost() {
+            return None;
+        }
         let file = self.file;
         let mut spine = Vec::new();
         let mut first = expr;
@@ -43,6 +46,7 @@ impl Lowering<'_> {
                     let base = self.base(first).and_then(|bound| self.place_value(bound, left_span));
                     base.and_then(|base| self.power(base, left_span, right, whole))
                 }
+                _ if self.is_lost() => return None,
                 _ => {
                     let right_value = self.value(right);
                     let spans = (left_span, file.exprs.span(right), whole);

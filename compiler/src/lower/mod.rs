@@ -112,6 +112,8 @@ fn literal(node: &Node) -> Option<Value> {
 
 /// The most diagnostics of a file; more are of no help.
 const DIAGNOSTICS: usize = 30;
+/// With so many, the rest of a stencil is not looked at.
+const GIVEN_UP: usize = 1_000;
 
 fn abridge(diagnostics: &mut Vec<Diagnostic>) {
     if diagnostics.len() <= DIAGNOSTICS {
@@ -123,6 +125,8 @@ fn abridge(diagnostics: &mut Vec<Diagnostic>) {
     let last = diagnostics.split_off(DIAGNOSTICS);
     let place = last.first().map_or(Span::default(), |first| first.label.span);
     let severity = diagnostics[0].severity;
+    // Where a stencil was given up, nobody knows how many there are.
+    let more = if more < GIVEN_UP - DIAGNOSTICS { more.to_string() } else { "many".to_owned() };
     let mut rest = Diagnostic::warning(place, format!("{more} more like these are not shown"));
     rest.severity = severity;
     diagnostics.push(rest.label("the next one"));
@@ -134,6 +138,8 @@ const BODY_NODES: usize = 20_000;
 const STENCIL_NODES: usize = 1_000_000;
 /// The longest chain of functions that call each other.
 const CALLS: usize = 100;
+/// The most prints of one stencil: each is a computation of its own.
+const PRINTS: usize = 100;
 /// How many calls an error inside functions shows.
 const CALLS_SHOWN: usize = 3;
 /// The longest chain of definitions that use each other.
@@ -226,6 +232,12 @@ impl<'a> Lowering<'a> {
         None
     }
 
+    /// Whether nothing that follows could be told, or become part of the body being written.
+    fn is_lost(&self) -> bool {
+        let is_full = || self.bodies.last().is_some_and(|body| body.len() >= BODY_NODES) || self.nodes > STENCIL_NODES;
+        self.diagnostics.len() >= GIVEN_UP || self.exceeded && is_full()
+    }
+
     fn stencil(&mut self, stencil: &'a ast::Stencil) {
         if let Some(over) = stencil.over {
             self.report::<()>(
@@ -234,7 +246,27 @@ impl<'a> Lowering<'a> {
             );
             return;
         }
+        let mut prints = stencil.statements.iter().filter_map(|statement| match statement {
+            ast::Statement::Print(print) => Some(print.span),
+            ast::Statement::Field(_)
+            | ast::Statement::Param(_)
+            | ast::Statement::Constant(_)
+            | ast::Statement::Function(_)
+            | ast::Statement::Let(_)
+            | ast::Statement::Assign(_)
+            | ast::Statement::Later(_) => None,
+        });
+        if let Some(place) = prints.nth(PRINTS) {
+            self.report::<()>(
+                Diagnostic::error(place, format!("a stencil has at most {PRINTS} prints"))
+                    .label("one too many")
+                    .help("keep those that you look at"),
+            );
+        }
         for statement in &stencil.statements {
+            if self.diagnostics.len() >= GIVEN_UP {
+                return;
+            }
             match statement {
                 ast::Statement::Field(fields) => self.declare_fields(fields),
                 ast::Statement::Param(params) => self.declare_params(params),

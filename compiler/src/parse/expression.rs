@@ -2,7 +2,7 @@
 //! needs no stack of ours.
 
 use super::{Builder, Built, Node, Rule, name, names, span};
-use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Prefix, Range};
+use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Name, Prefix, Range};
 use crate::diagnostic::Diagnostic;
 use crate::foreign::scalar;
 use crate::ir::{Binary, Relation};
@@ -35,7 +35,8 @@ impl Builder<'_> {
     pub(super) fn expr(&mut self, pair: Node) -> Built<ExprId> {
         let place = span(&pair);
         let (mut operands, mut operators) = (Vec::new(), Vec::new());
-        for part in pair.into_inner() {
+        let mut parts = pair.into_inner().peekable();
+        while let Some(part) = parts.next() {
             let at = span(&part);
             match part.as_rule() {
                 Rule::neg => operators.push(Waiting::Prefix(Prefix::Negate, at)),
@@ -69,7 +70,10 @@ impl Builder<'_> {
                         operators.push(next);
                     }
                     None if rule == Rule::mistake => return Err(mistake(&part)),
-                    None => operands.push(self.primary(part)?),
+                    None => operands.push(match parts.next_if(|next| next.as_rule() == Rule::called) {
+                        Some(called) => self.call(name(&part), called)?,
+                        None => self.primary(part)?,
+                    }),
                 },
             }
         }
@@ -177,18 +181,15 @@ impl Builder<'_> {
                 let value = block.value;
                 self.node(Expr::Block(Box::new(block)), at, &[value])
             }
-            Rule::call => self.call(pair),
             Rule::choice => self.choice(pair),
             _ => self.fold(pair),
         }
     }
 
-    fn call(&mut self, pair: Node) -> Built<ExprId> {
-        let at = span(&pair);
-        let mut parts = pair.into_inner();
-        let function = name(&self.present(parts.next(), at)?);
+    fn call(&mut self, function: Name, pair: Node) -> Built<ExprId> {
+        let at = function.span.to(span(&pair));
         let mut arguments = Vec::new();
-        for part in parts {
+        for part in pair.into_inner() {
             let mut argument = Argument { name: None, value: ExprId::default() };
             for piece in part.into_inner() {
                 match piece.as_rule() {
