@@ -22,6 +22,8 @@ fn every_combination_equals_the_interpreter() {
     // What only a GPU showed.
     texts.push(("three_whole_numbers".into(), include_str!("../testing/found/three_whole_numbers.stn").into()));
     texts.push(("not_a_number".into(), include_str!("../testing/found/not_a_number.stn").into()));
+    texts.push(("whole_by_zero".into(), include_str!("../testing/found/whole_by_zero.stn").into()));
+    texts.push(("equal_by_zero".into(), include_str!("../testing/found/equal_by_zero.stn").into()));
     texts.push(("sign_of_nan".into(), include_str!("../testing/found/sign_of_nan.stn").into()));
     let mut kernels = 0;
     for (name, text) in texts {

@@ -164,6 +164,44 @@ fn no_choice_of_whole_numbers_becomes_a_minimum() {
     }
 }
 
+/// NVVM 13.0 takes two operations of one text on constants for equal numbers, also where they make a NaN: so no comparison
+/// that equal numbers would decide may be decided before the kernel runs.
+#[test]
+fn no_comparison_is_decided_as_if_nan_were_a_number() {
+    if missing() {
+        return;
+    }
+    let has_comparison = |text: &str| {
+        let ptx = nvrtc::compile(text, "equal.cu", "sm_90", Kind::Ptx).unwrap().image;
+        let ptx = String::from_utf8(ptx).unwrap();
+        ptx.lines().any(|line| line.contains("setp.") && (line.contains(".f64") || line.contains(".f32")))
+    };
+    // What is NaN at level 0: by a division, by what a branch chooses, by infinities.
+    let values = ["0.3 - k / 0", "0.3 * (x / 0) where x = if k == 0 { 0.0 } else { 1.0 }", "1 / k - (2 / k - 1)"];
+    for (value, relation) in values.iter().flat_map(|value| ["==", "!=", "<=", ">="].map(|relation| (value, relation)))
+    {
+        let (value, lets) = value.split_once(" where ").unwrap_or((value, ""));
+        let (own, other) = (lets.replace('x', "x1"), lets.replace('x', "x2"));
+        let [own, other] = [own, other].map(|lets| if lets.is_empty() { lets } else { format!("let {lets}") });
+        let (g, h) = (value.replace('x', "x1"), value.replace('x', "x2"));
+        let source = format!(
+            "stencil equal {{ in a; out b
+                {own}\n{other}\nlet g = {g}\nlet h = {h}
+                b = if k == 0 {{ if g {relation} h {{ 1.0 + a }} else {{ a - 1 }} }} else {{ a }}
+            }}"
+        );
+        for precision in [Precision::F32, Precision::F64] {
+            let prepared = plan::prepare(&lowered("equal", &source)[0], precision, true);
+            let plan = plan::plan(&prepared, &Choices { precision, ..Choices::default() }, None).unwrap();
+            let text = cuda::print(&plan).unwrap().text;
+            assert!(has_comparison(&text), "{text}");
+            // Written plainly, it is decided.
+            let plain = text.replace("real_opaque(g)", "g");
+            assert!(text != plain && !has_comparison(&plain), "{plain}");
+        }
+    }
+}
+
 /// Kernels that were compiled before are told apart by their text.
 #[test]
 fn a_kernel_from_the_cache_is_that_of_its_text() {

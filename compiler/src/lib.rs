@@ -3,7 +3,7 @@
 //! One way, no back and forth:
 //!
 //! ```text
-//! text -> parse -> ast -> lower -> ir -> contract, fold -> analysis, plan -> cuda
+//! text -> parse -> ast -> lower -> ir -> contract, fold, settle -> analysis, plan -> cuda
 //! ```
 //!
 //! [`check`] goes as far as the IR, [`plan::prepare`] contracts and folds it, [`plan::plan`] makes a kernel of it by a storage

@@ -173,7 +173,7 @@ const RESERVED: &[&str] = &[
     "real_max",
     "real_sign",
     "real_rem",
-    "real_by_zero",
+    "real_opaque",
     "real_copysign",
     "int_add",
     "int_sub",

@@ -2,10 +2,9 @@
 //! met, cell by cell, and nothing is planned, shared between levels or computed in rows.
 
 use std::collections::{BTreeSet, HashMap};
-use stencilc_compiler::analysis::columns::varying;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::scalar::{Value, apply};
-use stencilc_compiler::ir::{Axis, Body, DefId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stencil};
+use stencilc_compiler::ir::{Axis, Body, DefId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stencil, varying};
 use stencilc_runtime::Data;
 
 /// What is evaluated.

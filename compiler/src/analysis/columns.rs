@@ -7,23 +7,8 @@
 
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Topology};
-use crate::ir::{Body, DefId, FieldId, Handle, Node, Path, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Node, Path, Stencil, varying};
 use std::sync::Arc;
-
-/// Of each definition whether it reads a field with horizontal axes, itself or through others. The value of one that
-/// does not is the same on all columns, so a path to it leads nowhere and needs no cell.
-pub fn varying(stencil: &Stencil) -> Vec<bool> {
-    let mut varying: Vec<bool> = Vec::with_capacity(stencil.defs.len());
-    for (_, def) in stencil.defs.iter() {
-        let varies = def.body.iter().any(|(_, node)| match node {
-            Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
-            Node::Use { def, .. } => varying[def.index()],
-            _ => false,
-        });
-        varying.push(varies);
-    }
-    varying
-}
 
 /// The columns that `stencil` computes, in ascending order.
 ///

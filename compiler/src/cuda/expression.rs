@@ -57,13 +57,6 @@ pub fn operation(
         Node::Not(a) => texts.prefix("!", *a),
         Node::Binary(op, a, b) => match (op, is_real(*a)) {
             (Binary::Rem, true) => helper("real_rem", &[*a, *b], texts),
-            (Binary::Div, true) if is_zero(body, *b) => {
-                let (text, binding) = helper("real_by_zero", &[*a], texts);
-                match body[*b] {
-                    Node::Real(zero) if 1.0 / zero < 0.0 => (format!("-{text}"), Binding::Sign),
-                    _ => (text, binding),
-                }
-            }
             (_, true) => texts.infix(*a, op.symbol(), *b, op.binding()),
             (Binary::Rem, false) => helper("int_rem", &[*a, *b], texts),
             // Levels are far from overflowing; everything else wraps, which C++ leaves undefined.
@@ -87,7 +80,11 @@ pub fn operation(
         }
         Node::Compare(relation, a, b) => {
             // C++ compilers warn of comparisons in a row.
-            let (left, right) = (texts.operand(*a, Binding::Sum), texts.operand(*b, Binding::Sum));
+            let left = match may_be_alike(body, *relation, *a, *b) {
+                true => helper("real_opaque", &[*a], texts).0,
+                false => texts.operand(*a, Binding::Sum),
+            };
+            let right = texts.operand(*b, Binding::Sum);
             (format!("{left} {} {right}", relation.symbol()), relation.binding())
         }
         Node::And(a, b) => texts.infix(*a, "&&", *b, Binding::And),
@@ -152,9 +149,13 @@ fn is_small(body: &Body, id: NodeId) -> bool {
     }
 }
 
-/// Whether a node is a zero that is written there.
-fn is_zero(body: &Body, id: NodeId) -> bool {
-    matches!(body[id], Node::Real(0.0))
+/// Whether a comparison of real numbers might find two operations on constants, known to make a NaN by nobody yet, and take
+/// them for equal: the prelude says more. A constant comes about where a condition tells what a level or a field is.
+fn may_be_alike(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
+    let is_plain =
+        |node: NodeId| matches!(body[node], Node::Read { .. } | Node::Param(_) | Node::Real(_) | Node::ToReal(_));
+    let holds_of_equals = matches!(relation, Relation::Eq | Relation::Ne | Relation::Le | Relation::Ge);
+    holds_of_equals && body.kind_of(a) == Kind::Real && !is_plain(a) && !is_plain(b)
 }
 
 /// A real number, exact in the precision.

@@ -4,13 +4,24 @@ use super::functions;
 use crate::ir::Precision;
 use std::collections::BTreeSet;
 
-/// Name and text of each function. `REAL`, `FMOD`, `FABS`, `COPYSIGN`, `INFINITE` and `NAN` stand for those of the chosen precision.
+/// Name and text of each function. `REAL`, `FMOD`, `FABS`, `COPYSIGN` and `REGISTER` stand for those of the chosen
+/// precision.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("real_min", "REAL real_min(REAL a, REAL b) { return a < b || a != a ? a : b; }"),
     ("real_max", "REAL real_max(REAL a, REAL b) { return a > b || a != a ? a : b; }"),
     ("real_sign", "REAL real_sign(REAL a) { return a > 0 ? REAL(1) : a < 0 ? REAL(-1) : a; }"),
-    // What a / 0 is. NVRTC 13.0 takes the quotient of a whole number and 0 for a number, and lets a NaN equal itself.
-    ("real_by_zero", "REAL real_by_zero(REAL a) { return a > 0 ? INFINITE : a < 0 ? -INFINITE : NAN; }"),
+    // A number of which compilers do not know where it comes from. NVVM 13.0 leaves a constant operation that makes a NaN
+    // for later, and takes two of one text for equal numbers.
+    (
+        "real_opaque",
+        "REAL real_opaque(REAL a)
+{
+#ifdef __CUDA_ARCH__
+    asm(\"\" : \"+REGISTER\"(a));
+#endif
+    return a;
+}",
+    ),
     // A NaN has no sign that devices agree on.
     ("real_copysign", "REAL real_copysign(REAL a, REAL b) { return b != b ? FABS(a) : COPYSIGN(a, b); }"),
     (
@@ -72,11 +83,11 @@ const LINKAGES: &[(&str, &str)] =
 /// The lines of the functions in `used`.
 pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<String> {
     let words = match precision {
-        Precision::F32 => ["float", "fmodf", "fabsf", "copysignf", "(1.0f / 0.0f)", "nanf(\"\")"],
-        Precision::F64 => ["double", "fmod", "fabs", "copysign", "(1.0 / 0.0)", "nan(\"\")"],
+        Precision::F32 => ["float", "fmodf", "fabsf", "copysignf", "f"],
+        Precision::F64 => ["double", "fmod", "fabs", "copysign", "d"],
     };
     let text = |text: &str| {
-        let names = ["REAL", "FMOD", "FABS", "COPYSIGN", "INFINITE", "NAN"];
+        let names = ["REAL", "FMOD", "FABS", "COPYSIGN", "REGISTER"];
         let text = names.iter().zip(words).fold(text.to_owned(), |text, (name, word)| text.replace(name, word));
         format!("STENCILC_FUNCTION {text}")
     };

@@ -42,6 +42,7 @@ mod fold;
 mod path;
 mod print;
 pub mod scalar;
+mod settle;
 mod test;
 mod verify;
 
@@ -55,6 +56,7 @@ pub use fold::{Constants, fold};
 pub use path::{Axis, Offset, Path, Step};
 pub use print::Print;
 use serde::{Deserialize, Serialize};
+pub use settle::{settle, varying};
 use std::collections::BTreeSet;
 pub use test::{COORDINATES, Expectation, Test};
 pub use verify::verify;

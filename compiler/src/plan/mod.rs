@@ -82,7 +82,7 @@ pub struct Plan {
 /// The stencil as kernels and the interpreter compute it.
 pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
     let stencil = if contract { ir::contract(stencil) } else { stencil.clone() };
-    ir::fold(&stencil, precision)
+    ir::settle(&ir::fold(&stencil, precision))
 }
 
 /// Plans a kernel for `stencil`, which is prepared; for one grid, if it is known.

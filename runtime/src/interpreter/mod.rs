@@ -26,11 +26,10 @@ use rayon::prelude::*;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use stencilc_compiler::analysis::columns::varying;
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::grid::{Adjacency, Form, Grid, Region};
 use stencilc_compiler::ir::scalar::{Real, Value};
-use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
+use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, Place, Precision, Stencil, varying};
 use stencilc_compiler::source::Span;
 use walks::Walks;
 

@@ -1,0 +1,58 @@
+//! Takes from uses the horizontal paths that lead nowhere.
+
+use super::{Body, Handle, Node, Path, Stencil};
+
+/// Of each definition whether it reads a field with horizontal axes, itself or through others. The value of one that
+/// does not is the same on all columns, so a path to it leads nowhere and needs no cell.
+pub fn varying(stencil: &Stencil) -> Vec<bool> {
+    let mut varying: Vec<bool> = Vec::with_capacity(stencil.defs.len());
+    for (_, def) in stencil.defs.iter() {
+        let varies = def.body.iter().any(|(_, node)| match node {
+            Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
+            Node::Use { def, .. } => varying[def.index()],
+            _ => false,
+        });
+        varying.push(varies);
+    }
+    varying
+}
+
+/// `stencil` with one value of each definition that is the same on all columns, whatever paths it is used at.
+pub fn settle(stencil: &Stencil) -> Stencil {
+    let varying = varying(stencil);
+    stencil.map_bodies(|body| {
+        let mut settled = Body::new();
+        for (id, node) in body.iter() {
+            let node = match node {
+                Node::Use { def, path } if !varying[def.index()] => {
+                    Node::Use { def: *def, path: Path::levels_only(path.levels()) }
+                }
+                node => node.clone(),
+            };
+            settled.add(node, body.kind_of(id), body.span_of(id));
+        }
+        settled
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    #[test]
+    fn what_no_column_changes_is_one_value_a_level() {
+        let text = "stencil s { in a; in w on (k); out b
+            let g = 2 * w; let h = g[i+1] + k; let d = h[j-1] + a
+            b = if k >= 1 { h[i+2, k-1] * d[i+1] } else { d }
+        }";
+        let settled = settle(&crate::check(&Source::new("own", text)).stencils[0]);
+        let bodies =
+            settled.defs.iter().map(|(_, def)| &def.body).chain(settled.stores.iter().map(|store| &store.body));
+        let paths = bodies.flat_map(Body::iter).filter_map(|(_, node)| match node {
+            Node::Use { def, path } => Some(format!("{}{path}", settled.defs[*def].name)),
+            _ => None,
+        });
+        assert_eq!(paths.collect::<Vec<_>>(), ["g", "h", "h[k-1]", "d[i+1]", "d"]);
+    }
+}
