@@ -43,11 +43,22 @@ pub struct KernelArgs {
     /// How several fields lie in memory
     #[arg(long, value_name = "NAME", value_parser = fields(), default_value = Choices::default().fields.name())]
     fields: Fields,
+    #[command(flatten)]
+    shared: ShareArgs,
     /// What `real` is
     #[arg(long, value_name = "P", value_parser = precision(), default_value = Choices::default().precision.name())]
     precision: Precision,
     #[command(flatten)]
     launch: LaunchArgs,
+}
+
+/// Whose layout is shared.
+#[derive(clap::Args)]
+pub struct ShareArgs {
+    /// Lay the grid out alike for the stencils of this file and those of FILE, which may be this one, so that they can work
+    /// on the same arrays; it may be given again
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub share: Vec<String>,
 }
 
 /// What kernels of every strategy and storage share.
@@ -91,13 +102,14 @@ pub struct LaunchArgs {
 impl KernelArgs {
     /// What they choose.
     pub fn choices(&self) -> Choices {
-        let Self { access, storage, neighbors, layout, fields, precision, launch } = self;
+        let Self { access, storage, neighbors, layout, fields, shared, precision, launch } = self;
         let variant = Choices {
             access: access.clone(),
             storage: storage.clone(),
             neighbors: *neighbors,
             layout: layout.clone(),
             fields: *fields,
+            share: shared.share.clone(),
             ..Choices::default()
         };
         launch.choices(variant, *precision)

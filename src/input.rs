@@ -169,6 +169,22 @@ impl Input {
         }
     }
 
+    /// The stencils of this file and of `others`, which is none if there are no others. A file counts once, whatever its name.
+    ///
+    /// # Errors
+    /// Another file cannot be read, or has errors.
+    pub fn sharing(&self, others: &[String]) -> Result<Option<Vec<Stencil>>> {
+        let (mut texts, mut stencils) = (vec![self.source.text.clone()], self.stencils.clone());
+        for file in others {
+            let other = open(file)?;
+            if !texts.contains(&other.text) {
+                stencils.extend(load(file)?.stencils);
+                texts.push(other.text);
+            }
+        }
+        Ok((!others.is_empty()).then_some(stencils))
+    }
+
     /// The stencil called `name`; without a name, the only one.
     ///
     /// # Errors

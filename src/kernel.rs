@@ -8,6 +8,7 @@ use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
+use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_runtime::Result;
 use stencilc_runtime::problem::{Problem, Request};
 
@@ -54,7 +55,13 @@ impl Wanted {
                 let levels_known = !levels::depend_on_params(&prepared);
                 let adjacency = chosen.adjacency.as_deref();
                 let region = region(&prepared, &choices, grid, adjacency, settings, levels_known)?;
-                plan::plan(&prepared, &choices, Some(Target { grid, adjacency, region: &region, levels_known }))?
+                let sharing = input.sharing(&choices.share)?.map(|stencils| {
+                    let prepare = |own| plan::prepare(own, choices.precision, choices.contract);
+                    let prepared: Vec<Stencil> = stencils.iter().map(prepare).collect();
+                    Sharing::new(&prepared, choices.precision, grid, adjacency)
+                });
+                let target = Target { grid, adjacency, region: &region, levels_known, sharing: sharing.as_ref() };
+                plan::plan(&prepared, &choices, Some(target))?
             }
         };
         Ok(plan)

@@ -151,6 +151,9 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     }
     let since = Instant::now();
     let mut problem = problem(args, stencil, &choices)?;
+    if let Some(stencils) = input.sharing(&choices.share)? {
+        problem.share(&stencils, choices.contract);
+    }
     let mut timings = Timings {
         parse: input.parse_seconds,
         lower: input.lower_seconds,

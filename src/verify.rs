@@ -1,6 +1,6 @@
 //! `stencilc verify`: compares every kernel with the interpreter, bit for bit.
 
-use crate::args::{self, ALL, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair};
+use crate::args::{self, ALL, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -53,6 +53,8 @@ pub struct Args {
     /// How several fields lie in memory
     #[arg(long, value_name = "NAME", value_parser = args::fields_or_all(), default_value = Choices::default().fields.name())]
     fields: String,
+    #[command(flatten)]
+    shared: ShareArgs,
     /// What `real` is; each if not given
     #[arg(long, value_name = "P", value_parser = args::precision())]
     precision: Option<Precision>,
@@ -217,7 +219,8 @@ impl Args {
         };
         let all: Vec<Choices> = variants().filter(is_chosen).collect();
         let all = if all.is_empty() { vec![self.only()] } else { all };
-        all.into_iter().map(|variant| self.launch.choices(variant, precision)).collect()
+        let all = all.into_iter().map(|variant| Choices { share: self.shared.share.clone(), ..variant });
+        all.map(|variant| self.launch.choices(variant, precision)).collect()
     }
 
     /// What is asked for by name, though it makes no sense: plans say why.
@@ -371,7 +374,7 @@ fn verify_one(
     precision: Precision,
     grid: &Chosen,
 ) -> Result<Case> {
-    let problem = Problem::new(Request {
+    let mut problem = Problem::new(Request {
         stencil,
         precision,
         contract: args.launch.contract,
@@ -383,6 +386,9 @@ fn verify_one(
         cast: false,
         draw_all: true,
     })?;
+    if let Some(stencils) = input.sharing(&args.shared.share)? {
+        problem.share(&stencils, args.launch.contract);
+    }
     let mut case = Case {
         file: input.source.name.clone(),
         stencil: stencil.name.clone(),

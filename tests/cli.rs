@@ -12,6 +12,8 @@ mod grid_info;
 mod new;
 #[path = "cli/print.rs"]
 mod print;
+#[path = "cli/share.rs"]
+mod share;
 #[path = "cli/snapshot.rs"]
 mod snapshot;
 #[path = "cli/test.rs"]

@@ -43,6 +43,7 @@ fn kernel(stencil: &Stencil, choices: &Choices, grid: Option<Grid>) -> String {
         adjacency: None,
         region,
         levels_known: !levels::depend_on_params(&prepared),
+        sharing: None,
     });
     cuda::print(&plan::plan(&prepared, choices, target).unwrap()).unwrap().text
 }

@@ -177,6 +177,7 @@ mod tests {
             for order in ORDERS {
                 let layout = storage.layout(&Ground {
                     topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
+                    sharing: None,
                     region: &region,
                     relations: &[Path::from_offset(Offset { i: 1, j: 0, k: 0 })],
                     inner_only: true,

@@ -79,6 +79,7 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
             grid,
             adjacency,
             region,
+            sharing: None,
             params: problem.params.clone(),
             inputs,
             outputs,

@@ -15,6 +15,7 @@ use stencilc_compiler::grid::{Adjacency, Form, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{self, Binary, Field, Handle, Kind, Node, Param, Precision, Stencil, Stored};
 use stencilc_compiler::plan::prepare;
+use stencilc_compiler::storage::sharing::Sharing;
 
 /// What a user asks for.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub struct Problem {
     pub adjacency: Option<Arc<Adjacency>>,
     /// What is computed.
     pub region: Region,
+    /// The stencils that kernels share their layout with.
+    pub sharing: Option<Sharing>,
     /// A value for each parameter.
     pub params: Vec<Value>,
     /// By field: what is read, in the user's order.
@@ -130,11 +133,18 @@ impl Problem {
             }));
             inputs.push(input);
         }
-        Ok(Problem { stencil, precision, grid, adjacency, region, params, inputs, outputs, drawn })
+        Ok(Problem { stencil, precision, grid, adjacency, region, sharing: None, params, inputs, outputs, drawn })
     }
 }
 
 impl Problem {
+    /// Lets kernels share their layout with those of `stencils`, as they were lowered, this one among them.
+    pub fn share<'a>(&mut self, stencils: impl IntoIterator<Item = &'a Stencil>, contract: bool) {
+        let prepared = stencils.into_iter().map(|stencil| prepare(stencil, self.precision, contract));
+        let prepared: Vec<Stencil> = prepared.collect();
+        self.sharing = Some(Sharing::new(&prepared, self.precision, self.grid, self.adjacency.as_deref()));
+    }
+
     /// What the interpreter is given.
     pub fn job<'a>(&'a self, inputs: &'a [Option<&'a Data>]) -> Job<'a> {
         Job {

@@ -168,8 +168,9 @@ pub fn compare(problem: &Problem, name: &str, expected: &Data, found: &Data) -> 
 /// # Errors
 /// The combination makes no sense for it.
 pub fn plan_for(problem: &Problem, choices: &Choices) -> Result<Plan> {
-    let Problem { grid, region, adjacency, .. } = problem;
-    let target = Target { grid: *grid, adjacency: adjacency.as_deref(), region, levels_known: true };
+    let Problem { grid, region, adjacency, sharing, .. } = problem;
+    let (adjacency, sharing) = (adjacency.as_deref(), sharing.as_ref());
+    let target = Target { grid: *grid, adjacency, region, levels_known: true, sharing };
     Ok(plan::plan(&problem.stencil, choices, Some(target))?)
 }
 

@@ -36,20 +36,28 @@ pub fn region(
         return Err(Refusal::new(format!("the grid {grid} has {} levels: at most {LEVELS} are possible", grid.nk))
             .help("lay the long axis along i"));
     }
-    let (i, j, cells) = match (grid.form, adjacency) {
+    let columns = columns_of(stencil, grid, adjacency)?;
+    Ok(Region { k: levels::computed(stencil, precision, grid.nk, params)?, ..columns })
+}
+
+/// The columns that `stencil` computes on `grid`, with all levels.
+///
+/// # Errors
+/// The grid is smaller than the stencil's reach, or no column has all the neighbours that are read.
+pub fn columns_of(stencil: &Stencil, grid: Grid, adjacency: Option<&Adjacency>) -> Result<Region, Refusal> {
+    match (grid.form, adjacency) {
         (Form::Rows, _) => {
             let [i, j] = rows(stencil, grid)?;
-            (i, j, None)
+            Ok(Region::rows(i, j, 0..grid.nk))
         }
         (Form::Cells, Some(adjacency)) if adjacency.cells() == grid.columns() => {
-            (0..grid.ni, 0..grid.nj, Some(columns::columns(stencil, adjacency)?))
+            let cells = Some(columns::columns(stencil, adjacency)?);
+            Ok(Region { i: 0..grid.ni, j: 0..grid.nj, k: 0..grid.nk, cells })
         }
         (Form::Cells, _) => {
-            return Err(Refusal::new(format!("which of the grid's {} cells are neighbours is not known", grid.ni)));
+            Err(Refusal::new(format!("which of the grid's {} cells are neighbours is not known", grid.ni)))
         }
-    };
-    let k = levels::computed(stencil, precision, grid.nk, params)?;
-    Ok(Region { i, j, k, cells })
+    }
 }
 
 /// The columns along i and j of a grid in rows.

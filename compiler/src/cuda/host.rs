@@ -329,7 +329,7 @@ fn argument(plan: &Plan, parameter: &Parameter) -> String {
     match parameter.what {
         What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
         What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
-        What::Table(number) => format!("args->{}", member(plan, plan.storage.tables()[number].0)),
+        What::Table(number) => format!("args->{}", member(plan, plan.tables()[number].0)),
         // Refused before: a launcher has no place for a report.
         What::Report | What::Columns => "nullptr".into(),
         What::Size(size) => match size {

@@ -16,9 +16,9 @@ use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role, Stencil};
 use crate::names::Names;
-use crate::plan::{Choices, Fixed, Math, Plan, shape_of, stored_type};
+use crate::plan::{Fixed, Plan, shape_of, stored_type};
 use crate::storage::Coordinates;
-use crate::storage::fields::{self, Fields};
+use crate::storage::fields;
 use expression::Helpers;
 pub use host::{Built, build};
 use serde::Serialize;
@@ -146,7 +146,7 @@ pub fn print(plan: &Plan) -> Result<Kernel, Refusal> {
 fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     let mut named = name(plan);
     let kernel_name = named.names.fresh(&format!("{}_kernel", plan.stencil.name));
-    let coordinates = plan.storage.coordinates(&mut named.names, plan.choices.block);
+    let coordinates = plan.coordinates(&mut named.names);
     let lookups = plan.access.lookups(&plan.reach(&coordinates), &mut named.names);
     let written = body::write(plan, &mut named, &coordinates, &lookups)?;
     let sizes = size_declarations(plan, &mut named.names);
@@ -308,7 +308,7 @@ fn table_parameters(
     constant: &mut Option<(String, Vec<i32>)>,
 ) -> Vec<Parameter> {
     let mut parameters = Vec::new();
-    for (number, (table, _)) in plan.storage.tables().iter().enumerate() {
+    for (number, (table, _)) in plan.tables().iter().enumerate() {
         let mut name = names.internal(table);
         if used(&name) {
             if plan.choices.checked {
@@ -391,44 +391,7 @@ fn source(stencil: &Stencil) -> String {
 /// The head of a generated file: what it is and how to make it again.
 fn comment(plan: &Plan) -> Vec<String> {
     let choices = &plan.choices;
-    let [x, y, z] = choices.block;
-    let mut again = format!(
-        "stencilc build {} --access {} --storage {} --precision {} --block {x}x{y}x{z}",
-        source(&plan.stencil),
-        choices.access,
-        choices.storage,
-        choices.precision.name()
-    );
-    if let LevelsPerThread::Slice(slice) = plan.levels_per_thread() {
-        again.push_str(&format!(" --slice {slice}"));
-    }
-    if !plan.storage.tables().is_empty() {
-        again.push_str(&format!(" --neighbors {} --layout {}", choices.neighbors.name(), plan.order.name()));
-        if plan.order.has_runs() && choices.run_width != Choices::default().run_width {
-            again.push_str(&format!(" --run-width {}", choices.run_width));
-        }
-    }
-    if choices.short_last {
-        again.push_str(" --short-runs last");
-    }
-    if choices.constant {
-        again.push_str(" --table constant");
-    }
-    if choices.fields != Fields::Soa {
-        again.push_str(&format!(" --fields {}", choices.fields.name()));
-    }
-    if choices.wide {
-        again.push_str(" --index 64");
-    }
-    if !choices.contract {
-        again.push_str(" --contract off");
-    }
-    if choices.checked {
-        again.push_str(" --checked");
-    }
-    if choices.math != Math::Own {
-        again.push_str(&format!(" --math {}", choices.math.name()));
-    }
+    let mut again = format!("stencilc build {} {}", source(&plan.stencil), choices.words());
     if let Some(fixed) = &plan.fixed {
         match &fixed.adjacency {
             None => again.push_str(&format!(" --grid {}", fixed.grid)),

@@ -642,6 +642,11 @@ impl Stencil {
         nodes.any(|(_, node)| matches!(node, Node::Call(function, _) if function.is_inexact()))
     }
 
+    /// Bytes of its smallest elements; 8 if it has no fields.
+    pub fn smallest(&self, precision: Precision) -> usize {
+        self.fields.iter().map(|(_, field)| field.stored.bytes(precision)).min().unwrap_or(8)
+    }
+
     /// The field called `name`.
     pub fn field_named(&self, name: &str) -> Option<FieldId> {
         self.fields.iter().find(|(_, field)| field.name == name).map(|(id, _)| id)

@@ -26,6 +26,9 @@ pub struct Choices {
     pub run_width: u32,
     /// Whether runs that are shorter, at the end of a row, stand behind all others.
     pub short_last: bool,
+    /// The files whose stencils have the same layout; none if each has one of its own. For a known grid only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub share: Vec<String>,
     /// How several fields lie in memory.
     pub fields: Fields,
     /// Whether a compressed table is in constant memory; for a known grid only.
@@ -76,6 +79,7 @@ impl Default for Choices {
             layout: "row-major".into(),
             run_width: 32,
             short_last: false,
+            share: Vec::new(),
             fields: Fields::Soa,
             constant: false,
             precision: Precision::F64,
@@ -140,6 +144,7 @@ impl Choices {
         say(self.layout != usual.layout, format!(" --layout {}", self.layout));
         say(self.run_width != usual.run_width, format!(" --run-width {}", self.run_width));
         say(self.short_last, " --short-runs last".to_owned());
+        self.share.iter().for_each(|file| say(true, format!(" --share {file}")));
         say(self.fields != usual.fields, format!(" --fields {}", self.fields.name()));
         say(self.constant, " --table constant".to_owned());
         say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));
@@ -207,6 +212,10 @@ pub(super) fn check(
     }
     if choices.constant && target.is_none() {
         return Err(Refusal::new("a table in constant memory is part of the kernel, so the grid must be known")
+            .help("give the grid: --grid 512x512x64"));
+    }
+    if !choices.share.is_empty() && target.is_none() {
+        return Err(Refusal::new("where the cells of a shared layout stand depends on the grid")
             .help("give the grid: --grid 512x512x64"));
     }
     if choices.checked && target.is_none() {

@@ -25,9 +25,9 @@ pub struct Work {
 /// cells have it.
 pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) -> Work {
     let mut names = Names::new(plan.wide);
-    let coordinates = plan.storage.coordinates(&mut names, plan.choices.block);
+    let coordinates = plan.coordinates(&mut names);
     let lookups = plan.access.lookups(&plan.reach(&coordinates), &mut names);
-    let tables: Vec<String> = plan.storage.tables().iter().map(|&(table, _)| names.internal(table)).collect();
+    let tables: Vec<String> = plan.tables().iter().map(|&(table, _)| names.internal(table)).collect();
     let loads = |text: &str| {
         // A step of the helper looks into each table once.
         let steps = text.matches("neighbour_of(").count() * tables.len();

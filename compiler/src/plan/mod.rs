@@ -9,9 +9,11 @@ use crate::access::{self, Access, LevelsPerThread, Reach, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored};
+use crate::names::Names;
 use crate::storage::fields::{self, Fields, Seat};
 use crate::storage::neighbors::{Hop, Neighbors};
-use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Layout, Storage, order};
+use crate::storage::sharing::Sharing;
+use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, order};
 pub use choices::{CONSTANT, Choices, Math, check_block, variants};
 use schedule::{Item, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +45,8 @@ pub struct Target<'a> {
     pub region: &'a Region,
     /// Whether the kernel will only ever run with these parameters.
     pub levels_known: bool,
+    /// The stencils that the layout is shared with, this one among them; none if it has one of its own.
+    pub sharing: Option<&'a Sharing>,
 }
 
 /// How one kernel computes a stencil.
@@ -211,7 +215,7 @@ pub fn shape_of(stencil: &Stencil, field: FieldId) -> Option<Shape> {
 }
 
 fn fix(plan: &Plan, target: Target) -> Result<Fixed, Refusal> {
-    let Target { grid, adjacency, region, levels_known } = target;
+    let Target { grid, adjacency, region, levels_known, .. } = target;
     let columns = grid.ni as u128 * grid.nj as u128;
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
@@ -229,14 +233,15 @@ fn fix(plan: &Plan, target: Target) -> Result<Fixed, Refusal> {
 impl Plan {
     /// What a layout for a grid is made for.
     pub fn ground<'a>(&'a self, target: &Target<'a>) -> Ground<'a> {
-        let Target { grid, adjacency, region, .. } = *target;
-        let bytes = |stored: Stored| stored.bytes(self.choices.precision);
-        let smallest = self.stencil.fields.iter().map(|(_, field)| bytes(field.stored)).min().unwrap_or(8);
+        let Target { grid, adjacency, region, sharing, .. } = *target;
+        let own = self.stencil.smallest(self.choices.precision);
+        let smallest = sharing.map_or(own, |sharing| own.min(sharing.smallest));
         // A plane is made of whole blocks, so that the index of a block's cell is the same sum on every level.
         let block = ALIGNMENT / fields::BLOCK;
         Ground {
             topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
             region,
+            sharing,
             relations: &self.relations,
             inner_only: self.choices.neighbors == Neighbors::Direct,
             order: self.order,
@@ -244,6 +249,25 @@ impl Plan {
             short_last: self.choices.short_last,
             smallest: if self.choices.fields == Fields::Aosoa { smallest.min(block) } else { smallest },
         }
+    }
+
+    /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
+    pub fn tables(&self) -> Vec<(&'static str, &'static str)> {
+        let mut tables = self.storage.tables().to_vec();
+        if *self.inner() == Inner::Listed {
+            tables.push(LIST);
+        }
+        tables
+    }
+
+    /// How the computed columns stand in the plane.
+    fn inner(&self) -> &Inner {
+        self.fixed.as_ref().map_or(&Inner::Aligned, |fixed| &fixed.layout.inner)
+    }
+
+    /// How a thread finds its column.
+    pub fn coordinates(&self, names: &mut Names) -> Coordinates {
+        self.storage.coordinates(names, self.choices.block, self.inner())
     }
 
     /// What a strategy has to reach, from a column that threads find like this.
@@ -320,7 +344,7 @@ mod tests {
     fn planned(block: [u32; 3], grid: Grid) -> Plan {
         let lowered = crate::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
         let region = Region::rows(0..grid.ni, 0..grid.nj, 0..grid.nk);
-        let target = Target { grid, adjacency: None, region: &region, levels_known: true };
+        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
         plan(&lowered.stencils[0], &Choices { block, ..Choices::default() }, Some(target)).unwrap()
     }
 
@@ -336,7 +360,7 @@ mod tests {
         let lowered = crate::check(&Source::new("two", "stencil two { in a; out b; b = a }"));
         let grid = Grid::rows(1, 2, 2);
         let region = Region::rows(0..1, 0..2, 0..2);
-        let target = Target { grid, adjacency: None, region: &region, levels_known: true };
+        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
         let choices = Choices { fields: Fields::Aosoa, ..Choices::default() };
         let plan = plan(&lowered.stencils[0], &choices, Some(target)).unwrap();
         assert!(plan.fixed.unwrap().layout.plane.is_multiple_of(fields::BLOCK));

@@ -10,6 +10,7 @@ pub mod fields;
 pub mod neighbors;
 pub mod order;
 mod regular;
+pub mod sharing;
 pub mod statistics;
 pub mod tables;
 mod uncompressed;
@@ -19,6 +20,7 @@ use crate::ir::Path;
 use crate::names::Names;
 use neighbors::Hop;
 use order::Order;
+use sharing::Sharing;
 use std::ops::Range;
 
 /// Every storage, in the order that lists show.
@@ -48,7 +50,7 @@ pub trait Storage: Sync {
     }
 
     /// How a thread finds its column.
-    fn coordinates(&self, names: &mut Names, block: [u32; 3]) -> Coordinates;
+    fn coordinates(&self, names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates;
 
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
     fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String;
@@ -103,6 +105,8 @@ pub struct Ground<'a> {
     pub topology: Topology<'a>,
     /// What is computed.
     pub region: &'a Region,
+    /// The stencils that have the same layout, this one among them; none if it has one of its own.
+    pub sharing: Option<&'a Sharing>,
     /// Of each relation in the tables the path that it stands for.
     pub relations: &'a [Path],
     /// Whether hops start at inner columns alone, or at others too.
@@ -124,13 +128,31 @@ pub struct Layout {
     pub columns: Columns,
     /// Distance from a level to the next.
     pub plane: usize,
-    /// The first computed place of the plane, which is aligned.
+    /// A computed place of the plane, which is aligned: the first, or, of a layout that is shared, the first that is
+    /// computed by each stencil of the longest chain.
     pub lead: usize,
+    /// How the computed columns stand in the plane.
+    pub inner: Inner,
     /// Values of [`Storage::sizes`].
     pub sizes: Vec<usize>,
-    /// Values of [`Storage::tables`].
+    /// Values of [`Storage::tables`]; of columns that are listed the list after them.
     pub tables: Vec<Vec<i32>>,
 }
+
+/// How the computed columns stand in the plane.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Inner {
+    /// Together, from [`Layout::lead`] on.
+    #[default]
+    Aligned,
+    /// Together, from some place on.
+    From(usize),
+    /// Anywhere: a table lists their places.
+    Listed,
+}
+
+/// The table of places for columns that are [`Inner::Listed`], and what it means.
+pub const LIST: (&str, &str) = ("cells", "the places of the cells to compute");
 
 /// Places of columns in the plane.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Rows of a regular grid, padded so that each row's first computed value is aligned.
 
 use super::neighbors::Hop;
-use super::{Columns, Coordinates, Ground, Layout, Origin, Storage, padded};
+use super::{Columns, Coordinates, Ground, Inner, Layout, Origin, Storage, padded};
 use crate::grid::{Region, Topology};
 use crate::ir::Offset;
 use crate::names::Names;
@@ -27,7 +27,7 @@ impl Storage for Regular {
         &[]
     }
 
-    fn coordinates(&self, names: &mut Names, block: [u32; 3]) -> Coordinates {
+    fn coordinates(&self, names: &mut Names, block: [u32; 3], _: &Inner) -> Coordinates {
         let [i, j, row] = names.internals(["i", "j", "row"]);
         let [i_first, i_end, j_first, j_end] = names.internals(["i_first", "i_end", "j_first", "j_end"]);
         let [x, y, _] = block;
@@ -85,6 +85,7 @@ impl Storage for Regular {
             // One more unit keeps planes from starting at a power of two, where they would compete for the same cache sets.
             plane: row * nj + padded(1, ground.smallest),
             lead: ground.region.i.start,
+            inner: Inner::Aligned,
             sizes: vec![row],
             tables: Vec::new(),
         }
@@ -114,6 +115,7 @@ mod tests {
             let layout = Regular.layout(&Ground {
                 topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
                 region: &region,
+                sharing: None,
                 relations: &[],
                 inner_only: true,
                 order: order::ORDERS[0],

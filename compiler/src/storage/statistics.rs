@@ -53,10 +53,9 @@ impl Statistics {
     pub fn new(ground: &Ground) -> Self {
         let plane = Plane::new(ground);
         let all = Patterns::new(&plane, ground, false);
-        let lead = plane.lead();
         // Computed cells with each pattern: the others belong to the halo alone.
         let mut inner_counts: BTreeMap<i32, usize> = BTreeMap::new();
-        for &pattern in &all.of_place[lead..] {
+        for &pattern in &all.of_place[plane.lead..] {
             *inner_counts.entry(pattern).or_default() += 1;
         }
         let kept = if ground.inner_only { inner_counts.len() } else { all.offsets.len() };
@@ -66,7 +65,7 @@ impl Statistics {
         counts.sort_unstable_by(|a, b| b.cmp(a));
         Self {
             cells: plane.order.len(),
-            inner: plane.order.len() - plane.halo,
+            inner: plane.inner.len(),
             relations,
             counts,
             inner_patterns: inner_counts.len(),
@@ -77,7 +76,7 @@ impl Statistics {
             },
             nearness: Nearness {
                 distance: distance(&inner_counts, &all),
-                lines: lines(&all.of_place[lead..], &all, relations, ALIGNMENT / ground.smallest),
+                lines: lines(&all.of_place[plane.lead..], &all, relations, ALIGNMENT / ground.smallest),
             },
         }
     }
@@ -162,6 +161,7 @@ mod tests {
         let region = Region::rows(2..n - 2, 2..n - 2, 0..1);
         let ground = Ground {
             topology: Topology::Rows { ni: n, nj: n },
+            sharing: None,
             region: &region,
             relations: &relations,
             inner_only: neighbors == Neighbors::Direct,

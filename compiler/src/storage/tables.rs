@@ -1,6 +1,6 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Columns, Coordinates, Ground, Layout, padded};
+use super::{Columns, Coordinates, Ground, Inner, LIST, Layout, padded};
 use crate::grid::{Region, Topology};
 use crate::names::Names;
 use std::collections::HashMap;
@@ -13,18 +13,38 @@ pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
 pub const WARP: usize = 32;
 
 /// A thread for each inner cell of the plane.
-pub fn coordinates(names: &mut Names, block: [u32; 3]) -> Coordinates {
+pub fn coordinates(names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates {
     let [cell, cell_first, cell_end] = names.internals(["cell", "cell_first", "cell_end"]);
     let [x, y, _] = block;
     let thread = match y {
         1 => format!("blockIdx.x * {x} + threadIdx.x"),
         _ => format!("(blockIdx.x * {y} + threadIdx.y) * {x} + threadIdx.x"),
     };
-    Coordinates {
-        lines: vec![format!("const int {cell} = {cell_first} + {thread};")],
-        outside: format!("{cell} >= {cell_end}"),
-        column: cell.clone(),
-        first: format!("{cell} == {cell_first}"),
+    let column = cell.clone();
+    let own = |cell: &str| format!("const int {cell} = {cell_first} + {thread};");
+    match inner {
+        Inner::Aligned => Coordinates {
+            lines: vec![own(&cell)],
+            outside: format!("{cell} >= {cell_end}"),
+            column,
+            first: format!("{cell} == {cell_first}"),
+        },
+        // Warps begin at an aligned cell, which others may compute.
+        Inner::From(first) => Coordinates {
+            lines: vec![own(&cell)],
+            outside: format!("{cell} < {first} || {cell} >= {cell_end}"),
+            column,
+            first: format!("{cell} == {first}"),
+        },
+        Inner::Listed => {
+            let [rank, list] = names.internals(["rank", LIST.0]);
+            Coordinates {
+                lines: vec![own(&rank), format!("const int {cell} = {rank} < {cell_end} ? {list}[{rank}] : -1;")],
+                outside: format!("{cell} < 0"),
+                column,
+                first: format!("{rank} == {cell_first}"),
+            }
+        }
     }
 }
 
@@ -37,10 +57,15 @@ pub fn start(relation: usize, length: &str) -> String {
     }
 }
 
-/// One range: inner cells stand together, behind the halo.
+/// One range: of places, or of the list of them.
 #[allow(clippy::single_range_in_vec_init, reason = "a list of one range is what is meant")]
 pub fn columns(region: &Region, layout: &Layout) -> Vec<Range<usize>> {
-    vec![layout.lead..layout.lead + region.columns()]
+    let count = region.columns();
+    vec![match layout.inner {
+        Inner::Aligned => layout.lead..layout.lead + count,
+        Inner::From(first) => first / WARP * WARP..first + count,
+        Inner::Listed => 0..count,
+    }]
 }
 
 /// Places of columns, and of each place its column.
@@ -51,58 +76,66 @@ pub struct Plane {
     pub order: Vec<u32>,
     /// The place of the first in `order`.
     pub first: usize,
-    /// How many of `order` are halo.
-    pub halo: usize,
+    /// Numbers in `order` of the columns that are computed, in ascending order.
+    pub inner: Vec<usize>,
+    /// The place that is aligned: the first inner one, or the first of the innermost ring.
+    pub lead: usize,
 }
 
 impl Plane {
-    /// Halo columns in the user's order, then the inner ones in the order that is chosen.
+    /// Halo columns in the user's order, then the inner ones in the order that is chosen. Where stencils share the layout,
+    /// rings of columns from the outside in.
     pub fn new(ground: &Ground) -> Self {
         let count = ground.topology.columns();
-        let mut is_inner = vec![false; count];
-        let mut inner: Vec<u32> = match (&ground.region.cells, ground.topology) {
-            (Some(cells), _) => cells.to_vec(),
-            (None, Topology::Rows { ni, .. }) => {
-                let Region { i, j, .. } = ground.region;
-                j.clone().flat_map(|j| i.clone().map(move |i| (j * ni + i) as u32)).collect()
+        let inner = inner_columns(ground);
+        let (rings, innermost) = match ground.sharing {
+            Some(sharing) => sharing.rings(count),
+            None => {
+                let mut rings = vec![0; count];
+                inner.iter().for_each(|&column| rings[column as usize] = 1);
+                (rings, 1)
             }
-            (None, Topology::Adjacent(_)) => (0..count as u32).collect(),
         };
-        inner.iter().for_each(|&column| is_inner[column as usize] = true);
-        let mut order: Vec<u32> = (0..count as u32).filter(|&column| !is_inner[column as usize]).collect();
-        let halo = order.len();
-        let coordinates = coordinates_of(ground, &inner);
+        let ring = |column: u32| rings[column as usize];
+        let mut order: Vec<u32> = (0..count as u32).collect();
+        let [along_i, along_j] = coordinates_of(ground, |column| ring(column) == innermost);
+        let coordinates = |column: u32| (along_i[column as usize], along_j[column as usize]);
         let run = ground.run_width.max(1).ilog2();
-        let mut runs: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut runs: HashMap<(u32, u32, u32), u32> = HashMap::new();
         if ground.short_last {
-            inner
-                .iter()
-                .map(|&column| coordinates(column))
-                .for_each(|(i, j)| *runs.entry((i >> run, j)).or_default() += 1);
+            for &column in &order {
+                let (i, j) = coordinates(column);
+                *runs.entry((ring(column), i >> run, j)).or_default() += 1;
+            }
         }
-        let key = |&column: &u32| {
+        order.sort_by_cached_key(|&column| {
+            let ring = ring(column);
+            if ring == 0 {
+                return (ring, false, (0, column));
+            }
             let (i, j) = coordinates(column);
-            let is_short = ground.short_last && runs[&(i >> run, j)] < 1 << run;
-            (is_short, ground.order.key(column, i, j, run))
-        };
-        inner.sort_by_cached_key(key);
-        order.extend(inner);
-        let first = (WARP - halo % WARP) % WARP;
+            let is_short = ground.short_last && runs[&(ring, i >> run, j)] < 1 << run;
+            (ring, is_short, ground.order.key(column, i, j, run))
+        });
+        let outside = order.partition_point(|&column| ring(column) < innermost);
+        let first = (WARP - outside % WARP) % WARP;
         let mut places = vec![0; count];
         for (at, &column) in order.iter().enumerate() {
             places[column as usize] = (first + at) as u32;
         }
-        Self { places, order, first, halo }
-    }
-
-    /// The first inner place.
-    pub fn lead(&self) -> usize {
-        self.first + self.halo
+        let mut inner: Vec<usize> = inner.iter().map(|&column| places[column as usize] as usize - first).collect();
+        inner.sort_unstable();
+        Self { places, order, first, inner, lead: first + outside }
     }
 
     /// One past the last place that holds a column.
     pub fn end(&self) -> usize {
         self.first + self.order.len()
+    }
+
+    /// Numbers in `order` of the columns where look-ups start: the inner ones alone, or any.
+    pub fn looked_up(&self, inner_only: bool) -> Vec<usize> {
+        if inner_only { self.inner.clone() } else { (0..self.order.len()).collect() }
     }
 
     /// The distance from a column to the end of each relation's path; 0 where there is no such column.
@@ -115,11 +148,27 @@ impl Plane {
         })
     }
 
+    /// How the inner columns stand.
+    fn standing(&self) -> Inner {
+        let first = self.inner.first().copied().unwrap_or_default();
+        let end = self.inner.last().map_or(0, |last| last + 1);
+        match end - first == self.inner.len() {
+            true if self.first + first == self.lead => Inner::Aligned,
+            true => Inner::From(self.first + first),
+            false => Inner::Listed,
+        }
+    }
+
     /// The layout, given what depends on the tables.
-    pub fn layout(self, smallest: usize, sizes: Vec<usize>, tables: Vec<Vec<i32>>) -> Layout {
+    pub fn layout(self, smallest: usize, sizes: Vec<usize>, mut tables: Vec<Vec<i32>>) -> Layout {
+        let inner = self.standing();
+        if inner == Inner::Listed {
+            tables.push(self.inner.iter().map(|at| (self.first + at) as i32).collect());
+        }
         Layout {
             plane: padded(self.end().next_multiple_of(WARP), smallest),
-            lead: self.lead(),
+            lead: self.lead,
+            inner,
             columns: Columns::Places(self.places),
             sizes,
             tables,
@@ -127,26 +176,34 @@ impl Plane {
     }
 }
 
-/// A column's coordinates, counted from the first inner column.
-fn coordinates_of<'a>(ground: &'a Ground, inner: &[u32]) -> Box<dyn Fn(u32) -> (u32, u32) + 'a> {
-    match ground.topology {
-        Topology::Rows { ni, .. } => {
-            let (i, j) = (ground.region.i.start, ground.region.j.start);
-            Box::new(move |column| {
-                let column = column as usize;
-                ((column % ni).saturating_sub(i) as u32, (column / ni).saturating_sub(j) as u32)
-            })
+/// The columns that are computed, by their numbers in the user's order.
+fn inner_columns(ground: &Ground) -> Vec<u32> {
+    match (&ground.region.cells, ground.topology) {
+        (Some(cells), _) => cells.to_vec(),
+        (None, Topology::Rows { ni, .. }) => {
+            let Region { i, j, .. } = ground.region;
+            j.clone().flat_map(|j| i.clone().map(move |i| (j * ni + i) as u32)).collect()
         }
-        Topology::Adjacent(adjacency) => {
-            let positions = adjacency.positions();
-            let ranks = positions.map(|along| {
-                let lines = grid_lines(&along);
-                let first = inner.iter().map(|&column| lines[column as usize]).min().unwrap_or(0);
-                lines.into_iter().map(|line| line.saturating_sub(first)).collect::<Vec<_>>()
-            });
-            Box::new(move |column| (ranks[0][column as usize], ranks[1][column as usize]))
-        }
+        (None, Topology::Adjacent(_)) => (0..ground.topology.columns() as u32).collect(),
     }
+}
+
+/// Every column's coordinates along i and j, counted from the first innermost one along each.
+fn coordinates_of(ground: &Ground, is_innermost: impl Fn(u32) -> bool) -> [Vec<u32>; 2] {
+    let columns = 0..ground.topology.columns() as u32;
+    let mut coordinates: [Vec<u32>; 2] = match ground.topology {
+        Topology::Rows { ni, .. } => [
+            columns.clone().map(|column| column % ni as u32).collect(),
+            columns.clone().map(|column| column / ni as u32).collect(),
+        ],
+        Topology::Adjacent(adjacency) => adjacency.positions().map(|along| grid_lines(&along)),
+    };
+    for along in &mut coordinates {
+        let innermost = columns.clone().filter(|&column| is_innermost(column));
+        let first = innermost.map(|column| along[column as usize]).min().unwrap_or_default();
+        along.iter_mut().for_each(|at| *at = at.saturating_sub(first));
+    }
+    coordinates
 }
 
 /// Positions as whole coordinates: their numbers among all different ones.
@@ -173,8 +230,7 @@ impl Patterns {
     pub fn new(plane: &Plane, ground: &Ground, inner_only: bool) -> Self {
         let mut patterns = Patterns { of_place: vec![0; plane.end()], ..Patterns::default() };
         let mut known: HashMap<Vec<i32>, i32> = HashMap::new();
-        let start = if inner_only { plane.halo } else { 0 };
-        for at in start..plane.order.len() {
+        for at in plane.looked_up(inner_only) {
             let tuple: Vec<i32> = plane.distances(ground, at).collect();
             let number = *known.entry(tuple).or_insert_with_key(|tuple| {
                 patterns.offsets.push(tuple.clone());
@@ -207,6 +263,7 @@ pub(super) mod tests {
                 let ground = Ground {
                     topology,
                     region: &region,
+                    sharing: None,
                     relations: &relations,
                     inner_only: neighbors == Neighbors::Direct,
                     order: *order,
@@ -247,6 +304,7 @@ pub(super) mod tests {
             let ground = Ground {
                 topology: Topology::Rows { ni, nj },
                 region: &region,
+                sharing: None,
                 relations: &[],
                 inner_only: true,
                 order: order::find(name).unwrap(),
@@ -255,7 +313,7 @@ pub(super) mod tests {
                 smallest: 8,
             };
             let plane = Plane::new(&ground);
-            let inner = &plane.order[plane.halo..];
+            let inner = &plane.order[plane.inner[0]..];
             // Two runs of 32 a row, then 6 columns more.
             for run in inner[..2 * 3 * 32].chunks(32) {
                 assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 1), "{name} {run:?}");
@@ -277,6 +335,7 @@ pub(super) mod tests {
             let ground = Ground {
                 topology: Topology::Rows { ni: 512, nj: 512 },
                 region: &region,
+                sharing: None,
                 relations,
                 inner_only,
                 order: order::find(layout).unwrap(),

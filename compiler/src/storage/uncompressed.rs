@@ -6,7 +6,7 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Plane};
-use super::{Coordinates, Ground, Layout, Origin, Storage};
+use super::{Coordinates, Ground, Inner, Layout, Origin, Storage};
 use crate::grid::Region;
 use crate::names::Names;
 use std::ops::Range;
@@ -39,8 +39,8 @@ impl Storage for Uncompressed {
         &[("table", "relative offsets: relation r of a cell is at `r * entries + cell`")]
     }
 
-    fn coordinates(&self, names: &mut Names, block: [u32; 3]) -> Coordinates {
-        tables::coordinates(names, block)
+    fn coordinates(&self, names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates {
+        tables::coordinates(names, block, inner)
     }
 
     fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {
@@ -66,8 +66,7 @@ impl Storage for Uncompressed {
         let plane = Plane::new(ground);
         let entries = plane.end();
         let mut table = vec![0; ground.relations.len() * entries];
-        let start = if ground.inner_only { plane.halo } else { 0 };
-        for at in start..plane.order.len() {
+        for at in plane.looked_up(ground.inner_only) {
             for (relation, distance) in plane.distances(ground, at).enumerate() {
                 table[relation * entries + plane.first + at] = distance;
             }
