@@ -163,44 +163,86 @@ fn data_from(element: Element, bytes: &[u8]) -> Data {
 mod tests {
     use super::*;
     use crate::random;
-    use stencilc_compiler::grid::{Region, Topology};
+    use std::sync::Arc;
+    use stencilc_compiler::grid::{Adjacency, Region, Topology};
     use stencilc_compiler::ir::{Levels, Offset, Path};
     use stencilc_compiler::storage::fields::FIELDS;
     use stencilc_compiler::storage::order::ORDERS;
+    use stencilc_compiler::storage::sharing::Sharing;
     use stencilc_compiler::storage::{Ground, STORAGES};
+
+    /// A grid in rows or of cells that anything links, what is computed of it, and stencils to share its layout with.
+    struct Drawn {
+        grid: Grid,
+        adjacency: Option<Adjacency>,
+        region: Region,
+        sharing: Option<Sharing>,
+    }
+
+    fn drawn(seed: u64) -> Drawn {
+        let draw = |name: &str, count: usize, end: usize| -> Vec<usize> {
+            let Data::I32(numbers) = random::fill(Element::I32, count, 0.0, end as f64, seed, name) else {
+                unreachable!("whole numbers are drawn")
+            };
+            // The end itself is drawn, too.
+            numbers.into_iter().map(|number| (number as usize).min(end - 1)).collect()
+        };
+        let one = |name: &str, end: usize| draw(name, 1, end)[0];
+        let (ni, nj, nk) = (1 + one("ni", 60), 1 + one("nj", 12), 1 + one("nk", 4));
+        let count = ni * nj;
+        // Any columns, at least one.
+        let some = |name: &str| {
+            let mut columns = draw(name, 1 + one(&format!("{name} count"), count), count);
+            columns.sort_unstable();
+            columns.dedup();
+            Arc::<[u32]>::from(columns.into_iter().map(|column| column as u32).collect::<Vec<_>>())
+        };
+        let (grid, adjacency, region) = match one("form", 2) {
+            0 => {
+                let (i, j) = (one("i", ni), one("j", nj));
+                let (width, height) = (1 + one("width", ni - i), 1 + one("height", nj - j));
+                (Grid::rows(ni, nj, nk), None, Region::rows(i..i + width, j..j + height, 0..nk))
+            }
+            _ => {
+                let lists = ["left", "right", "top", "bottom"]
+                    .map(|name| draw(name, count, count + 1).into_iter().map(|to| to as i32 - 1).collect::<Vec<i32>>());
+                let region = Region { i: 0..count, j: 0..1, k: 0..nk, cells: Some(some("inner")) };
+                (Grid::cells(count, nk), Some(Adjacency::new("drawn", lists, None).unwrap()), region)
+            }
+        };
+        let computed = vec![region.column_numbers(grid).into(), some("others"), some("more")];
+        let sharing = (one("shared", 2) == 1).then_some(Sharing { computed, smallest: 1 });
+        Drawn { grid, adjacency, region, sharing }
+    }
 
     #[test]
     fn every_storage_gives_back_what_it_took() {
-        let grid = Grid::rows(37, 11, 3);
-        let region = Region::rows(2..36, 1..9, 0..3);
-        for storage in STORAGES {
-            for order in ORDERS {
+        for seed in 0..24 {
+            let Drawn { grid, adjacency, region, sharing } = drawn(seed);
+            let topology = adjacency.as_ref().map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent);
+            for (storage, order) in STORAGES.iter().flat_map(|storage| ORDERS.iter().map(move |order| (storage, order)))
+            {
+                if adjacency.is_some() && storage.tables().is_empty() {
+                    continue;
+                }
                 let layout = storage.layout(&Ground {
-                    topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
-                    sharing: None,
+                    topology,
                     region: &region,
+                    sharing: sharing.as_ref(),
                     relations: &[Path::from_offset(Offset { i: 1, j: 0, k: 0 })],
                     inner_only: true,
                     order: *order,
-                    run_width: 8,
-                    short_last: false,
+                    run_width: 1 << (seed % 6),
+                    short_last: seed % 2 == 0,
                     smallest: 1,
                 });
+                let name = format!("{} {} {grid} {seed}", storage.name(), order.name());
                 for element in [Element::F32, Element::F64, Element::I32, Element::Bool] {
-                    for (horizontal, levels) in [Levels::None, Levels::Full, Levels::Interfaces]
-                        .into_iter()
-                        .flat_map(|l| [(true, l), (false, l)])
-                    {
-                        let place = Place { horizontal, levels };
-                        for fields in FIELDS {
-                            check(
-                                &layout,
-                                grid,
-                                place,
-                                element,
-                                fields,
-                                &format!("{} {}", storage.name(), order.name()),
-                            );
+                    for levels in [Levels::None, Levels::Full, Levels::Interfaces] {
+                        for (horizontal, fields) in
+                            FIELDS.map(|fields| (true, fields)).into_iter().chain([(false, Fields::Soa)])
+                        {
+                            check(&layout, grid, Place { horizontal, levels }, element, fields, &name);
                         }
                     }
                 }
