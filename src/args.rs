@@ -25,6 +25,11 @@ pub const ARCH: &str = "sm_90";
 /// The word for every entry of a registry.
 pub const ALL: &str = "all";
 
+/// Of random numbers.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a whole number from 0 on is needed, such as 1".to_owned())
+}
+
 /// One kernel.
 #[derive(clap::Args)]
 pub struct KernelArgs {
@@ -265,6 +270,18 @@ impl Device {
 pub struct Pair {
     name: String,
     value: String,
+}
+
+impl Pair {
+    /// What stands before `=`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What stands after it.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
 }
 
 impl fmt::Display for Pair {

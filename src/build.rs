@@ -73,6 +73,11 @@ pub fn compile(args: &Args, plan: &Plan, built: &Built, kind: Kind) -> Result<Co
 /// # Errors
 /// The folder cannot be made, or the file not be written.
 pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
+    if folder.is_file() {
+        let name = folder.display();
+        return Err(Error::input(format!("`{name}` is a file, and files are written into a folder"))
+            .help("-o names it: -o made"));
+    }
     std::fs::create_dir_all(folder).map_err(|error| {
         Error::input(format!("cannot make the folder `{}`: {error}", folder.display())).help("give another: -o DIR")
     })?;

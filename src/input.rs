@@ -11,7 +11,7 @@ use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Severity, guess};
 use stencilc_compiler::ir::{Precision, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
-use stencilc_compiler::parse::parse;
+use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::{Error, Result};
 
@@ -20,9 +20,6 @@ static STENCILS: Dir = include_dir!("$CARGO_MANIFEST_DIR/stencils");
 
 /// The ending of a stencil file.
 const ENDING: &str = ".stn";
-
-/// More than any stencil file has; a device would never end.
-const LIMIT: u64 = 1 << 20;
 
 /// Every stencil file that comes along, by name.
 pub fn embedded() -> impl Iterator<Item = Source> {
@@ -81,9 +78,11 @@ fn read(path: &Path, name: &str) -> Result<Source> {
             .help("name a text file; what comes through a pipe is read from /dev/stdin"));
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(Error::input(format!("`{name}` is larger than 1 MiB: that is no stencil file")));
+    // A device would never end.
+    File::open(path).and_then(|file| file.take(LENGTH as u64 + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() > LENGTH {
+        let most = LENGTH >> 10;
+        return Err(Error::input(format!("`{name}` is larger than {most} KiB: that is no stencil file")));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let bytes = error.as_bytes();

@@ -11,6 +11,7 @@ mod grid;
 mod input;
 mod kernel;
 mod list;
+mod mistyped;
 mod new;
 mod output;
 mod print;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
     let Cli { command, json } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = mistyped::mended(error, &Cli::command());
             // Not for help and versions, which are no errors.
             if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
                 let _ = terminal::json(&Failure::call(&error.to_string()));

@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
     /// Of the random numbers
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = args::seed)]
     seed: u64,
     /// Let numbers lose precision to fit their field
     #[arg(long)]
@@ -123,6 +123,16 @@ struct KernelTimings {
     kernel_gb_per_s: Option<f64>,
     /// From the program's start to the first launch, without `startup`.
     first_launch_overhead: f64,
+}
+
+/// Notes that an output takes the place of the file that another field was read from.
+fn note_replaced(inputs: &[Pair], output: &str, path: &Path) {
+    let Ok(written) = path.canonicalize() else { return };
+    let is_read =
+        |pair: &&Pair| pair.name() != output && Path::new(pair.value()).canonicalize().ok().as_ref() == Some(&written);
+    if let Some(pair) = inputs.iter().find(is_read) {
+        terminal::note(&format!("`{}` held the input `{}`; now it holds `{output}`", path.display(), pair.name()));
+    }
 }
 
 /// Runs a stencil.
@@ -184,6 +194,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let field = |id: FieldId| &problem.stencil.fields[id];
     for (id, path) in &outputs {
         if let Some(data) = &computed[id.index()] {
+            note_replaced(&args.inputs, &field(*id).name, path);
             npy::save(path, &Array { shape: problem.grid.shape(field(*id).place), data: data.clone() })?;
         }
     }

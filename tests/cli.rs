@@ -86,6 +86,8 @@ fn wrong_inputs() {
         "run large.stn --device cpu --grid 9x6x3 --precision f32 --in a=nothing.npy",
         "run hdiff --device cpu --in phi=phi.npy --in coeff=smaller.npy",
         "run laplap --device cpu --in phi=phi.npy --out res=nowhere/res.npy",
+        "run column.stn --device cpu --in a=phi.npy --in h=phi.npy",
+        "run laplap --device cpu --in phi=phi.npy --out res=phi.npy",
         "run laplap --device cpu --in phi=phi.npy --plot res=folder.stn",
         "build laplap --emit ptx",
         "build laplap --emit cubin -o made",
@@ -121,7 +123,19 @@ fn wrong_calls() {
         "run weigh.stn --device cpu --grid 9x6x3 --set first=1 --plot w=w.png",
         "build weigh.stn --grid 9x6x3",
         "build laplap --set dt=1",
+        "build laplap -o broken.stn",
         "check",
+        "compile laplap.stn",
+        "laplap.stn",
+        "stencl laplap",
+        "chek laplap",
+        "run gray_scott --device cpu --grid 9x6x3 --param feed=1",
+        "run gray_scott --device cpu --grid 9x6x3 --set feed=1e999",
+        "run laplap --device cpu --grid -9x6x3",
+        "run laplap --device cpu --dtype single",
+        "run laplap --device cpu --grid 9x6x3 --seed one",
+        "build laplap --output made",
+        "grid make hex",
     ]);
     insta::assert_snapshot!(transcript);
 }
@@ -322,7 +336,7 @@ fn what_is_no_file_is_not_read() {
     let folder = Folder::new();
     assert!(Command::new("mkfifo").arg(folder.path("pipe.stn")).status().unwrap().success());
     for (file, why) in
-        [("pipe.stn", "is a pipe or a device"), ("/dev/zero", "larger than 1 MiB"), (".", "is a directory")]
+        [("pipe.stn", "is a pipe or a device"), ("/dev/zero", "larger than 512 KiB"), (".", "is a directory")]
     {
         let output = folder.run(&format!("check {file}"));
         assert_eq!(output.status.code(), Some(1));

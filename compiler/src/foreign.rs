@@ -20,7 +20,9 @@ pub fn function(foreign: &str) -> Option<&'static str> {
         "sqrtf" | "dsqrt" | "sqrt" => "sqrt(a)",
         "ceiling" | "ceilf" | "ceil" => "ceil(a)",
         "floorf" | "floor" => "floor(a)",
-        "where" | "merge" | "select" | "iif" | "ternary" => "if c { a } else { b }",
+        "where" | "merge" | "select" | "iif" | "ternary" | "ifelse" | "cond" | "if_then_else" => {
+            "if c { a } else { b }"
+        }
         "mod" | "fmod" | "modulo" | "remainder" => "a % b",
         "power" | "powf" | "pow" => "a ** b",
         "square" | "sqr" => "a ** 2",
@@ -54,6 +56,25 @@ pub fn function(foreign: &str) -> Option<&'static str> {
         "norm" | "hypot" => "sqrt(a**2 + b**2)",
         "float" | "double" | "real" | "float32" | "float64" | "dble" => "1.0 * n",
         "isnan" | "is_nan" => "a != a",
+        _ => return None,
+    })
+}
+
+/// How an operator of other languages and libraries is written out here.
+pub fn operator(foreign: &str) -> Option<&'static str> {
+    Some(match foreign.to_lowercase().as_str() {
+        "laplacian" | "laplace" | "lap" | "del2" | "nabla2" => {
+            "write it, as in `fn laplacian(a) = a[i-1] + a[i+1] + a[j-1] + a[j+1] - 4*a`"
+        }
+        "grad" | "gradient" | "div" | "divergence" | "curl" | "rot" | "ddx" | "ddy" | "ddz" | "diff" | "derivative" => {
+            "a derivative is a difference of neighbours, as in `(a[i+1] - a[i-1]) / (2*dx)`; a `fn` gives it a name"
+        }
+        "mean" | "average" | "avg" | "interp" => "a mean is written out, as in `(a[i-1] + a + a[i+1]) / 3`",
+        "random" | "rand" | "randn" => {
+            "nothing is random in a source; fields that are given no array are drawn at random"
+        }
+        "prod" | "product" => "a product is written out with `*`",
+        "any" | "all" => "conditions are joined by `||` and `&&`",
         _ => return None,
     })
 }

@@ -294,7 +294,14 @@ fn params(
 fn parse(param: &Param, text: &str) -> Result<Value> {
     let text = text.trim();
     let value = match param.kind {
-        Kind::Real => text.parse().ok().map(Value::Real),
+        // `inf` is meant, 1e999 is not.
+        Kind::Real => {
+            let value = text
+                .parse()
+                .ok()
+                .filter(|value: &f64| value.is_finite() || !text.contains(|c: char| c.is_ascii_digit()));
+            value.map(Value::Real)
+        }
         Kind::Int => text.parse().ok().map(Value::Int),
         Kind::Bool => text.parse().ok().map(Value::Bool),
     };

@@ -27,6 +27,7 @@ impl Folder {
             ("broken.stn", BROKEN),
             ("unused.stn", UNUSED),
             ("roots.stn", NOT_FINITE),
+            ("column.stn", "stencil column { in a; in h on (i, j); out b; b = a + h }"),
             ("large.stn", LARGE),
             ("weigh.stn", WEIGHTS),
             ("text.npy", "no array"),

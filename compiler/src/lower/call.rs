@@ -82,8 +82,15 @@ impl<'a> Lowering<'a> {
         let name = &function.text;
         let parts: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
         let found = Diagnostic::error(span, format!("`{name}` is no function"));
+        let is_constant = matches!(self.scope.find(name).map(|symbol| &symbol.binding), Some(Binding::Constant(_)))
+            || matches!(self.globals.find(name), Some(Global::Constant(_)));
+        if is_constant {
+            let found = found.label(format!("a part of an array is written `{name}[0]`"));
+            return self.report(found.help("brackets are square, and parts are counted from 0"));
+        }
         self.report(match self.offset_text(&parts) {
-            Some(here) if here.is_empty() => found
+            // Numbers alone that are all 0 are the cell itself.
+            Some(here) if here.is_empty() || here == "[i]" => found
                 .label(format!("write `{name}` for the value at the cell itself"))
                 .help(format!("an offset stands in square brackets, as in `{name}[i-1]`")),
             Some(offset) => found
@@ -191,15 +198,19 @@ impl<'a> Lowering<'a> {
         };
         if arguments.len() < least || arguments.len() > most {
             let takes = if most == usize::MAX { "two or more arguments".to_owned() } else { count(least) };
-            return self.report(
-                Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len())).label(
-                    match text {
-                        "pow" => "`pow(base, exponent)`",
-                        "atan2" => "`atan2(y, x)`",
-                        _ => "called here",
-                    },
-                ),
-            );
+            let found = Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len()));
+            let found = found.label(match text {
+                "pow" => "`pow(base, exponent)`",
+                "atan2" => "`atan2(y, x)`",
+                _ => "called here",
+            });
+            return self.report(if most == usize::MAX && arguments.len() == 1 {
+                found.help(format!(
+                    "over several cells, write `{text}(n in -1..=1) {{ a[i+n] }}`; that of a whole field is told by `run`"
+                ))
+            } else {
+                found
+            });
         }
         let values: Vec<Found<Nodes>> = arguments.iter().map(|argument| self.value(argument.value)).collect();
         let values: Vec<Nodes> = values.into_iter().collect::<Option<_>>()?;

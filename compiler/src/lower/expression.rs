@@ -83,6 +83,12 @@ impl Lowering<'_> {
             Expr::Call(function, arguments) => self.call(function, arguments, span),
             Expr::Choose(arms, otherwise) => self.choose(arms, otherwise, span),
             Expr::Fold(op, binders, block) => self.fold(op, binders, block, span),
+            Expr::Vector(parts) if parts.iter().any(|&part| matches!(file.exprs[part], Expr::Vector(_))) => self
+                .report(
+                    Diagnostic::error(span, "a vector holds single numbers")
+                        .label("vectors in a vector")
+                        .help("there are no matrices: name a vector for each row"),
+                ),
             Expr::Vector(parts) => {
                 let parts: Vec<Found<NodeId>> = parts.iter().map(|&part| self.scalar(part)).collect();
                 parts.into_iter().collect::<Option<Vec<_>>>().map(Value::Many)

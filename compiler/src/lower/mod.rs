@@ -82,6 +82,9 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
         if let ast::Item::Test(test) = item {
             lowered.tests.extend(tests.test(test));
         }
+        if tests.is_lost() {
+            break;
+        }
     }
     used.extend(tests.used);
     lowered.diagnostics.append(&mut tests.diagnostics);
@@ -276,6 +279,7 @@ impl<'a> Lowering<'a> {
                 ast::Statement::Function(function) => {
                     self.define(&function.name, Binding::Function(function));
                 }
+                ast::Statement::Let(binding) if self.lets_an_output(binding, stencil) => {}
                 ast::Statement::Let(binding) => self.define_let(binding),
                 ast::Statement::Print(print) => self.print(print),
                 ast::Statement::Assign(assign) => self.assign(assign),
@@ -292,6 +296,39 @@ impl<'a> Lowering<'a> {
             }
         }
         self.finish(stencil);
+    }
+
+    /// Reports a `let` that was to assign an output, which no other statement assigns.
+    fn lets_an_output(&mut self, binding: &ast::Let, stencil: &ast::Stencil) -> bool {
+        let [name] = binding.names.as_slice() else { return false };
+        let Some(Binding::Field(field)) = self.scope.find(&name.text).map(|symbol| &symbol.binding) else {
+            return false;
+        };
+        let (declared, role) = (self.stencil.fields[*field].span, self.stencil.fields[*field].role);
+        if !role.is_written() {
+            return false;
+        }
+        let is_assigned = stencil.statements.iter().any(|statement| match statement {
+            ast::Statement::Assign(assign) => assign.targets.iter().any(|target| target.name.text == name.text),
+            ast::Statement::Field(_)
+            | ast::Statement::Param(_)
+            | ast::Statement::Constant(_)
+            | ast::Statement::Function(_)
+            | ast::Statement::Let(_)
+            | ast::Statement::Print(_)
+            | ast::Statement::Later(_) => false,
+        });
+        if is_assigned {
+            return false;
+        }
+        // That it is not assigned would be the same error again.
+        self.scope.assigned.entry(name.text.clone()).or_insert(name.span);
+        self.report::<()>(
+            Diagnostic::error(name.span, format!("`{}` is an output: it is assigned without `let`", name.text))
+                .label(format!("write `{} = ...`", name.text))
+                .note(declared, "declared here"),
+        );
+        true
     }
 
     /// `let a = ...` inside a stencil or block.
@@ -344,14 +381,17 @@ impl<'a> Lowering<'a> {
             return;
         }
         if assign.op.text != "=" {
-            self.report::<()>(
-                Diagnostic::error(
-                    assign.op.span,
-                    format!("`{}` adds to an `inc` or a reduction, on a mesh", assign.op.text),
-                )
-                .label("only `=` assigns")
-                .help("an output is assigned once: collect the sum in a `let`, and assign that"),
-            );
+            let is_read = field.is_some_and(|field| self.stencil.fields[field].role.is_read());
+            let found = Diagnostic::error(assign.op.span, "an output is assigned with `=`, and once");
+            self.report::<()>(if is_read {
+                found
+                    .label(format!("write `{0} = {0} {1} ...`", name.text, assign.op.text.trim_end_matches('=')))
+                    .help("the value that is read is the one before")
+            } else {
+                found
+                    .label(format!("write `{} = ...`", name.text))
+                    .help("collect the sum in a `let`, and assign that: nobody adds to an output")
+            });
             return;
         }
         let Some(field) = field else {
@@ -359,6 +399,7 @@ impl<'a> Lowering<'a> {
             let guess = crate::diagnostic::guess(&name.text, outputs.iter().map(String::as_str));
             let found = self.scope.find(&name.text);
             if found.is_some_and(|symbol| matches!(symbol.binding, Binding::Broken)) {
+                self.scope.assigned.insert(name.text.clone(), name.span);
                 return;
             }
             let known = found.map(|symbol| (symbol.what, symbol.span));

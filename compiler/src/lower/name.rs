@@ -18,6 +18,8 @@ impl<'a> Lowering<'a> {
             "k" => return self.one(Node::Level, Kind::Int, span),
             "nk" => return self.one(Node::LevelCount, Kind::Int, span),
             "pi" => return self.one(Node::Real(std::f64::consts::PI), Kind::Real, span),
+            // A name that was taken was told where it is declared.
+            "i" | "j" | "ni" | "nj" if self.scope.find(name).is_some() => return None,
             "i" | "j" | "ni" | "nj" => {
                 return self.report(
                     Diagnostic::error(span, format!("a stencil knows no `{name}`"))

@@ -268,7 +268,9 @@ impl<'a> Scope<'a> {
     /// The stencil's own names that were never used; outputs are there to be assigned.
     pub fn unused(&self) -> Vec<Symbol<'a>> {
         let own = self.symbols.iter().enumerate();
+        // What is wrong with a name was told already.
         own.filter(|(index, symbol)| !self.used.contains(index) && !self.assigned.contains_key(&symbol.name))
+            .filter(|(_, symbol)| !matches!(symbol.binding, Binding::Broken))
             .map(|(_, symbol)| symbol.clone())
             .collect()
     }
@@ -277,7 +279,7 @@ impl<'a> Scope<'a> {
     pub fn unused_since(&mut self, mark: usize) -> Vec<(String, Span)> {
         let own = self.symbols.iter().enumerate().skip(mark);
         let unused: Vec<(String, Span)> = own
-            .filter(|(index, _)| !self.used.contains(index))
+            .filter(|(index, symbol)| !self.used.contains(index) && !matches!(symbol.binding, Binding::Broken))
             .map(|(_, symbol)| (symbol.name.clone(), symbol.span))
             .collect();
         // The places are used again by the next block's names.

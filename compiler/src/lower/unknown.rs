@@ -37,9 +37,11 @@ impl Lowering<'_> {
         let near = same.or(near);
         let is_near = near.is_some_and(|_| name.len() > 3 || same.is_some());
         let meant = if is_function { foreign::function(name) } else { foreign::constant(name) };
+        let operator = foreign::operator(name).filter(|_| is_function && guess(name, candidates).is_none());
         let elsewhere = self.elsewhere(name);
         let found = match (meant, elsewhere) {
             (Some(meant), _) => found.label(format!("did you mean `{meant}`?")),
+            _ if operator.is_some() => found.label("not defined here").help(operator.unwrap_or_default()),
             _ if is_near => found.label(format!("did you mean `{}`?", near.unwrap_or(""))),
             (None, Some((at, found_what))) => self.out_of_sight(name, at, found_what, found),
             (None, None) => match near {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// The most operations of one try, and of all.
 const TRY: usize = 20_000;
-const TRIES: usize = 200_000;
+const TRIES: usize = 1_000_000;
 
 /// With more arguments than this, not every combination is tried.
 const ARGUMENTS: u32 = 3;
@@ -24,15 +24,21 @@ const KINDS: u32 = 4;
 pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> Vec<Diagnostic> {
     let mut told = Vec::new();
     let mut spent = 0;
+    let mut unread = None;
     // One for all constants, so that a chain of them is followed once.
     let mut constants = Lowering::new(file, globals, "", "");
     for item in &file.items {
         match item {
             Item::Function(function) if !used.contains_key(&function.name.text) => {
+                if spent > TRIES {
+                    unread.get_or_insert(function.name.span);
+                    continue;
+                }
                 told.append(&mut look_at(function, &|| Lowering::new(file, globals, "", ""), &mut spent));
             }
             Item::Constant(constant) if !used.contains_key(&constant.name.text) => {
                 if spent > TRIES {
+                    unread.get_or_insert(constant.name.span);
                     continue;
                 }
                 (constants.nodes, constants.exceeded) = (0, false);
@@ -49,14 +55,16 @@ pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> Vec<D
         }
     }
     told.retain(|found| found.severity == Severity::Error);
+    told.extend(unread.map(|first| {
+        Diagnostic::warning(first, "from here on, what nobody uses is not looked at")
+            .label("not looked at")
+            .help("what is wrong in it is told as soon as a stencil uses it")
+    }));
     told
 }
 
 /// What is wrong with a function, whatever its arguments are.
 fn look_at<'a>(function: &'a Function, new: &dyn Fn() -> Lowering<'a>, spent: &mut usize) -> Vec<Diagnostic> {
-    if *spent > TRIES {
-        return Vec::new();
-    }
     // First what has nothing to do with the arguments.
     let (mut certain, _, nodes) = attempt(function, new(), None);
     *spent += nodes;

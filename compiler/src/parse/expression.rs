@@ -69,7 +69,7 @@ impl Builder<'_> {
                         }
                         operators.push(next);
                     }
-                    None if rule == Rule::mistake => return Err(mistake(&part)),
+                    None if rule == Rule::mistake => return Err(mistake(&part, &self.text[..at.start as usize])),
                     None => operands.push(match parts.next_if(|next| next.as_rule() == Rule::called) {
                         Some(called) => self.call(name(&part), called)?,
                         None => self.primary(part)?,
@@ -310,8 +310,8 @@ fn infix(rule: Rule) -> Option<Infix> {
     })
 }
 
-/// Other languages' spellings.
-fn mistake(pair: &Node) -> Diagnostic {
+/// Other languages' spellings; `before` is the text before it.
+fn mistake(pair: &Node, before: &str) -> Diagnostic {
     let at = span(pair);
     let (wrote, means) = match pair.as_str().trim_end() {
         "^" => ("^", "`**` for a power"),
@@ -332,6 +332,11 @@ fn mistake(pair: &Node) -> Diagnostic {
     let found = Diagnostic::error(at, format!("`{wrote}` is no operator here")).label(format!("write {means}"));
     if wrote != "=" {
         return found;
+    }
+    if before.rfind('[') > before.rfind(']') {
+        return Diagnostic::error(at, "an offset is an axis plus or minus a number").label("not understood").help(
+            "as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; a certain level is chosen by `if k == 0 { ... } else { ... }`",
+        );
     }
     found.help("an output is assigned outside of `if` and `sum`, as in `res = if c { 1 } else { 2 }`")
 }

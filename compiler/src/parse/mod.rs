@@ -26,6 +26,8 @@ mod grammar {
 }
 use grammar::{Grammar, Rule};
 
+pub use prescan::LENGTH;
+
 type Node<'a> = Pair<'a, Rule>;
 
 /// The syntax tree of a file.
@@ -141,7 +143,7 @@ impl Builder<'_> {
                 Rule::ident => stencil.name = name(&part),
                 Rule::over => stencil.over = Some(span(&part)),
                 Rule::body => {
-                    for statement in part.into_inner() {
+                    for statement in part.into_inner().filter(|part| part.as_rule() == Rule::statement) {
                         stencil.statements.push(self.statement(statement)?);
                     }
                 }

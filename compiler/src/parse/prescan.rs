@@ -7,15 +7,14 @@ use crate::source::Span;
 /// How deeply brackets may be nested: the parser and everything after it recurse along them.
 const NESTING: usize = 256;
 
-/// Longest text, in bytes: more than anybody writes, and read in a second.
-const LENGTH: usize = 1 << 20;
+/// Longest text, in bytes: more than anybody writes, and answered within a second, whatever it says.
+pub const LENGTH: usize = 1 << 19;
 
 /// Refuses texts that are too long, nested too deeply, or contain characters that deceive a reader.
 pub fn prescan(text: &str) -> Result<(), Diagnostic> {
     if text.len() > LENGTH {
-        return Err(
-            Diagnostic::error(Span::new(0, 0), "this file is larger than 1 MiB").label("no stencil is as long as that")
-        );
+        return Err(Diagnostic::error(Span::new(0, 0), format!("this file is larger than {} KiB", LENGTH >> 10))
+            .label("no stencil is as long as that"));
     }
     let mut open = Vec::new();
     let (mut comment, mut string) = (false, None);

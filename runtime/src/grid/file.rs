@@ -51,8 +51,8 @@ pub fn load(path: &Path) -> Result<Adjacency> {
 
 /// Reads a grid called `name` from an archive.
 fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
-    let damaged = |error: zip::result::ZipError| {
-        Error::input(format!("it is no archive as .npz files are: {error}")).help(
+    let damaged = |_: zip::result::ZipError| {
+        Error::input("it is no archive as .npz files are, or was not written to its end").help(
             "a grid is written by `numpy.savez('grid.npz', left=..., right=..., top=..., bottom=...)`, \
              or by `stencilc grid make`",
         )

@@ -51,6 +51,7 @@ fn read_extents(field: &Field, shape: &[usize], extents: &mut Extents) -> Result
         (Levels::None, true, [_, _]) => (None, shape),
         // A level axis of size 1 may be left out.
         (Levels::None, true, [1, rest @ ..]) if rest.len() == 2 => (None, rest),
+        (Levels::None, true, _) => return Err(wrong_shape(field, shape)),
         (_, true, [_, _]) if !interfaces => (Some(1), shape),
         (_, true, [levels, rest @ ..]) if rest.len() == 2 => (Some(*levels), rest),
         (_, false, [levels]) => (Some(*levels), &[]),

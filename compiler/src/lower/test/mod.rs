@@ -21,6 +21,9 @@ const GRID: Grid = Grid::rows(12, 10, 6);
 /// The most cells of a test's grid: every test runs whenever the file is tested.
 const CELLS: u128 = 1 << 20;
 
+/// The most tests of a file.
+const TESTS: usize = 1_000;
+
 /// The most expectations of one test.
 const EXPECTATIONS: usize = 100;
 
@@ -40,6 +43,8 @@ pub struct Tests<'a> {
     /// The stencils that are right.
     stencils: &'a [Stencil],
     titles: BTreeMap<&'a str, Span>,
+    /// How many tests were looked at.
+    count: usize,
     /// Names of the file that tests use.
     pub used: HashMap<String, ()>,
     /// What there is to tell.
@@ -62,7 +67,15 @@ enum After<'a> {
 
 impl<'a> Tests<'a> {
     pub fn new(file: &'a ast::File, globals: &'a Globals<'a>, stencils: &'a [Stencil]) -> Self {
-        Self { file, globals, stencils, titles: BTreeMap::new(), used: HashMap::new(), diagnostics: Vec::new() }
+        Self {
+            file,
+            globals,
+            stencils,
+            titles: BTreeMap::new(),
+            count: 0,
+            used: HashMap::new(),
+            diagnostics: Vec::new(),
+        }
     }
 
     fn report<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
@@ -70,8 +83,21 @@ impl<'a> Tests<'a> {
         None
     }
 
+    /// Whether the tests that follow are not looked at.
+    pub fn is_lost(&self) -> bool {
+        self.count > TESTS
+    }
+
     /// A test, unless something is wrong with it.
     pub fn test(&mut self, test: &'a ast::Test) -> Option<Test> {
+        self.count += 1;
+        if self.is_lost() {
+            return self.report(
+                Diagnostic::error(test.title.span, format!("a file has at most {TESTS} tests"))
+                    .label("one too many")
+                    .help("a test may expect several things: write an `expect` for each"),
+            );
+        }
         let before = self.diagnostics.len();
         self.title(&test.title);
         let grid = self.grid(test);

@@ -57,6 +57,8 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         '#' if stop.rest.starts_with("#include") => {
             answer("there is no `#include`".into(), "a file stands alone", "write the functions that it needs into it")
         }
+        '#' if stop.rest.starts_with("#pragma") => directive(here),
+        '!' if stop.rest.starts_with("!$") => directive(here),
         '#' => answer(
             "`#` does not begin a comment".into(),
             "write `//`",
@@ -240,5 +242,14 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     Some(
         Diagnostic::error(place, format!("`{token}` is neither a number nor a name"))
             .label(format!("if a product is meant, write `{plain} * {letters}`")),
+    )
+}
+
+/// `#pragma acc`, `!$omp`.
+fn directive(here: Span) -> Option<Diagnostic> {
+    Some(
+        Diagnostic::error(here, "there are no directives")
+            .label("leave this line out")
+            .help("which thread computes which cells is an option, as in `stencilc build FILE --access zloop`"),
     )
 }

@@ -18,6 +18,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         let types = "types are `real`, `f32`, `f64`, `int` (32 bits) and `bool`";
         return Some(match meant {
             Some(meant) => found.label(format!("did you mean `{meant}`?")).help(types),
+            None if stored(stop.found, stop).is_some() => return stored(stop.found, stop),
             None => found.label("expected a type").help(types),
         });
     }
@@ -140,6 +141,17 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         let place = stop.before.rfind('=').map_or(stop.here(), |at| Span::new(at, stop.before.trim_end().len()));
         return Some(no_range(stop.before.trim_end(), place));
     }
+    if names.contains(" on ") && !names.contains('(') && !["", ";", "}"].contains(&stop.found) {
+        return Some(error(stop, "the axes of a field stand in parentheses").label("write `on (i, j)`").help(AXES));
+    }
+    let range = stop.rest.strip_prefix("in ").unwrap_or_default().trim_start();
+    if before_range && !names.is_empty() && range.starts_with(|c: char| c.is_ascii_digit() || "-.([".contains(c)) {
+        return Some(
+            error(stop, "a range is written with `=`")
+                .label(format!("write `{} {names} = 0..1`", stop.first))
+                .help("random input is drawn from it, its first number included, its second not"),
+        );
+    }
     if names.ends_with(" on") && ["(", "["].contains(&stop.found) {
         let end = stop.rest.find([')', ']']).map_or(1, |end| end + 1);
         let place = Span::new(stop.before.len(), stop.before.len() + end);
@@ -174,6 +186,11 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
                 .label(format!("write `{} {} on (i, j)`, or nothing for all axes", stop.first, names))
                 .help("a field without `on` lives on every cell (i, j, k)"),
         ),
+        "-" if stop.rest.starts_with("->") => Some(
+            error(stop, "every field is declared by itself")
+                .label("leave it out")
+                .help("as in `in a; out b`, and, on a line of its own, `b = ...`"),
+        ),
         "-" | "." | "/" if !names.is_empty() => Some(
             error(stop, format!("`{}` cannot be part of a name", stop.found))
                 .label("write `_`")
@@ -190,7 +207,7 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
                 && !names.is_empty()
                 && !names.ends_with(',') =>
         {
-            typed_before(stop, stop.first).or_else(|| {
+            typed_before(stop, stop.first).or_else(|| stored(found, stop)).or_else(|| {
                 Some(
                     error(stop, "a comma is missing between two names")
                         .label(format!("write `{} {names}, {found}`", stop.first))
@@ -200,6 +217,17 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         }
         _ => None,
     }
+}
+
+/// A field with a word that says how grids are stored or walked, which no source does.
+fn stored(word: &str, stop: &Stop) -> Option<Diagnostic> {
+    let is_storage = crate::storage::STORAGES.iter().any(|storage| storage.name() == word);
+    let is_access = crate::access::ACCESSES.iter().any(|access| access.name() == word);
+    (is_storage || is_access || ["storage", "stored", "layout", "access"].contains(&word)).then(|| {
+        error(stop, "a source does not say how its grid is stored").label("leave it out").help(
+            "storage and access strategy are options, as in `stencilc build FILE --storage compressed --access zloop`",
+        )
+    })
 }
 
 /// After `let`.
@@ -384,7 +412,15 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
                 .help("the formula holds on every cell: nobody writes the cell's indices"),
         ),
         "[" => Some(error(stop, "an output is assigned by its name alone").label(plain)),
-        "" | ";" | "}" => Some(error(stop, format!("`{name}` alone says nothing")).label("expected `= ...`")),
+        "" | ";" | "}" => {
+            let found = error(stop, format!("`{name}` alone says nothing")).label("expected `= ...`");
+            let goes_on = stop.line().trim_start().len() == stop.statement.len();
+            Some(if goes_on {
+                found.help("to go on with the line before, begin this one with an operator")
+            } else {
+                found
+            })
+        }
         _ => None,
     }
 }

@@ -89,7 +89,9 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     }
     let is_subscript =
         within.is_some_and(|(bracket, word)| bracket == '[' || bracket == '(' && word.starts_with(is_word));
-    if is_subscript && stop.found == ":" && !stop.rest.starts_with("::") {
+    let is_range = within.is_some_and(|(bracket, _)| bracket == '[')
+        && (stop.rest.starts_with("..") || stop.rest.starts_with('.') && stop.before.ends_with('.'));
+    if is_range || is_subscript && stop.found == ":" && !stop.rest.starts_with("::") {
         return Some(error("there are no slices").label("one cell is read at a time").help(
             "a neighbour is written with its axis, as in `a[i-1]` or `a[i+1, j-1]`; the formula holds on every cell",
         ));
@@ -158,6 +160,13 @@ fn fold(stop: &Stop) -> Option<Diagnostic> {
     if is_fold && stop.statement.contains("..=") {
         return Some(error("what is added stands in braces, after the parenthesis").label("not here").help(form));
     }
+    if !is_fold && stop.found == "in" && stop.after_operand && word.starts_with(is_word) {
+        return Some(
+            error("only `sum`, `min` and `max` run over a range")
+                .label(format!("`{word}` does not"))
+                .help("a mean is a `sum` divided by the number of its terms; a product is written out"),
+        );
+    }
     if !is_fold {
         let trimmed = stop.before.trim_end();
         let is_headed = trimmed.ends_with(')') && stop.statement.contains(" in ") && stop.statement.contains("..=");
@@ -222,8 +231,19 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
     let error = |message: String| Diagnostic::error(stop.here(), message);
     let last = stop.last()?;
     if stop.found == "," && stop.bracket.is_none_or(|(bracket, _)| bracket == '{') {
+        // `param p = 1, q = 2` and `in a: f32, b`, but not `const w = 1, 2`.
+        let is_name = stop.rest[1..].trim_start().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if is_name && ["in", "out", "inout", "param", "const"].contains(&stop.first) {
+            return Some(
+                error(format!("the next `{}` is a declaration of its own", stop.first))
+                    .label(format!("write `; {}`", stop.first))
+                    .help("a type, a place and a value belong to all names before them"),
+            );
+        }
         return Some(error("`,` does not fit here".into()).label("the expression has ended").help(
-            if stop.bracket.is_some_and(|(bracket, word)| bracket == '{' && word.is_empty()) {
+            if stop.first == "const" && !is_name {
+                "several numbers are an array, as in `const w = [1, 2, 3]`; a single one has a point, as in `0.5`"
+            } else if stop.bracket.is_some_and(|(bracket, word)| bracket == '{' && word.is_empty()) {
                 "a vector is written `[a, b]`"
             } else {
                 "a number has a point, as in `0.5`, and no commas; several values are assigned one by one"

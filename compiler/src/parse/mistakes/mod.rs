@@ -28,6 +28,8 @@ pub struct Stop<'a> {
     pub first_span: Span,
     /// Whether it stands in no braces.
     pub outside: bool,
+    /// The first word of the item whose braces it stands in.
+    pub item: Option<&'a str>,
     /// Whether it stands in a `test`.
     pub in_test: bool,
     /// The innermost bracket that is open, and the word before it.
@@ -54,7 +56,8 @@ impl<'a> Stop<'a> {
         let trimmed = before.trim_end_matches([' ', '\t']);
         let word = last_word(trimmed);
         let previous = (!word.is_empty()).then(|| (word, Span::new(trimmed.len() - word.len(), trimmed.len())));
-        let (in_test, outside, bracket) = brackets(before);
+        let (item, outside, bracket) = brackets(before);
+        let in_test = item == Some("test");
         Stop {
             before,
             rest,
@@ -64,6 +67,7 @@ impl<'a> Stop<'a> {
             first,
             first_span: Span::new(first_at, first_at + first.len()),
             outside,
+            item,
             in_test,
             bracket,
             after_operand: false,
@@ -97,9 +101,20 @@ impl<'a> Stop<'a> {
 /// The message for a mistake that is known.
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     characters::guess(stop)
+        .or_else(|| later(stop))
         .or_else(|| statements::guess(stop))
         .or_else(|| declarations::guess(stop))
         .or_else(|| expressions::guess(stop))
+}
+
+/// What stands in a `program` or a `mesh`, which nobody reads.
+fn later(stop: &Stop) -> Option<Diagnostic> {
+    let item = stop.item.filter(|item| ["program", "mesh"].contains(item))?;
+    Some(
+        Diagnostic::error(stop.here(), format!("this cannot be read as a part of a `{item}`"))
+            .label("not understood")
+            .help(format!("a `{item}` is not used by this version: leave it out")),
+    )
 }
 
 pub use statements::RESERVED;
@@ -119,8 +134,9 @@ fn last_word(text: &str) -> &str {
     &text[text.rfind(|c| !is_word(c)).map_or(0, |at| at + text[at..].chars().next().map_or(0, char::len_utf8))..]
 }
 
-/// Whether the end of a text lies in a `test`, whether outside all braces, and the innermost bracket that is open there.
-fn brackets(text: &str) -> (bool, bool, Option<(char, &str)>) {
+/// The first word of the item that the end of a text lies in, whether it lies outside all braces, and the innermost bracket
+/// that is open there.
+fn brackets(text: &str) -> (Option<&str>, bool, Option<(char, &str)>) {
     let mut open: Vec<(char, usize)> = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -135,7 +151,10 @@ fn brackets(text: &str) -> (bool, bool, Option<(char, &str)>) {
         at += line.len();
     }
     let outside = open.iter().all(|(bracket, _)| *bracket != '{');
-    // The title of a test stands between the word and its brace.
-    let in_test = open.first().is_some_and(|&(_, at)| text[..at].trim_end().ends_with('"'));
-    (in_test, outside, open.last().map(|&(bracket, at)| (bracket, last_word(text[..at].trim_end()))))
+    let item = open.first().filter(|(bracket, _)| *bracket == '{').map(|&(_, at)| {
+        // The brace may begin a line of its own.
+        let head = text[..at].trim_end();
+        word_at(head.rsplit(['\n', ';', '}']).next().unwrap_or_default().trim_start())
+    });
+    (item, outside, open.last().map(|&(bracket, at)| (bracket, last_word(text[..at].trim_end()))))
 }

@@ -135,6 +135,9 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         return outside(stop);
     }
     let lower = stop.first.to_lowercase();
+    if let Some(found) = parted(stop).filter(|_| stop.in_test) {
+        return Some(found);
+    }
     if stop.at_start() && RESERVED.contains(&stop.found) {
         return misplaced(stop);
     }
@@ -157,6 +160,22 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
                 .help("as in `laplap { phi = 2*i }`: each input with its formula"),
         );
     }
+    if stop.in_test && stop.first == "grid" && !stop.at_start() {
+        return Some(
+            Diagnostic::error(place, "the extents of a grid stand in parentheses")
+                .label("write `grid(12, 10, 6)`")
+                .help("cells along i, j and k, halo included"),
+        );
+    }
+    // Also in the parentheses that are written around it elsewhere.
+    let is_expected = stop.bracket.is_some_and(|(bracket, word)| bracket == '{' || word == "expect");
+    if stop.in_test && stop.first == "expect" && stop.found == "," && is_expected {
+        return Some(
+            Diagnostic::error(stop.here(), "an `expect` takes one truth value")
+                .label("nothing may follow it")
+                .help("compare the values, as in `expect abs(res - 1) < 1e-12`; what it is about stands in the title"),
+        );
+    }
     if stop.in_test && stop.found == ":" && stop.previous.is_some_and(|(_, span)| span == place) {
         return Some(
             Diagnostic::error(stop.here(), "an input is given with `=`").label(format!("write `{} = ...`", stop.first)),
@@ -164,6 +183,9 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     }
     if let Some((_, message, label, help)) = FOREIGN.iter().find(|(words, ..)| words.contains(&lower.as_str())) {
         return Some(Diagnostic::error(place, *message).label(*label).help(*help));
+    }
+    if let Some(found) = parted(stop) {
+        return Some(found);
     }
     if stop.in_test {
         return None;
@@ -180,6 +202,22 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         });
     }
     None
+}
+
+/// Words after a closing brace that are no statement.
+const ELSEWHERE: &[&str] = &["else", "elif", "elseif", "elsif", "stencil", "program", "mesh", "test"];
+
+/// A second statement on the line of one that ended with a bracket, as in `s { a = 1 } expect b == 1`.
+fn parted(stop: &Stop) -> Option<Diagnostic> {
+    let is_after_block = stop.at_start() && stop.line().trim_end().ends_with('}');
+    let is_after_grid = stop.in_test && stop.first == "grid" && stop.line().trim_end().ends_with(')');
+    let begins = stop.found.starts_with(super::is_word) && !ELSEWHERE.contains(&stop.found);
+    let in_block = stop.bracket.is_some_and(|(bracket, _)| bracket == '{');
+    (begins && in_block && (is_after_block || is_after_grid)).then(|| {
+        Diagnostic::error(stop.here(), "two statements on one line are parted by `;`")
+            .label("a new statement begins here")
+            .help("put it on a line of its own, or `;` before it")
+    })
 }
 
 /// A word of the language where it cannot stand.
@@ -234,6 +272,13 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
     if !stop.at_start() && RESERVED.contains(&stop.first) {
         return None;
     }
+    if stop.first == "print" && stop.rest[stop.found.len()..].trim_start().starts_with('(') {
+        return Some(
+            error("a `print` stands in a stencil only".into())
+                .label("this is outside")
+                .help("put it among the statements of the stencil whose values it shows"),
+        );
+    }
     if let Some((_, message, label, help)) = FOREIGN.iter().find(|(words, ..)| words.contains(&lower.as_str())) {
         return Some(Diagnostic::error(stop.first_span, *message).label(*label).help(*help));
     }
@@ -250,6 +295,9 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
         "in" | "out" | "inout" => error(format!("`{}` stands inside a stencil only", stop.first))
             .label("this is outside")
             .help("put the fields and the formula between braces: `stencil name { ... }`"),
+        "expect" => error("an `expect` stands inside the braces of a `test`".into())
+            .label("this is outside")
+            .help("as in `test \"title\" { lap { phi = i }; expect abs(res) < 1e-12 }`"),
         "let" => error("`let` stands inside a stencil or a block only".into())
             .label("at file level, write `const` or `param`")
             .help("a `const` is known when compiling, a `param` is given when running"),
