@@ -202,6 +202,24 @@ fn no_comparison_is_decided_as_if_nan_were_a_number() {
     }
 }
 
+/// The coefficients of sin and cos come from a table, two a load: choosing each costs more than all else in them.
+#[test]
+fn coefficients_of_sin_are_loaded_in_pairs() {
+    if missing() {
+        return;
+    }
+    let stencil = &lowered("wave", "stencil wave { in a; out b; b = sin(a) }")[0];
+    let plan = plan::plan(&plan::prepare(stencil, Precision::F64, true), &Choices::default(), None).unwrap();
+    let text = cuda::print(&plan).unwrap().text;
+    let pairs = |text: &str| {
+        let ptx = nvrtc::compile(text, "wave.cu", "sm_90", Kind::Ptx).unwrap().image;
+        String::from_utf8(ptx).unwrap().matches("ld.global.nc.v2.f64").count()
+    };
+    assert_eq!(pairs(&text), 3, "{text}");
+    // Numbers that lie anywhere are loaded one by one.
+    assert_eq!(pairs(&text.replace("alignas(16) ", "")), 0);
+}
+
 /// Kernels that were compiled before are told apart by their text.
 #[test]
 fn a_kernel_from_the_cache_is_that_of_its_text() {

@@ -1,7 +1,7 @@
 //! The functions of [`crate::math`] as C++: the same text, with the words of the other language.
 //!
 //! The text keeps to what both languages share: `let`, an `if` that holds nothing but a `return`, calls, operators, structs
-//! built from variables of their fields' names. What is called by the same name in all of it gets the prefix `real_` here.
+//! built from variables of their fields' names, tables of numbers. What is called by the same name in all of it gets the prefix `real_` here.
 
 use crate::ir::Precision;
 use std::collections::BTreeSet;
@@ -11,6 +11,13 @@ const OPERATIONS: &[(&str, &str)] = &[
     (
         "real_choose",
         "template <class T> STENCILC_FUNCTION T real_choose(bool condition, T yes, T no) { return condition ? yes : no; }",
+    ),
+    (
+        "real_entry",
+        "template <int N> STENCILC_FUNCTION double real_entry(const double (&table)[2][N], bool second, int n)
+{
+    return table[second][n];
+}",
     ),
     ("real_digits_of", "union real_digits_of { REAL number; BITS digits; };"),
     ("real_low", "STENCILC_FUNCTION int real_low(REAL x) { return int(real_digits_of{x}.digits - LARGE); }"),
@@ -229,6 +236,11 @@ fn function(head: &str, body: &[&str], precision: Precision, is_far: bool) -> (S
     let mut statements = body.iter().enumerate();
     while let Some((number, line)) = statements.next() {
         let text = phrase(line, precision).replace("const auto mut ", "auto ");
+        if line.trim_start().starts_with("const ") {
+            let rows = statements.by_ref().map(|(_, row)| *row).take_while(|&row| row != "    ];");
+            lines.extend(table(line, rows, precision));
+            continue;
+        }
         let condition = text.trim_start().strip_prefix("if ").and_then(|rest| rest.strip_suffix(" {"));
         lines.push(match condition {
             Some(condition) => {
@@ -246,6 +258,18 @@ fn function(head: &str, body: &[&str], precision: Precision, is_far: bool) -> (S
     }
     lines.push("}".to_owned());
     (name, lines)
+}
+
+/// `const SERIES: [[f64; 6]; 2] = [`, then rows of numbers. Aligned for loads of two at once.
+fn table<'a>(head: &str, rows: impl Iterator<Item = &'a str>, precision: Precision) -> Vec<String> {
+    let (name, kind) = head.trim_start().trim_start_matches("const ").split_once(": ").unwrap_or_default();
+    let kind: Vec<&str> = kind.split(['[', ']', ';', ' ', '=']).filter(|word| !word.is_empty()).collect();
+    let (element, extents) = kind.split_first().unwrap_or((&"", &[]));
+    let extents: String = extents.iter().rev().map(|extent| format!("[{extent}]")).collect();
+    let mut lines = vec![format!("    alignas(16) static const {} {name}{extents} = {{", phrase(element, precision))];
+    lines.extend(rows.map(|row| phrase(row, precision).replace('[', "{").replace(']', "}")));
+    lines.push("    };".into());
+    lines
 }
 
 /// A piece of the text, with C++'s words.

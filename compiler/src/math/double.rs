@@ -1,7 +1,7 @@
 //! The functions in double precision.
 
 use super::operations::double::*;
-use super::operations::inverse_root_f64;
+use super::operations::{entry, inverse_root_f64};
 use super::turn::turn;
 
 /// `exp(r) * 2^k` for small `r`. Two steps of scaling, so that what is subnormal is rounded once.
@@ -134,16 +134,34 @@ pub fn cos_rest(r: f64, rest: f64, most: f64) -> f64 {
 }
 
 /// The sine of `r`, or its cosine where `is_cosine`, for at most an eighth of a turn. The two series have one form, so that
-/// their coefficients are chosen and one of them is evaluated.
+/// one of them is evaluated, with coefficients from a table.
 #[inline(always)]
 pub fn sin_or_cos(r: f64, is_cosine: bool) -> f64 {
+    const SERIES: [[f64; 6]; 2] = [
+        [
+            1.5919285713487644e-10,
+            -2.5051151497621314e-08,
+            2.7557316223987385e-06,
+            -0.00019841269837086805,
+            0.00833333333333131,
+            -0.16666666666666666,
+        ],
+        [
+            -1.1381548878317389e-11,
+            2.0876127907563258e-09,
+            -2.755731715858484e-07,
+            2.480158729846062e-05,
+            -0.0013888888888887061,
+            0.041666666666666664,
+        ],
+    ];
     let z = r * r;
-    let mut p = choose(is_cosine, -1.1381548878317389e-11, 1.5919285713487644e-10);
-    p = fma(p, z, choose(is_cosine, 2.0876127907563258e-09, -2.5051151497621314e-08));
-    p = fma(p, z, choose(is_cosine, -2.755731715858484e-07, 2.7557316223987385e-06));
-    p = fma(p, z, choose(is_cosine, 2.480158729846062e-05, -0.00019841269837086805));
-    p = fma(p, z, choose(is_cosine, -0.0013888888888887061, 0.00833333333333131));
-    p = fma(p, z, choose(is_cosine, 0.041666666666666664, -0.16666666666666666));
+    let mut p = entry(SERIES, is_cosine, 0);
+    p = fma(p, z, entry(SERIES, is_cosine, 1));
+    p = fma(p, z, entry(SERIES, is_cosine, 2));
+    p = fma(p, z, entry(SERIES, is_cosine, 3));
+    p = fma(p, z, entry(SERIES, is_cosine, 4));
+    p = fma(p, z, entry(SERIES, is_cosine, 5));
     p = fma(p, z, choose(is_cosine, -0.5, 0.0));
     fma(choose(is_cosine, z, r), p, choose(is_cosine, 1.0, r))
 }

@@ -66,6 +66,13 @@ pub fn choose<T>(condition: bool, yes: T, no: T) -> T {
     if condition { yes } else { no }
 }
 
+/// An entry of one of two rows of a table. A GPU loads it, since each choice between two numbers costs it instructions; here
+/// choosing lets the compiler work on many numbers at once.
+#[inline(always)]
+pub fn entry<const N: usize>(table: [[f64; N]; 2], second: bool, n: usize) -> f64 {
+    choose(second, table[1][n], table[0][n])
+}
+
 /// A number about `1 / cbrt(x)`, off by less than 4%: a third of the exponent, by a division of all binary digits. The
 /// constant makes the error least.
 #[inline(always)]
