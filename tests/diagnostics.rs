@@ -137,6 +137,34 @@ fn single_precision_loses_what_it_cannot_hold() {
     assert_eq!(numbers(stencil, Precision::F64), []);
 }
 
+#[test]
+fn limits_are_told() {
+    let prints = |count: usize| messages(&format!("stencil s {{ in a; out b; b = a\n{}}}", "print(a)\n".repeat(count)));
+    assert_eq!(prints(100), "");
+    assert!(prints(101).contains("a stencil has at most 100 prints"));
+
+    let tests = |count: usize| {
+        let test = |number| format!("test \"{number}\" {{ s {{ a = {number} }}; expect b == {number} }}\n");
+        messages(&format!("stencil s {{ in a; out b; b = a }}\n{}", (0..count).map(test).collect::<String>()))
+    };
+    assert_eq!(tests(1_000), "");
+    assert!(tests(1_001).contains("a file has at most 1000 tests"));
+
+    let wrong = |count: usize| messages(&format!("stencil s {{ in a; out b; b = a{} }}", " + q".repeat(count)));
+    assert!(wrong(100).contains("70 more like these are not shown"));
+    assert!(wrong(5_000).contains("many more like these are not shown"));
+}
+
+#[test]
+fn what_is_left_unread_is_told() {
+    let unused = |count: usize| {
+        let long = |number| format!("fn f{number}(a) = sum(n in 1..=4000) {{ a[i+n] }}\n");
+        messages(&format!("{}stencil s {{ in a; out b; b = a }}\n", (0..count).map(long).collect::<String>()))
+    };
+    assert!(!unused(5).contains("not looked at"));
+    assert!(unused(100).contains("from here on, what nobody uses is not looked at"));
+}
+
 /// The most seconds that an answer may take without optimisation, and on a machine that does much else.
 const SECONDS: f64 = 20.0;
 
@@ -150,7 +178,15 @@ fn monsters_are_answered() {
         repeated(head, "!", 50_000, tail),
         repeated(head, "a ** ", 50_000, tail),
         repeated(head, "if a > 0 { 1 } else ", 5_000, "{ 2 } }"),
-        repeated(head, "a + ", 300_000, tail),
+        repeated(head, "a + ", 120_000, tail),
+        repeated(head, "q+", 250_000, tail),
+        repeated(head, "(a)+", 120_000, tail),
+        repeated("stencil s { in a; out b; b = min(", "a,", 250_000, "a) }"),
+        repeated("stencil s { in a; out b\n", "b=a\n", 120_000, "}"),
+        repeated("stencil s { in a; out b; b = a\n", "print(a)\n", 50_000, "}"),
+        (0..10_000).fold("stencil s { in a; out b; b = a }\n".to_owned(), |text, number| {
+            format!("{text}test \"{number}\" {{ s {{ a = 1 }}; expect b == 1 }}\n")
+        }),
         format!("stencil s {{ in a; out b\n{}b = a }}", "let x = a\n".repeat(10_000)),
         format!("stencil s {{ in a; out b = {} }}", "x".repeat(10_000_000)),
         {

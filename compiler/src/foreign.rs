@@ -74,7 +74,7 @@ pub fn operator(foreign: &str) -> Option<&'static str> {
             "nothing is random in a source; fields that are given no array are drawn at random"
         }
         "prod" | "product" => "a product is written out with `*`",
-        "any" | "all" => "conditions are joined by `||` and `&&`",
+        "any" | "all" => "what is expected has to hold on every cell; conditions are joined by `&&` and `||`",
         _ => return None,
     })
 }

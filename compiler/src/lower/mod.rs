@@ -88,7 +88,8 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
     }
     used.extend(tests.used);
     lowered.diagnostics.append(&mut tests.diagnostics);
-    lowered.diagnostics.append(&mut unused::look(file, &globals, &used));
+    let (mut wrong, unread) = unused::look(file, &globals, &used);
+    lowered.diagnostics.append(&mut wrong);
     globals.report_unused(&used, &mut lowered.diagnostics);
     if lowered.is_ok() && lowered.stencils.is_empty() {
         lowered.diagnostics.push(
@@ -101,6 +102,8 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
     lowered.diagnostics.retain(|found| seen.insert((found.label.span, found.message.clone())));
     lowered.diagnostics.sort_by_key(|found| found.label.span.start);
     abridge(&mut lowered.diagnostics);
+    // However much else there is to tell.
+    lowered.diagnostics.extend(unread);
     lowered
 }
 
@@ -352,10 +355,15 @@ impl<'a> Lowering<'a> {
     fn assign(&mut self, assign: &'a ast::Assign) {
         let [target] = assign.targets.as_slice() else {
             let place = assign.targets.first().map_or(Span::default(), |target| target.name.span);
+            let last = assign.targets.last().map_or(place, |target| target.name.span);
             self.report::<()>(
-                Diagnostic::error(place, "several results at once come from a call in a `program`")
-                    .help("assign each output by itself"),
+                Diagnostic::error(place.to(last), "outputs are assigned one by one")
+                    .label("several at once")
+                    .help("as in `b = ...; c = ...`"),
             );
+            // That they are not assigned would be the same error again.
+            let names = assign.targets.iter().map(|target| (target.name.text.clone(), target.name.span));
+            self.scope.assigned.extend(names);
             return;
         };
         let name = &target.name;

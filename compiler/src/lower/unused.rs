@@ -20,8 +20,8 @@ const ARGUMENTS: u32 = 3;
 /// What may be passed to a function: a real number, a whole constant, a truth value, a vector.
 const KINDS: u32 = 4;
 
-/// Errors in what nobody uses.
-pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> Vec<Diagnostic> {
+/// Errors in what nobody uses; and what there is to tell if not all of it was looked at.
+pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> (Vec<Diagnostic>, Option<Diagnostic>) {
     let mut told = Vec::new();
     let mut spent = 0;
     let mut unread = None;
@@ -55,12 +55,12 @@ pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> Vec<D
         }
     }
     told.retain(|found| found.severity == Severity::Error);
-    told.extend(unread.map(|first| {
+    let unread = unread.map(|first| {
         Diagnostic::warning(first, "from here on, what nobody uses is not looked at")
             .label("not looked at")
             .help("what is wrong in it is told as soon as a stencil uses it")
-    }));
-    told
+    });
+    (told, unread)
 }
 
 /// What is wrong with a function, whatever its arguments are.

@@ -130,10 +130,18 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
             error(stop, "the axes stand before the range").label("too late").help("write `in a on (i, j) = 0..1`"),
         );
     }
-    if names.contains('=') && (stop.rest.starts_with(".=") || stop.rest.starts_with("..=")) {
+    if let Some(found) = after_place(stop, names) {
+        return Some(found);
+    }
+    let is_typed = names.contains(':') && !names.contains('=');
+    if is_typed && stop.found.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(error(stop, "a range is written with `=`").label("write `= 0..1`"));
+    }
+    let points = stop.rest.strip_prefix('.').map(|rest| rest.strip_prefix('.').unwrap_or(rest));
+    if names.contains('=') && points.is_some_and(|rest| rest.starts_with(['=', '.'])) {
         return Some(
             error(stop, "the range of random input is written `0..1`")
-                .label("leave out `=`")
+                .label("two points, and no `=`")
                 .help("its first number is included, its second is not"),
         );
     }
@@ -178,6 +186,9 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         );
     }
     match stop.found {
+        ":" if names.is_empty() => Some(
+            error(stop, format!("a name follows `{}`", stop.first)).label("leave it out").help("as in `in a: f32`"),
+        ),
         "," if names.is_empty() => {
             Some(error(stop, format!("a name is expected after `{}`", stop.first)).label("leave it out"))
         }
@@ -217,6 +228,26 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         }
         _ => None,
     }
+}
+
+/// What stands after the axes of a field, and nothing but a range may.
+fn after_place(stop: &Stop, names: &str) -> Option<Diagnostic> {
+    if !names.contains(" on (") || names.contains('=') {
+        return None;
+    }
+    Some(match stop.found {
+        "on" => error(stop, "a field has one place").label("leave it out"),
+        ":" => error(stop, "a type stands before the axes").label("too late").help("write `in a: f32 on (i, j)`"),
+        word if scalar(word).is_some() => {
+            error(stop, "a type stands before the axes").label("too late").help("write `in a: f32 on (i, j)`")
+        }
+        word if word.starts_with(is_word) && names.ends_with(',') => {
+            error(stop, format!("the next `{}` is a declaration of its own", stop.first))
+                .label(format!("write `; {} {word}` for the comma", stop.first))
+                .help("a type, a place and a value belong to all names before them")
+        }
+        _ => return None,
+    })
 }
 
 /// A field with a word that says how grids are stored or walked, which no source does.
@@ -279,6 +310,13 @@ fn binding(stop: &Stop) -> Option<Diagnostic> {
 /// After `param` or `const`.
 fn number(stop: &Stop) -> Option<Diagnostic> {
     let name = stop.statement.get(stop.first.len()..).unwrap_or("").trim();
+    if stop.first == "param" && name.contains('=') && stop.found == "." {
+        return Some(
+            error(stop, "a parameter has a default, and no range")
+                .label("not here")
+                .help("as in `param c = 0.5`; ranges are what inputs are drawn from"),
+        );
+    }
     if name.contains('=') {
         return None;
     }

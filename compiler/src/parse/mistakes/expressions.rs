@@ -45,6 +45,10 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
                     .help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"),
             );
         }
+        "mod" if stop.after_operand => return Some(error("`mod` is no operator").label("write `%`")),
+        "div" if stop.after_operand => {
+            return Some(error("`div` is no operator").label("write `floor(a / b)`"));
+        }
         "is" | "eq" => return Some(error(&format!("`{}` is no operator", stop.found)).label("write `==`")),
         "not"
             if !stop.after_operand && !["let", "in", "out", "inout", "fn", "param", "const"].contains(&stop.first) =>

@@ -2,6 +2,7 @@
 
 use super::Stop;
 use crate::diagnostic::{Diagnostic, guess as nearest};
+use crate::source::Span;
 
 /// Words that cannot be names, as in the grammar.
 pub const RESERVED: &[&str] = &[
@@ -138,8 +139,18 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if let Some(found) = parted(stop).filter(|_| stop.in_test) {
         return Some(found);
     }
+    if let Some(found) = of_a_test(stop).filter(|_| stop.in_test) {
+        return Some(found);
+    }
     if stop.at_start() && RESERVED.contains(&stop.found) {
         return misplaced(stop);
+    }
+    if stop.at_start() && stop.found == "(" {
+        return Some(
+            Diagnostic::error(stop.here(), "no statement begins with a parenthesis")
+                .label("not understood")
+                .help("outputs are assigned one by one, as in `b = ...; c = ...`"),
+        );
     }
     // `x = ...` is an assignment even where `x` is a word of another language.
     let rest = stop.statement.get(stop.first.len()..).unwrap_or("").trim_start();
@@ -204,6 +215,48 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     None
 }
 
+/// What stands in a test as it would elsewhere.
+fn of_a_test(stop: &Stop) -> Option<Diagnostic> {
+    let after = stop.rest.get(stop.found.len()..)?.trim_start();
+    let found = Diagnostic::error(stop.here(), format!("a test has no `{}`", stop.found));
+    Some(match stop.found {
+        "if" if stop.at_start() => found
+            .label("an expectation holds on every cell")
+            .help("cells that are left out stand in it, as in `expect k == 0 || res == i`"),
+        "param" if stop.at_start() => {
+            found.label("leave it out").help("a parameter is set with the inputs, as in `lap { phi = i; dt = 3 }`")
+        }
+        "const" if stop.at_start() => found.label("write `let`"),
+        "print" if stop.at_start() && after.starts_with('(') => {
+            found.label("leave it out").help("where an `expect` is false, its values are told")
+        }
+        "," if stop.bracket.is_some_and(|(bracket, word)| bracket == '{' && !word.is_empty())
+            && !["expect", "let"].contains(&stop.first) =>
+        {
+            Diagnostic::error(stop.here(), "inputs are parted by `;`").label("write `;`")
+        }
+        word if stop.at_start() && word.starts_with(super::is_word) && after.starts_with('=') => {
+            Diagnostic::error(stop.here(), "in a test, a value is named with `let`")
+                .label(format!("write `let {word} = ...`"))
+                .help("inputs are given in the braces of the stencil, as in `laplap { phi = 2*i }`")
+        }
+        _ => return None,
+    })
+}
+
+/// A test whose title something else than a brace follows.
+fn open_test(stop: &Stop) -> Option<Diagnostic> {
+    let title = stop.rest.strip_prefix("test")?.trim_start().strip_prefix('"')?;
+    let rest = title.get(title.find('"')? + 1..)?.trim_start();
+    let at = stop.before.len() + stop.rest.len() - rest.len();
+    let length = rest.chars().next().filter(|&first| first != '{')?.len_utf8();
+    Some(
+        Diagnostic::error(Span::new(at, at + length), "what a test consists of stands in braces")
+            .label("expected `{`")
+            .help("as in `test \"title\" { lap { phi = i }; expect abs(res) < 1e-12 }`"),
+    )
+}
+
 /// Words after a closing brace that are no statement.
 const ELSEWHERE: &[&str] = &["else", "elif", "elseif", "elsif", "stencil", "program", "mesh", "test"];
 
@@ -260,7 +313,7 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
             error(format!("`{}` is no word of the language", stop.first)).label("write `stencil name { ... }`"),
         );
     }
-    if let Some(found) = header(stop) {
+    if let Some(found) = header(stop).or_else(|| open_test(stop)) {
         return Some(found);
     }
     if stop.first == "test" && stop.found.starts_with(super::is_word) && !stop.at_start() {
