@@ -76,6 +76,9 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "N", default_value_t = Choices::default().slice)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     slice: u32,
+    /// Cells a thread along i and j, for strategies that tile: 1, 2, 4 or 8, and 1 to 16
+    #[arg(long, value_name = "IxJ", default_value = "2x2")]
+    tile: Tile,
     /// Cells along i that stay together in the layouts z-curve and hilbert: a power of two
     #[arg(long, value_name = "N", value_parser = run_width, default_value_t = Choices::default().run_width)]
     run_width: u32,
@@ -137,6 +140,7 @@ impl LaunchArgs {
             contract: self.contract,
             block: self.block.map_or_else(|| Choices::usual_block(&variant.access), |block| block.0),
             slice: self.slice,
+            tile: self.tile.0,
             wide: self.index,
             checked: self.checked,
             math: self.math,
@@ -170,6 +174,22 @@ impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self([x, y, z]) = self;
         write!(f, "{x}x{y}x{z}")
+    }
+}
+
+/// Cells a thread along i and j.
+#[derive(Clone, Copy)]
+struct Tile([u32; 2]);
+
+impl FromStr for Tile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let [i, j] = extents(text, "a tile is two numbers of cells, as in 2x4")?;
+        let narrow = |n: usize| u32::try_from(n).map_err(|_| format!("{n} cells are too many"));
+        let tile = [narrow(i)?, narrow(j)?];
+        plan::check_tile(tile).map_err(|refusal| refusal.message)?;
+        Ok(Self(tile))
     }
 }
 

@@ -135,6 +135,8 @@ fn plan_as_json(plan: &Plan) -> Value {
         "hops": hops.collect::<Vec<_>>(),
         "values": values.collect::<Vec<_>>(),
         "outputs": outputs.collect::<Vec<_>>(),
+        "tile": plan.tile.columns,
+        "run_width": plan.run_width(),
     })
 }
 
@@ -154,6 +156,11 @@ fn plan_as_text(plan: &Plan) -> String {
             rows.push(vec!["blocks".into(), format!("{x}x{y}x{z}")]);
         }
     }
+    if plan.access.tiles() {
+        let [i, j] = plan.tile.columns;
+        let moved = plan.run_width().map_or("each alone".into(), |width| format!("{width} at once"));
+        rows.push(vec!["tile".into(), format!("{i}x{j} cells a thread; elements are moved {moved}")]);
+    }
     text.push_str(&terminal::table(&rows, &[]));
 
     text.push_str("\nneighbours\n");
@@ -166,8 +173,8 @@ fn plan_as_text(plan: &Plan) -> String {
         let name = format!("  {}.{}{path}", stencil.defs[*def].name, def.index());
         vec![name, format!("block {}", item.block().index())]
     });
-    let outputs = stencil.stores.iter().zip(&plan.schedule.stores).map(|(store, item)| {
-        vec![format!("  {}", stencil.fields[store.field].name), format!("block {}", item.block().index())]
+    let outputs = stencil.stores.iter().cycle().zip(&plan.schedule.stores).map(|(store, item)| {
+        vec![format!("  {}{}", stencil.fields[store.field].name, item.at), format!("block {}", item.block().index())]
     });
     text.push_str(&terminal::table(&values.chain(outputs).collect::<Vec<_>>(), &[]));
     text

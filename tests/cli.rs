@@ -214,12 +214,12 @@ fn combinations() -> usize {
 fn choices_reach_the_plan() {
     let folder = Folder::new();
     let line = "build laplap --emit plan --json --access zloop-sliced --storage compressed --precision f32 \
-                --block 32x4x1 --slice 4 --contract off --index 64 --math device --neighbors chasing --layout z-curve --run-width 8 --short-runs last \
-                --fields aosoa --table constant --grid 21x13x4";
+                --block 32x4x1 --slice 4 --tile 4x3 --contract off --index 64 --math device --neighbors chasing \
+                --layout z-curve --run-width 8 --short-runs last --fields aosoa --table constant --grid 21x13x4";
     let choices = serde_json::json!({
         "access": "zloop-sliced", "storage": "compressed", "neighbors": "chasing", "layout": "z-curve",
         "run_width": 8, "short_last": true, "fields": "aosoa", "constant": true, "precision": "f32", "contract": false,
-        "block": [32, 4, 1], "slice": 4, "wide": true, "checked": false,
+        "block": [32, 4, 1], "slice": 4, "tile": [4, 3], "wide": true, "checked": false,
         "math": "device",
     });
     assert_eq!(folder.json(line)["choices"], choices);

@@ -15,7 +15,7 @@ use stencilc_compiler::ir::{Handle, Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Math, variants};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Settings};
-use stencilc_runtime::verify::{Expected, Verdict, expect, verify_emulated};
+use stencilc_runtime::verify::{Expected, Verdict, expect, plan_for, verify_emulated};
 
 /// Every combination with the usual blocks, with small ones, and with 64-bit indices.
 fn choices(precision: Precision) -> Vec<Choices> {
@@ -87,6 +87,42 @@ fn one_level_and_a_grid_as_small_as_it_can_be() {
             }
         }
     }
+}
+
+/// Widths of which some are whole tiles, so that elements are moved many at once.
+#[test]
+fn tiles_of_several_shapes() {
+    let how = Settings { optimise: 1, strict: true, ..Settings::default() };
+    let all = stencils();
+    let moved_at_once = all.par_iter().map(|(name, text)| {
+        let mut count = 0;
+        for (stencil, precision) in lowered(name, text)
+            .iter()
+            .flat_map(|stencil| [Precision::F64, Precision::F32].map(|precision| (stencil, precision)))
+        {
+            let problem = problem(stencil, precision, Grid::rows(36, 29, 9), &[]);
+            let expected = expect(&problem, &|_| {}).unwrap();
+            let tiles =
+                [[2, 2], [4, 1], [8, 3], [1, 4], [2, 5]].into_iter().zip([[32, 2, 1], [3, 5, 2]].into_iter().cycle());
+            let choices = tiles.map(|(tile, block)| Choices {
+                access: "march".into(),
+                precision,
+                tile,
+                block,
+                ..Choices::default()
+            });
+            let choices: Vec<Choices> = choices.collect();
+            count += choices.iter().filter(|own| plan_for(&problem, own).unwrap().run_width().is_some()).count();
+            let verdicts = verify_emulated(&problem, &expected, &choices, &Compiler::find().unwrap(), &how).unwrap();
+            for (choices, verdict) in choices.iter().zip(verdicts) {
+                let equal = matches!(verdict, Verdict::Equal { cells: 1.. });
+                assert!(equal, "{} {}: {verdict:?}", stencil.name, choices.words());
+            }
+        }
+        count
+    });
+    let moved_at_once: usize = moved_at_once.sum();
+    assert!(moved_at_once > 40, "{moved_at_once}");
 }
 
 #[test]

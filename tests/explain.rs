@@ -278,7 +278,8 @@ fn values_are_those_of_the_schedule() {
                 found.extend(offsets.into_keys().map(|offset| (def, Path::from_offset(offset))));
             }
         }
-        let scheduled: BTreeSet<_> = schedule(stencil, &mut Walker::rows()).unwrap().values.into_keys().collect();
+        let scheduled: BTreeSet<_> =
+            schedule(stencil, &mut Walker::rows(), &[Path::default()]).unwrap().values.into_keys().collect();
         assert!(found.is_subset(&scheduled), "{}", stencil.name);
         // What no level reaches, a parameter decided.
         if stencil.params.is_empty() {

@@ -191,6 +191,9 @@ const RESERVED: &[&str] = &[
     "WatchedTable",
     "neighbour_of",
     "interleaved",
+    "Run",
+    "load_run",
+    "store_run",
     "atomicAdd",
 ];
 

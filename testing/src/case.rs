@@ -175,6 +175,7 @@ impl Case {
             contract: pick(&[0, 1, 1, 1]) == 1,
             block: blocks[pick(&[0, 1, 2, 3, 4, 5, 6])],
             slice: pick(&[1, 2, 3, 8]) as u32,
+            tile: [pick(&[1, 2, 2, 4, 8]) as u32, pick(&[1, 2, 3, 4]) as u32],
             wide: pick(&[0, 0, 0, 1]) == 1,
             checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1,
             math: Math::Own,

@@ -133,6 +133,7 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
         Choices { access: usual.access, ..own.clone() },
         Choices { block: usual.block, ..own.clone() },
         Choices { slice: usual.slice, ..own.clone() },
+        Choices { tile: usual.tile, ..own.clone() },
         Choices { wide: usual.wide, ..own.clone() },
         Choices { contract: usual.contract, ..own.clone() },
         Choices { precision: Precision::F64, ..own.clone() },

@@ -2,6 +2,7 @@
 //! strategy, after A. Roesti, "Efficient GPU Implementation of Stencils on Unstructured Grids" (ETH Zurich, 2020), chapter 5.
 
 mod idxvar;
+mod march;
 mod naive;
 mod shared;
 mod warp;
@@ -15,8 +16,15 @@ use crate::storage::{Coordinates, Origin, Storage};
 use std::collections::BTreeMap;
 
 /// Every access strategy, in the order that lists show.
-pub const ACCESSES: &[&dyn Access] =
-    &[&naive::Naive, &idxvar::IdxVar, &shared::Shared, &warp::Warp, &zloop::ZLoop, &zloop_sliced::ZLoopSliced];
+pub const ACCESSES: &[&dyn Access] = &[
+    &naive::Naive,
+    &idxvar::IdxVar,
+    &shared::Shared,
+    &warp::Warp,
+    &zloop::ZLoop,
+    &zloop_sliced::ZLoopSliced,
+    &march::March,
+];
 
 /// A way to reach neighbours.
 pub trait Access: Sync {
@@ -40,6 +48,17 @@ pub trait Access: Sync {
     /// Whether threads share what they look up, which only makes sense where something is looked up.
     fn shares(&self) -> bool {
         false
+    }
+
+    /// Whether a thread computes a tile of cells, which only makes sense where columns stand in rows.
+    fn tiles(&self) -> bool {
+        false
+    }
+
+    /// Whether it makes sense for a storage.
+    fn suits(&self, storage: &dyn Storage) -> bool {
+        let has_tables = !storage.tables().is_empty();
+        if has_tables { !self.tiles() } else { !self.shares() }
     }
 
     /// How many threads of a column share what one of them looks up, in blocks of this many threads.
@@ -177,13 +196,18 @@ fn indices(reach: &Reach, names: &mut Names, distances: &[String], lookups: &mut
         let [base] = names.internals([base]);
         let name = names.fresh(&format!("{}{suffix}", path_name(path)));
         let distance = &distances[reach.ends[path]];
-        let sum = match distance.strip_prefix('-') {
-            // A sign in front of the first term reads as the operator.
-            Some(distance) => format!("{base} - {distance}"),
-            None => format!("{base} + {distance}"),
-        };
+        let sum = sum(&base, distance);
         lookups.lines.push(format!("const {index_type} {name} = {sum};"));
         lookups.index.insert((path.clone(), *shape), name);
+    }
+}
+
+/// `c + row`, `c - 2 * row + 1`
+fn sum(base: &str, distance: &str) -> String {
+    match distance.strip_prefix('-') {
+        // A sign in front of the first term reads as the operator.
+        Some(distance) => format!("{base} - {distance}"),
+        None => format!("{base} + {distance}"),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::checked::{self, Site};
 use super::expression::{Helpers, operation};
+use super::runs::Runs;
 use super::{Named, computing_type, field_levels, own_index};
-use crate::access::{Lookups, Shape};
+use crate::access::Lookups;
 use crate::diagnostic::Refusal;
 use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stored, Texts};
 use crate::names::path_name;
@@ -27,17 +28,21 @@ const INLINE: usize = 8;
 
 /// Writes the body of `plan`'s kernel.
 pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups: &Lookups) -> Result<Written, Refusal> {
+    let runs = Runs::new(plan, named, lookups);
     let mut writer = Writer {
         plan,
         named,
         lookups,
         values: BTreeMap::new(),
         blocks: vec![Vec::new(); plan.schedule.blocks()],
+        runs,
+        run: BTreeMap::new(),
         helpers: Helpers::new(),
         sites: Vec::new(),
         reads: Vec::new(),
         reading: Vec::new(),
     };
+    writer.blocks[KERNEL.index()].append(&mut writer.runs.lines);
     for (_, def) in plan.stencil.defs.iter() {
         let reads = reading(&def.body, &writer.reading);
         writer.reading.push(reads.last().is_some_and(|&reads| reads));
@@ -45,7 +50,7 @@ pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups:
     for ((def, at), item) in &plan.schedule.values {
         writer.value(*def, at, item);
     }
-    for (store, item) in plan.stencil.stores.iter().zip(&plan.schedule.stores) {
+    for (store, item) in plan.stencil.stores.iter().cycle().zip(&plan.schedule.stores) {
         writer.store(store.field, &store.body, item, coordinates);
     }
     let lines = std::mem::take(&mut writer.blocks[KERNEL.index()]);
@@ -62,6 +67,10 @@ struct Writer<'a> {
     blocks: Vec<Vec<String>>,
     helpers: Helpers,
     sites: Vec<Site>,
+    /// What is read many elements at a time.
+    runs: Runs,
+    /// Of each field whose elements are being written as one: the index of the first, and the values so far.
+    run: BTreeMap<FieldId, (String, Vec<String>)>,
     /// Whether each node of the body at hand depends on a field.
     reads: Vec<bool>,
     /// Whether each definition does.
@@ -89,6 +98,10 @@ impl Writer<'_> {
     fn store(&mut self, field: FieldId, body: &Body, item: &Item, coordinates: &Coordinates) {
         let plan = self.plan;
         let declared = &plan.stencil.fields[field];
+        // Columns have the value of a field on fewer axes together.
+        if !declared.place.horizontal && !item.at.is_here() {
+            return;
+        }
         let target = self.named.outputs[&field].clone();
         let text = self.body(body, item, None).unwrap_or_default();
         let text = match (declared.stored, self.precision()) {
@@ -97,11 +110,27 @@ impl Writer<'_> {
             (Stored::Bool, _) => format!("({text}) ? 1 : 0"),
             (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
         };
-        let index = own_index(plan, &mut self.named.names, field);
-        let site = Site { field, path: Path::default(), written: true };
-        let assignment = match checked::condition(plan, self.named, &mut self.sites, site, &index) {
-            None => format!("{target}[{}] = {text};", self.element(field, true, &index)),
-            Some(condition) => format!("if ({condition}) {target}[{}] = {text};", self.element(field, true, &index)),
+        let here = Context { block: KERNEL, sure: true };
+        let index = index(plan, self.named, self.lookups, field, &item.at, here);
+        let assignment = match plan.run_width().filter(|_| declared.place.horizontal) {
+            Some(width) => {
+                let (start, texts) = self.run.entry(field).or_insert((index, Vec::new()));
+                texts.push(text);
+                if texts.len() < width as usize {
+                    return;
+                }
+                let assignment = format!("store_run(&{target}[{start}], {});", texts.join(", "));
+                self.run.remove(&field);
+                assignment
+            }
+            None => {
+                let site = Site { field, path: item.at.clone(), written: true };
+                let assignment = format!("{target}[{}] = {text};", self.element(field, true, &index));
+                match checked::condition(plan, self.named, &mut self.sites, site, &index) {
+                    None => assignment,
+                    Some(condition) => format!("if ({condition}) {assignment}"),
+                }
+            }
         };
         // A field on fewer axes is written by one thread of those that compute the same.
         let [k, k_first] = self.named.names.internals(["k", "k_first"]);
@@ -298,57 +327,68 @@ impl Writer<'_> {
     /// `phi[right + plane]`, converted to what is computed in.
     fn read(&mut self, field: FieldId, at: &Path, context: Context) -> String {
         let plan = self.plan;
-        let stored = plan.stencil.fields[field].stored;
-        let name = self.named.inputs[&field].clone();
-        let levels = field_levels(plan, field);
-        let column = at.clone().without_levels();
-        let index = match (shape_of(&plan.stencil, field), column.is_here()) {
-            (None, _) => self.named.names.internal("k"),
-            (Some(_), true) => own_index(plan, &mut self.named.names, field),
-            (Some(shape), false) => self.lookups.index[&(column, shape)].clone(),
-        };
-        let step = match shape_of(&plan.stencil, field) {
-            Some(Shape::Volume) => self.named.names.internal("plane"),
-            Some(Shape::Plane) | None => String::new(),
-        };
-        let index = match (levels, at.levels()) {
-            (Levels::None, _) | (_, 0) => index,
-            (_, k) => {
-                let (sign, n) = (if k < 0 { "-" } else { "+" }, k.unsigned_abs());
-                let distance = match (step.is_empty(), n) {
-                    (true, _) => n.to_string(),
-                    (false, 1) => step,
-                    (false, _) => format!("{n} * {step}"),
-                };
-                if context.sure {
-                    format!("{index} {sign} {distance}")
-                } else {
-                    let exists = self.level_exists(k, levels);
-                    format!("{index} {sign} ({exists} ? {distance} : 0)")
+        let text = match self.runs.elements.get(&(field, at.clone())) {
+            Some(element) => element.clone(),
+            None => {
+                let name = self.named.inputs[&field].clone();
+                let index = index(plan, self.named, self.lookups, field, at, context);
+                let site = Site { field, path: at.clone(), written: false };
+                match checked::condition(plan, self.named, &mut self.sites, site, &index) {
+                    None => format!("{name}[{}]", self.element(field, false, &index)),
+                    Some(condition) => format!("({condition} ? {name}[{}] : 0)", self.element(field, false, &index)),
                 }
             }
         };
-        let site = Site { field, path: at.clone(), written: false };
-        let text = match checked::condition(plan, self.named, &mut self.sites, site, &index) {
-            None => format!("{name}[{}]", self.element(field, false, &index)),
-            Some(condition) => format!("({condition} ? {name}[{}] : 0)", self.element(field, false, &index)),
-        };
-        match (stored, self.precision()) {
+        match (plan.stencil.fields[field].stored, self.precision()) {
             (Stored::F32, Precision::F64) => format!("double({text})"),
             (Stored::F64, Precision::F32) => format!("float({text})"),
             (Stored::Bool, _) => format!("({text} != 0)"),
             (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
         }
     }
+}
 
-    /// Whether the level `shift` away exists.
-    fn level_exists(&mut self, shift: i32, levels: Levels) -> String {
-        let [k, nk] = self.named.names.internals(["k", "nk"]);
-        match (shift, levels) {
-            (..0, _) => format!("{k} >= {}", shift.unsigned_abs()),
-            (_, Levels::Interfaces) => format!("{k} <= {nk} - {shift}"),
-            (_, Levels::Full | Levels::None) => format!("{k} < {nk} - {shift}"),
-        }
+/// The index of a field's element at the end of a path, before fields that lie together are told apart.
+pub(super) fn index(
+    plan: &Plan,
+    named: &mut Named,
+    lookups: &Lookups,
+    field: FieldId,
+    at: &Path,
+    context: Context,
+) -> String {
+    let column = at.clone().without_levels();
+    let shape = shape_of(&plan.stencil, field);
+    let own = match shape {
+        Some(shape) if !column.is_here() => lookups.index[&(column, shape)].clone(),
+        _ => own_index(plan, &mut named.names, field),
+    };
+    let levels = field_levels(plan, field);
+    let shift = at.levels();
+    if levels == Levels::None || shift == 0 {
+        return own;
+    }
+    let (sign, n) = (if shift < 0 { "-" } else { "+" }, shift.unsigned_abs());
+    let plane = named.names.internal("plane");
+    let distance = match (shape, n) {
+        (None, _) => n.to_string(),
+        (Some(_), 1) => plane,
+        (Some(_), _) => format!("{n} * {plane}"),
+    };
+    if context.sure {
+        return format!("{own} {sign} {distance}");
+    }
+    let exists = level_exists(named, shift, levels);
+    format!("{own} {sign} ({exists} ? {distance} : 0)")
+}
+
+/// Whether the level `shift` away exists.
+fn level_exists(named: &mut Named, shift: i32, levels: Levels) -> String {
+    let [k, nk] = named.names.internals(["k", "nk"]);
+    match (shift, levels) {
+        (..0, _) => format!("{k} >= {}", shift.unsigned_abs()),
+        (_, Levels::Interfaces) => format!("{k} <= {nk} - {shift}"),
+        (_, Levels::Full | Levels::None) => format!("{k} < {nk} - {shift}"),
     }
 }
 

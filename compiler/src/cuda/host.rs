@@ -6,7 +6,7 @@ use crate::analysis::extents::extents;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
-use crate::plan::{Fixed, Plan};
+use crate::plan::{Fixed, Plan, shape_of};
 use crate::storage::Columns;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -223,6 +223,9 @@ fn layout_text(plan: &Plan) -> Vec<String> {
                 fixed.grid, fixed.layout.sizes[0], fixed.layout.plane
             ));
             lines.push(format!("Computed: {}.", fixed.region));
+            if let Some(width) = plan.run_width() {
+                lines.push(format!("Of each array the first computed element is aligned to {width} elements."));
+            }
         }
         (Some(fixed), false) => {
             lines.push(format!(
@@ -284,11 +287,30 @@ fn sizes(plan: &Plan) -> Vec<String> {
 fn checks(plan: &Plan) -> Vec<String> {
     let mut checks: Vec<String> =
         plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+    for ((first, end), columns) in plan.storage.bounds().iter().zip(plan.tile.columns) {
+        if columns > 1 && plan.fixed.is_none() {
+            checks.push(format!("{end} - {first} < {columns}"));
+        }
+    }
+    checks.extend(misaligned(plan));
     checks.extend(divisors(plan).into_iter().map(|param| format!("args->{param} == 0")));
     if plan.fixed.is_none() && !plan.wide {
         checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", member(plan, "plane")));
     }
     checks
+}
+
+/// Conditions under which runs of elements are not aligned.
+fn misaligned(plan: &Plan) -> Vec<String> {
+    let (Some(width), Some(fixed)) = (plan.run_width(), &plan.fixed) else { return Vec::new() };
+    let named = super::name(plan);
+    let arrays = named.inputs.iter().chain(&named.outputs);
+    let wide = arrays.filter(|(field, _)| shape_of(&plan.stencil, **field).is_some());
+    wide.map(|(field, name)| {
+        let bytes = width as usize * plan.stencil.fields[*field].stored.bytes(plan.choices.precision);
+        format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", fixed.layout.lead)
+    })
+    .collect()
 }
 
 /// Parameters that a whole remainder divides by, which must not be 0.
@@ -309,8 +331,9 @@ fn blocks(plan: &Plan) -> String {
     let [x, y, z] = plan.choices.block;
     let count =
         |range: &(&str, &str), threads: u32| format!("({} - {} + {}) / {threads}", range.1, range.0, threads - 1);
+    let [tile_x, tile_y] = plan.tile.columns;
     let columns = match plan.storage.bounds() {
-        [i, j] => format!("{}, {}", count(i, x), count(j, y)),
+        [i, j] => format!("{}, {}", count(i, x * tile_x), count(j, y * tile_y)),
         ranges => format!("{}, 1", ranges.first().map_or_else(|| "1".into(), |cells| count(cells, x * y))),
     };
     let levels = match plan.levels_per_thread() {

@@ -10,6 +10,7 @@ mod functions;
 mod host;
 mod levels;
 mod prelude;
+mod runs;
 
 use crate::access::{LevelsPerThread, Lookups};
 use crate::device;
@@ -190,6 +191,9 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     }
     if written.lines.iter().any(|line| line.contains("neighbour_of(")) {
         add(plan.storage.helper());
+    }
+    if written.lines.iter().any(|line| line.contains("load_run<") || line.contains("store_run(")) {
+        add(runs::HELPER);
     }
     if written.lines.iter().any(|line| line.contains("interleaved<")) {
         add(fields::HELPER);

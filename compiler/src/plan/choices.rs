@@ -41,6 +41,8 @@ pub struct Choices {
     pub block: [u32; 3],
     /// Levels a thread, for strategies that slice.
     pub slice: u32,
+    /// Cells a thread along i and j, for strategies that tile.
+    pub tile: [u32; 2],
     /// Whether 64-bit indices are forced.
     pub wide: bool,
     /// Whether every index is checked, and the first wrong one told; for a known grid only.
@@ -86,6 +88,7 @@ impl Default for Choices {
             contract: true,
             block: [64, 2, 1],
             slice: 8,
+            tile: [2, 2],
             wide: false,
             checked: false,
             math: Math::Own,
@@ -104,7 +107,7 @@ pub fn variants() -> impl Iterator<Item = Choices> {
             neighbors.iter().flat_map(move |&neighbors| orders.iter().map(move |order| (neighbors, order.name())));
         let all = all.flat_map(|(neighbors, layout)| FIELDS.map(|fields| (neighbors, layout, fields)));
         all.flat_map(move |(neighbors, layout, fields)| {
-            ACCESSES.iter().filter(move |access| has_tables || !access.shares()).map(move |access| Choices {
+            ACCESSES.iter().filter(move |access| access.suits(*storage)).map(move |access| Choices {
                 access: access.name().into(),
                 storage: storage.name().into(),
                 neighbors,
@@ -149,6 +152,8 @@ impl Choices {
         say(self.constant, " --table constant".to_owned());
         say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));
         say(self.slice != usual.slice, format!(" --slice {}", self.slice));
+        let [i, j] = self.tile;
+        say(self.tile != usual.tile, format!(" --tile {i}x{j}"));
         say(!self.contract, " --contract off".to_owned());
         say(self.wide, " --index 64".to_owned());
         say(self.checked, " --checked".to_owned());
@@ -177,6 +182,7 @@ pub(super) fn check(
     if choices.slice == 0 || choices.slice > 1024 {
         return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
     }
+    check_tile(choices.tile)?;
     if !choices.run_width.is_power_of_two() || choices.run_width > 1 << 20 {
         return Err(Refusal::new(format!("runs of {} cells are not possible", choices.run_width))
             .help("a run width is a power of two, as 32"));
@@ -190,6 +196,13 @@ pub(super) fn check(
             access.name()
         ))
         .help("give another access, as --access idxvar, or a storage with tables: --storage compressed"));
+    }
+    if has_tables && access.tiles() {
+        return Err(Refusal::new(format!(
+            "`{}` access computes tiles of rows, and {name} storage keeps cells in any order",
+            access.name()
+        ))
+        .help("give --storage regular, or another access, as --access zloop-sliced"));
     }
     if !has_tables && choices.neighbors != Neighbors::Direct {
         return Err(
@@ -235,6 +248,18 @@ pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
     if threads == 0 || threads > 1024 || z > 64 {
         return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
             .help("a block has 1 to 1024 threads, at most 64 of them along z"));
+    }
+    Ok(())
+}
+
+/// Whether a tile of cells a thread is possible.
+///
+/// # Errors
+/// It is not.
+pub fn check_tile([i, j]: [u32; 2]) -> Result<(), Refusal> {
+    if !i.is_power_of_two() || i > 8 || !(1..=16).contains(&j) {
+        return Err(Refusal::new(format!("a tile of {i}x{j} cells a thread is not possible"))
+            .help("a tile has 1, 2, 4 or 8 cells along i and 1 to 16 along j, as 2x4"));
     }
     Ok(())
 }

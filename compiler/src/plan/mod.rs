@@ -13,8 +13,8 @@ use crate::names::Names;
 use crate::storage::fields::{self, Fields, Seat};
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
-use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, order};
-pub use choices::{CONSTANT, Choices, Math, check_block, variants};
+use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, Threads, Tile, order};
+pub use choices::{CONSTANT, Choices, Math, check_block, check_tile, variants};
 use schedule::{Item, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
 use ways::{Walker, Ways};
@@ -63,6 +63,8 @@ pub struct Plan {
     pub fixed: Option<Fixed>,
     /// Whether indices have 64 bits.
     pub wide: bool,
+    /// The columns of a thread.
+    pub tile: Tile,
     /// The order of cells chosen.
     pub order: &'static dyn order::Order,
     /// Which paths lead to the same cells.
@@ -102,9 +104,10 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         Some((adjacency, target)) => Walker::cells(adjacency, target.region.column_numbers(target.grid)),
         None => Walker::rows(),
     };
-    let schedule = schedule::schedule(stencil, &mut walker)?;
-    let reads = reads(stencil, &schedule, &mut walker);
-    let wanted = wanted(stencil, &reads);
+    let tile = tile(choices, access, target.as_ref());
+    let schedule = schedule::schedule(stencil, &mut walker, &tile.paths())?;
+    let reached = reached(stencil, &schedule, &mut walker);
+    let wanted = wanted(stencil, &reached);
     let mut neighbours: Vec<Path> = wanted.iter().map(|wanted| wanted.path.clone()).collect();
     neighbours.dedup();
     if !choices.neighbors.suits(&neighbours) {
@@ -123,6 +126,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         access,
         fixed: None,
         wide: choices.wide,
+        tile,
         order,
         ways: walker.finish(),
         neighbours,
@@ -143,25 +147,40 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     Ok(plan)
 }
 
-/// The horizontal paths at which each field is read, where that is evaluated.
-fn reads(stencil: &Stencil, schedule: &Schedule, walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<Path>> {
-    let mut reads: BTreeMap<FieldId, BTreeSet<Path>> = BTreeMap::new();
+/// The horizontal paths at which each field is read, where that is evaluated, or written.
+fn reached(stencil: &Stencil, schedule: &Schedule, walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<Path>> {
+    let mut reached: BTreeMap<FieldId, BTreeSet<Path>> = BTreeMap::new();
     let values = schedule.values.iter().map(|((def, _), item)| (&stencil.defs[*def].body, item));
-    let stores = stencil.stores.iter().map(|store| &store.body).zip(&schedule.stores);
+    let stores = || stencil.stores.iter().cycle().zip(&schedule.stores);
+    for (store, item) in stores() {
+        reached.entry(store.field).or_default().insert(item.at.clone());
+    }
+    let stores = stores().map(|(store, item)| (&store.body, item));
     for (body, Item { at, contexts, .. }) in values.chain(stores) {
         for ((_, node), context) in body.iter().zip(contexts) {
             if let (Node::Read { field, path }, Some(_)) = (node, context) {
-                reads.entry(*field).or_default().insert(walker.join(at, path).without_levels());
+                reached.entry(*field).or_default().insert(walker.join(at, path).without_levels());
             }
         }
     }
-    reads
+    reached
 }
 
-/// Neighbours, and the shapes of fields in which they are read. Near ones first: they are what a reader looks for.
-fn wanted(stencil: &Stencil, reads: &BTreeMap<FieldId, BTreeSet<Path>>) -> Vec<Wanted> {
+/// The columns of a thread: tiles as chosen, but none larger than what is computed.
+fn tile(choices: &Choices, access: &dyn Access, target: Option<&Target>) -> Tile {
+    let columns = if access.tiles() { choices.tile } else { [1, 1] };
+    let Some(target) = target else { return Tile { columns, whole: columns.map(|columns| columns == 1) } };
+    let computed = [target.region.i.len(), target.region.j.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    // Along i tiles are powers of two.
+    let most = [1 << computed[0].max(1).ilog2(), computed[1].max(1)];
+    let columns = [columns[0].min(most[0]), columns[1].min(most[1])];
+    Tile { columns, whole: [0, 1].map(|axis| computed[axis].is_multiple_of(columns[axis])) }
+}
+
+/// Neighbours, and the shapes of fields in which they are read or written. Near ones first: they are what a reader looks for.
+fn wanted(stencil: &Stencil, reached: &BTreeMap<FieldId, BTreeSet<Path>>) -> Vec<Wanted> {
     let mut wanted = BTreeSet::new();
-    for (field, paths) in reads {
+    for (field, paths) in reached {
         if let Some(shape) = shape_of(stencil, *field) {
             for path in paths.iter().filter(|path| !path.is_here()) {
                 let offset = path.offset();
@@ -251,6 +270,14 @@ impl Plan {
         }
     }
 
+    /// How many elements that follow each other along i are moved at once; nothing if each moves alone.
+    pub fn run_width(&self) -> Option<u32> {
+        let [width, _] = self.tile.columns;
+        let is_aligned = self.fixed.is_some() && self.tile.whole[0];
+        let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
+        (width > 1 && is_aligned && is_plain).then_some(width)
+    }
+
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
     pub fn tables(&self) -> Vec<(&'static str, &'static str)> {
         let mut tables = self.storage.tables().to_vec();
@@ -267,7 +294,8 @@ impl Plan {
 
     /// How a thread finds its column.
     pub fn coordinates(&self, names: &mut Names) -> Coordinates {
-        self.storage.coordinates(names, self.choices.block, self.inner())
+        let threads = Threads { block: self.choices.block, inner: self.inner().clone(), tile: self.tile };
+        self.storage.coordinates(names, &threads)
     }
 
     /// What a strategy has to reach, from a column that threads find like this.
@@ -303,7 +331,7 @@ impl Plan {
     pub fn launch(&self, fixed: &Fixed) -> Result<[u32; 3], Refusal> {
         let [x, y, z] = self.choices.block.map(|threads| threads as usize);
         let columns = self.storage.columns(&fixed.region, &fixed.layout);
-        let count = |axis: usize| columns.get(axis).map(|range| range.len());
+        let count = |axis: usize| columns.get(axis).map(|range| range.len().div_ceil(self.tile.columns[axis] as usize));
         let levels = fixed.region.k.len();
         let threads_z = match self.levels_per_thread() {
             LevelsPerThread::One => levels,

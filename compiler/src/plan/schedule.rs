@@ -48,7 +48,7 @@ pub struct Item {
 pub struct Schedule {
     /// Definitions at offsets.
     pub values: BTreeMap<(DefId, Path), Item>,
-    /// One for each of the stencil's stores.
+    /// One for each of the stencil's stores, cell by cell of a thread's tile.
     pub stores: Vec<Item>,
     /// The parent of each block.
     parents: Vec<BlockId>,
@@ -61,19 +61,20 @@ struct Uses {
     sure: bool,
 }
 
-/// The schedule of `stencil` on a grid whose paths `walker` knows.
+/// The schedule of `stencil` for the cells at `tile` of each thread, on a grid whose paths `walker` knows.
 ///
 /// # Errors
 /// It would compute too many values a cell.
-pub fn schedule(stencil: &Stencil, walker: &mut Walker) -> Result<Schedule, Refusal> {
+pub fn schedule(stencil: &Stencil, walker: &mut Walker, tile: &[Path]) -> Result<Schedule, Refusal> {
     let mut schedule = Schedule { parents: vec![KERNEL], ..Schedule::default() };
     let mut uses: BTreeMap<(DefId, Path), Uses> = BTreeMap::new();
-    for store in &stencil.stores {
+    let mut operations = 0;
+    for (at, store) in tile.iter().flat_map(|at| stencil.stores.iter().map(move |store| (at, store))) {
         let here = Context { block: KERNEL, sure: true };
-        let item = schedule.place(&store.body, Path::default(), here, walker, &mut uses);
+        let item = schedule.place(&store.body, at.clone(), here, walker, &mut uses);
         schedule.stores.push(item);
+        operations += store.body.len();
     }
-    let mut operations: usize = stencil.stores.iter().map(|store| store.body.len()).sum();
     // Users come after what they use, so backwards all uses of a value are known when its turn comes.
     while let Some(((def, at), found)) = uses.pop_last() {
         let context = Context { block: found.block, sure: found.sure };
@@ -207,7 +208,7 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         let lowered = crate::check(&Source::new("s", text));
-        schedule(&lowered.stencils[0], &mut Walker::rows()).unwrap_err().message
+        schedule(&lowered.stencils[0], &mut Walker::rows(), &[Path::default()]).unwrap_err().message
     }
 
     /// Each value reads twice as many cells as the one before: without a limit that is seen early, this would not end.

@@ -7,7 +7,7 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Patterns, Plane};
-use super::{Coordinates, Ground, Inner, Layout, Origin, Storage};
+use super::{Coordinates, Ground, Layout, Origin, Storage, Threads};
 use crate::grid::Region;
 use crate::names::Names;
 use std::ops::Range;
@@ -50,8 +50,8 @@ impl Storage for Compressed {
         Some(TABLE)
     }
 
-    fn coordinates(&self, names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates {
-        tables::coordinates(names, block, inner)
+    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates {
+        tables::coordinates(names, threads)
     }
 
     fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {

@@ -16,7 +16,7 @@ pub mod tables;
 mod uncompressed;
 
 use crate::grid::{Grid, Region, Topology};
-use crate::ir::Path;
+use crate::ir::{Offset, Path};
 use crate::names::Names;
 use neighbors::Hop;
 use order::Order;
@@ -50,7 +50,7 @@ pub trait Storage: Sync {
     }
 
     /// How a thread finds its column.
-    fn coordinates(&self, names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates;
+    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates;
 
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
     fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String;
@@ -83,6 +83,35 @@ pub struct Origin {
     pub place: String,
     /// What names that belong to it end with.
     pub suffix: String,
+}
+
+/// How threads are spread over the computed columns.
+#[derive(Clone, Debug)]
+pub struct Threads {
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// How the columns stand in the plane.
+    pub inner: Inner,
+    /// The columns of a thread, where they stand in rows.
+    pub tile: Tile,
+}
+
+/// The columns of a thread, where they stand in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// How many along i and j.
+    pub columns: [u32; 2],
+    /// Whether those that are computed are whole tiles, along i and j.
+    pub whole: [bool; 2],
+}
+
+impl Tile {
+    /// The ways to the tile's columns from its first.
+    pub fn paths(&self) -> Vec<Path> {
+        let [i, j] = self.columns.map(|columns| columns as i32);
+        let columns = (0..j).flat_map(|j| (0..i).map(move |i| Offset { i, j, k: 0 }));
+        columns.map(Path::from_offset).collect()
+    }
 }
 
 /// How a thread finds its column: C++ texts.

@@ -1,7 +1,7 @@
 //! Rows of a regular grid, padded so that each row's first computed value is aligned.
 
 use super::neighbors::Hop;
-use super::{Columns, Coordinates, Ground, Inner, Layout, Origin, Storage, padded};
+use super::{Columns, Coordinates, Ground, Inner, Layout, Origin, Storage, Threads, padded};
 use crate::grid::{Region, Topology};
 use crate::ir::Offset;
 use crate::names::Names;
@@ -27,16 +27,31 @@ impl Storage for Regular {
         &[]
     }
 
-    fn coordinates(&self, names: &mut Names, block: [u32; 3], _: &Inner) -> Coordinates {
+    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates {
         let [i, j, row] = names.internals(["i", "j", "row"]);
         let [i_first, i_end, j_first, j_end] = names.internals(["i_first", "i_end", "j_first", "j_end"]);
-        let [x, y, _] = block;
+        let (mut lines, mut outside) = (Vec::new(), Vec::new());
+        for (axis, (name, first, end)) in [(&i, &i_first, &i_end), (&j, &j_first, &j_end)].into_iter().enumerate() {
+            let (letter, threads_of_block) = (["x", "y"][axis], threads.block[axis]);
+            let thread = format!("blockIdx.{letter} * {threads_of_block} + threadIdx.{letter}");
+            let mut start = name.clone();
+            match (threads.tile.columns[axis], threads.tile.whole[axis]) {
+                (1, _) => lines.push(format!("const int {name} = {first} + {thread};")),
+                (columns, true) => lines.push(format!("const int {name} = {first} + ({thread}) * {columns};")),
+                (columns, false) => {
+                    // A tile that would reach beyond the last column stands back, onto another.
+                    [start] = names.internals([["i_start", "j_start"][axis]]);
+                    lines.push(format!("const int {start} = {first} + ({thread}) * {columns};"));
+                    lines.push(format!(
+                        "const int {name} = {start} <= {end} - {columns} ? {start} : {end} - {columns};"
+                    ));
+                }
+            }
+            outside.push(format!("{start} >= {end}"));
+        }
         Coordinates {
-            lines: vec![
-                format!("const int {i} = {i_first} + blockIdx.x * {x} + threadIdx.x;"),
-                format!("const int {j} = {j_first} + blockIdx.y * {y} + threadIdx.y;"),
-            ],
-            outside: format!("{i} >= {i_end} || {j} >= {j_end}"),
+            lines,
+            outside: outside.join(" || "),
             column: format!("{i} + {j} * {row}"),
             first: format!("{i} == {i_first} && {j} == {j_first}"),
         }

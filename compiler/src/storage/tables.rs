@@ -1,6 +1,6 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Columns, Coordinates, Ground, Inner, LIST, Layout, padded};
+use super::{Columns, Coordinates, Ground, Inner, LIST, Layout, Threads, padded};
 use crate::grid::{Region, Topology};
 use crate::names::Names;
 use std::collections::HashMap;
@@ -13,16 +13,16 @@ pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
 pub const WARP: usize = 32;
 
 /// A thread for each inner cell of the plane.
-pub fn coordinates(names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates {
+pub fn coordinates(names: &mut Names, threads: &Threads) -> Coordinates {
     let [cell, cell_first, cell_end] = names.internals(["cell", "cell_first", "cell_end"]);
-    let [x, y, _] = block;
+    let [x, y, _] = threads.block;
     let thread = match y {
         1 => format!("blockIdx.x * {x} + threadIdx.x"),
         _ => format!("(blockIdx.x * {y} + threadIdx.y) * {x} + threadIdx.x"),
     };
     let column = cell.clone();
     let own = |cell: &str| format!("const int {cell} = {cell_first} + {thread};");
-    match inner {
+    match &threads.inner {
         Inner::Aligned => Coordinates {
             lines: vec![own(&cell)],
             outside: format!("{cell} >= {cell_end}"),

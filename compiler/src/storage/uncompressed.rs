@@ -6,7 +6,7 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Plane};
-use super::{Coordinates, Ground, Inner, Layout, Origin, Storage};
+use super::{Coordinates, Ground, Layout, Origin, Storage, Threads};
 use crate::grid::Region;
 use crate::names::Names;
 use std::ops::Range;
@@ -39,8 +39,8 @@ impl Storage for Uncompressed {
         &[("table", "relative offsets: relation r of a cell is at `r * entries + cell`")]
     }
 
-    fn coordinates(&self, names: &mut Names, block: [u32; 3], inner: &Inner) -> Coordinates {
-        tables::coordinates(names, block, inner)
+    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates {
+        tables::coordinates(names, threads)
     }
 
     fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {

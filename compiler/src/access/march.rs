@@ -1,0 +1,40 @@
+//! `march`: a tile of cells a thread, whose values stay in registers.
+
+use super::{Access, LevelsPerThread, Lookups, Reach, Shape, Wanted};
+use crate::names::Names;
+
+/// One thread for a tile of cells, `--tile` of them along i and j. What several of them need is read and computed once, and
+/// cells that follow each other along i are read and written by one instruction.
+pub struct March;
+
+impl Access for March {
+    fn name(&self) -> &'static str {
+        "march"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a thread for --tile cells along i and j (2x2 unless told otherwise), which share what they read and compute"
+    }
+
+    fn template(&self) -> &'static str {
+        "cell.cu.tera"
+    }
+
+    fn levels(&self, _: u32) -> LevelsPerThread {
+        LevelsPerThread::One
+    }
+
+    fn tiles(&self) -> bool {
+        true
+    }
+
+    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
+        let (lines, distances) = reach.distances(names, false);
+        let mut lookups = Lookups { lines, ..Lookups::default() };
+        for Wanted { path, shape } in reach.wanted {
+            let [base] = names.internals([if *shape == Shape::Volume { "c" } else { "column" }]);
+            lookups.index.insert((path.clone(), *shape), super::sum(&base, &distances[reach.ends[path]]));
+        }
+        lookups
+    }
+}
