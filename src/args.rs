@@ -69,16 +69,16 @@ pub struct ShareArgs {
 /// What kernels of every strategy and storage share.
 #[derive(clap::Args)]
 pub struct LaunchArgs {
-    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared` and 8x1x16 for `warp`
+    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp` and 64x4x1 for `march`
     #[arg(long, value_name = "XxYxZ")]
     block: Option<Block>,
     /// Levels a thread, for strategies that slice
     #[arg(long, value_name = "N", default_value_t = Choices::default().slice)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     slice: u32,
-    /// Cells a thread along i and j, for strategies that tile: 1, 2, 4 or 8, and 1 to 16
-    #[arg(long, value_name = "IxJ", default_value = "2x2")]
-    tile: Tile,
+    /// Cells a thread along i and j, for strategies that tile: 1, 2, 4 or 8, and 1 to 16; 2x2 if not given, 4x2 in f32
+    #[arg(long, value_name = "IxJ")]
+    tile: Option<Tile>,
     /// Cells along i that stay together in the layouts z-curve and hilbert: a power of two
     #[arg(long, value_name = "N", value_parser = run_width, default_value_t = Choices::default().run_width)]
     run_width: u32,
@@ -140,7 +140,7 @@ impl LaunchArgs {
             contract: self.contract,
             block: self.block.map_or_else(|| Choices::usual_block(&variant.access), |block| block.0),
             slice: self.slice,
-            tile: self.tile.0,
+            tile: self.tile.map_or_else(|| Choices::usual_tile(precision), |tile| tile.0),
             wide: self.index,
             checked: self.checked,
             math: self.math,

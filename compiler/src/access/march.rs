@@ -13,7 +13,7 @@ impl Access for March {
     }
 
     fn summary(&self) -> &'static str {
-        "a thread for --tile cells along i and j (2x2 unless told otherwise), which share what they read and compute"
+        "a thread for --tile cells along i and j (2x2, in f32 4x2), which share what they read and compute"
     }
 
     fn template(&self) -> &'static str {
@@ -22,6 +22,10 @@ impl Access for March {
 
     fn levels(&self, _: u32) -> LevelsPerThread {
         LevelsPerThread::One
+    }
+
+    fn block(&self) -> [u32; 3] {
+        [64, 4, 1]
     }
 
     fn tiles(&self) -> bool {

@@ -88,7 +88,7 @@ impl Default for Choices {
             contract: true,
             block: [64, 2, 1],
             slice: 8,
-            tile: [2, 2],
+            tile: Self::usual_tile(Precision::F64),
             wide: false,
             checked: false,
             math: Math::Own,
@@ -132,6 +132,14 @@ impl Choices {
         access::find(access).map_or(Choices::default().block, Access::block)
     }
 
+    /// The tile of a thread, if nothing else is asked for: along i what 16 bytes hold.
+    pub fn usual_tile(precision: Precision) -> [u32; 2] {
+        match precision {
+            Precision::F64 => [2, 2],
+            Precision::F32 => [4, 2],
+        }
+    }
+
     /// The options that choose this: access, storage and precision always, the others where they are not the usual.
     pub fn words(&self) -> String {
         let usual = Choices::default();
@@ -153,7 +161,8 @@ impl Choices {
         say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));
         say(self.slice != usual.slice, format!(" --slice {}", self.slice));
         let [i, j] = self.tile;
-        say(self.tile != usual.tile, format!(" --tile {i}x{j}"));
+        let tiles = access::find(&self.access).is_ok_and(|access| access.tiles());
+        say(tiles && self.tile != Self::usual_tile(self.precision), format!(" --tile {i}x{j}"));
         say(!self.contract, " --contract off".to_owned());
         say(self.wide, " --index 64".to_owned());
         say(self.checked, " --checked".to_owned());
