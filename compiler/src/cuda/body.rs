@@ -2,14 +2,15 @@
 
 use super::checked::{self, Site};
 use super::expression::{Helpers, operation};
+use super::index::index;
 use super::runs::Runs;
-use super::{Named, computing_type, field_levels, own_index};
+use super::{Named, computing_type};
 use crate::access::Lookups;
 use crate::diagnostic::Refusal;
 use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stored, Texts};
 use crate::names::path_name;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
-use crate::plan::{Math, Plan, shape_of};
+use crate::plan::{Math, Plan};
 use crate::storage::Coordinates;
 use std::collections::BTreeMap;
 
@@ -345,50 +346,6 @@ impl Writer<'_> {
             (Stored::Bool, _) => format!("({text} != 0)"),
             (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
         }
-    }
-}
-
-/// The index of a field's element at the end of a path, before fields that lie together are told apart.
-pub(super) fn index(
-    plan: &Plan,
-    named: &mut Named,
-    lookups: &Lookups,
-    field: FieldId,
-    at: &Path,
-    context: Context,
-) -> String {
-    let column = at.clone().without_levels();
-    let shape = shape_of(&plan.stencil, field);
-    let own = match shape {
-        Some(shape) if !column.is_here() => lookups.index[&(column, shape)].clone(),
-        _ => own_index(plan, &mut named.names, field),
-    };
-    let levels = field_levels(plan, field);
-    let shift = at.levels();
-    if levels == Levels::None || shift == 0 {
-        return own;
-    }
-    let (sign, n) = (if shift < 0 { "-" } else { "+" }, shift.unsigned_abs());
-    let plane = named.names.internal("plane");
-    let distance = match (shape, n) {
-        (None, _) => n.to_string(),
-        (Some(_), 1) => plane,
-        (Some(_), _) => format!("{n} * {plane}"),
-    };
-    if context.sure {
-        return format!("{own} {sign} {distance}");
-    }
-    let exists = level_exists(named, shift, levels);
-    format!("{own} {sign} ({exists} ? {distance} : 0)")
-}
-
-/// Whether the level `shift` away exists.
-fn level_exists(named: &mut Named, shift: i32, levels: Levels) -> String {
-    let [k, nk] = named.names.internals(["k", "nk"]);
-    match (shift, levels) {
-        (..0, _) => format!("{k} >= {}", shift.unsigned_abs()),
-        (_, Levels::Interfaces) => format!("{k} <= {nk} - {shift}"),
-        (_, Levels::Full | Levels::None) => format!("{k} < {nk} - {shift}"),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod checked;
 mod expression;
 mod functions;
 mod host;
+mod index;
 mod levels;
 mod prelude;
 mod runs;
@@ -15,9 +16,9 @@ mod runs;
 use crate::access::{LevelsPerThread, Lookups};
 use crate::device;
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Kind, Levels, ParamId, Place, Precision, Role, Stencil};
+use crate::ir::{FieldId, Kind, ParamId, Precision, Role, Stencil};
 use crate::names::Names;
-use crate::plan::{Fixed, Plan, shape_of, stored_type};
+use crate::plan::{Fixed, Plan, stored_type};
 use crate::storage::Coordinates;
 use crate::storage::fields;
 use expression::Helpers;
@@ -420,20 +421,4 @@ fn comment(plan: &Plan) -> Vec<String> {
     );
     let line = |line: String| format!(" * {}", line.replace("*/", "* /").replace('\\', "/")).trim_end().to_owned();
     lines.into_iter().map(line).collect()
-}
-
-/// The index of a field's value at the thread's own column and level.
-fn own_index(plan: &Plan, names: &mut Names, field: FieldId) -> String {
-    use crate::access::Shape;
-    match shape_of(&plan.stencil, field) {
-        Some(Shape::Volume) => names.internal("c"),
-        Some(Shape::Plane) => names.internal("column"),
-        None => names.internal("k"),
-    }
-}
-
-/// Levels that a field has, or none.
-fn field_levels(plan: &Plan, field: FieldId) -> Levels {
-    let Place { levels, .. } = plan.stencil.fields[field].place;
-    levels
 }

@@ -4,7 +4,7 @@
 //! that width. A run of which at least two elements are read is loaded as one; what is written, always is.
 
 use super::Named;
-use super::body::index;
+use super::index::index;
 use crate::access::Lookups;
 use crate::analysis::extents::extents;
 use crate::ir::{FieldId, Node, Offset, Path};
