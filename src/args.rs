@@ -2,8 +2,10 @@
 
 pub mod given;
 pub mod grid;
+mod variants;
 
 pub use self::grid::{Chosen, GridArg};
+pub use self::variants::VariantArgs;
 use clap::ArgAction;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
@@ -79,6 +81,13 @@ pub struct LaunchArgs {
     /// Cells a thread along i and j, for strategies that tile: 1, 2, 4 or 8, and 1 to 16; 2x2 if not given, 4x2 in f32
     #[arg(long, value_name = "IxJ")]
     tile: Option<Tile>,
+    #[command(flatten)]
+    pub code: CodeArgs,
+}
+
+/// What kernels of every strategy, storage and block share.
+#[derive(clap::Args)]
+pub struct CodeArgs {
     /// Cells along i that stay together in the layouts z-curve and hilbert: a power of two
     #[arg(long, value_name = "N", value_parser = run_width, default_value_t = Choices::default().run_width)]
     run_width: u32,
@@ -132,20 +141,9 @@ impl KernelArgs {
 impl LaunchArgs {
     /// What they choose, for one strategy, storage and precision.
     pub fn choices(&self, variant: Choices, precision: Precision) -> Choices {
-        Choices {
-            precision,
-            run_width: self.run_width,
-            short_last: self.short_runs,
-            constant: self.table,
-            contract: self.contract,
-            block: self.block.map_or_else(|| Choices::usual_block(&variant.access), |block| block.0),
-            slice: self.slice,
-            tile: self.tile.map_or_else(|| Choices::usual_tile(precision), |tile| tile.0),
-            wide: self.index,
-            checked: self.checked,
-            math: self.math,
-            ..variant
-        }
+        let block = self.block.map_or_else(|| Choices::usual_block(&variant.access), |block| block.0);
+        let tile = self.tile.map_or_else(|| Choices::usual_tile(precision), |tile| tile.0);
+        self.code.choices(Choices { block, slice: self.slice, tile, ..variant }, precision)
     }
 
     /// What they choose, for every strategy and storage.
@@ -154,9 +152,26 @@ impl LaunchArgs {
     }
 }
 
+impl CodeArgs {
+    /// What they choose, for one strategy, storage, block and precision.
+    pub fn choices(&self, variant: Choices, precision: Precision) -> Choices {
+        Choices {
+            precision,
+            run_width: self.run_width,
+            short_last: self.short_runs,
+            constant: self.table,
+            contract: self.contract,
+            wide: self.index,
+            checked: self.checked,
+            math: self.math,
+            ..variant
+        }
+    }
+}
+
 /// Threads of a block.
 #[derive(Clone, Copy)]
-struct Block([u32; 3]);
+pub struct Block(pub [u32; 3]);
 
 impl FromStr for Block {
     type Err = String;
@@ -179,7 +194,7 @@ impl fmt::Display for Block {
 
 /// Cells a thread along i and j.
 #[derive(Clone, Copy)]
-struct Tile([u32; 2]);
+pub struct Tile(pub [u32; 2]);
 
 impl FromStr for Tile {
     type Err = String;

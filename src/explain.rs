@@ -77,9 +77,9 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let (grid, bounds) = (problem::checked(grid)?, bounds(args)?);
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
-    let prepared = plan::prepare(stencil, args.precision, args.launch.contract);
+    let prepared = plan::prepare(stencil, args.precision, args.launch.code.contract);
     let settings = args::by_name(&args.set, "--set")?;
-    let (params, drawn) = kernel::parameters(&prepared, args.precision, args.launch.contract, settings, true)?;
+    let (params, drawn) = kernel::parameters(&prepared, args.precision, args.launch.code.contract, settings, true)?;
 
     // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
     let plans = args.launch.every(args.precision).map(|choices| Ok(plan::plan(&prepared, &choices, None)?));

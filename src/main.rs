@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, each from arguments to a request to a call to print.
 
 mod args;
+mod bench;
 mod build;
 mod check;
 mod completions;
@@ -58,6 +59,8 @@ enum Command {
     Test(test::Args),
     /// Compare every kernel with the interpreter, bit for bit
     Verify(verify::Args),
+    /// Measure which storage, strategy and block is the fastest
+    Bench(Box<bench::Args>),
     /// Keep generated code beside its source, and show how it changes
     Snapshot(snapshot::Args),
     /// Make grids whose cells stand in no rows, and say how large tables of neighbours are
@@ -108,6 +111,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Run(args) => run::run(&args, json, start),
         Command::Test(args) => test::test(&args, json),
         Command::Verify(args) => verify::verify(&args, json),
+        Command::Bench(args) => bench::bench(&args, json),
         Command::Snapshot(args) => snapshot::snapshot(&args, json),
         Command::Grid(args) => grid::grid(&args, json),
         Command::List(args) => list::list(&args, json),

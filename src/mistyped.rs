@@ -6,7 +6,8 @@ use clap::{Command, builder::StyledStr};
 /// Commands, and what they are called elsewhere.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("build", &["compile", "make", "emit", "generate", "codegen", "translate", "transpile"]),
-    ("run", &["exec", "execute", "start", "compute", "simulate", "plot", "bench", "benchmark", "time"]),
+    ("run", &["exec", "execute", "start", "compute", "simulate", "plot"]),
+    ("bench", &["benchmark", "time", "measure", "sweep", "tune", "autotune", "profile"]),
     ("check", &["lint", "validate", "parse", "fmt", "format"]),
     ("explain", &["info", "analyze", "analyse", "cost", "roofline", "describe"]),
     ("verify", &["compare", "prove"]),

@@ -21,7 +21,7 @@ use stencilc_compiler::source::Source;
 use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
-use stencilc_runtime::execute::{self, execute};
+use stencilc_runtime::execute::{self, Repeat, execute};
 use stencilc_runtime::grid::Raster;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
@@ -370,7 +370,8 @@ fn ran<M: Machine>(
 ) -> Result<(Vec<Option<Data>>, KernelTimings)> {
     let load = since.elapsed().as_secs_f64();
     let before = printed.start.elapsed().as_secs_f64() - printed.startup_seconds;
-    let mut execution = execute(machine, &printed.plan, &printed.kernel, loaded, problem, runs as usize)?;
+    let mut execution =
+        execute(machine, &printed.plan, &printed.kernel, loaded, problem, Repeat::usual(runs as usize))?;
     if let Some(damage) = execution.damage.first() {
         return Err(Error::check(format!("the kernel is wrong: {damage}"))
             .help("this is a fault of the compiler; please report it"));

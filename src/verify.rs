@@ -1,6 +1,6 @@
 //! `stencilc verify`: compares every kernel with the interpreter, bit for bit.
 
-use crate::args::{self, ALL, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs};
+use crate::args::{self, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -11,9 +11,8 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::{Choices, variants};
+use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Span;
-use stencilc_compiler::storage;
 use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::cuda::Gpu;
@@ -38,21 +37,8 @@ pub struct Args {
     /// Only this stencil of the files
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
-    /// How neighbours are reached
-    #[arg(long, value_name = "NAME", value_parser = args::accesses_or_all(), default_value = ALL)]
-    access: String,
-    /// How the grid is stored
-    #[arg(long, value_name = "NAME", value_parser = args::storages_or_all(), default_value = ALL)]
-    storage: String,
-    /// Which neighbours a storage's tables hold
-    #[arg(long, value_name = "NAME", value_parser = args::neighbors_or_all(), default_value = Choices::default().neighbors.name())]
-    neighbors: String,
-    /// The order of cells, for storages with tables
-    #[arg(long, value_name = "NAME", value_parser = args::layouts_or_all(), default_value_t = Choices::default().layout)]
-    layout: String,
-    /// How several fields lie in memory
-    #[arg(long, value_name = "NAME", value_parser = args::fields_or_all(), default_value = Choices::default().fields.name())]
-    fields: String,
+    #[command(flatten)]
+    variants: VariantArgs,
     #[command(flatten)]
     shared: ShareArgs,
     /// What `real` is; each if not given
@@ -208,25 +194,9 @@ impl Args {
 
     /// Every kernel that is asked for, in one precision.
     fn combinations(&self, precision: Precision) -> Vec<Choices> {
-        let is_chosen = |own: &Choices| {
-            // A storage without tables has no choice of neighbours and layouts.
-            let has_tables = storage::find(&own.storage).is_ok_and(|storage| !storage.tables().is_empty());
-            chosen(&self.storage, &own.storage)
-                && chosen(&self.access, &own.access)
-                && (!has_tables || chosen(&self.neighbors, own.neighbors.name()))
-                && (!has_tables || chosen(&self.layout, &own.layout))
-                && chosen(&self.fields, own.fields.name())
-        };
-        let all: Vec<Choices> = variants().filter(is_chosen).collect();
-        let all = if all.is_empty() { vec![self.only()] } else { all };
+        let all = self.variants.choices();
         let all = all.into_iter().map(|variant| Choices { share: self.shared.share.clone(), ..variant });
         all.map(|variant| self.launch.choices(variant, precision)).collect()
-    }
-
-    /// What is asked for by name, though it makes no sense: plans say why.
-    fn only(&self) -> Choices {
-        let usual = Choices::default();
-        Choices { storage: self.storage.clone(), access: self.access.clone(), ..usual }
     }
 }
 
@@ -252,10 +222,6 @@ impl Combination {
         }
         name
     }
-}
-
-fn chosen(choice: &str, name: &str) -> bool {
-    choice == ALL || choice == name
 }
 
 impl Bench {
@@ -377,7 +343,7 @@ fn verify_one(
     let mut problem = Problem::new(Request {
         stencil,
         precision,
-        contract: args.launch.contract,
+        contract: args.launch.code.contract,
         grid: grid.grid,
         adjacency: grid.adjacency.clone(),
         arrays: BTreeMap::new(),
@@ -387,7 +353,7 @@ fn verify_one(
         draw_all: true,
     })?;
     if let Some(stencils) = input.sharing(&args.shared.share)? {
-        problem.share(&stencils, args.launch.contract);
+        problem.share(&stencils, args.launch.code.contract);
     }
     let mut case = Case {
         file: input.source.name.clone(),

@@ -10,7 +10,7 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
-use stencilc_runtime::execute::execute;
+use stencilc_runtime::execute::{Repeat, execute};
 use stencilc_runtime::nvrtc::{self, Kind};
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
@@ -85,7 +85,7 @@ fn the_emulator_tells_each_fault() {
         let (problem, plan) = broken(storage, *fault);
         let kernel = cuda::print(&plan).unwrap();
         let loaded = compiler.build(&[Source::from(&kernel)], &Settings::default()).unwrap().remove(0);
-        let execution = execute(&Emulator::default(), &plan, &kernel, &loaded, &problem, 1).unwrap();
+        let execution = execute(&Emulator::default(), &plan, &kernel, &loaded, &problem, Repeat::usual(1)).unwrap();
         let damage = execution.damage.first().cloned().unwrap_or_default();
         assert!(damage.contains(told), "{storage}: {damage}");
     }
@@ -103,7 +103,7 @@ fn a_gpu_tells_each_fault() {
         let kernel = cuda::print(&plan).unwrap();
         let compiled = nvrtc::compile(&kernel.text, "s.cu", &gpu.arch(), Kind::Cubin).unwrap();
         let loaded = gpu.load(&compiled.image).unwrap().kernel(&kernel.name).unwrap();
-        let execution = execute(&gpu, &plan, &kernel, &loaded, &problem, 1).unwrap();
+        let execution = execute(&gpu, &plan, &kernel, &loaded, &problem, Repeat::usual(1)).unwrap();
         // Which thread comes first, and which of the faults it then meets, is the GPU's choice.
         let damage = execution.damage.first().cloned().unwrap_or_default();
         assert!(damage.contains("stencil `s`: kernel s_kernel "), "{storage}: {damage}");

@@ -1,5 +1,7 @@
 //! The command line: the real program, its messages and its exit status.
 
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/completions.rs"]
 mod completions;
 #[path = "cli/folder.rs"]

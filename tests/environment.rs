@@ -16,6 +16,7 @@ const CALLS: &[&str] = &[
     "build laplap --emit plan",
     "run laplap --grid 12x12x4 --device cpu --out res=res.npy --plot res=res.png",
     "verify laplap --grid 12x12x4 --device cpu --precision f32 --access idxvar",
+    "bench laplap --grid 12x12x4 --device cpu --runs 2 -o rows.jsonl --csv rows.csv",
     "list stencils",
     "list devices",
     "doctor",

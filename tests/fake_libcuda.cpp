@@ -78,5 +78,6 @@ int cuModuleLoadDataEx(void **module, const void *, unsigned, void *, void *) {
     return told("FAKE_LOAD", 0);
 }
 int cuModuleUnload(void *) { return 0; }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, std::size_t) { return 0; }
 #endif
 }

@@ -22,6 +22,10 @@ pub struct Execution {
     pub damage: Vec<String>,
     /// Of each launch its duration in microseconds, by the machine's clock.
     pub launches: Vec<f64>,
+    /// Sets of buffers that the launches rotated over.
+    pub sets: usize,
+    /// Bytes of one set.
+    pub set_bytes: usize,
     /// Seconds that everything else took.
     pub timings: Timings,
 }
@@ -39,8 +43,52 @@ pub struct Timings {
     pub unpack: f64,
 }
 
-/// Sets of buffers that repeated launches rotate over, so that one launch does not find its data in the cache.
-const SETS: usize = 3;
+/// How often a kernel is launched, and on what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeat {
+    /// Launches before those that are timed: the first ones of a kernel are not like the others.
+    pub warmups: usize,
+    /// Launches that are timed.
+    pub runs: usize,
+    /// What they rotate over.
+    pub rotation: Rotation,
+}
+
+/// Sets of buffers that launches rotate over, so that one launch does not find its data in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// At least so many sets.
+    pub least: usize,
+    /// All sets together have at least so many bytes, if possible.
+    pub bytes: usize,
+    /// They have at most so many bytes, unless one set alone has more.
+    pub room: usize,
+}
+
+impl Rotation {
+    /// The same buffers each time.
+    pub const SAME: Self = Self { least: 1, bytes: 0, room: usize::MAX };
+
+    /// The most sets: beyond, reserving memory would take longer than what is measured.
+    const MOST: usize = 512;
+
+    /// How many sets there are, if one has so many bytes.
+    pub fn sets(self, bytes: usize) -> usize {
+        let bytes = bytes.max(1);
+        let wanted = self.bytes.div_ceil(bytes).min(Self::MOST).max(self.least);
+        wanted.min(self.room / bytes).max(1)
+    }
+}
+
+impl Repeat {
+    /// Once; or, after a first launch that is not timed, several times over three sets of buffers.
+    pub fn usual(runs: usize) -> Self {
+        match runs {
+            0 | 1 => Self { warmups: 0, runs: 1, rotation: Rotation::SAME },
+            _ => Self { warmups: 1, runs, rotation: Rotation { least: 3, ..Rotation::SAME } },
+        }
+    }
+}
 
 /// Fields on the device that lie together.
 struct Resident<'a, M: Machine> {
@@ -80,7 +128,7 @@ impl<M: Machine> Watch<M> {
     }
 }
 
-/// Runs `kernel`, which the machine has loaded as `loaded`, `runs` times.
+/// Runs `kernel`, which the machine has loaded as `loaded`.
 ///
 /// # Errors
 /// The machine has too little memory, or the launch fails.
@@ -90,16 +138,17 @@ pub fn execute<M: Machine>(
     kernel: &Kernel,
     loaded: &M::Kernel,
     problem: &Problem,
-    runs: usize,
+    repeat: Repeat,
 ) -> Result<Execution> {
     let Some(fixed) = &plan.fixed else {
         return Err(Error::call("a kernel for any grid cannot run by itself").help("compile it for the grid at hand"));
     };
     let mut timings = Timings::default();
-    let sets = if runs > 1 { SETS } else { 1 };
     let start = Instant::now();
     let mut residents = residents::<M>(plan, fixed, kernel, problem);
     timings.pack = start.elapsed().as_secs_f64();
+    let set_bytes = residents.iter().map(|resident| resident.packed.len()).sum();
+    let sets = repeat.rotation.sets(set_bytes);
     let start = Instant::now();
     for resident in &mut residents {
         for _ in 0..sets {
@@ -116,11 +165,9 @@ pub fn execute<M: Machine>(
         .map(|set| arguments(machine, plan, fixed, kernel, problem, &residents, &tables, watch.as_ref(), set))
         .collect();
     let start = |run: usize| machine.launch(loaded, &launch, &arguments[run % sets]);
-    if runs > 1 {
-        // The first launch of a kernel is not like the others.
-        start(0)?;
-    }
-    let launches = machine.time_each(runs.max(1), start)?;
+    (0..repeat.warmups).try_for_each(start)?;
+    // The first that is timed goes on where the last of the others stopped. At least one launch is on the first set.
+    let launches = machine.time_each(repeat.runs.max(1), |run| start(repeat.warmups + run))?;
 
     let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
     let mut damage = Vec::new();
@@ -166,7 +213,7 @@ pub fn execute<M: Machine>(
             damage.push(format!("the storage's table {number} was overwritten"));
         }
     }
-    Ok(Execution { outputs, damage, launches, timings })
+    Ok(Execution { outputs, damage, launches, sets, set_bytes, timings })
 }
 
 fn residents<'a, M: Machine>(

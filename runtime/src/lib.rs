@@ -1,6 +1,7 @@
 //! Runs stencils: arrays and files, devices, NVRTC, the interpreter, verification.
 
 pub mod array;
+pub mod bench;
 pub mod cache;
 pub mod checked;
 pub mod cuda;

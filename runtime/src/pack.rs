@@ -141,7 +141,8 @@ impl<'a> Packing<'a> {
     }
 }
 
-fn data_bytes(data: &Data) -> &[u8] {
+/// The numbers as they lie in memory.
+pub(crate) fn data_bytes(data: &Data) -> &[u8] {
     match data {
         Data::F32(v) => bytemuck::cast_slice(v),
         Data::F64(v) => bytemuck::cast_slice(v),

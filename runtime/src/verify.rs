@@ -5,7 +5,7 @@ use crate::cache::compile_cached;
 use crate::cuda::Gpu;
 use crate::emulate::{Compiler, Emulator, Order, Settings, Source};
 use crate::error::{Error, Fault, Result};
-use crate::execute::execute;
+use crate::execute::{Execution, Repeat, execute};
 use crate::interpreter::{self, Coverage};
 use crate::machine::Machine;
 use crate::nvrtc::Kind as Image;
@@ -255,13 +255,18 @@ pub fn judge<M: Machine>(
     problem: &Problem,
     expected: &Expected,
 ) -> Result<Verdict> {
-    let execution = match execute(machine, plan, kernel, loaded, problem, 1) {
+    let execution = match execute(machine, plan, kernel, loaded, problem, Repeat::usual(1)) {
         Ok(execution) => execution,
         Err(error) if error.fault == Fault::Check => {
             return Ok(Verdict::Failed { order: None, mismatches: Vec::new(), damage: vec![error.message] });
         }
         Err(error) => return Err(error),
     };
+    Ok(verdict(plan, problem, expected, &execution))
+}
+
+/// Compares every cell that a kernel computed with the interpreter.
+pub fn verdict(plan: &Plan, problem: &Problem, expected: &Expected, execution: &Execution) -> Verdict {
     let mut mismatches = Vec::new();
     let (mut cells, mut differing, mut units) = (0, 0, 0);
     for (id, field) in problem.stencil.fields.iter() {
@@ -278,10 +283,10 @@ pub fn judge<M: Machine>(
     let is_device = plan.choices.math == Math::Device && problem.stencil.is_inexact();
     let excused = is_device && mismatches.iter().map(|mismatch| mismatch.cells).sum::<usize>() == differing;
     if mismatches.is_empty() && execution.damage.is_empty() {
-        Ok(Verdict::Equal { cells })
+        Verdict::Equal { cells }
     } else if excused && execution.damage.is_empty() {
-        Ok(Verdict::Different { cells, differing, units })
+        Verdict::Different { cells, differing, units }
     } else {
-        Ok(Verdict::Failed { order: None, mismatches, damage: execution.damage })
+        Verdict::Failed { order: None, mismatches, damage: execution.damage.clone() }
     }
 }

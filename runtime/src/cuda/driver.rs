@@ -47,6 +47,7 @@ driver_calls! {
     cuModuleGetFunction,
     cuModuleLoadDataEx,
     cuModuleUnload,
+    cuOccupancyMaxActiveBlocksPerMultiprocessor,
 }
 
 /// Milliseconds between two events. cudarc imports the successor only, which drivers before 12.8 do not have.

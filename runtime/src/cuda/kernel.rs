@@ -10,7 +10,10 @@ use cudarc::driver::sys::{
 };
 
 use super::context::Context;
-use super::driver::{cuFuncGetAttribute, cuFuncSetAttribute, cuModuleGetFunction, cuModuleUnload};
+use super::driver::{
+    cuFuncGetAttribute, cuFuncSetAttribute, cuModuleGetFunction, cuModuleUnload,
+    cuOccupancyMaxActiveBlocksPerMultiprocessor,
+};
 use crate::machine::Arg;
 use crate::{Error, Result};
 
@@ -92,6 +95,22 @@ unsafe impl Sync for Kernel {}
 const USUAL_SHARED: u32 = 48 << 10;
 
 impl Kernel {
+    /// How many blocks of so many threads a multiprocessor works on at once.
+    ///
+    /// # Errors
+    ///
+    /// When the driver does not tell, as after a kernel has failed.
+    pub fn blocks_at_once(&self, threads: u32) -> Result<u32> {
+        let context = &self.module.context;
+        context.bind()?;
+        let mut blocks = 0;
+        // SAFETY: the kernel is the driver's, and the number goes into an integer that is there.
+        let answer =
+            unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.handle, threads.cast_signed(), 0) };
+        context.succeed(answer, &format!("tell the occupancy of kernel {}", self.name))?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
     /// Lets blocks of the kernel have so much dynamic shared memory.
     pub(super) fn allow_shared(&self, bytes: u32) -> Result<()> {
         if bytes <= USUAL_SHARED {

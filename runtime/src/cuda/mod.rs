@@ -42,6 +42,7 @@ pub struct Gpu {
     limits: Limits,
     l2_bytes: u32,
     multiprocessors: u32,
+    threads_at_once: u32,
 }
 
 impl Gpu {
@@ -68,11 +69,12 @@ impl Gpu {
         };
         let l2_bytes = get(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
         let multiprocessors = get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let threads_at_once = get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
         let info = describe(ordinal, device)?;
         let context = Arc::new(Context::open(device)?);
         context.bind()?;
         let startup_seconds = start.elapsed().as_secs_f64();
-        Ok(Self { startup_seconds, context, info, limits, l2_bytes, multiprocessors })
+        Ok(Self { startup_seconds, context, info, limits, l2_bytes, multiprocessors, threads_at_once })
     }
 
     /// The GPU's name: `NVIDIA H200`.
@@ -98,6 +100,11 @@ impl Gpu {
     /// How many multiprocessors there are.
     pub fn multiprocessors(&self) -> u32 {
         self.multiprocessors
+    }
+
+    /// The most threads that a multiprocessor works on at once.
+    pub fn threads_at_once(&self) -> u32 {
+        self.threads_at_once
     }
 
     /// Bytes of memory: free, and in all.

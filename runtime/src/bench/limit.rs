@@ -1,0 +1,203 @@
+//! The limit: how fast this machine copies as many fields as the stencil has. No kernel that passes every field once is
+//! faster, whatever it computes, unless the caches keep some of it.
+
+use super::statistics::Statistics;
+use crate::array::Data;
+use crate::error::Result;
+use crate::execute::{Repeat, Rotation};
+use crate::machine::{Arg, Launch, Machine};
+use crate::pack::data_bytes;
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+use stencilc_compiler::analysis::extents::demand;
+use stencilc_compiler::ir::Handle;
+
+/// Bytes of one access: the widest that there is.
+const ACCESS: usize = 16;
+
+/// Accesses of each stream that a thread makes.
+const PER_THREAD: [usize; 3] = [1, 2, 4];
+
+/// Threads of a block.
+const BLOCKS: [u32; 4] = [128, 256, 512, 1024];
+
+/// The name of the copy's kernel.
+pub const KERNEL: &str = "copy";
+
+/// How fast a copy is, in the launch shape that suits this machine best.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Streams that are read: fields, each with as many bytes as on the grid.
+    pub reads: usize,
+    /// Streams that are written.
+    pub writes: usize,
+    /// Bytes of all streams.
+    pub bytes: usize,
+    /// Accesses of each stream that a thread makes.
+    pub per_thread: usize,
+    /// Threads of a block.
+    pub block: u32,
+    /// Times of a launch.
+    #[serde(flatten)]
+    pub statistics: Statistics,
+    /// 10^9 bytes a second, by the median.
+    pub gb_per_s: f64,
+}
+
+/// What the copy moves.
+pub struct Streams<'a> {
+    /// What is read.
+    pub reads: Vec<&'a Data>,
+    /// What is written over.
+    pub writes: Vec<&'a Data>,
+}
+
+impl<'a> Streams<'a> {
+    /// The fields of a problem: those that are read, and those that are written. One that is both counts twice.
+    pub fn of(problem: &'a Problem) -> Self {
+        let read = demand(&problem.stencil).reads;
+        let fields = || problem.stencil.fields.handles();
+        let reads = fields().filter(|field| read.contains_key(field));
+        Self {
+            reads: reads.filter_map(|field| problem.inputs[field.index()].as_ref()).collect(),
+            writes: fields().filter_map(|field| problem.outputs[field.index()].as_ref()).collect(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.reads.iter().chain(&self.writes).map(|data| data_bytes(data).len()).sum()
+    }
+
+    /// The copy as CUDA C++: what is written is every bit of what is read, combined, so that nothing can be left out.
+    pub(super) fn text(&self, per_thread: usize) -> String {
+        let accesses = |data: &&Data| data_bytes(data).len().div_ceil(ACCESS);
+        let names = |letter: char, streams: &[&Data]| -> Vec<(String, usize)> {
+            streams.iter().enumerate().map(|(number, data)| (format!("{letter}{number}"), accesses(data))).collect()
+        };
+        let (reads, writes) = (names('a', &self.reads), names('b', &self.writes));
+        let parameters = reads.iter().map(|(name, _)| format!("const int4* __restrict__ {name}"));
+        let parameters = parameters.chain(writes.iter().map(|(name, _)| format!("int4* __restrict__ {name}")));
+        let parameters: Vec<String> = parameters.collect();
+        let mut text = format!(
+            "extern \"C\" __global__ void {KERNEL}({})\n{{\n    \
+             const long long first = (long long)blockIdx.x * {per_thread} * blockDim.x + threadIdx.x;\n    \
+             int4 x[{per_thread}];\n    #pragma unroll\n    for (int p = 0; p < {per_thread}; p++) {{\n        \
+             const long long c = first + p * blockDim.x;\n        x[p] = make_int4(0, 0, 0, 0);\n",
+            parameters.join(", ")
+        );
+        for (name, count) in &reads {
+            text.push_str(&format!(
+                "        if (c < {count}) {{\n            const int4 y = {name}[c];\n            \
+                 x[p] = make_int4(x[p].x ^ y.x, x[p].y ^ y.y, x[p].z ^ y.z, x[p].w ^ y.w);\n        }}\n"
+            ));
+        }
+        text.push_str(&format!(
+            "    }}\n    #pragma unroll\n    for (int p = 0; p < {per_thread}; p++) {{\n        \
+             const long long c = first + p * blockDim.x;\n"
+        ));
+        for (name, count) in &writes {
+            text.push_str(&format!("        if (c < {count}) {name}[c] = x[p];\n"));
+        }
+        text.push_str("    }\n}\n");
+        text
+    }
+}
+
+/// Measures the copy of `streams`; `load` compiles its text for the machine. Nothing where there is nothing to move.
+///
+/// # Errors
+/// It cannot be compiled or launched, or there is not enough memory.
+pub fn measure<M: Machine>(
+    machine: &M,
+    load: impl Fn(&str) -> Result<M::Kernel>,
+    streams: &Streams,
+    repeat: Repeat,
+) -> Result<Option<Limit>> {
+    let bytes = streams.bytes();
+    let Copy { sets, buffers, .. } = Copy::new(machine, streams, repeat.rotation)?;
+    let most = buffers.iter().flatten().map(|(_, accesses)| *accesses).max().unwrap_or(0);
+    let mut best: Option<Limit> = None;
+    for per_thread in PER_THREAD {
+        let kernel = load(&streams.text(per_thread))?;
+        for block in BLOCKS {
+            let Ok(blocks) = u32::try_from(most.div_ceil(per_thread * block as usize)) else { continue };
+            if blocks == 0 {
+                continue;
+            }
+            let launch = Launch::new([blocks, 1, 1], [block, 1, 1]);
+            let arguments: Vec<Vec<Arg>> = buffers
+                .iter()
+                .map(|set| set.iter().map(|(buffer, _)| Arg::Pointer(machine.address(buffer, 0))).collect())
+                .collect();
+            let start = |run: usize| machine.launch(&kernel, &launch, &arguments[run % sets]);
+            (0..repeat.warmups).try_for_each(start)?;
+            let times = machine.time_each(repeat.runs, |run| start(repeat.warmups + run))?;
+            let Some(statistics) = Statistics::of(&times) else { continue };
+            if best.as_ref().is_none_or(|best| statistics.median_us < best.statistics.median_us) {
+                best = Some(Limit {
+                    reads: streams.reads.len(),
+                    writes: streams.writes.len(),
+                    bytes,
+                    per_thread,
+                    block,
+                    statistics,
+                    gb_per_s: bytes as f64 / (statistics.median_us * 1e3),
+                });
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// The streams on a machine: sets of buffers, each with the number of accesses that it takes.
+struct Copy<M: Machine> {
+    sets: usize,
+    buffers: Vec<Vec<(M::Buffer, usize)>>,
+}
+
+impl<M: Machine> Copy<M> {
+    fn new(machine: &M, streams: &Streams, rotation: Rotation) -> Result<Self> {
+        let sets = rotation.sets(streams.bytes());
+        let mut buffers: Vec<Vec<(M::Buffer, usize)>> = (0..sets).map(|_| Vec::new()).collect();
+        for data in streams.reads.iter().chain(&streams.writes) {
+            let mut bytes = data_bytes(data).to_vec();
+            bytes.resize(bytes.len().next_multiple_of(ACCESS), 0);
+            for set in &mut buffers {
+                set.push((machine.upload(&bytes)?, bytes.len() / ACCESS));
+            }
+        }
+        Ok(Self { sets, buffers })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emulate::{Compiler, Emulator, Settings, Source};
+
+    /// Streams of unequal lengths, not all of whole accesses.
+    #[test]
+    fn every_byte_is_copied_and_no_more() {
+        let (a, b) = (Data::F64((0..203).map(f64::from).collect()), Data::I32((0..77).map(|x| x * 3 + 1).collect()));
+        let (c, d) = (Data::F64(vec![0.0; 203]), Data::Bool(vec![0; 5]));
+        let streams = Streams { reads: vec![&a, &b], writes: vec![&c, &d] };
+        let emulator = Emulator::default();
+        for per_thread in PER_THREAD {
+            let text = streams.text(per_thread);
+            let source = Source { name: KERNEL, text: &text };
+            let kernel = Compiler::find().unwrap().build(&[source], &Settings::default()).unwrap().remove(0);
+            let Copy { buffers, .. } = Copy::new(&emulator, &streams, Rotation::SAME).unwrap();
+            let arguments: Vec<Arg> =
+                buffers[0].iter().map(|(buffer, _)| Arg::Pointer(emulator.address(buffer, 0))).collect();
+            let launch = Launch::new([102u32.div_ceil(per_thread as u32 * 32), 1, 1], [32, 1, 1]);
+            emulator.launch(&kernel, &launch, &arguments).unwrap();
+            let mut expected = data_bytes(&a).to_vec();
+            expected.resize(102 * ACCESS, 0);
+            expected.iter_mut().zip(data_bytes(&b)).for_each(|(byte, other)| *byte ^= other);
+            for (at, length) in [(2, 102 * ACCESS), (3, ACCESS)] {
+                let (bytes, guards) = emulator.download(&buffers[0][at].0).unwrap();
+                assert!(guards.intact() && bytes == expected[..length], "stream {at}, {per_thread} each");
+            }
+        }
+    }
+}

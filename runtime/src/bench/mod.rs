@@ -1,0 +1,395 @@
+//! Measures kernels: how long each takes, beside what this machine takes to copy the same fields.
+//!
+//! A [`Case`] is a problem, what the interpreter makes of it, and the limit. A [`Candidate`] is one of its kernels. Each is
+//! compiled ahead, on as many cores as there are, then measured by itself and compared with the interpreter in the same
+//! go, so that no time is that of a wrong result. [`rows`] keeps what came of it.
+
+pub mod limit;
+pub mod rows;
+pub mod statistics;
+pub mod sweep;
+#[cfg(test)]
+mod tests;
+
+use crate::cache::{Built, compile_cached, emulated_cached};
+use crate::cuda::Gpu;
+use crate::emulate::{self, Compiler, Emulator, Settings, Source};
+use crate::error::{Error, Result};
+use crate::execute::{Execution, Repeat, Rotation, execute};
+use crate::interpreter::interpret;
+use crate::machine::Machine;
+use crate::nvrtc::{self, Kind};
+use crate::problem::Problem;
+use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_for};
+use limit::{Limit, Streams};
+use rows::{KernelFacts, MachineFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
+use statistics::Statistics;
+use std::time::{Instant, SystemTime};
+use stencilc_compiler::analysis::cost::cost;
+use stencilc_compiler::analysis::levels::Known;
+use stencilc_compiler::analysis::reached::classes;
+use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
+use stencilc_compiler::cuda;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::plan::lookups::work;
+use stencilc_compiler::plan::{Choices, Plan};
+
+/// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
+/// left there.
+const CACHES: usize = 4;
+
+/// What is measured on.
+pub enum Bed {
+    /// The interpreter.
+    Cpu,
+    /// Kernels on the CPU. Their times say nothing about a GPU.
+    Emulator(Compiler),
+    /// Kernels on a GPU.
+    Gpu(Box<Gpu>),
+}
+
+/// One problem, prepared for its kernels to be measured.
+pub struct Case {
+    /// What is computed.
+    pub problem: Problem,
+    /// What the interpreter makes of it, if kernels are compared with it.
+    pub expected: Option<Expected>,
+    /// How fast a copy of its fields is; nothing of the interpreter.
+    pub limit: Option<Limit>,
+    /// What the cells of a column evaluate, each with how many cells do.
+    column: Vec<(Evaluation, usize)>,
+    compulsory_bytes: usize,
+}
+
+/// One kernel.
+pub struct Candidate {
+    /// What there is to say about it.
+    pub facts: KernelFacts,
+    kernel: Option<cuda::Kernel>,
+    image: Vec<u8>,
+}
+
+/// A hash of several parts; their lengths keep `ab`, `c` apart from `a`, `bc`.
+pub fn hash(parts: &[&[u8]]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// Now, in UTC.
+pub fn date() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+impl Bed {
+    /// What there is to say about it.
+    pub fn facts(&self) -> MachineFacts {
+        let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
+        let stencilc = env!("CARGO_PKG_VERSION").to_owned();
+        let none = MachineFacts {
+            device: "cpu".to_owned(),
+            name: processor(),
+            arch: None,
+            driver: None,
+            compiler: None,
+            l2_bytes: None,
+            stencilc,
+        };
+        match self {
+            Bed::Cpu => none,
+            Bed::Emulator(compiler) => {
+                MachineFacts { device: "emulate".to_owned(), compiler: Some(compiler.version.clone()), ..none }
+            }
+            Bed::Gpu(gpu) => MachineFacts {
+                device: "cuda".to_owned(),
+                name: gpu.name().to_owned(),
+                arch: Some(gpu.arch()),
+                driver: Some(version(gpu.driver_version())),
+                compiler: nvrtc::find().ok().map(|nvrtc| format!("NVRTC {}", version(nvrtc.version))),
+                l2_bytes: Some(gpu.l2_bytes()),
+                ..none
+            },
+        }
+    }
+
+    /// How often a kernel is launched, and on what.
+    ///
+    /// # Errors
+    /// The GPU does not tell its free memory.
+    fn repeat(&self, method: Method) -> Result<Repeat> {
+        let rotation = match self {
+            _ if method.hot => Rotation::SAME,
+            Bed::Cpu => Rotation::SAME,
+            Bed::Emulator(_) => Rotation { least: 2, ..Rotation::SAME },
+            // Something is left for the kernels themselves and for tables.
+            Bed::Gpu(gpu) => Rotation { least: 3, bytes: CACHES * gpu.l2_bytes(), room: gpu.memory()?.0 / 10 * 9 },
+        };
+        Ok(Repeat { warmups: method.warmups, runs: method.runs, rotation })
+    }
+
+    fn compile(&self, text: &str, name: &str) -> Result<Built> {
+        match self {
+            Bed::Cpu => Err(Error::call("the interpreter takes no kernels")),
+            Bed::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
+            Bed::Gpu(gpu) => compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin),
+        }
+    }
+
+    /// Whether it can still be used, as it cannot once a kernel has read beyond all memory of a GPU.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Bed::Cpu | Bed::Emulator(_) => Ok(()),
+            Bed::Gpu(gpu) => gpu.synchronize(),
+        }
+    }
+}
+
+fn emulator_settings() -> Settings {
+    Settings { optimise: 1, ..Settings::default() }
+}
+
+fn emulated(image: &[u8], name: &str, text: &str) -> Result<emulate::Kernel> {
+    let mut loaded = emulate::load(image, &[Source { name, text }])?;
+    loaded.pop().ok_or_else(|| Error::check("the compiled library holds no kernel"))
+}
+
+/// What Linux calls this machine's processor, and how many threads it runs at once.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = line.map_or("a CPU", |(_, name)| name.trim());
+    format!("{name}, {} threads", rayon::current_num_threads())
+}
+
+impl Case {
+    /// Prepares a problem: computes what is expected, and measures the limit.
+    ///
+    /// # Errors
+    /// A comparison would prove nothing ([`expect`]); the limit cannot be measured.
+    pub fn new(problem: Problem, bed: &Bed, method: Method) -> Result<Self> {
+        let expected = match method.verify {
+            true => Some(expect(&problem, &|_| {}).map_err(|error| {
+                let help = error.help.clone().unwrap_or_default();
+                error.help(format!("{help}; or give --no-verify, which compares nothing"))
+            })?),
+            false => None,
+        };
+        let Problem { stencil, precision, grid, region, params, .. } = &problem;
+        let known = Known::new(stencil, *precision, grid.nk, params);
+        let classes = classes(stencil, &known, grid.nk);
+        let here = classes.iter().map(|class| (evaluate(stencil, &class.reached), class.levels_in(&region.k)));
+        let column = here.filter(|(_, levels)| *levels > 0).collect();
+        let compulsory_bytes = cost(stencil, *precision).bytes;
+        let limit = limit(bed, &problem, method)?;
+        Ok(Self { problem, expected, limit, column, compulsory_bytes })
+    }
+
+    /// What there is to say about it; `file` is how the stencil's file was named, `source` its text, `grid` how the grid
+    /// was named.
+    pub fn subject(&self, file: &str, source: &str, grid: String, seed: u64) -> Subject {
+        let Problem { stencil, precision, region, params, adjacency, .. } = &self.problem;
+        let names = stencil.params.iter().map(|(_, param)| param.name.clone());
+        Subject {
+            file: file.to_owned(),
+            source: hash(&[source.as_bytes()]),
+            stencil: stencil.name.clone(),
+            precision: *precision,
+            grid,
+            extents: self.problem.grid,
+            neighbours: adjacency.as_ref().map(|adjacency| {
+                let lists = adjacency.neighbours();
+                hash(&lists.each_ref().map(|list| bytemuck::cast_slice(list)))
+            }),
+            region: region.clone(),
+            cells: region.cells(),
+            parameters: names.zip(params.iter().map(spelled)).collect(),
+            seed,
+        }
+    }
+}
+
+fn spelled(value: &Value) -> String {
+    match value {
+        Value::Real(x) => format!("{x:?}"),
+        Value::Int(x) => x.to_string(),
+        Value::Bool(x) => x.to_string(),
+    }
+}
+
+/// How fast a copy of a problem's fields is.
+fn limit(bed: &Bed, problem: &Problem, method: Method) -> Result<Option<Limit>> {
+    let streams = Streams::of(problem);
+    let repeat = bed.repeat(method)?;
+    let compile = |text: &str| bed.compile(text, limit::KERNEL);
+    match bed {
+        Bed::Cpu => Ok(None),
+        Bed::Emulator(_) => {
+            let load = |text: &str| emulated(&compile(text)?.compiled.image, limit::KERNEL, text);
+            limit::measure(&Emulator::default(), load, &streams, repeat)
+        }
+        Bed::Gpu(gpu) => {
+            let load = |text: &str| gpu.load(&compile(text)?.compiled.image)?.kernel(limit::KERNEL);
+            limit::measure(&**gpu, load, &streams, repeat)
+        }
+    }
+}
+
+impl Candidate {
+    /// The kernel of a case that is chosen, printed.
+    ///
+    /// # Errors
+    /// It makes no sense for the case.
+    pub fn new(case: &Case, choices: &Choices) -> Result<Self> {
+        let plan = plan_for(&case.problem, choices)?;
+        let kernel = cuda::print(&plan)?;
+        let column: Vec<(&Evaluation, usize)> = case.column.iter().map(|(own, cells)| (own, *cells)).collect();
+        let levels = case.problem.region.k.len();
+        // What is looked up is told by offsets, which say nothing about a grid without rows.
+        let work = case.problem.adjacency.is_none().then(|| work(&plan, levels, &column));
+        let tables = plan.fixed.iter().flat_map(|fixed| &fixed.layout.tables).map(|table| size_of_val(&table[..]));
+        let tables: usize = tables.sum();
+        let facts = KernelFacts {
+            options: choices.words(),
+            choices: Some(choices.clone()),
+            plan: Some(hash(&[kernel.text.as_bytes()])),
+            least_bytes: case.compulsory_bytes as f64 + tables as f64 / case.problem.region.cells().max(1) as f64,
+            table_loads: work.map(|work| work.table_loads),
+            ..KernelFacts::interpreter(case)
+        };
+        Ok(Self { facts, kernel: Some(kernel), image: Vec::new() })
+    }
+
+    /// The interpreter in the place of a kernel.
+    pub fn interpreter(case: &Case) -> Self {
+        Self { facts: KernelFacts::interpreter(case), kernel: None, image: Vec::new() }
+    }
+
+    /// Compiles it for a machine, or reads it from the cache.
+    ///
+    /// # Errors
+    /// The compiler is missing, or refuses it.
+    pub fn compile(&mut self, bed: &Bed) -> Result<()> {
+        let Some(kernel) = &self.kernel else { return Ok(()) };
+        let compiled = bed.compile(&kernel.text, &kernel.name)?.compiled;
+        self.facts.resources = compiled.resources.into_iter().find(|own| own.kernel == kernel.name);
+        self.image = compiled.image;
+        Ok(())
+    }
+
+    /// Measures it, once compiled, and completes its row. A result that differs from the interpreter's has failed.
+    ///
+    /// # Errors
+    /// It cannot be launched, or it ends with an error.
+    pub fn measure(&self, bed: &Bed, case: &Case, row: &mut Row) -> Result<()> {
+        let repeat = bed.repeat(row.method)?;
+        row.kernel = self.facts.clone();
+        row.date = date();
+        let Some((kernel, choices)) = self.kernel.as_ref().zip(self.facts.choices.as_ref()) else {
+            row.outcome = Outcome::Measured(interpreted(case, repeat)?);
+            return Ok(());
+        };
+        let plan = plan_for(&case.problem, choices)?;
+        match bed {
+            Bed::Cpu => return Err(Error::call("the interpreter takes no kernels")),
+            Bed::Emulator(_) => {
+                let loaded = emulated(&self.image, &kernel.name, &kernel.text)?;
+                row.outcome = launched(&Emulator::default(), &plan, kernel, &loaded, case, repeat)?;
+            }
+            Bed::Gpu(gpu) => {
+                let loaded = gpu.load(&self.image)?.kernel(&kernel.name)?;
+                let threads = choices.block.iter().product();
+                let blocks = loaded.blocks_at_once(threads)?;
+                let part = f64::from(blocks * threads) / f64::from(gpu.threads_at_once().max(1));
+                row.kernel.occupancy = Some(Occupancy { blocks, part });
+                row.outcome = launched(&**gpu, &plan, kernel, &loaded, case, repeat)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl KernelFacts {
+    fn interpreter(case: &Case) -> Self {
+        Self {
+            options: "interpreter".to_owned(),
+            choices: None,
+            plan: None,
+            compulsory_bytes: case.compulsory_bytes,
+            least_bytes: case.compulsory_bytes as f64,
+            table_loads: None,
+            resources: None,
+            occupancy: None,
+        }
+    }
+}
+
+/// Runs a kernel, compares what it computed, and takes the times.
+fn launched<M: Machine>(
+    machine: &M,
+    plan: &Plan,
+    kernel: &cuda::Kernel,
+    loaded: &M::Kernel,
+    case: &Case,
+    repeat: Repeat,
+) -> Result<Outcome> {
+    let execution = execute(machine, plan, kernel, loaded, &case.problem, repeat)?;
+    let result = match &case.expected {
+        None if execution.damage.is_empty() => "not compared",
+        None => return Ok(Outcome::Failed { reason: execution.damage.join("; ") }),
+        Some(expected) => match verify::verdict(plan, &case.problem, expected, &execution) {
+            Verdict::Equal { .. } => "equal",
+            Verdict::Different { .. } => "different as expected",
+            Verdict::Compiled => "not compared",
+            Verdict::Refused { reason } => return Ok(Outcome::Failed { reason }),
+            Verdict::Failed { mismatches, damage, .. } => {
+                return Ok(Outcome::Failed { reason: failure(&mismatches, &damage) });
+            }
+        },
+    };
+    let Execution { launches, sets, set_bytes, .. } = execution;
+    let measured = measured(case, result, launches)?;
+    Ok(Outcome::Measured(Measured { sets, set_bytes, ..measured }))
+}
+
+/// What is wrong with a result, in a line.
+fn failure(mismatches: &[Mismatch], damage: &[String]) -> String {
+    let differs = mismatches.iter().map(|Mismatch { field, cell, cells, expected, found, .. }| {
+        format!("`{field}` differs in {cells} cells, first at {cell}: {found:?} instead of {expected:?}")
+    });
+    differs.chain(damage.iter().cloned()).collect::<Vec<_>>().join("; ")
+}
+
+/// Times the interpreter, whose result is right by definition.
+fn interpreted(case: &Case, repeat: Repeat) -> Result<Measured> {
+    let mut outputs = case.problem.outputs.clone();
+    let inputs = case.problem.inputs();
+    let job = case.problem.job(&inputs);
+    let mut times = Vec::new();
+    for _ in 0..repeat.warmups + repeat.runs {
+        let start = Instant::now();
+        interpret(&job, &mut outputs, &|_| {})?;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    measured(case, "equal", times.split_off(repeat.warmups))
+}
+
+fn measured(case: &Case, result: &str, times: Vec<f64>) -> Result<Measured> {
+    let statistics = Statistics::of(&times).ok_or_else(|| Error::call("nothing was launched").help("give --runs 1"))?;
+    let bytes = case.compulsory_bytes * case.problem.region.cells();
+    let of_limit = case.limit.as_ref().map(|limit| limit.statistics.median_us / statistics.median_us);
+    Ok(Measured {
+        result: result.to_owned(),
+        sets: 1,
+        set_bytes: 0,
+        gb_per_s: bytes as f64 / (statistics.median_us * 1e3),
+        limit: case.limit.clone(),
+        of_limit: of_limit.filter(|part| part.is_finite()),
+        statistics,
+        times_us: times,
+    })
+}

@@ -1,0 +1,52 @@
+//! Which variants of a kernel are meant: of each choice names, or all.
+
+use super::ALL;
+use stencilc_compiler::plan::{Choices, variants};
+use stencilc_compiler::storage;
+
+/// Of each choice names, or [`ALL`].
+#[derive(clap::Args)]
+pub struct VariantArgs {
+    /// How neighbours are reached; several with commas between them
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::accesses_or_all(), default_value = ALL)]
+    access: Vec<String>,
+    /// How the grid is stored; several with commas between them
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::storages_or_all(), default_value = ALL)]
+    storage: Vec<String>,
+    /// Which neighbours a storage's tables hold; several with commas between them
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::neighbors_or_all(), default_value = Choices::default().neighbors.name())]
+    neighbors: Vec<String>,
+    /// The order of cells, for storages with tables; several with commas between them
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::layouts_or_all(), default_values_t = [Choices::default().layout])]
+    layout: Vec<String>,
+    /// How several fields lie in memory; several with commas between them
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::fields_or_all(), default_value = Choices::default().fields.name())]
+    fields: Vec<String>,
+}
+
+impl VariantArgs {
+    /// Every variant that is meant, all else as usual. What is asked for by name is among them even if it makes no sense:
+    /// plans say why.
+    pub fn choices(&self) -> Vec<Choices> {
+        let is_chosen = |own: &Choices| {
+            // A storage without tables has no choice of neighbours and layouts.
+            let has_tables = storage::find(&own.storage).is_ok_and(|storage| !storage.tables().is_empty());
+            chosen(&self.storage, &own.storage)
+                && chosen(&self.access, &own.access)
+                && (!has_tables || chosen(&self.neighbors, own.neighbors.name()))
+                && (!has_tables || chosen(&self.layout, &own.layout))
+                && chosen(&self.fields, own.fields.name())
+        };
+        let all: Vec<Choices> = variants().filter(is_chosen).collect();
+        if all.is_empty() { vec![self.only()] } else { all }
+    }
+
+    fn only(&self) -> Choices {
+        let first = |names: &[String]| names.first().cloned().unwrap_or_default();
+        Choices { storage: first(&self.storage), access: first(&self.access), ..Choices::default() }
+    }
+}
+
+fn chosen(choices: &[String], name: &str) -> bool {
+    choices.iter().any(|choice| choice == ALL || choice == name)
+}
