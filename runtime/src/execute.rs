@@ -6,12 +6,15 @@ use crate::machine::{Arg, Launch, Machine};
 use crate::pack::{PADDING, Packing};
 use crate::problem::{Problem, element_of};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Instant;
 use stencilc_compiler::cuda::checked::{self, REPORT};
 use stencilc_compiler::cuda::{Kernel, Size, What};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Precision};
 use stencilc_compiler::plan::{Fixed, Plan};
+use stencilc_compiler::storage::Layout;
+use stencilc_compiler::storage::fields::{Fields, Seat};
 
 /// What came of running a kernel.
 #[derive(Debug)]
@@ -90,20 +93,38 @@ impl Repeat {
     }
 }
 
+/// Fields and tables on a machine, in one layout: every kernel of that layout can run on them.
+pub struct Stage<M: Machine> {
+    layout: Layout,
+    fields: Fields,
+    seats: BTreeMap<(FieldId, bool), Seat>,
+    residents: Vec<Resident<M>>,
+    tables: Vec<M::Buffer>,
+    /// Sets of buffers that launches rotate over.
+    pub sets: usize,
+    /// Bytes of one set.
+    pub set_bytes: usize,
+    /// Whether outputs are as they were before any kernel.
+    is_fresh: bool,
+    /// What the first set holds after a kernel that is right.
+    right: Option<Vec<Vec<u8>>>,
+    timings: Timings,
+}
+
 /// Fields on the device that lie together.
-struct Resident<'a, M: Machine> {
+struct Resident<M: Machine> {
     group: usize,
-    members: Vec<Member<'a>>,
+    members: Vec<Member>,
     packed: Vec<u8>,
     /// One a set.
     buffers: Vec<M::Buffer>,
 }
 
 /// One of them.
-struct Member<'a> {
+struct Member {
     field: FieldId,
     written: bool,
-    packing: Packing<'a>,
+    seat: Seat,
 }
 
 /// What a checked kernel works with.
@@ -140,88 +161,226 @@ pub fn execute<M: Machine>(
     problem: &Problem,
     repeat: Repeat,
 ) -> Result<Execution> {
-    let Some(fixed) = &plan.fixed else {
-        return Err(Error::call("a kernel for any grid cannot run by itself").help("compile it for the grid at hand"));
-    };
-    let mut timings = Timings::default();
-    let start = Instant::now();
-    let mut residents = residents::<M>(plan, fixed, kernel, problem);
-    timings.pack = start.elapsed().as_secs_f64();
-    let set_bytes = residents.iter().map(|resident| resident.packed.len()).sum();
-    let sets = repeat.rotation.sets(set_bytes);
-    let start = Instant::now();
-    for resident in &mut residents {
-        for _ in 0..sets {
-            resident.buffers.push(machine.upload(&resident.packed)?);
-        }
-    }
-    let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
-    let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
-    let watch = if plan.choices.checked { Some(Watch::new(machine, plan, fixed)?) } else { None };
-    timings.upload = start.elapsed().as_secs_f64();
-
-    let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
-    let arguments: Vec<Vec<Arg>> = (0..sets)
-        .map(|set| arguments(machine, plan, fixed, kernel, problem, &residents, &tables, watch.as_ref(), set))
-        .collect();
-    let start = |run: usize| machine.launch(loaded, &launch, &arguments[run % sets]);
-    (0..repeat.warmups).try_for_each(start)?;
-    // The first that is timed goes on where the last of the others stopped. At least one launch is on the first set.
-    let launches = machine.time_each(repeat.runs.max(1), |run| start(repeat.warmups + run))?;
-
-    let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
-    let mut damage = Vec::new();
-    if let Some(watch) = &watch {
-        damage.extend(watch.fault(machine, plan, fixed, kernel)?);
-    }
-    for resident in &residents {
-        let start = Instant::now();
-        let (packed, guards) = machine.download(&resident.buffers[0])?;
-        timings.download += start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        let names = |resident: &Resident<M>| {
-            let names = resident.members.iter().map(|own| format!("`{}`", problem.stencil.fields[own.field].name));
-            names.collect::<Vec<_>>().join(", ")
-        };
-        if !guards.intact() {
-            damage.push(format!("{}: guard bytes were overwritten, {guards}", names(resident)));
-        }
-        // What the buffer should hold: what was there, but for the outputs.
-        let mut expected = resident.packed.clone();
-        for member in resident.members.iter().filter(|member| member.written) {
-            let output = member.packing.unpack(&packed);
-            member.packing.pack(&output, &mut expected);
-            outputs[member.field.index()] = Some(output);
-        }
-        if let Some(byte) = (0..packed.len()).find(|&byte| packed[byte] != expected[byte]) {
-            let input = resident.members.iter().find(|member| member.packing.holds(byte));
-            damage.push(match input {
-                Some(member) => {
-                    format!("`{}`: an input was overwritten", problem.stencil.fields[member.field].name)
-                }
-                None if resident.members.iter().all(|member| !member.written) => {
-                    format!("{}: an input was overwritten, at byte {byte} of its buffer", names(resident))
-                }
-                None => format!("{}: padding was overwritten at byte {byte} of its buffer", names(resident)),
-            });
-        }
-        timings.unpack += start.elapsed().as_secs_f64();
-    }
-    for (number, table) in tables.iter().enumerate() {
-        let (bytes, guards) = machine.download(table)?;
-        if !guards.intact() || bytes != bytemuck::cast_slice::<i32, u8>(&fixed.layout.tables[number]) {
-            damage.push(format!("the storage's table {number} was overwritten"));
-        }
-    }
-    Ok(Execution { outputs, damage, launches, sets, set_bytes, timings })
+    let mut stage = Stage::new(machine, plan, kernel, problem, repeat.rotation)?;
+    let launched = stage.launch(machine, plan, kernel, loaded, problem, repeat)?;
+    stage.inspect(machine, problem, launched)
 }
 
-fn residents<'a, M: Machine>(
-    plan: &Plan,
-    fixed: &'a Fixed,
-    kernel: &Kernel,
-    problem: &Problem,
-) -> Vec<Resident<'a, M>> {
+/// What came of launching a kernel.
+pub struct Launched {
+    /// Of each launch its duration in microseconds, by the machine's clock.
+    pub times: Vec<f64>,
+    /// The first wrong index that a checked kernel told.
+    pub fault: Option<String>,
+}
+
+fn fixed(plan: &Plan) -> Result<&Fixed> {
+    plan.fixed.as_ref().ok_or_else(|| {
+        Error::call("a kernel for any grid cannot run by itself").help("compile it for the grid at hand")
+    })
+}
+
+impl<M: Machine> Stage<M> {
+    /// Packs the fields of a problem, and copies them to the machine.
+    ///
+    /// # Errors
+    /// The machine has too little memory.
+    pub fn new(machine: &M, plan: &Plan, kernel: &Kernel, problem: &Problem, rotation: Rotation) -> Result<Self> {
+        let fixed = fixed(plan)?;
+        let mut timings = Timings::default();
+        let start = Instant::now();
+        let mut residents = residents::<M>(plan, fixed, kernel, problem);
+        timings.pack = start.elapsed().as_secs_f64();
+        let set_bytes = residents.iter().map(|resident| resident.packed.len()).sum();
+        let sets = rotation.sets(set_bytes);
+        let start = Instant::now();
+        for resident in &mut residents {
+            for _ in 0..sets {
+                resident.buffers.push(machine.upload(&resident.packed)?);
+            }
+        }
+        let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
+        let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
+        timings.upload = start.elapsed().as_secs_f64();
+        Ok(Self {
+            layout: fixed.layout.clone(),
+            fields: plan.choices.fields,
+            seats: plan.seats.clone(),
+            residents,
+            tables,
+            sets,
+            set_bytes,
+            is_fresh: true,
+            right: None,
+            timings,
+        })
+    }
+
+    /// Whether the kernel of a plan for the same problem can run on it.
+    pub fn suits(&self, plan: &Plan) -> bool {
+        let has_layout = plan.fixed.as_ref().is_some_and(|fixed| fixed.layout == self.layout);
+        has_layout && plan.choices.fields == self.fields && plan.seats == self.seats
+    }
+
+    /// Launches a kernel. Outputs of the first set are as they were before any kernel when it begins.
+    ///
+    /// # Errors
+    /// The launch fails.
+    pub fn launch(
+        &mut self,
+        machine: &M,
+        plan: &Plan,
+        kernel: &Kernel,
+        loaded: &M::Kernel,
+        problem: &Problem,
+        repeat: Repeat,
+    ) -> Result<Launched> {
+        let fixed = fixed(plan)?;
+        if !self.is_fresh {
+            let mut written = self.residents.iter().filter(|own| own.members.iter().any(|member| member.written));
+            written.try_for_each(|own| machine.write(&own.buffers[0], &own.packed))?;
+        }
+        self.is_fresh = false;
+        let watch = if plan.choices.checked { Some(Watch::new(machine, plan, fixed)?) } else { None };
+        let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
+        let arguments: Vec<Vec<Arg>> = (0..self.sets)
+            .map(|set| self.arguments(machine, plan, fixed, kernel, problem, watch.as_ref(), set))
+            .collect();
+        let start = |run: usize| machine.launch(loaded, &launch, &arguments[run % self.sets]);
+        (0..repeat.warmups).try_for_each(start)?;
+        // The first that is timed goes on where the last of the others stopped. At least one launch is on the first set.
+        let times = machine.time_each(repeat.runs.max(1), |run| start(repeat.warmups + run))?;
+        let fault = watch.map(|watch| watch.fault(machine, plan, fixed, kernel)).transpose()?.flatten();
+        Ok(Launched { times, fault })
+    }
+
+    /// Looks at what kernels left on the first set: at every byte.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn inspect(&self, machine: &M, problem: &Problem, launched: Launched) -> Result<Execution> {
+        let mut timings = self.timings;
+        let mut outputs: Vec<Option<Data>> = problem.outputs.iter().map(|_| None).collect();
+        let mut damage: Vec<String> = launched.fault.into_iter().collect();
+        for resident in &self.residents {
+            let start = Instant::now();
+            let (packed, guards) = machine.download(&resident.buffers[0])?;
+            timings.download += start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            let names = |resident: &Resident<M>| {
+                let names = resident.members.iter().map(|own| format!("`{}`", problem.stencil.fields[own.field].name));
+                names.collect::<Vec<_>>().join(", ")
+            };
+            if !guards.intact() {
+                damage.push(format!("{}: guard bytes were overwritten, {guards}", names(resident)));
+            }
+            // What the buffer should hold: what was there, but for the outputs.
+            let mut expected = resident.packed.clone();
+            for member in resident.members.iter().filter(|member| member.written) {
+                let output = self.packing(member, problem).unpack(&packed);
+                self.packing(member, problem).pack(&output, &mut expected);
+                outputs[member.field.index()] = Some(output);
+            }
+            if let Some(byte) = (0..packed.len()).find(|&byte| packed[byte] != expected[byte]) {
+                let input = resident.members.iter().find(|member| self.packing(member, problem).holds(byte));
+                damage.push(match input {
+                    Some(member) => {
+                        format!("`{}`: an input was overwritten", problem.stencil.fields[member.field].name)
+                    }
+                    None if resident.members.iter().all(|member| !member.written) => {
+                        format!("{}: an input was overwritten, at byte {byte} of its buffer", names(resident))
+                    }
+                    None => format!("{}: padding was overwritten at byte {byte} of its buffer", names(resident)),
+                });
+            }
+            timings.unpack += start.elapsed().as_secs_f64();
+        }
+        for (number, table) in self.tables.iter().enumerate() {
+            let (bytes, guards) = machine.download(table)?;
+            if !guards.intact() || bytes != bytemuck::cast_slice::<i32, u8>(&self.layout.tables[number]) {
+                damage.push(format!("the storage's table {number} was overwritten"));
+            }
+        }
+        let (sets, set_bytes) = (self.sets, self.set_bytes);
+        Ok(Execution { outputs, damage, launches: launched.times, sets, set_bytes, timings })
+    }
+
+    /// Keeps what the first set holds as what every kernel has to leave there.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn remember(&mut self, machine: &M) -> Result<()> {
+        let bytes = |resident: &Resident<M>| machine.download(&resident.buffers[0]).map(|(bytes, _)| bytes);
+        self.right = Some(self.residents.iter().map(bytes).collect::<Result<_>>()?);
+        Ok(())
+    }
+
+    /// Whether the kernel left every byte as the one did that is remembered. If not, [`Stage::inspect`] says why, unless it
+    /// is only one NaN in another's place.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn is_as_remembered(&self, machine: &M, launched: &Launched) -> Result<bool> {
+        let Some(right) = self.right.as_ref().filter(|_| launched.fault.is_none()) else { return Ok(false) };
+        let fields = self.residents.iter().map(|resident| &resident.buffers[0]).zip(right.iter().map(Vec::as_slice));
+        let tables = self.tables.iter().zip(self.layout.tables.iter().map(|table| bytemuck::cast_slice(table)));
+        for (buffer, expected) in fields.chain(tables) {
+            let (bytes, guards) = machine.download(buffer)?;
+            if !(guards.intact() && bytes == expected) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn packing<'a>(&'a self, member: &Member, problem: &Problem) -> Packing<'a> {
+        packing(&self.layout, self.fields, problem, member.field, member.seat)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "each is one thing that an argument may come from")]
+    fn arguments(
+        &self,
+        machine: &M,
+        plan: &Plan,
+        fixed: &Fixed,
+        kernel: &Kernel,
+        problem: &Problem,
+        watch: Option<&Watch<M>>,
+        set: usize,
+    ) -> Vec<Arg> {
+        let pointer = |field: FieldId, written: bool| {
+            let found = self.residents.iter().find_map(|resident| {
+                let member = resident.members.iter().find(|own| own.field == field && own.written == written)?;
+                Some(machine.address(&resident.buffers[set], self.packing(member, problem).pointer()))
+            });
+            Arg::Pointer(found.unwrap_or(0))
+        };
+        let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
+        let columns = plan.storage.columns(&fixed.region, &fixed.layout);
+        let argument = |what: What| match what {
+            What::Input(field) => pointer(field, false),
+            What::Output(field) => pointer(field, true),
+            What::Param(param) => {
+                number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision)
+            }
+            What::Table(number) => Arg::Pointer(machine.address(&self.tables[number], 0)),
+            What::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
+            What::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
+            What::Size(size) => match size {
+                Size::ColumnFirst(axis) => whole(columns[axis].start, false),
+                Size::ColumnEnd(axis) => whole(columns[axis].end, false),
+                Size::LevelFirst => whole(fixed.region.k.start, false),
+                Size::LevelEnd => whole(fixed.region.k.end, false),
+                Size::Levels => whole(problem.grid.nk, false),
+                Size::Plane => whole(fixed.layout.plane, plan.wide),
+                Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
+            },
+        };
+        kernel.parameters.iter().map(|parameter| argument(parameter.what)).collect()
+    }
+}
+
+fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<M>> {
     let mut residents: Vec<Resident<M>> = Vec::new();
     for parameter in &kernel.parameters {
         let (field, written, data) = match parameter.what {
@@ -230,63 +389,24 @@ fn residents<'a, M: Machine>(
             What::Param(_) | What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
         };
         let Some(data) = data else { continue };
-        let declared = &problem.stencil.fields[field];
-        let element = element_of(declared.stored, problem.precision);
         let seat = plan.seats[&(field, written)];
-        let fields = plan.choices.fields;
-        let packing = Packing::new(&fixed.layout, problem.grid, declared.place, element, fields, seat);
+        let packing = packing(&fixed.layout, plan.choices.fields, problem, field, seat);
         let at = residents.iter().position(|own| own.group == seat.group).unwrap_or_else(|| {
             let packed = vec![PADDING; packing.bytes()];
             residents.push(Resident { group: seat.group, members: Vec::new(), packed, buffers: Vec::new() });
             residents.len() - 1
         });
         packing.pack(data, &mut residents[at].packed);
-        residents[at].members.push(Member { field, written, packing });
+        residents[at].members.push(Member { field, written, seat });
     }
     residents
 }
 
-#[allow(clippy::too_many_arguments, reason = "each is one thing that an argument may come from")]
-fn arguments<M: Machine>(
-    machine: &M,
-    plan: &Plan,
-    fixed: &Fixed,
-    kernel: &Kernel,
-    problem: &Problem,
-    residents: &[Resident<M>],
-    tables: &[M::Buffer],
-    watch: Option<&Watch<M>>,
-    set: usize,
-) -> Vec<Arg> {
-    let pointer = |field: FieldId, written: bool| {
-        let found = residents.iter().find_map(|resident| {
-            let member = resident.members.iter().find(|own| own.field == field && own.written == written)?;
-            Some(machine.address(&resident.buffers[set], member.packing.pointer()))
-        });
-        Arg::Pointer(found.unwrap_or(0))
-    };
-    let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
-    let columns = plan.storage.columns(&fixed.region, &fixed.layout);
-    let argument = |what: What| match what {
-        What::Input(field) => pointer(field, false),
-        What::Output(field) => pointer(field, true),
-        What::Param(param) => {
-            number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision)
-        }
-        What::Table(number) => Arg::Pointer(machine.address(&tables[number], 0)),
-        What::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
-        What::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
-        What::Size(size) => match size {
-            Size::ColumnFirst(axis) => whole(columns[axis].start, false),
-            Size::ColumnEnd(axis) => whole(columns[axis].end, false),
-            Size::LevelFirst => whole(fixed.region.k.start, false),
-            Size::LevelEnd => whole(fixed.region.k.end, false),
-            Size::Levels => whole(problem.grid.nk, false),
-            Size::Plane => whole(fixed.layout.plane, plan.wide),
-            Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
-        },
-    };
-    kernel.parameters.iter().map(|parameter| argument(parameter.what)).collect()
+/// Where the cells of a field are.
+fn packing<'a>(layout: &'a Layout, fields: Fields, problem: &Problem, field: FieldId, seat: Seat) -> Packing<'a> {
+    let declared = &problem.stencil.fields[field];
+    let element = element_of(declared.stored, problem.precision);
+    Packing::new(layout, problem.grid, declared.place, element, fields, seat)
 }
 
 fn number(value: Value, kind: Kind, precision: Precision) -> Arg {

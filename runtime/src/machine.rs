@@ -16,6 +16,12 @@ pub trait Machine {
     /// When so much is not free.
     fn upload(&self, bytes: &[u8]) -> Result<Self::Buffer>;
 
+    /// Writes a buffer anew, once the work on it has ended; its guards stay as they are.
+    ///
+    /// # Errors
+    /// When there are not as many bytes as the buffer has, or when a kernel has failed.
+    fn write(&self, buffer: &Self::Buffer, bytes: &[u8]) -> Result<()>;
+
     /// Waits for the work on a buffer and copies its bytes back, and says whether its guards are as they were.
     ///
     /// # Errors

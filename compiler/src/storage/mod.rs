@@ -151,7 +151,7 @@ pub struct Ground<'a> {
 }
 
 /// A laid out grid. Counts are in elements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Where the columns are.
     pub columns: Columns,
@@ -184,7 +184,7 @@ pub enum Inner {
 pub const LIST: (&str, &str) = ("cells", "the places of the cells to compute");
 
 /// Places of columns in the plane.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
     /// Row after row, `row` apart.
     Rows {

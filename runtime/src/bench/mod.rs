@@ -2,7 +2,7 @@
 //!
 //! A [`Case`] is a problem, what the interpreter makes of it, and the limit. A [`Candidate`] is one of its kernels. Each is
 //! compiled ahead, on as many cores as there are, then measured by itself and compared with the interpreter in the same
-//! go, so that no time is that of a wrong result. [`rows`] keeps what came of it.
+//! go, so that no time is that of a wrong result. Kernels of one layout do so on the same fields. [`rows`] keeps what came of it.
 
 pub mod limit;
 pub mod rows;
@@ -15,7 +15,7 @@ use crate::cache::{Built, compile_cached, emulated_cached};
 use crate::cuda::Gpu;
 use crate::emulate::{self, Compiler, Emulator, Settings, Source};
 use crate::error::{Error, Result};
-use crate::execute::{Execution, Repeat, Rotation, execute};
+use crate::execute::{Repeat, Rotation, Stage};
 use crate::interpreter::interpret;
 use crate::machine::Machine;
 use crate::nvrtc::{self, Kind};
@@ -37,6 +37,9 @@ use stencilc_compiler::plan::{Choices, Plan};
 /// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
 /// left there.
 const CACHES: usize = 4;
+
+/// What is said of a result that nobody looked at.
+const NOT_COMPARED: &str = "not compared";
 
 /// What is measured on.
 pub enum Bed {
@@ -285,20 +288,20 @@ impl Candidate {
     ///
     /// # Errors
     /// It cannot be launched, or it ends with an error.
-    pub fn measure(&self, bed: &Bed, case: &Case, row: &mut Row) -> Result<()> {
-        let repeat = bed.repeat(row.method)?;
+    pub fn measure(&self, bed: &Bed, case: &Case, stages: &mut Stages, row: &mut Row) -> Result<()> {
         row.kernel = self.facts.clone();
         row.date = date();
         let Some((kernel, choices)) = self.kernel.as_ref().zip(self.facts.choices.as_ref()) else {
-            row.outcome = Outcome::Measured(interpreted(case, repeat)?);
+            row.outcome = Outcome::Measured(interpreted(case, bed.repeat(row.method)?)?);
             return Ok(());
         };
         let plan = plan_for(&case.problem, choices)?;
+        let how = (bed, row.method);
         match bed {
             Bed::Cpu => return Err(Error::call("the interpreter takes no kernels")),
             Bed::Emulator(_) => {
                 let loaded = emulated(&self.image, &kernel.name, &kernel.text)?;
-                row.outcome = launched(&Emulator::default(), &plan, kernel, &loaded, case, repeat)?;
+                row.outcome = launched(&Emulator::default(), &mut stages.emulator, &plan, kernel, &loaded, case, how)?;
             }
             Bed::Gpu(gpu) => {
                 let loaded = gpu.load(&self.image)?.kernel(&kernel.name)?;
@@ -306,7 +309,7 @@ impl Candidate {
                 let blocks = loaded.blocks_at_once(threads)?;
                 let part = f64::from(blocks * threads) / f64::from(gpu.threads_at_once().max(1));
                 row.kernel.occupancy = Some(Occupancy { blocks, part });
-                row.outcome = launched(&**gpu, &plan, kernel, &loaded, case, repeat)?;
+                row.outcome = launched(&**gpu, &mut stages.gpu, &plan, kernel, &loaded, case, how)?;
             }
         }
         Ok(())
@@ -328,32 +331,49 @@ impl KernelFacts {
     }
 }
 
+/// Fields on a machine that kernels of one layout are measured on, one after the other: most of the time that measuring a
+/// kernel takes would go into packing them and looking at what it computed.
+#[derive(Default)]
+pub struct Stages {
+    emulator: Option<Stage<Emulator>>,
+    gpu: Option<Stage<Gpu>>,
+}
+
 /// Runs a kernel, compares what it computed, and takes the times.
 fn launched<M: Machine>(
     machine: &M,
+    stage: &mut Option<Stage<M>>,
     plan: &Plan,
     kernel: &cuda::Kernel,
     loaded: &M::Kernel,
     case: &Case,
-    repeat: Repeat,
+    (bed, method): (&Bed, Method),
 ) -> Result<Outcome> {
-    let execution = execute(machine, plan, kernel, loaded, &case.problem, repeat)?;
-    let result = match &case.expected {
-        None if execution.damage.is_empty() => "not compared",
-        None => return Ok(Outcome::Failed { reason: execution.damage.join("; ") }),
-        Some(expected) => match verify::verdict(plan, &case.problem, expected, &execution) {
-            Verdict::Equal { .. } => "equal",
-            Verdict::Different { .. } => "different as expected",
-            Verdict::Compiled => "not compared",
-            Verdict::Refused { reason } => return Ok(Outcome::Failed { reason }),
-            Verdict::Failed { mismatches, damage, .. } => {
-                return Ok(Outcome::Failed { reason: failure(&mismatches, &damage) });
-            }
-        },
+    let problem = &case.problem;
+    // Whoever fails leaves none: what is on it cannot be trusted any more.
+    let mut own = match stage.take().filter(|own| own.suits(plan)) {
+        Some(own) => own,
+        None => Stage::new(machine, plan, kernel, problem, bed.repeat(method)?.rotation)?,
     };
-    let Execution { launches, sets, set_bytes, .. } = execution;
-    let measured = measured(case, result, launches)?;
-    Ok(Outcome::Measured(Measured { sets, set_bytes, ..measured }))
+    let launched = own.launch(machine, plan, kernel, loaded, problem, bed.repeat(method)?)?;
+    let mut measured = Measured { sets: own.sets, set_bytes: own.set_bytes, ..measured(case, &launched.times)? };
+    if let Some(expected) = &case.expected {
+        measured.result = "equal".to_owned();
+        if !own.is_as_remembered(machine, &launched)? {
+            let execution = own.inspect(machine, problem, launched)?;
+            match verify::verdict(plan, problem, expected, &execution) {
+                Verdict::Equal { .. } => own.remember(machine)?,
+                Verdict::Different { .. } => measured.result = "different as expected".to_owned(),
+                Verdict::Compiled => measured.result = NOT_COMPARED.to_owned(),
+                Verdict::Refused { reason } => return Ok(Outcome::Failed { reason }),
+                Verdict::Failed { mismatches, damage, .. } => {
+                    return Ok(Outcome::Failed { reason: failure(&mismatches, &damage) });
+                }
+            }
+        }
+    }
+    *stage = Some(own);
+    Ok(Outcome::Measured(measured))
 }
 
 /// What is wrong with a result, in a line.
@@ -375,21 +395,22 @@ fn interpreted(case: &Case, repeat: Repeat) -> Result<Measured> {
         interpret(&job, &mut outputs, &|_| {})?;
         times.push(start.elapsed().as_secs_f64() * 1e6);
     }
-    measured(case, "equal", times.split_off(repeat.warmups))
+    let result = "equal".to_owned();
+    Ok(Measured { result, ..measured(case, &times[repeat.warmups..])? })
 }
 
-fn measured(case: &Case, result: &str, times: Vec<f64>) -> Result<Measured> {
-    let statistics = Statistics::of(&times).ok_or_else(|| Error::call("nothing was launched").help("give --runs 1"))?;
+fn measured(case: &Case, times: &[f64]) -> Result<Measured> {
+    let statistics = Statistics::of(times).ok_or_else(|| Error::call("nothing was launched").help("give --runs 1"))?;
     let bytes = case.compulsory_bytes * case.problem.region.cells();
     let of_limit = case.limit.as_ref().map(|limit| limit.statistics.median_us / statistics.median_us);
     Ok(Measured {
-        result: result.to_owned(),
+        result: NOT_COMPARED.to_owned(),
         sets: 1,
         set_bytes: 0,
         gb_per_s: bytes as f64 / (statistics.median_us * 1e3),
         limit: case.limit.clone(),
         of_limit: of_limit.filter(|part| part.is_finite()),
         statistics,
-        times_us: times,
+        times_us: times.to_vec(),
     })
 }

@@ -2,7 +2,7 @@
 //! once.
 
 use super::rows::{Log, MachineFacts, Method, Outcome, Row, Subject};
-use super::{Bed, Candidate, Case};
+use super::{Bed, Candidate, Case, Stages};
 use crate::error::{Error, Fault, Result};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -45,10 +45,10 @@ impl Sweep<'_> {
     /// # Errors
     /// The machine cannot be used any more, or a row cannot be written. Rows that were written stay.
     pub fn run(&self, choices: &[Choices], log: &mut Option<Log>, progress: &(dyn Fn(usize) + Sync)) -> Result<Swept> {
-        let mut swept = Swept::default();
+        let (mut swept, mut stages) = (Swept::default(), Stages::default());
         if let Bed::Cpu = self.bed {
             let work = self.missing(vec![Candidate::interpreter(self.case)], &mut swept, log, progress);
-            self.measure(work, &mut swept, log, progress)?;
+            self.measure(work, &mut stages, &mut swept, log, progress)?;
             return Ok(swept);
         }
         for choices in choices.chunks(TOGETHER * rayon::current_num_threads()) {
@@ -65,7 +65,7 @@ impl Sweep<'_> {
                 }
             }
             let work = self.missing(candidates, &mut swept, log, progress);
-            self.measure(work, &mut swept, log, progress)?;
+            self.measure(work, &mut stages, &mut swept, log, progress)?;
         }
         Ok(swept)
     }
@@ -96,6 +96,7 @@ impl Sweep<'_> {
     fn measure(
         &self,
         mut work: Vec<(Candidate, Row)>,
+        stages: &mut Stages,
         swept: &mut Swept,
         log: &mut Option<Log>,
         progress: &(dyn Fn(usize) + Sync),
@@ -108,7 +109,7 @@ impl Sweep<'_> {
         };
         let compiled: Vec<Result<()>> = work.par_iter_mut().map(compile).collect();
         for ((candidate, mut row), compiled) in work.into_iter().zip(compiled) {
-            let done = compiled.and_then(|()| candidate.measure(self.bed, self.case, &mut row));
+            let done = compiled.and_then(|()| candidate.measure(self.bed, self.case, stages, &mut row));
             progress(1);
             match &done {
                 Ok(()) => {}

@@ -50,7 +50,7 @@ fn row(number: usize) -> Row {
     row.date = date();
     row.outcome = match number % 3 {
         0 => Outcome::Failed { reason: "a line\nof \"its own\", ö".to_owned() },
-        _ => Outcome::Measured(measured(&case, "equal", vec![0.1 + number as f64 / 3.0, 1e-7, 1e300 / 7.0]).unwrap()),
+        _ => Outcome::Measured(measured(&case, &[0.1 + number as f64 / 3.0, 1e-7, 1e300 / 7.0]).unwrap()),
     };
     row
 }
@@ -245,23 +245,31 @@ fn a_kernel_that_is_wrong_has_no_times() {
     let bed = emulator();
     let case = case(&bed, METHOD);
     let (subject, machine) = (subject(&case), bed.facts());
-    let outcome = |from: &str, to: &str| {
+    // One after the other on the same fields: a wrong one comes behind a right one, and must not find its results there.
+    let mut stages = Stages::default();
+    let mut outcome = |from: &str, to: &str| {
         let mut candidate = Candidate::new(&case, &Choices::default()).unwrap();
         let kernel = candidate.kernel.as_mut().unwrap();
         assert_eq!(kernel.text.matches(from).count(), 1, "{}", kernel.text);
         kernel.text = kernel.text.replace(from, to);
         let mut row = Row::new(&subject, &machine, candidate.facts.clone(), METHOD);
         candidate.compile(&bed)?;
-        candidate.measure(&bed, &case, &mut row)?;
+        candidate.measure(&bed, &case, &mut stages, &mut row)?;
         Ok(row.outcome)
     };
-    assert!(matches!(outcome("b[c] =", "b[c] =").unwrap(), Outcome::Measured(_)));
-    let Outcome::Failed { reason } = outcome("b[c] =", "if (i != 3 || j != 2 || k != 1) b[c] =").unwrap() else {
-        panic!("it is wrong")
-    };
-    assert!(reason.starts_with("`b` differs in 1 cells, first at i=3, j=2, k=1: "), "{reason}");
-    let Outcome::Failed { reason } = outcome("b[c] =", "b[8] = 0; b[c] =").unwrap() else { panic!("it is wrong") };
-    assert!(reason.contains("b`"), "{reason}");
+    for (to, reason) in [
+        ("if (i != 3 || j != 2 || k != 1) b[c] =", "`b` differs in 1 cells, first at i=3, j=2, k=1: "),
+        ("if (i == 3 && j == 2 && k == 1) *(double*)&a[c] = 0; b[c] =", "`a`: an input was overwritten"),
+        ("b[-1] = 0; b[c] =", "padding was overwritten"),
+        ("if (k < 0) b[c] =", "`b` differs in 105 cells"),
+    ] {
+        for _ in 0..2 {
+            let right = outcome("b[c] =", "b[c] =").unwrap();
+            assert!(matches!(&right, Outcome::Measured(measured) if measured.result == "equal"), "{right:?}");
+        }
+        let wrong = outcome("b[c] =", to).unwrap();
+        assert!(matches!(&wrong, Outcome::Failed { reason: own } if own.contains(reason)), "{to}: {wrong:?}");
+    }
     let broken: Result<Outcome> = outcome("b[c] =", "b[c] = nothing +");
     assert_eq!(broken.unwrap_err().fault, Fault::Check);
 }

@@ -347,6 +347,10 @@ impl Machine for Gpu {
         Gpu::upload(self, bytes)
     }
 
+    fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
+        Gpu::write(self, buffer, bytes)
+    }
+
     fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
         Gpu::download(self, buffer)
     }

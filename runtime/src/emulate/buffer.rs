@@ -84,6 +84,17 @@ impl Buffer {
         answer
     }
 
+    /// Writes the bytes anew.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() != self.length {
+            let (given, length) = (bytes.len(), self.length);
+            return Err(Error::call(format!("{given} bytes cannot be written to a buffer of {length}")));
+        }
+        // SAFETY: there is room for so many bytes between the guards; no kernel runs, for launches end before they return.
+        unsafe { self.base.add(GUARD).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        Ok(())
+    }
+
     /// The address of a byte.
     pub(super) fn address(&self, offset_bytes: usize) -> u64 {
         (self.base.as_ptr() as u64).wrapping_add((GUARD as u64).wrapping_add(offset_bytes as u64))

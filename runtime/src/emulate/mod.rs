@@ -102,6 +102,10 @@ impl Machine for Emulator {
         Buffer::new(bytes)
     }
 
+    fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
+        buffer.write(bytes)
+    }
+
     fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
         Ok(buffer.read())
     }
