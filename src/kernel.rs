@@ -9,8 +9,8 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::sharing::Sharing;
-use stencilc_runtime::Result;
 use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::{Error, Result};
 
 /// One kernel of one stencil.
 #[derive(clap::Args)]
@@ -49,6 +49,11 @@ impl Wanted {
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
         let chosen = Chosen::new(self.grid.as_ref(), self.levels)?;
+        // A kernel for any grid takes it that cells stand in rows, where steps along i and j commute.
+        if let (Some(adjacency), None) = (&chosen.adjacency, chosen.grid) {
+            let why = format!("how many levels the grid `{}` has is not known", adjacency.name);
+            return Err(Error::call(why).help("give --levels N"));
+        }
         let plan = match chosen.grid {
             None => plan::plan(&prepared, &choices, None)?,
             Some(grid) => {

@@ -70,6 +70,7 @@ fn wrong_calls_of_grids() {
         "run laplap --grid small.npz --levels 0 --device cpu",
         "run laplap --grid small.npz --in phi=phi.npy --device cpu",
         "run laplap --grid 9x9x2 --levels 2 --device cpu",
+        "build laplap --grid small.npz --storage compressed",
         "explain laplap --grid small.npz",
         "grid make quadtree --size 4 -o quad.npz",
         "grid make quadtree --size 4x4 -o quad.npy",
