@@ -275,7 +275,9 @@ impl Plan {
         let [width, _] = self.tile.columns;
         let is_aligned = self.fixed.is_some() && self.tile.whole[0];
         let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
-        (width > 1 && is_aligned && is_plain).then_some(width)
+        // Arrays that are shared cannot be aligned to the first cell of each stencil.
+        let is_own = self.choices.share.is_empty();
+        (width > 1 && is_aligned && is_plain && is_own).then_some(width)
     }
 
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
@@ -392,6 +394,20 @@ mod tests {
         let choices = Choices { fields: Fields::Aosoa, ..Choices::default() };
         let plan = plan(&lowered.stencils[0], &choices, Some(target)).unwrap();
         assert!(plan.fixed.unwrap().layout.plane.is_multiple_of(fields::BLOCK));
+    }
+
+    #[test]
+    fn shared_arrays_are_aligned_for_no_one_alone() {
+        let lowered = crate::check(&Source::new("right", "stencil right { in a; out b; b = a[i-1] }"));
+        let grid = Grid::rows(9, 4, 1);
+        let region = Region::rows(1..9, 0..4, 0..1);
+        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
+        let width = |share: &[&str]| {
+            let share = share.iter().map(|&file| file.to_owned()).collect();
+            let choices = Choices { access: "march".into(), share, ..Choices::default() };
+            plan(&lowered.stencils[0], &choices, Some(target)).unwrap().run_width()
+        };
+        assert_eq!((width(&[]), width(&["other.stn"])), (Some(2), None));
     }
 
     #[test]
