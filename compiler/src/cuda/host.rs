@@ -224,7 +224,8 @@ fn layout_text(plan: &Plan) -> Vec<String> {
             ));
             lines.push(format!("Computed: {}.", fixed.region));
             if let Some(width) = plan.run_width() {
-                lines.push(format!("Of each array the first computed element is aligned to {width} elements."));
+                lines.push(format!("Of each array the first computed element is aligned to {width} elements, or"));
+                lines.push("cudaErrorInvalidValue is returned.".into());
             }
         }
         (Some(fixed), false) => {
@@ -239,10 +240,17 @@ fn layout_text(plan: &Plan) -> Vec<String> {
             lines.push(format!("Computed: {}.", fixed.region));
         }
         (None, true) => {
-            lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into())
+            lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into());
+            let [i, j] = plan.tile.columns;
+            if i * j > 1 {
+                lines.push(format!(
+                    "With fewer than {i} columns along i or {j} along j to compute, cudaErrorInvalidValue is returned."
+                ));
+            }
         }
         (None, false) => {
             lines.push("Halo cells stand first, then the cells that are computed.".into());
+            lines.push("Steps along i and j commute, as on grids in rows.".into());
             for (relation, path) in plan.relations.iter().enumerate() {
                 lines.push(format!("Relation {relation}: {}, the cell at {path}.", crate::names::path_name(path)));
             }
