@@ -203,7 +203,8 @@ impl FromStr for Tile {
         let [i, j] = extents(text, "a tile is two numbers of cells, as in 2x4")?;
         let narrow = |n: usize| u32::try_from(n).map_err(|_| format!("{n} cells are too many"));
         let tile = [narrow(i)?, narrow(j)?];
-        plan::check_tile(tile).map_err(|refusal| refusal.message)?;
+        plan::check_tile(tile)
+            .map_err(|refusal| format!("{}: {}", refusal.message, refusal.help.unwrap_or_default()))?;
         Ok(Self(tile))
     }
 }

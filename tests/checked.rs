@@ -17,12 +17,18 @@ use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
 
 const GRID: Grid = Grid::rows(19, 13, 6);
 
+/// What stands to the right of `&&` and `||` is worked out before it is known whether it is needed.
+const GUARDED: &str = "
+    stencil both { in a; out b; let d = a[k-1] - a; b = if k > 0 && d > 0 && d[i+1] > 0 { d } else { a } }
+    stencil either { in a; out b; let d = a[k+1] - a; b = if k == nk - 1 || d > 0 || d[j+1] > 0 { a } else { d } }";
+
 #[test]
 fn right_kernels_report_nothing() {
     let compiler = Compiler::find().unwrap();
     let how = Settings { optimise: 0, strict: true, ..Settings::default() };
     let mut texts = stencils();
     texts.push(("constructs".into(), include_str!("constructs.stn").into()));
+    texts.push(("guarded".into(), GUARDED.into()));
     for (name, text) in texts {
         for stencil in lowered(&name, &text) {
             let problem = problem(&stencil, Precision::F64, Grid { nk: 9, ..GRID }, &[]);

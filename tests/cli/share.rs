@@ -43,6 +43,7 @@ fn what_cannot_be_shared_is_said() {
     let folder = Folder::new();
     for (call, part) in [
         ("build laplap --share hdiff", "depends on the grid"),
+        ("build laplap --share hdiff --grid 9x9x4 --fields aos", "cannot be shared"),
         ("build laplap --share hdif --grid 9x9x4", "did you mean `hdiff`?"),
         ("build laplap --share broken.stn --grid 9x9x4", "`phj`"),
     ] {

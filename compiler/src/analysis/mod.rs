@@ -94,4 +94,17 @@ mod tests {
         assert!(!depend("if k > 0 { a[k-1] } else { a }"));
         assert!(!depend("if k < n { w[k+1] } else { a[i+1] }"));
     }
+
+    #[test]
+    fn what_only_one_side_decides_is_known_where_it_decides() {
+        let levels = |value: &str| {
+            let text = format!("stencil own {{ in a; out b; b = {value} }}");
+            let stencil = &crate::check(&Source::new("own", text)).stencils[0];
+            region(stencil, Precision::F64, Grid::rows(2, 2, 5), None, &[]).unwrap().k
+        };
+        assert_eq!(levels("if k == nk - 1 || a > 0 { a } else { a[k+1] }"), 0..5);
+        assert_eq!(levels("if k == 0 || a > 0 { a[k+1] } else { a }"), 0..4);
+        assert_eq!(levels("if k < nk - 1 && a > 0 { a[k+1] } else { a }"), 0..5);
+        assert_eq!(levels("if k > 0 && a > 0 { a } else { a[k+1] }"), 0..4);
+    }
 }

@@ -240,6 +240,12 @@ pub(super) fn check(
         return Err(Refusal::new("where the cells of a shared layout stand depends on the grid")
             .help("give the grid: --grid 512x512x64"));
     }
+    if !choices.share.is_empty() && choices.fields != Fields::Soa {
+        return Err(Refusal::new(
+            "fields that lie together are those of one stencil, so their arrays cannot be shared",
+        )
+        .help("give --fields soa, or leave --share out"));
+    }
     if choices.checked && target.is_none() {
         return Err(
             Refusal::new("a kernel for any grid cannot check its indices").help("give the grid: --grid 512x512x64")

@@ -56,6 +56,11 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
         work.table_loads += lookups.index.get(place).map_or(0.0, |text| loads(text)) * uses;
         work.lookups += uses;
     }
+    // Of a tile each place is worked out once, and serves all its cells.
+    if plan.access.tiles() {
+        let [i, j] = plan.tile.columns;
+        work.lookups = plan.wanted.len() as f64 / f64::from(i * j);
+    }
     // What stands in front of the first use is worked out once a thread; without it, every use works it out.
     if !lookups.lines.is_empty() {
         work.lookups = plan.wanted.len() as f64 * threads / cells / together;
