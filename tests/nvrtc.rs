@@ -112,7 +112,10 @@ stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
             plan => plan.unwrap(),
         };
         // 19² + 17² + ... + 1² values: the chain's last result is computed at one cell, the first let at 19 x 19.
-        assert_eq!(plan.schedule.values.len(), (0..10).map(|n| (2 * n + 1) * (2 * n + 1)).sum::<usize>());
+        // Of a tile, at as many more in each direction.
+        let more = plan.tile.columns.map(|columns| columns as usize - 1);
+        let along = |n: usize| more.map(|more| 2 * n + 1 + more);
+        assert_eq!(plan.schedule.values.len(), (0..10).map(|n| along(n).iter().product::<usize>()).sum::<usize>());
         let text = cuda::print(&plan).unwrap().text;
         assert!(text.len() < 4_000_000);
     }

@@ -42,8 +42,9 @@ impl Storage for Regular {
                     // A tile that would reach beyond the last column stands back, onto another.
                     [start] = names.internals([["i_start", "j_start"][axis]]);
                     lines.push(format!("const int {start} = {first} + ({thread}) * {columns};"));
+                    // By a remainder: a minimum is what compilers do not get right (`docs/trust.md`).
                     lines.push(format!(
-                        "const int {name} = {start} <= {end} - {columns} ? {start} : {end} - {columns};"
+                        "const int {name} = {start} - ({start} + {columns} <= {end} ? 0 : {columns} - ({end} - {first}) % {columns});"
                     ));
                 }
             }
