@@ -65,7 +65,8 @@ impl Wanted {
                     let prepared: Vec<Stencil> = stencils.iter().map(prepare).collect();
                     Sharing::new(&prepared, choices.precision, grid, adjacency)
                 });
-                let target = Target { grid, adjacency, region: &region, levels_known, sharing: sharing.as_ref() };
+                let target =
+                    Target { grid, adjacency, region: &region, levels_known, sharing: sharing.as_ref(), layouts: None };
                 plan::plan(&prepared, &choices, Some(target))?
             }
         };

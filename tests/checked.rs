@@ -3,11 +3,14 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{combinations, lowered, problem, stencils};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::storage::Layout;
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::execute::{Repeat, execute};
@@ -44,6 +47,10 @@ fn right_kernels_report_nothing() {
 /// Breaks a plan.
 type Fault = fn(&mut Plan);
 
+fn layout(plan: &mut Plan) -> &mut Layout {
+    Arc::make_mut(&mut plan.fixed.as_mut().unwrap().layout)
+}
+
 /// Ways to break a plan of a storage, and what a checked kernel says of each.
 const FAULTS: &[(&str, Fault, &str)] = &[
     (
@@ -56,20 +63,20 @@ const FAULTS: &[(&str, Fault, &str)] = &[
         |plan| plan.fixed.as_mut().unwrap().region.k.start = 0,
         "stencil `s`: kernel s_kernel reads `a[k-1]` wrongly: at cell (i=1, j=0, k=0) its index leads to element ",
     ),
-    ("regular", |plan| plan.fixed.as_mut().unwrap().layout.sizes[0] += 1, "` wrongly: at "),
+    ("regular", |plan| layout(plan).sizes[0] += 1, "` wrongly: at "),
     (
         "compressed",
-        |plan| plan.fixed.as_mut().unwrap().layout.tables[1].iter_mut().for_each(|offset| *offset += 1),
+        |plan| layout(plan).tables[1].iter_mut().for_each(|offset| *offset += 1),
         "stencil `s`: kernel s_kernel reads `a[i-1]` wrongly: at cell (i=1, j=0, k=1) its index leads to element ",
     ),
     (
         "compressed",
-        |plan| plan.fixed.as_mut().unwrap().layout.tables[1].iter_mut().for_each(|offset| *offset = -1_000_000),
+        |plan| layout(plan).tables[1].iter_mut().for_each(|offset| *offset = -1_000_000),
         "outside the array",
     ),
     (
         "compressed",
-        |plan| plan.fixed.as_mut().unwrap().layout.tables[0].iter_mut().for_each(|pattern| *pattern = 1_000_000),
+        |plan| layout(plan).tables[0].iter_mut().for_each(|pattern| *pattern = 1_000_000),
         "stencil `s`: kernel s_kernel reads entry 1000000 of the storage's table `table`, which has ",
     ),
 ];

@@ -68,6 +68,7 @@ int cuFuncSetAttribute(void *, int, int) { return 0; }
 int cuLaunchKernelEx() { return 1; }
 #endif
 int cuMemFree_v2(unsigned long long) { return 0; }
+int cuMemcpyDtoD_v2(unsigned long long, unsigned long long, std::size_t) { return 0; }
 int cuMemcpyDtoH_v2(void *, unsigned long long, std::size_t) { return 0; }
 int cuMemcpyHtoD_v2(unsigned long long, const void *, std::size_t) { return 0; }
 int cuMemsetD8_v2(unsigned long long, unsigned char, std::size_t) { return 0; }

@@ -95,7 +95,7 @@ fn regular_rows_have_the_same_distances() {
     let stencils = lowered("dycore", DYCORE);
     let distances = |problem: &Problem| {
         let layout = plan_for(problem, &Choices::default()).unwrap().fixed.unwrap().layout;
-        (layout.sizes, layout.plane)
+        (layout.sizes.clone(), layout.plane)
     };
     let shared: Vec<_> = on_rows(&stencils).iter().map(distances).collect();
     assert!(shared.windows(2).all(|pair| pair[0] == pair[1]), "{shared:?}");

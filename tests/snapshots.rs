@@ -44,6 +44,7 @@ fn kernel(stencil: &Stencil, choices: &Choices, grid: Option<Grid>) -> String {
         region,
         levels_known: !levels::depend_on_params(&prepared),
         sharing: None,
+        layouts: None,
     });
     cuda::print(&plan::plan(&prepared, choices, target).unwrap()).unwrap().text
 }

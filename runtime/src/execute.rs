@@ -1,12 +1,14 @@
 //! Runs one kernel on a machine, a GPU or the emulator, and looks at every byte around it.
 
 use crate::array::Data;
+use crate::bench::same::Same;
 use crate::error::{Error, Result};
 use crate::machine::{Arg, Launch, Machine};
 use crate::pack::{PADDING, Packing};
 use crate::problem::{Problem, element_of};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 use stencilc_compiler::cuda::checked::{self, REPORT};
 use stencilc_compiler::cuda::{Kernel, Size, What};
@@ -95,7 +97,7 @@ impl Repeat {
 
 /// Fields and tables on a machine, in one layout: every kernel of that layout can run on them.
 pub struct Stage<M: Machine> {
-    layout: Layout,
+    layout: Arc<Layout>,
     fields: Fields,
     seats: BTreeMap<(FieldId, bool), Seat>,
     residents: Vec<Resident<M>>,
@@ -104,11 +106,17 @@ pub struct Stage<M: Machine> {
     pub sets: usize,
     /// Bytes of one set.
     pub set_bytes: usize,
-    /// Whether outputs are as they were before any kernel.
-    is_fresh: bool,
-    /// What the first set holds after a kernel that is right.
-    right: Option<Vec<Vec<u8>>>,
+    /// Copies on the machine that make it quick to look at further kernels.
+    kept: Option<Kept<M>>,
     timings: Timings,
+}
+
+/// What is kept on the machine beside the sets.
+struct Kept<M: Machine> {
+    /// Of each resident that is written what it held before any kernel.
+    fresh: Vec<M::Buffer>,
+    /// What residents and tables of the first set hold after a kernel that is right.
+    right: Vec<M::Buffer>,
 }
 
 /// Fields on the device that lie together.
@@ -118,6 +126,12 @@ struct Resident<M: Machine> {
     packed: Vec<u8>,
     /// One a set.
     buffers: Vec<M::Buffer>,
+}
+
+impl<M: Machine> Resident<M> {
+    fn is_written(&self) -> bool {
+        self.members.iter().any(|member| member.written)
+    }
 }
 
 /// One of them.
@@ -161,7 +175,7 @@ pub fn execute<M: Machine>(
     problem: &Problem,
     repeat: Repeat,
 ) -> Result<Execution> {
-    let mut stage = Stage::new(machine, plan, kernel, problem, repeat.rotation)?;
+    let stage = Stage::new(machine, plan, kernel, problem, repeat.rotation)?;
     let launched = stage.launch(machine, plan, kernel, loaded, problem, repeat)?;
     stage.inspect(machine, problem, launched)
 }
@@ -203,15 +217,14 @@ impl<M: Machine> Stage<M> {
         let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
         timings.upload = start.elapsed().as_secs_f64();
         Ok(Self {
-            layout: fixed.layout.clone(),
+            layout: Arc::clone(&fixed.layout),
             fields: plan.choices.fields,
             seats: plan.seats.clone(),
             residents,
             tables,
             sets,
             set_bytes,
-            is_fresh: true,
-            right: None,
+            kept: None,
             timings,
         })
     }
@@ -222,12 +235,26 @@ impl<M: Machine> Stage<M> {
         has_layout && plan.choices.fields == self.fields && plan.seats == self.seats
     }
 
-    /// Launches a kernel. Outputs of the first set are as they were before any kernel when it begins.
+    /// Makes outputs of the first set what they were before any kernel.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn renew(&self, machine: &M) -> Result<()> {
+        let written: Vec<&Resident<M>> = self.residents.iter().filter(|own| own.is_written()).collect();
+        match &self.kept {
+            Some(kept) => {
+                kept.fresh.iter().zip(written).try_for_each(|(fresh, own)| machine.copy(fresh, &own.buffers[0]))
+            }
+            None => written.into_iter().try_for_each(|own| machine.write(&own.buffers[0], &own.packed)),
+        }
+    }
+
+    /// Launches a kernel.
     ///
     /// # Errors
     /// The launch fails.
     pub fn launch(
-        &mut self,
+        &self,
         machine: &M,
         plan: &Plan,
         kernel: &Kernel,
@@ -236,11 +263,6 @@ impl<M: Machine> Stage<M> {
         repeat: Repeat,
     ) -> Result<Launched> {
         let fixed = fixed(plan)?;
-        if !self.is_fresh {
-            let mut written = self.residents.iter().filter(|own| own.members.iter().any(|member| member.written));
-            written.try_for_each(|own| machine.write(&own.buffers[0], &own.packed))?;
-        }
-        self.is_fresh = false;
         let watch = if plan.choices.checked { Some(Watch::new(machine, plan, fixed)?) } else { None };
         let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
         let arguments: Vec<Vec<Arg>> = (0..self.sets)
@@ -281,13 +303,16 @@ impl<M: Machine> Stage<M> {
                 self.packing(member, problem).pack(&output, &mut expected);
                 outputs[member.field.index()] = Some(output);
             }
-            if let Some(byte) = (0..packed.len()).find(|&byte| packed[byte] != expected[byte]) {
+            // All at once is quicker than byte by byte.
+            if packed != expected
+                && let Some(byte) = (0..packed.len()).find(|&byte| packed[byte] != expected[byte])
+            {
                 let input = resident.members.iter().find(|member| self.packing(member, problem).holds(byte));
                 damage.push(match input {
                     Some(member) => {
                         format!("`{}`: an input was overwritten", problem.stencil.fields[member.field].name)
                     }
-                    None if resident.members.iter().all(|member| !member.written) => {
+                    None if !resident.is_written() => {
                         format!("{}: an input was overwritten, at byte {byte} of its buffer", names(resident))
                     }
                     None => format!("{}: padding was overwritten at byte {byte} of its buffer", names(resident)),
@@ -305,13 +330,20 @@ impl<M: Machine> Stage<M> {
         Ok(Execution { outputs, damage, launches: launched.times, sets, set_bytes, timings })
     }
 
-    /// Keeps what the first set holds as what every kernel has to leave there.
+    /// Keeps what the first set holds as what every kernel has to leave there. Without the memory for it, each kernel is
+    /// inspected.
     ///
     /// # Errors
     /// A kernel has failed.
     pub fn remember(&mut self, machine: &M) -> Result<()> {
-        let bytes = |resident: &Resident<M>| machine.download(&resident.buffers[0]).map(|(bytes, _)| bytes);
-        self.right = Some(self.residents.iter().map(bytes).collect::<Result<_>>()?);
+        let written = self.residents.iter().filter(|own| own.is_written());
+        let fresh = written.map(|own| machine.upload(&own.packed)).collect::<Result<Vec<M::Buffer>>>();
+        let mut right = Vec::new();
+        for buffer in self.first_set().map(|(buffer, _)| buffer) {
+            right.push(machine.upload(&machine.download(buffer)?.0));
+        }
+        let right = right.into_iter().collect::<Result<Vec<M::Buffer>>>();
+        self.kept = fresh.ok().zip(right.ok()).map(|(fresh, right)| Kept { fresh, right });
         Ok(())
     }
 
@@ -320,17 +352,16 @@ impl<M: Machine> Stage<M> {
     ///
     /// # Errors
     /// A kernel has failed.
-    pub fn is_as_remembered(&self, machine: &M, launched: &Launched) -> Result<bool> {
-        let Some(right) = self.right.as_ref().filter(|_| launched.fault.is_none()) else { return Ok(false) };
-        let fields = self.residents.iter().map(|resident| &resident.buffers[0]).zip(right.iter().map(Vec::as_slice));
-        let tables = self.tables.iter().zip(self.layout.tables.iter().map(|table| bytemuck::cast_slice(table)));
-        for (buffer, expected) in fields.chain(tables) {
-            let (bytes, guards) = machine.download(buffer)?;
-            if !(guards.intact() && bytes == expected) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    pub fn is_as_remembered(&self, machine: &M, same: &Same<M>, launched: &Launched) -> Result<bool> {
+        let Some(kept) = self.kept.as_ref().filter(|_| launched.fault.is_none()) else { return Ok(false) };
+        same.all(machine, self.first_set().zip(&kept.right).map(|((buffer, length), right)| (buffer, right, length)))
+    }
+
+    /// The buffers of the first set, tables among them, and how many bytes each has.
+    fn first_set(&self) -> impl Iterator<Item = (&M::Buffer, usize)> {
+        let residents = self.residents.iter().map(|own| (&own.buffers[0], own.packed.len()));
+        let tables = self.layout.tables.iter().map(|table| size_of_val(&table[..]));
+        residents.chain(self.tables.iter().zip(tables))
     }
 
     fn packing<'a>(&'a self, member: &Member, problem: &Problem) -> Packing<'a> {

@@ -22,6 +22,12 @@ pub trait Machine {
     /// When there are not as many bytes as the buffer has, or when a kernel has failed.
     fn write(&self, buffer: &Self::Buffer, bytes: &[u8]) -> Result<()>;
 
+    /// Copies the bytes of a buffer to another of the same length; the guards of both stay as they are.
+    ///
+    /// # Errors
+    /// When the lengths differ, or when a kernel has failed.
+    fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()>;
+
     /// Waits for the work on a buffer and copies its bytes back, and says whether its guards are as they were.
     ///
     /// # Errors

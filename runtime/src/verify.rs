@@ -16,6 +16,7 @@ use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::{Handle, Place};
 use stencilc_compiler::plan::{self, Choices, Math, Plan, Target};
 use stencilc_compiler::source::Span;
+use stencilc_compiler::storage::layouts::Layouts;
 
 /// Of computed values, at most this part may be no finite numbers: else a comparison says nothing.
 const NOT_FINITE: f64 = 0.01;
@@ -168,9 +169,17 @@ pub fn compare(problem: &Problem, name: &str, expected: &Data, found: &Data) -> 
 /// # Errors
 /// The combination makes no sense for it.
 pub fn plan_for(problem: &Problem, choices: &Choices) -> Result<Plan> {
+    plan_among(problem, choices, None)
+}
+
+/// Plans one of many kernels for the problem at hand, which have `layouts` between them.
+///
+/// # Errors
+/// The combination makes no sense for it.
+pub fn plan_among(problem: &Problem, choices: &Choices, layouts: Option<&Layouts>) -> Result<Plan> {
     let Problem { grid, region, adjacency, sharing, .. } = problem;
     let (adjacency, sharing) = (adjacency.as_deref(), sharing.as_ref());
-    let target = Target { grid: *grid, adjacency, region, levels_known: true, sharing };
+    let target = Target { grid: *grid, adjacency, region, levels_known: true, sharing, layouts };
     Ok(plan::plan(&problem.stencil, choices, Some(target))?)
 }
 

@@ -152,7 +152,14 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
         run_width: args.run_width,
         ..Choices::default()
     };
-    let target = Target { grid, adjacency: adjacency.as_deref(), region: &region, levels_known: true, sharing: None };
+    let target = Target {
+        grid,
+        adjacency: adjacency.as_deref(),
+        region: &region,
+        levels_known: true,
+        sharing: None,
+        layouts: None,
+    };
     let plan = plan::plan(&prepared, &choices, Some(target))?;
     if plan.neighbours.is_empty() {
         return Err(Error::input(format!(

@@ -221,7 +221,8 @@ mod tests {
         let grid = Grid::rows(5, 4, 3);
         let region = crate::analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
         let choices = Choices { checked: true, storage: "compressed".into(), ..Choices::default() };
-        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
+        let target =
+            Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         let plan = plan::plan(&stencil, &choices, Some(target)).unwrap();
         let kernel = crate::cuda::print(&plan).unwrap();
         assert_eq!(kernel.sites.len(), 4);

@@ -11,12 +11,14 @@ use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored};
 use crate::names::Names;
 use crate::storage::fields::{self, Fields, Seat};
+use crate::storage::layouts::Layouts;
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
 use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, Threads, Tile, order};
 pub use choices::{CONSTANT, Choices, Math, check_block, check_tile, variants};
 use schedule::{Item, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use ways::{Walker, Ways};
 
 /// A grid that is known when compiling: its extents, strides and tables are constants.
@@ -31,7 +33,7 @@ pub struct Fixed {
     /// Whether the levels computed are constants too, or depend on parameters that are given at the launch.
     pub levels_known: bool,
     /// Where everything is.
-    pub layout: Layout,
+    pub layout: Arc<Layout>,
 }
 
 /// The grid that a kernel is compiled for.
@@ -47,6 +49,8 @@ pub struct Target<'a> {
     pub levels_known: bool,
     /// The stencils that the layout is shared with, this one among them; none if it has one of its own.
     pub sharing: Option<&'a Sharing>,
+    /// Layouts that were made for this grid, region and sharing before.
+    pub layouts: Option<&'a Layouts>,
 }
 
 /// How one kernel computes a stencil.
@@ -234,13 +238,17 @@ pub fn shape_of(stencil: &Stencil, field: FieldId) -> Option<Shape> {
 }
 
 fn fix(plan: &Plan, target: Target) -> Result<Fixed, Refusal> {
-    let Target { grid, adjacency, region, levels_known, .. } = target;
+    let Target { grid, adjacency, region, levels_known, layouts, .. } = target;
     let columns = grid.ni as u128 * grid.nj as u128;
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
             .help("a plane has at most 2^30 columns; cut the grid into pieces"));
     }
-    let layout = plan.storage.layout(&plan.ground(&target));
+    let ground = plan.ground(&target);
+    let layout = match layouts {
+        Some(layouts) => layouts.of(plan.storage, &ground),
+        None => Arc::new(plan.storage.layout(&ground)),
+    };
     let entries = layout.tables.iter().map(Vec::len).max().unwrap_or(0);
     if entries > i32::MAX as usize {
         return Err(Refusal::new(format!("a table of {entries} neighbours is more than an index can reach"))
@@ -374,7 +382,8 @@ mod tests {
     fn planned(block: [u32; 3], grid: Grid) -> Plan {
         let lowered = crate::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
         let region = Region::rows(0..grid.ni, 0..grid.nj, 0..grid.nk);
-        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
+        let target =
+            Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         plan(&lowered.stencils[0], &Choices { block, ..Choices::default() }, Some(target)).unwrap()
     }
 
@@ -390,7 +399,8 @@ mod tests {
         let lowered = crate::check(&Source::new("two", "stencil two { in a; out b; b = a }"));
         let grid = Grid::rows(1, 2, 2);
         let region = Region::rows(0..1, 0..2, 0..2);
-        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
+        let target =
+            Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         let choices = Choices { fields: Fields::Aosoa, ..Choices::default() };
         let plan = plan(&lowered.stencils[0], &choices, Some(target)).unwrap();
         assert!(plan.fixed.unwrap().layout.plane.is_multiple_of(fields::BLOCK));
@@ -401,7 +411,8 @@ mod tests {
         let lowered = crate::check(&Source::new("right", "stencil right { in a; out b; b = a[i-1] }"));
         let grid = Grid::rows(9, 4, 1);
         let region = Region::rows(1..9, 0..4, 0..1);
-        let target = Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None };
+        let target =
+            Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         let width = |share: &[&str]| {
             let share = share.iter().map(|&file| file.to_owned()).collect();
             let choices = Choices { access: "march".into(), share, ..Choices::default() };

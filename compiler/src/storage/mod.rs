@@ -7,6 +7,7 @@
 
 mod compressed;
 pub mod fields;
+pub mod layouts;
 pub mod neighbors;
 pub mod order;
 mod regular;

@@ -6,6 +6,7 @@
 
 pub mod limit;
 pub mod rows;
+pub mod same;
 pub mod statistics;
 pub mod sweep;
 #[cfg(test)]
@@ -20,9 +21,10 @@ use crate::interpreter::interpret;
 use crate::machine::Machine;
 use crate::nvrtc::{self, Kind};
 use crate::problem::Problem;
-use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_for};
+use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_among};
 use limit::{Limit, Streams};
 use rows::{KernelFacts, MachineFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
+use same::Same;
 use statistics::Statistics;
 use std::time::{Instant, SystemTime};
 use stencilc_compiler::analysis::cost::cost;
@@ -33,6 +35,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::plan::lookups::work;
 use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::storage::layouts::Layouts;
 
 /// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
 /// left there.
@@ -62,6 +65,8 @@ pub struct Case {
     /// What the cells of a column evaluate, each with how many cells do.
     column: Vec<(Evaluation, usize)>,
     compulsory_bytes: usize,
+    /// Layouts that kernels have between them.
+    layouts: Layouts,
 }
 
 /// One kernel.
@@ -140,6 +145,14 @@ impl Bed {
         }
     }
 
+    fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
+        emulated(&self.compile(text, name)?.compiled.image, name, text)
+    }
+
+    fn load(&self, gpu: &Gpu, text: &str, name: &str) -> Result<crate::cuda::Kernel> {
+        gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
+    }
+
     /// Whether it can still be used, as it cannot once a kernel has read beyond all memory of a GPU.
     ///
     /// # Errors
@@ -189,7 +202,12 @@ impl Case {
         let column = here.filter(|(_, levels)| *levels > 0).collect();
         let compulsory_bytes = cost(stencil, *precision).bytes;
         let limit = limit(bed, &problem, method)?;
-        Ok(Self { problem, expected, limit, column, compulsory_bytes })
+        Ok(Self { problem, expected, limit, column, compulsory_bytes, layouts: Layouts::default() })
+    }
+
+    /// Plans one of its kernels.
+    fn plan(&self, choices: &Choices) -> Result<Plan> {
+        plan_among(&self.problem, choices, Some(&self.layouts))
     }
 
     /// What there is to say about it; `file` is how the stencil's file was named, `source` its text, `grid` how the grid
@@ -228,15 +246,14 @@ fn spelled(value: &Value) -> String {
 fn limit(bed: &Bed, problem: &Problem, method: Method) -> Result<Option<Limit>> {
     let streams = Streams::of(problem);
     let repeat = bed.repeat(method)?;
-    let compile = |text: &str| bed.compile(text, limit::KERNEL);
     match bed {
         Bed::Cpu => Ok(None),
         Bed::Emulator(_) => {
-            let load = |text: &str| emulated(&compile(text)?.compiled.image, limit::KERNEL, text);
+            let load = |text: &str| bed.load_emulated(text, limit::KERNEL);
             limit::measure(&Emulator::default(), load, &streams, repeat)
         }
         Bed::Gpu(gpu) => {
-            let load = |text: &str| gpu.load(&compile(text)?.compiled.image)?.kernel(limit::KERNEL);
+            let load = |text: &str| bed.load(gpu, text, limit::KERNEL);
             limit::measure(&**gpu, load, &streams, repeat)
         }
     }
@@ -248,7 +265,7 @@ impl Candidate {
     /// # Errors
     /// It makes no sense for the case.
     pub fn new(case: &Case, choices: &Choices) -> Result<Self> {
-        let plan = plan_for(&case.problem, choices)?;
+        let plan = case.plan(choices)?;
         let kernel = cuda::print(&plan)?;
         let column: Vec<(&Evaluation, usize)> = case.column.iter().map(|(own, cells)| (own, *cells)).collect();
         let levels = case.problem.region.k.len();
@@ -295,13 +312,15 @@ impl Candidate {
             row.outcome = Outcome::Measured(interpreted(case, bed.repeat(row.method)?)?);
             return Ok(());
         };
-        let plan = plan_for(&case.problem, choices)?;
+        let plan = case.plan(choices)?;
         let how = (bed, row.method);
         match bed {
             Bed::Cpu => return Err(Error::call("the interpreter takes no kernels")),
             Bed::Emulator(_) => {
                 let loaded = emulated(&self.image, &kernel.name, &kernel.text)?;
-                row.outcome = launched(&Emulator::default(), &mut stages.emulator, &plan, kernel, &loaded, case, how)?;
+                let emulator = Emulator::default();
+                let ready = stages.emulator.with_same(&emulator, |text| bed.load_emulated(text, same::KERNEL))?;
+                row.outcome = launched(&emulator, ready, &plan, kernel, &loaded, case, how)?;
             }
             Bed::Gpu(gpu) => {
                 let loaded = gpu.load(&self.image)?.kernel(&kernel.name)?;
@@ -309,7 +328,8 @@ impl Candidate {
                 let blocks = loaded.blocks_at_once(threads)?;
                 let part = f64::from(blocks * threads) / f64::from(gpu.threads_at_once().max(1));
                 row.kernel.occupancy = Some(Occupancy { blocks, part });
-                row.outcome = launched(&**gpu, &mut stages.gpu, &plan, kernel, &loaded, case, how)?;
+                let ready = stages.gpu.with_same(&**gpu, |text| bed.load(gpu, text, same::KERNEL))?;
+                row.outcome = launched(&**gpu, ready, &plan, kernel, &loaded, case, how)?;
             }
         }
         Ok(())
@@ -335,14 +355,36 @@ impl KernelFacts {
 /// kernel takes would go into packing them and looking at what it computed.
 #[derive(Default)]
 pub struct Stages {
-    emulator: Option<Stage<Emulator>>,
-    gpu: Option<Stage<Gpu>>,
+    emulator: Ready<Emulator>,
+    gpu: Ready<Gpu>,
+}
+
+/// What stands ready on a machine.
+struct Ready<M: Machine> {
+    stage: Option<Stage<M>>,
+    same: Option<Same<M>>,
+}
+
+impl<M: Machine> Default for Ready<M> {
+    fn default() -> Self {
+        Self { stage: None, same: None }
+    }
+}
+
+impl<M: Machine> Ready<M> {
+    /// What compares results; `load` compiles a text for the machine.
+    fn with_same(&mut self, machine: &M, load: impl FnOnce(&str) -> Result<M::Kernel>) -> Result<&mut Self> {
+        if self.same.is_none() {
+            self.same = Some(Same::new(machine, load)?);
+        }
+        Ok(self)
+    }
 }
 
 /// Runs a kernel, compares what it computed, and takes the times.
 fn launched<M: Machine>(
     machine: &M,
-    stage: &mut Option<Stage<M>>,
+    ready: &mut Ready<M>,
     plan: &Plan,
     kernel: &cuda::Kernel,
     loaded: &M::Kernel,
@@ -351,15 +393,21 @@ fn launched<M: Machine>(
 ) -> Result<Outcome> {
     let problem = &case.problem;
     // Whoever fails leaves none: what is on it cannot be trusted any more.
-    let mut own = match stage.take().filter(|own| own.suits(plan)) {
-        Some(own) => own,
+    let mut own = match ready.stage.take().filter(|own| own.suits(plan)) {
+        Some(own) => {
+            if case.expected.is_some() {
+                own.renew(machine)?;
+            }
+            own
+        }
         None => Stage::new(machine, plan, kernel, problem, bed.repeat(method)?.rotation)?,
     };
     let launched = own.launch(machine, plan, kernel, loaded, problem, bed.repeat(method)?)?;
     let mut measured = Measured { sets: own.sets, set_bytes: own.set_bytes, ..measured(case, &launched.times)? };
     if let Some(expected) = &case.expected {
         measured.result = "equal".to_owned();
-        if !own.is_as_remembered(machine, &launched)? {
+        let is_right = ready.same.as_ref().map(|same| own.is_as_remembered(machine, same, &launched)).transpose()?;
+        if is_right != Some(true) {
             let execution = own.inspect(machine, problem, launched)?;
             match verify::verdict(plan, problem, expected, &execution) {
                 Verdict::Equal { .. } => own.remember(machine)?,
@@ -372,7 +420,7 @@ fn launched<M: Machine>(
             }
         }
     }
-    *stage = Some(own);
+    ready.stage = Some(own);
     Ok(Outcome::Measured(measured))
 }
 

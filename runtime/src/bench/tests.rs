@@ -275,7 +275,7 @@ fn a_kernel_that_is_wrong_has_no_times() {
 }
 
 #[test]
-fn the_copy_needs_few_registers_and_moves_sixteen_bytes_at_once() {
+fn the_copy_needs_few_registers_and_sixteen_bytes_move_at_once() {
     let Ok(nvrtc) = nvrtc::find() else { return println!("skipped: no NVRTC") };
     let data = crate::Data::F64(vec![0.0; 1 << 10]);
     let streams = Streams { reads: vec![&data; 3], writes: vec![&data; 2] };
@@ -291,4 +291,9 @@ fn the_copy_needs_few_registers_and_moves_sixteen_bytes_at_once() {
         assert_eq!(count("ld.global"), 3 * per_thread, "{ptx}");
         assert_eq!((count("v4"), count("st.global.v4")), (5 * per_thread, 2 * per_thread), "{ptx}");
     }
+    let ptx = nvrtc.compile(same::TEXT, "same.cu", "sm_90", Kind::Ptx).unwrap().image;
+    let ptx = String::from_utf8_lossy(&ptx);
+    // The loop may be unrolled.
+    let wide = ptx.lines().filter(|line| line.contains("ld.global") && line.contains("v4")).count();
+    assert!(wide >= 2 && wide % 2 == 0, "{ptx}");
 }

@@ -41,6 +41,7 @@ driver_calls! {
     cuMemAlloc_v2,
     cuMemFree_v2,
     cuMemGetInfo_v2,
+    cuMemcpyDtoD_v2,
     cuMemcpyDtoH_v2,
     cuMemcpyHtoD_v2,
     cuMemsetD8_v2,

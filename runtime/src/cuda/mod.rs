@@ -28,8 +28,8 @@ use crate::{Error, Result};
 use buffer::in_bytes;
 use context::{Context, Event};
 use driver::{
-    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemsetD8_v2, cuModuleLoadDataEx, describe, device,
-    split_version,
+    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemcpyDtoD_v2, cuMemsetD8_v2, cuModuleLoadDataEx,
+    describe, device, split_version,
 };
 use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, parameters, spell};
 
@@ -181,6 +181,25 @@ impl Gpu {
         }
         buffer.context.bind()?;
         buffer.put(buffer.pointer(0), bytes)
+    }
+
+    /// Copies the bytes of a buffer to another, on the GPU; the guards of both stay as they are. Returns before it is done.
+    ///
+    /// # Errors
+    ///
+    /// When the lengths differ, or when a kernel launched before has failed.
+    pub fn copy(&self, from: &Buffer, to: &Buffer) -> Result<()> {
+        if from.length != to.length {
+            let (given, length) = (from.length, to.length);
+            return Err(Error::call(format!("{given} bytes cannot be copied to a buffer of {length}")));
+        }
+        to.context.bind()?;
+        if from.length == 0 {
+            return Ok(());
+        }
+        // SAFETY: the context is current, and both buffers have that many bytes.
+        let answer = unsafe { cuMemcpyDtoD_v2(to.pointer(0), from.pointer(0), from.length) };
+        to.context.succeed(answer, "copy memory")
     }
 
     /// Sets every byte of a buffer; its guards stay as they are. Returns before it is done.
@@ -349,6 +368,10 @@ impl Machine for Gpu {
 
     fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
         Gpu::write(self, buffer, bytes)
+    }
+
+    fn copy(&self, from: &Buffer, to: &Buffer) -> Result<()> {
+        Gpu::copy(self, from, to)
     }
 
     fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {

@@ -84,6 +84,12 @@ impl Buffer {
         answer
     }
 
+    /// The bytes as they are now.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: they were written when it was made; no kernel runs, for launches end before they return.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(GUARD), self.length) }
+    }
+
     /// Writes the bytes anew.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.length {

@@ -106,6 +106,10 @@ impl Machine for Emulator {
         buffer.write(bytes)
     }
 
+    fn copy(&self, from: &Buffer, to: &Buffer) -> Result<()> {
+        to.write(from.bytes())
+    }
+
     fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
         Ok(buffer.read())
     }

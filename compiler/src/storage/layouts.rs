@@ -1,0 +1,47 @@
+//! Layouts that were made before: many kernels of one problem have few layouts between them, and making one takes longer
+//! than all the rest of a plan.
+
+use super::{Ground, Layout, Storage};
+use crate::ir::Path;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The layouts of one grid, one region and the stencils that share them. Each is made once, by who needs it first.
+#[derive(Debug, Default)]
+pub struct Layouts(Mutex<HashMap<Key, Arc<OnceLock<Arc<Layout>>>>>);
+
+/// All that a layout depends on, but for grid, region and sharing.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    storage: &'static str,
+    relations: Vec<Path>,
+    inner_only: bool,
+    order: &'static str,
+    run_width: u32,
+    short_last: bool,
+    smallest: usize,
+}
+
+impl Layouts {
+    /// How a storage lays out its grid.
+    pub fn of(&self, storage: &dyn Storage, ground: &Ground) -> Arc<Layout> {
+        // All are named, so that a new part of what a layout is made for is thought of here.
+        let Ground {
+            topology: _,
+            region: _,
+            sharing: _,
+            relations,
+            inner_only,
+            order,
+            run_width,
+            short_last,
+            smallest,
+        } = *ground;
+        let relations = relations.to_vec();
+        let (storage_name, order) = (storage.name(), order.name());
+        let key = Key { storage: storage_name, relations, inner_only, order, run_width, short_last, smallest };
+        // Whoever waits for a layout keeps nobody from another one.
+        let slot = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        Arc::clone(slot.get_or_init(|| Arc::new(storage.layout(ground))))
+    }
+}
