@@ -2,6 +2,8 @@
 
 pub mod given;
 pub mod grid;
+pub mod kernels;
+pub mod shapes;
 mod variants;
 
 pub use self::grid::{Chosen, GridArg};

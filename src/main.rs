@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod completions;
 mod doctor;
+mod drawn;
 mod emit;
 mod explain;
 mod grid;

@@ -1,6 +1,7 @@
 //! `stencilc verify`: compares every kernel with the interpreter, bit for bit.
 
 use crate::args::{self, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
+use crate::drawn::Drawn;
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -17,7 +18,7 @@ use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Settings};
-use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::problem::Problem;
 use stencilc_runtime::verify::{self, Mismatch, Verdict, expect, plan_for, verify_emulated};
 use stencilc_runtime::{Error, Fault, Result, nvrtc};
 
@@ -184,12 +185,7 @@ impl Args {
         if self.grids.is_empty() {
             return Ok(GRIDS.map(|grid| Chosen { grid: Some(grid), adjacency: None }).to_vec());
         }
-        let is_file = |grid: &GridArg| matches!(grid, GridArg::File(_));
-        // Where none has a file, it is told what --levels is for.
-        let no_file = !self.grids.iter().any(is_file);
-        let levels = |grid: &GridArg| if is_file(grid) { self.levels.or(Some(LEVELS)) } else { None };
-        let levels = |grid: &GridArg| if no_file { self.levels } else { levels(grid) };
-        self.grids.iter().map(|grid| Chosen::new(Some(grid), levels(grid))).collect()
+        args::grid::all(&self.grids, self.levels, LEVELS)
     }
 
     /// Every kernel that is asked for, in one precision.
@@ -340,21 +336,9 @@ fn verify_one(
     precision: Precision,
     grid: &Chosen,
 ) -> Result<Case> {
-    let mut problem = Problem::new(Request {
-        stencil,
-        precision,
-        contract: args.launch.code.contract,
-        grid: grid.grid,
-        adjacency: grid.adjacency.clone(),
-        arrays: BTreeMap::new(),
-        settings: args::by_name(&args.set, "--set")?,
-        seed: args.seed,
-        cast: false,
-        draw_all: true,
-    })?;
-    if let Some(stencils) = input.sharing(&args.shared.share)? {
-        problem.share(&stencils, args.launch.code.contract);
-    }
+    let (share, set, seed) = (&args.shared.share[..], &args.set[..], args.seed);
+    let contract = args.launch.code.contract;
+    let problem = Drawn { stencil, precision, contract, grid, share, set, seed }.problem(input)?;
     let mut case = Case {
         file: input.source.name.clone(),
         stencil: stencil.name.clone(),

@@ -72,6 +72,19 @@ impl Chosen {
     }
 }
 
+/// The grids that are named; those from files have so many levels, or the usual ones.
+///
+/// # Errors
+/// As [`Chosen::new`].
+pub fn all(given: &[GridArg], levels: Option<usize>, usual: usize) -> Result<Vec<Chosen>> {
+    let is_file = |grid: &GridArg| matches!(grid, GridArg::File(_));
+    // Where none has a file, it is told what --levels is for.
+    let no_file = !given.iter().any(is_file);
+    let of_rows = levels.filter(|_| no_file);
+    let levels = |grid: &GridArg| if is_file(grid) { levels.or(Some(usual)) } else { of_rows };
+    given.iter().map(|grid| Chosen::new(Some(grid), levels(grid))).collect()
+}
+
 /// A number of levels.
 pub fn levels(text: &str) -> std::result::Result<usize, String> {
     match text.trim().parse() {

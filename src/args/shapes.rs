@@ -1,6 +1,6 @@
 //! `--blocks`: which shapes of blocks are tried.
 
-use crate::args::Block;
+use super::Block;
 use std::str::FromStr;
 use stencilc_compiler::access::Access;
 

@@ -1,0 +1,153 @@
+//! Many kernels of one stencil, on several grids: what `bench` measures, and what `profile` looks into.
+
+use super::shapes::{Shapes, blocks};
+use super::{CodeArgs, Device, GridArg, PRECISIONS, Pair, ShareArgs, Tile, VariantArgs};
+use crate::drawn::Drawn;
+use crate::input::Input;
+use crate::terminal;
+use clap::builder::PossibleValuesParser;
+use std::collections::BTreeSet;
+use stencilc_compiler::access::{self, LevelsPerThread};
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::Result;
+use stencilc_runtime::bench::Bed;
+use stencilc_runtime::problem::Problem;
+
+/// The grid if none is given: larger than any cache.
+const GRID: Grid = Grid::rows(512, 512, 64);
+
+/// The grid of the emulator if none is given, for which the other would take minutes a kernel.
+const SMALL: Grid = Grid::rows(64, 48, 8);
+
+/// The word for every precision.
+const BOTH: &str = "both";
+
+/// Many kernels of one stencil. Their blocks are an option of each subcommand, for they have different defaults.
+#[derive(clap::Args)]
+pub struct KernelsArgs {
+    /// A stencil file, or the name of a stencil that comes along
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    pub file: String,
+    /// Which stencil of the file
+    #[arg(long, value_name = "NAME")]
+    pub stencil: Option<String>,
+    #[command(flatten)]
+    variants: VariantArgs,
+    #[command(flatten)]
+    shared: ShareArgs,
+    /// Levels a thread, for strategies that slice; several with commas between them
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [Choices::default().slice])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    slices: Vec<u32>,
+    /// Cells a thread along i and j, for strategies that tile; several with commas between them. 2x2 if not given, 4x2 in
+    /// f32
+    #[arg(long, value_name = "IxJ,...", value_delimiter = ',')]
+    tiles: Vec<Tile>,
+    #[command(flatten)]
+    pub code: CodeArgs,
+    /// What `real` is
+    #[arg(long, value_name = "P", value_parser = precisions(), default_value = Choices::default().precision.name())]
+    precision: String,
+    /// Extents of grids, halo included, or .npz files that say which cells are neighbours; several with commas between them.
+    /// If not given, 512x512x64, and 64x48x8 on the emulator
+    #[arg(long = "grid", value_name = "NIxNJxNK|FILE,...", value_delimiter = ',')]
+    grids: Vec<GridArg>,
+    /// Levels of grids from files; 64 if not given
+    #[arg(long, value_name = "N", value_parser = super::grid::levels, requires = "grids")]
+    levels: Option<usize>,
+    /// A parameter; those without a value or a default are drawn at random
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| super::pair(text, "--set dt=0.5"))]
+    set: Vec<Pair>,
+    /// Of the random numbers in the fields
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::seed)]
+    pub seed: u64,
+    /// cuda, cuda:N, emulate to try the call without a GPU, or cpu for the interpreter; if not given, the first GPU or else
+    /// the cpu
+    #[arg(long)]
+    pub device: Option<Device>,
+}
+
+fn precisions() -> PossibleValuesParser {
+    PossibleValuesParser::new(PRECISIONS.map(Precision::name).into_iter().chain([BOTH]))
+}
+
+/// A grid, as it was named and as it is.
+pub struct Named {
+    /// As one calls it.
+    pub name: String,
+    /// What it is.
+    pub chosen: super::Chosen,
+}
+
+impl KernelsArgs {
+    /// The precisions that are asked for.
+    pub fn precisions(&self) -> Vec<Precision> {
+        PRECISIONS.into_iter().filter(|own| self.precision == BOTH || self.precision == own.name()).collect()
+    }
+
+    /// The grids that are asked for, on what measures.
+    ///
+    /// # Errors
+    /// A file is no grid, or levels are given of one whose extents tell them.
+    pub fn grids(&self, bed: &Bed) -> Result<Vec<Named>> {
+        let usual = GridArg::Rows(if matches!(bed, Bed::Emulator(_)) { SMALL } else { GRID });
+        let given = if self.grids.is_empty() { std::slice::from_ref(&usual) } else { &self.grids };
+        let chosen = super::grid::all(given, self.levels, GRID.nk)?;
+        let named = given.iter().zip(chosen).map(|(given, chosen)| {
+            let levels = chosen.grid.filter(|_| chosen.adjacency.is_some()).map(|grid| grid.nk);
+            let name = levels.map_or_else(|| given.to_string(), |levels| format!("{given} x {levels}"));
+            Named { name, chosen }
+        });
+        Ok(named.collect())
+    }
+
+    /// Every kernel that is asked for, in one precision.
+    pub fn choices(&self, shapes: &[Shapes], precision: Precision) -> Vec<Choices> {
+        let mut all = Vec::new();
+        for variant in self.variants.choices() {
+            let Ok(access) = access::find(&variant.access) else { continue };
+            // A strategy that makes no use of a choice is not taken for each.
+            let usual = Choices::default();
+            let slices = |&slice: &u32| matches!(access.levels(slice), LevelsPerThread::Slice(_));
+            let slices = if self.slices.iter().any(slices) { &self.slices[..] } else { &[usual.slice] };
+            let usual_tile = [Tile(Choices::usual_tile(precision))];
+            let tiles = if access.tiles() && !self.tiles.is_empty() { &self.tiles[..] } else { &usual_tile };
+            for block in blocks(shapes, access) {
+                for &slice in slices {
+                    for &Tile(tile) in tiles {
+                        let share = self.shared.share.clone();
+                        let choices = Choices { block, slice, tile, share, ..variant.clone() };
+                        all.push(self.code.choices(choices, precision));
+                    }
+                }
+            }
+        }
+        let mut seen = BTreeSet::new();
+        all.retain(|choices| seen.insert(choices.words()));
+        all
+    }
+
+    /// The stencil on a grid, with fields drawn at random.
+    ///
+    /// # Errors
+    /// The grid is too small, or a parameter cannot have its value.
+    pub fn problem(&self, input: &Input, stencil: &Stencil, precision: Precision, grid: &Named) -> Result<Problem> {
+        let (grid, contract) = (&grid.chosen, self.code.contract);
+        let (share, set, seed) = (&self.shared.share[..], &self.set[..], self.seed);
+        Drawn { stencil, precision, contract, grid, share, set, seed }.problem(input)
+    }
+
+    /// Tells which parameters have values at random, once: times may depend on them.
+    pub fn tell_drawn(&self, problem: &Problem, told: &mut BTreeSet<String>) {
+        let params = problem.stencil.params.iter().map(|(_, param)| &param.name);
+        let drawn: Vec<&str> = params
+            .filter(|name| problem.drawn.contains(name) && told.insert((*name).clone()))
+            .map(String::as_str)
+            .collect();
+        if !drawn.is_empty() {
+            terminal::note(&format!("drawn at random, with seed {}: {}", self.seed, drawn.join(", ")));
+        }
+    }
+}
