@@ -1,6 +1,6 @@
 //! `stencilc bench`: measures which storage, strategy and block is the fastest for a stencil on a grid.
 
-mod table;
+pub mod table;
 
 use crate::args::Device;
 use crate::args::kernels::KernelsArgs;
@@ -21,7 +21,7 @@ use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::{Error, Result, files, nvrtc};
 
 /// Launches of a kernel that are not timed, for clocks and caches to come to rest.
-const WARMUPS: usize = 5;
+pub const WARMUPS: usize = 5;
 
 /// Arguments of `bench`.
 #[derive(clap::Args)]
@@ -72,9 +72,7 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
     let bed = bed(args)?;
     let machine = bed.facts();
     let mut log = args.output.as_deref().map(Log::open).transpose()?;
-    if let Some(dropped) = log.as_ref().map(|log| log.dropped).filter(|&dropped| dropped > 0) {
-        terminal::note(&format!("the last row of the file was not written whole: its {dropped} bytes were dropped"));
-    }
+    output::tell_dropped(log.as_ref());
     let grids = args.kernels.grids(&bed)?;
     let of_each: Vec<(Precision, Vec<Choices>)> = args
         .kernels
@@ -122,6 +120,14 @@ fn bed(args: &Args) -> Result<Bed> {
     if args.kernels.code.math == Math::Device {
         terminal::note("--math device: results may differ from the interpreter in the last bits");
     }
+    open(device)
+}
+
+/// A device, to measure on.
+///
+/// # Errors
+/// It cannot be used, or what compiles for it is missing.
+pub fn open(device: Device) -> Result<Bed> {
     match device {
         Device::Cpu => {
             terminal::note("the interpreter is measured, which has neither storages nor strategies");

@@ -17,6 +17,7 @@ mod mistyped;
 mod new;
 mod output;
 mod print;
+mod profile;
 mod run;
 mod snapshot;
 mod summary;
@@ -62,6 +63,8 @@ enum Command {
     Verify(verify::Args),
     /// Measure which storage, strategy and block is the fastest
     Bench(Box<bench::Args>),
+    /// Say what hardware counters of a GPU tell of kernels, beside their times
+    Profile(Box<profile::Args>),
     /// Keep generated code beside its source, and show how it changes
     Snapshot(snapshot::Args),
     /// Make grids whose cells stand in no rows, and say how large tables of neighbours are
@@ -113,6 +116,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Test(args) => test::test(&args, json),
         Command::Verify(args) => verify::verify(&args, json),
         Command::Bench(args) => bench::bench(&args, json),
+        Command::Profile(args) => profile::profile(&args, json),
         Command::Snapshot(args) => snapshot::snapshot(&args, json),
         Command::Grid(args) => grid::grid(&args, json),
         Command::List(args) => list::list(&args, json),

@@ -14,6 +14,8 @@ mod grid_info;
 mod new;
 #[path = "cli/print.rs"]
 mod print;
+#[path = "cli/profile.rs"]
+mod profile;
 #[path = "cli/share.rs"]
 mod share;
 #[path = "cli/snapshot.rs"]

@@ -187,7 +187,7 @@ impl Tool {
 }
 
 /// The first file of a name on `PATH`, or else in a CUDA toolkit.
-fn places(name: &str) -> Option<PathBuf> {
+pub(crate) fn places(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let toolkits = nvrtc::toolkits().into_iter().map(|toolkit| toolkit.join("bin"));
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(toolkits);
@@ -200,6 +200,12 @@ pub(crate) fn program(name: &str) -> Option<(PathBuf, String)> {
     let path = if name.contains('/') { Some(PathBuf::from(name)) } else { places(name) }?;
     let version = version_line(&path, "", PATIENCE)?;
     Some((path, version))
+}
+
+/// What a program says of its version, in the line that has the marker or else in the first. `None` where it does not answer in
+/// time.
+pub(crate) fn version(program: &Path, marker: &str) -> Option<String> {
+    version_line(program, marker, PATIENCE)
 }
 
 /// The line of `--version` that has the marker, or else the first. `None` when the program cannot be run, says

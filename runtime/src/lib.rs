@@ -19,6 +19,7 @@ pub mod pack;
 pub mod plot;
 pub mod print;
 pub mod problem;
+pub mod profile;
 pub mod random;
 pub mod test;
 pub mod verify;

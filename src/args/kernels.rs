@@ -77,6 +77,8 @@ fn precisions() -> PossibleValuesParser {
 pub struct Named {
     /// As one calls it.
     pub name: String,
+    /// The options that say the same again.
+    pub words: Vec<String>,
     /// What it is.
     pub chosen: super::Chosen,
 }
@@ -96,9 +98,11 @@ impl KernelsArgs {
         let given = if self.grids.is_empty() { std::slice::from_ref(&usual) } else { &self.grids };
         let chosen = super::grid::all(given, self.levels, GRID.nk)?;
         let named = given.iter().zip(chosen).map(|(given, chosen)| {
+            let mut words = vec!["--grid".to_owned(), given.to_string()];
             let levels = chosen.grid.filter(|_| chosen.adjacency.is_some()).map(|grid| grid.nk);
+            words.extend(levels.iter().flat_map(|levels| ["--levels".to_owned(), levels.to_string()]));
             let name = levels.map_or_else(|| given.to_string(), |levels| format!("{given} x {levels}"));
-            Named { name, chosen }
+            Named { name, words, chosen }
         });
         Ok(named.collect())
     }

@@ -11,17 +11,8 @@ const BAR: f64 = 10.0;
 
 /// What came of one case.
 pub fn text(subject: &Subject, machine: &MachineFacts, limit: Option<&Limit>, swept: &Swept, top: usize) -> String {
-    let Subject { stencil, precision, grid, region, .. } = subject;
-    let mut text = format!("{stencil} {} {grid}, computed {region}, on {}\n", precision.name(), machine.name);
+    let mut text = heading(subject, machine, limit);
     let fastest = swept.fastest();
-    if let Some(limit) = limit {
-        let (reads, writes) = (terminal::count(limit.reads, "field"), limit.writes);
-        text.push_str(&format!(
-            "the limit: a copy that reads {reads} and writes {writes} takes {:.2} us, {} GB/s\n",
-            limit.statistics.median_us,
-            speed(limit.gb_per_s)
-        ));
-    }
     let best = fastest.first().and_then(|row| row.measured()).map(|best| best.statistics.median_us);
     let titles = ["us", "quartiles", "GB/s", "of limit", "", "of best", "registers", "spills", "occupancy", "kernel"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
@@ -38,6 +29,21 @@ pub fn text(subject: &Subject, machine: &MachineFacts, limit: Option<&Limit>, sw
     }
     let refused = swept.refused.iter();
     refused.for_each(|(reason, times)| text.push_str(&format!("left out {times}: {reason}\n")));
+    text
+}
+
+/// What is computed, on what, and how fast a copy of it is.
+pub fn heading(subject: &Subject, machine: &MachineFacts, limit: Option<&Limit>) -> String {
+    let Subject { stencil, precision, grid, region, .. } = subject;
+    let mut text = format!("{stencil} {} {grid}, computed {region}, on {}\n", precision.name(), machine.name);
+    if let Some(limit) = limit {
+        let (reads, writes) = (terminal::count(limit.reads, "field"), limit.writes);
+        text.push_str(&format!(
+            "the limit: a copy that reads {reads} and writes {writes} takes {:.2} us, {} GB/s\n",
+            limit.statistics.median_us,
+            speed(limit.gb_per_s)
+        ));
+    }
     text
 }
 
@@ -64,7 +70,7 @@ fn speed(gb_per_s: f64) -> String {
 }
 
 /// `regular zloop-sliced 64x4x1 --slice 4`: what is not usual stands as the options that choose it.
-fn kernel(facts: &KernelFacts) -> String {
+pub fn kernel(facts: &KernelFacts) -> String {
     let Some(choices) = &facts.choices else { return facts.options.clone() };
     let Choices { access, storage, block: [x, y, z], .. } = choices;
     let usual = Choices { block: Choices::usual_block(access), ..choices.clone() };

@@ -5,6 +5,7 @@
 //! go, so that no time is that of a wrong result. Kernels of one layout do so on the same fields. [`rows`] keeps what came of it.
 
 pub mod limit;
+pub mod log;
 pub mod rows;
 pub mod same;
 pub mod statistics;
@@ -276,6 +277,7 @@ impl Candidate {
         let facts = KernelFacts {
             options: choices.words(),
             choices: Some(choices.clone()),
+            name: Some(kernel.name.clone()),
             plan: Some(hash(&[kernel.text.as_bytes()])),
             least_bytes: case.compulsory_bytes as f64 + tables as f64 / case.problem.region.cells().max(1) as f64,
             table_loads: work.map(|work| work.table_loads),
@@ -341,6 +343,7 @@ impl KernelFacts {
         Self {
             options: "interpreter".to_owned(),
             choices: None,
+            name: None,
             plan: None,
             compulsory_bytes: case.compulsory_bytes,
             least_bytes: case.compulsory_bytes as f64,

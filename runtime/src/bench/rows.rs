@@ -2,28 +2,19 @@
 //! several files can be put together and a sweep that was interrupted goes on where it stopped.
 
 use super::limit::Limit;
+use super::log::Record;
 use super::statistics::Statistics;
-use crate::error::{Error, Result};
 use crate::nvrtc::Resources;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::io::Write;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 
 /// What every row begins with. A new meaning of what is in a row takes a new number.
 pub const FORMAT: &str = "stencilc bench 1";
-
-/// How a row begins.
-const BEGINNING: &str = "{\"format\":\"stencilc bench";
-
-/// How long another process may keep the file that is to be written to.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One kernel, measured or failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,6 +90,8 @@ pub struct KernelFacts {
     pub options: String,
     /// What is chosen.
     pub choices: Option<Choices>,
+    /// What its function is called.
+    pub name: Option<String>,
     /// A hash of its text, which is all of its plan.
     pub plan: Option<String>,
     /// Bytes a cell that must be moved if every field passes once.
@@ -198,93 +191,20 @@ impl Row {
     }
 }
 
-/// A file of rows that only this process writes to.
-#[derive(Debug)]
-pub struct Log {
-    file: File,
-    path: PathBuf,
-    rows: BTreeMap<String, Row>,
-    /// Bytes of a row at the end that was not written whole, and was dropped.
-    pub dropped: usize,
-}
+impl Record for Row {
+    const FORMAT: &'static str = FORMAT;
 
-impl Log {
-    /// Opens a file of rows, or makes one. A row at its end that was cut off, by a kill or a full disk, is dropped.
-    ///
-    /// # Errors
-    /// Another process writes to it; it holds something else; it cannot be written to.
-    pub fn open(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let failed = |error: std::io::Error| Error::input(format!("cannot write `{shown}`: {error}"));
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(Error::input(format!("cannot write rows to `{shown}`: it is not a file")).help("name a file"));
-        }
-        let mut file = File::options().read(true).append(true).create(true).open(path).map_err(failed)?;
-        match lock(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::input(format!("another `stencilc bench` writes to `{shown}`"))
-                    .help("wait for it, or name another file; rows of several files can be put together with `cat`"));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        let (lines, rest) = bytes.split_at(whole);
-        let other = |number: usize, why: &str| {
-            Err(Error::input(format!("`{shown}` holds something else: line {number} is no row of results{why}"))
-                .help("name another file, which may be new"))
-        };
-        let mut rows = BTreeMap::new();
-        let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        for (line, number) in lines.zip(1..) {
-            match serde_json::from_slice::<Row>(line) {
-                Ok(row) if row.format == FORMAT => drop(rows.insert(row.key.clone(), row)),
-                Ok(row) => return other(number, &format!(" as this program writes them, but `{}`", row.format)),
-                Err(error) => return other(number, &format!(" ({error})")),
-            }
-        }
-        let common = rest.len().min(BEGINNING.len());
-        if rest[..common] != BEGINNING.as_bytes()[..common] {
-            return other(rows.len() + 1, "");
-        }
-        if !rest.is_empty() {
-            file.set_len(whole as u64).map_err(failed)?;
-        }
-        Ok(Self { file, path: path.to_owned(), rows, dropped: rest.len() })
+    fn format(&self) -> &str {
+        &self.format
     }
 
-    /// The row that was there, or has been added, under a key.
-    pub fn get(&self, key: &str) -> Option<&Row> {
-        self.rows.get(key)
-    }
-
-    /// Adds a row at the end of the file.
-    ///
-    /// # Errors
-    /// It cannot be written. What is left of it will be dropped when the file is opened again.
-    pub fn append(&mut self, row: &Row) -> Result<()> {
-        let failed = |error: String| Error::input(format!("cannot write `{}`: {error}", self.path.display()));
-        let mut line = serde_json::to_vec(row).map_err(|error| failed(error.to_string()))?;
-        line.push(b'\n');
-        let written = self.file.write_all(&line).and_then(|()| self.file.flush());
-        written.map_err(|error| failed(error.to_string()))?;
-        self.rows.insert(row.key.clone(), row.clone());
-        Ok(())
+    fn key(&self) -> &str {
+        &self.key
     }
 }
 
-/// Locks a file for this process. One that was killed just now may keep it for a moment more.
-fn lock(file: &File) -> std::result::Result<(), TryLockError> {
-    let start = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => std::thread::sleep(PATIENCE / 20),
-            answer => return answer,
-        }
-    }
-}
+/// A file of rows.
+pub type Log = super::log::Log<Row>;
 
 /// Rows as a table of comma-separated values: a column for each number of a row, with names such as
 /// `outcome.median_us`. Lists are numbers with blanks between them.

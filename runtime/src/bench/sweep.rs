@@ -36,6 +36,11 @@ pub struct Swept {
     pub refused: BTreeMap<String, usize>,
 }
 
+/// What says which kernels run on the same fields.
+fn layout(choices: &Choices) -> (String, String, &'static str, &'static str) {
+    (choices.storage.clone(), choices.layout.clone(), choices.neighbors.name(), choices.fields.name())
+}
+
 /// How far a kernel is, when each is told to be so.
 pub const STEPS: usize = 2;
 
@@ -51,6 +56,9 @@ impl Sweep<'_> {
             self.measure(work, &mut stages, &mut swept, log, progress)?;
             return Ok(swept);
         }
+        let mut choices = choices.to_vec();
+        // Fields are packed, and the first result is looked at, once for kernels of one layout that follow each other.
+        choices.sort_by_cached_key(layout);
         for choices in choices.chunks(TOGETHER * rayon::current_num_threads()) {
             let printed: Vec<Result<Candidate>> =
                 choices.par_iter().map(|choices| Candidate::new(self.case, choices)).collect();

@@ -1,0 +1,237 @@
+//! `stencilc profile`: what hardware counters say of kernels, beside their times.
+
+mod table;
+
+use crate::args::Device;
+use crate::args::kernels::{KernelsArgs, Named};
+use crate::args::shapes::Shapes;
+use crate::bench::{WARMUPS, open};
+use crate::terminal::{self, Progress};
+use crate::{input, output};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::bench::limit::Limit;
+use stencilc_runtime::bench::log::Log;
+use stencilc_runtime::bench::rows::{MachineFacts, Method, Row, Subject};
+use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
+use stencilc_runtime::bench::{Bed, Case};
+use stencilc_runtime::profile::metrics::{METRICS, Metric};
+use stencilc_runtime::profile::{Launcher, Ncu, Profile};
+use stencilc_runtime::{Error, Fault, Result};
+
+/// Steps of a kernel: those of measuring it, and one in which it is counted.
+const ALL_STEPS: usize = STEPS + 1;
+
+/// Arguments of `profile`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    kernels: KernelsArgs,
+    /// Blocks of threads: usual (the strategy's own), few (four more), thesis (powers of two, 32 along x and more, 32 to 512
+    /// threads), all (any powers of two), or shapes; several with commas between them
+    #[arg(long, value_name = "SHAPES", value_delimiter = ',', default_value = "usual")]
+    blocks: Vec<Shapes>,
+    /// How many launches of each kernel are timed, without the profiler
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// Do not compare results with the interpreter
+    #[arg(long)]
+    no_verify: bool,
+    /// The program of Nsight Compute; if not given, what the variable STENCILC_NCU names, or the `ncu` on PATH or in a CUDA
+    /// toolkit
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::ExecutablePath)]
+    ncu: Option<PathBuf>,
+    /// How long Nsight Compute may take for one kernel
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    timeout: u32,
+    /// A file for profiles as they come, one of JSON a line; what it holds already is not counted again
+    #[arg(short, long = "output", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+/// One stencil on one grid in one precision, and what came of its kernels.
+pub struct Done {
+    subject: Subject,
+    limit: Option<Limit>,
+    swept: Swept,
+    /// The fastest first.
+    profiles: Vec<Profile>,
+    /// Kernels that could not be counted in, and why.
+    failed: Vec<(Row, String)>,
+    found: usize,
+}
+
+/// Counts in kernels.
+///
+/// # Errors
+/// There is no GPU or no Nsight Compute, or counters may not be read; a kernel could not be counted in, or differs from the
+/// interpreter; or something is wrong with the file, the call or the grid.
+pub fn profile(args: &Args, json: bool) -> Result<()> {
+    let input = input::load(&args.kernels.file)?;
+    let stencil = input.stencil(args.kernels.stencil.as_deref())?;
+    let device = device(args)?;
+    let ncu = Ncu::find(args.ncu.as_deref())?;
+    let bed = open(device)?;
+    let machine = bed.facts();
+    let log = args.output.as_deref().map(Log::open).transpose()?;
+    output::tell_dropped(log.as_ref());
+    let mut counted = Counted { log, metrics: METRICS.to_vec() };
+    let grids = args.kernels.grids(&bed)?;
+    let of_each = args.kernels.precisions().into_iter().map(|own| (own, args.kernels.choices(&args.blocks, own)));
+    let of_each: Vec<_> = of_each.collect();
+    let all: usize = of_each.iter().map(|(_, choices)| choices.len() * grids.len()).sum();
+    let progress = Progress::new(all * ALL_STEPS, "counting");
+    let (mut done, mut told) = (Vec::new(), BTreeSet::new());
+    for (precision, choices) in &of_each {
+        progress.aside(|| input.warn_of_numbers(stencil, *precision));
+        for grid in &grids {
+            let problem = args.kernels.problem(&input, stencil, *precision, grid)?;
+            progress.aside(|| args.kernels.tell_drawn(&problem, &mut told));
+            let case = Case::new(problem, &bed, args.method())?;
+            let subject = case.subject(&args.kernels.file, &input.source.text, grid.name.clone(), args.kernels.seed);
+            let work = Work { args, ncu: &ncu, bed: &bed, device, machine: &machine, case: &case, grid };
+            let one = work.done(subject, choices, &mut counted, &progress)?;
+            if !json {
+                progress.aside(|| terminal::print(&table::text(&one, &machine, &ncu)))?;
+            }
+            done.push(one);
+        }
+    }
+    drop(progress);
+    report(args, &machine, &ncu, &done, json)
+}
+
+/// What kernels run on, which has counters.
+fn device(args: &Args) -> Result<Device> {
+    let help = "counters are those of a GPU; `stencilc bench` measures the interpreter, too";
+    match Device::choose(args.kernels.device) {
+        (Device::Cpu, Some(no_gpu)) => Err(Error::input(format!("nothing can be counted: {}", no_gpu.message))
+            .help(no_gpu.help.unwrap_or_else(|| help.to_owned()))),
+        (Device::Cpu, None) => Err(Error::call("the interpreter has no hardware counters").help(help)),
+        (device, _) => Ok(device),
+    }
+}
+
+/// The kernels of one case, to be counted in.
+struct Work<'a> {
+    args: &'a Args,
+    ncu: &'a Ncu,
+    bed: &'a Bed,
+    device: Device,
+    machine: &'a MachineFacts,
+    case: &'a Case,
+    grid: &'a Named,
+}
+
+/// What was counted so far, and what there is to count.
+struct Counted {
+    log: Option<Log<Profile>>,
+    metrics: Vec<Metric>,
+}
+
+impl Work<'_> {
+    fn done(&self, subject: Subject, choices: &[Choices], counted: &mut Counted, progress: &Progress) -> Result<Done> {
+        let Work { bed, machine, case, .. } = *self;
+        let sweep = Sweep { bed, machine, case, subject: &subject, method: self.args.method() };
+        let swept = sweep.run(choices, &mut None, &|steps| progress.advance(steps))?;
+        let rows: Vec<Row> = swept.fastest().into_iter().cloned().collect();
+        // Those that have no times are not counted in.
+        progress.advance(choices.len().saturating_sub(rows.len()));
+        let mut done =
+            Done { subject, limit: case.limit.clone(), swept, profiles: Vec::new(), failed: Vec::new(), found: 0 };
+        for row in rows {
+            self.add(row, &mut done, counted)?;
+            progress.advance(1);
+        }
+        Ok(done)
+    }
+
+    /// Counts in one kernel, or takes what is in the file.
+    fn add(&self, row: Row, done: &mut Done, counted: &mut Counted) -> Result<()> {
+        let key = Profile::key_of(&row, self.ncu);
+        if let Some(found) = counted.log.as_ref().and_then(|log| log.get(&key)) {
+            done.profiles.push(found.clone());
+            done.found += 1;
+            return Ok(());
+        }
+        let patience = Duration::from_secs(self.args.timeout.into());
+        match self.ncu.count(&self.launcher(&row)?, &mut counted.metrics, patience) {
+            Ok(counters) => {
+                let profile = Profile::new(row, self.ncu, counters);
+                if let Some(log) = &mut counted.log {
+                    log.append(&profile)?;
+                }
+                done.profiles.push(profile);
+            }
+            Err(error) if error.fault == Fault::Check => done.failed.push((row, error.message)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// This program, told to launch the kernel once.
+    fn launcher(&self, row: &Row) -> Result<Launcher> {
+        let program = std::env::current_exe()
+            .map_err(|error| Error::input(format!("this program's own file is not to be found: {error}")))?;
+        let Subject { file, stencil, parameters, seed, .. } = &row.subject;
+        let seed = seed.to_string();
+        let device = self.device.to_string();
+        let fixed = ["run", file, "--stencil", stencil, "--seed", &seed, "--device", &device, "--json"];
+        let settings = parameters.iter().flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]);
+        let arguments = fixed
+            .into_iter()
+            .map(str::to_owned)
+            .chain(row.kernel.options.split_whitespace().map(str::to_owned))
+            .chain(self.grid.words.iter().cloned())
+            .chain(settings)
+            .collect();
+        Ok(Launcher { program, arguments, kernel: row.kernel.name.clone().unwrap_or_default() })
+    }
+}
+
+impl Args {
+    fn method(&self) -> Method {
+        Method { runs: self.runs as usize, warmups: WARMUPS, hot: false, verify: !self.no_verify }
+    }
+}
+
+fn report(args: &Args, machine: &MachineFacts, ncu: &Ncu, done: &[Done], json: bool) -> Result<()> {
+    let sum = |count: &dyn Fn(&Done) -> usize| -> usize { done.iter().map(count).sum() };
+    let counted = sum(&|done| done.profiles.len());
+    let failed = sum(&|done| done.failed.len() + done.swept.failed().count());
+    let refused = sum(&|done| done.swept.refused.values().sum());
+    let found = sum(&|done| done.found);
+    if json {
+        let cases: Vec<Value> = done.iter().map(case_as_json).collect();
+        let totals = json!({ "counted": counted, "found": found, "refused": refused, "failed": failed });
+        terminal::json(&json!({ "machine": machine, "profiler": ncu, "cases": cases, "totals": totals }))?;
+    } else {
+        let parts = [(counted, "counted"), (failed, "failed"), (refused, "left out")];
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+        let mut text: Vec<String> = parts.map(|(number, what)| format!("{number} {what}")).collect();
+        if let Some(path) = args.output.as_ref().filter(|_| found > 0) {
+            text.push(format!("{found} of the profiles were in {} before", path.display()));
+        }
+        terminal::print(&format!("in all: {}\n", text.join(", ")))?;
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(counted + failed, "kernel")))),
+    }
+}
+
+fn case_as_json(done: &Done) -> Value {
+    let uncounted = done.failed.iter().map(|(row, reason)| (row, reason.as_str()));
+    let failed = done.swept.failed().chain(uncounted);
+    let failed = failed.map(|(row, reason)| json!({ "options": row.kernel.options, "reason": reason }));
+    let refused = done.swept.refused.iter().map(|(reason, kernels)| json!({ "reason": reason, "kernels": kernels }));
+    json!({
+        "subject": done.subject,
+        "profiles": done.profiles,
+        "failed": failed.collect::<Vec<_>>(),
+        "refused": refused.collect::<Vec<_>>(),
+    })
+}
