@@ -94,33 +94,67 @@ fn with(call: &str, option: &str) -> String {
 #[test]
 fn a_sweep_that_is_killed_goes_on_where_it_stopped() {
     let folder = Folder::new();
-    let call =
-        format!("{BENCH} --storage regular --blocks thesis --access idxvar --runs 300 --no-verify -o rows.jsonl");
-    let call = call.replacen(" --runs 3 ", " ", 1);
+    // Several layouts, each with several kernels, and every result compared.
+    let call = "bench laplap --device emulate --grid 37x11x4 --runs 200 --storage regular,compressed \
+                --access naive,idxvar --layout row-major,z-curve --blocks 32x1x1,64x1x1,32x2x1,32x1x4";
+    let sweep = format!("{call} -o rows.jsonl");
+    // Undisturbed, elsewhere; its compiled kernels are there for all that follow.
+    folder.done(&format!("{call} -o undisturbed.jsonl"));
+    let expected = keys(&rows(&folder, "undisturbed.jsonl"));
+    assert_eq!(expected.len(), 3 * 2 * 4);
     let text = || fs::read(folder.path("rows.jsonl")).unwrap_or_default();
-    let whole = |text: &[u8]| text.iter().filter(|&&byte| byte == b'\n').count();
-    let mut before = 0;
-    for round in 0..6 {
-        let mut child = quiet(&folder, &call).spawn().unwrap();
-        while whole(&text()) <= before {
-            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-            std::thread::sleep(Duration::from_millis(10));
+    let whole = |text: &[u8]| text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    // What is on disk, row by row: it only grows.
+    let mut kept: Vec<u8> = Vec::new();
+    for round in 0..8_usize {
+        let mut child = quiet(&folder, &sweep).spawn().unwrap();
+        // Before it has begun, while it goes on, or within the next rows.
+        let more = round % 3;
+        while child.try_wait().unwrap().is_none() && more > 0 && text().len() <= kept.len() + (more - 1) * 4000 {
+            std::thread::sleep(Duration::from_millis(3));
         }
-        // Somewhere within the next rows.
-        std::thread::sleep(Duration::from_millis(61 * round));
-        child.kill().unwrap();
+        std::thread::sleep(Duration::from_millis([3, 41, 97, 11, 67, 5, 151, 23][round]));
+        let _ = child.kill();
         child.wait().unwrap();
+        let mut text = text();
+        assert!(text.starts_with(&kept), "round {round}: a row that was there is another now");
         // A kill seldom meets a row that is being written: one is left as if it had.
-        let text = text();
-        let cut = text.len() - 37 * round as usize;
-        fs::write(folder.path("rows.jsonl"), &text[..cut]).unwrap();
-        before = whole(&text[..cut]);
+        let last = whole(&text[..whole(&text).saturating_sub(1)]);
+        if round % 2 == 1 && last > kept.len() {
+            text.truncate(last + (round * 499) % (text.len() - last));
+            fs::write(folder.path("rows.jsonl"), &text).unwrap();
+        }
+        kept = text[..whole(&text)].to_vec();
     }
-    assert!((1..35).contains(&before), "{before}");
-    let said = folder.done(&call);
-    assert!(said.contains("in all: 35 measured, "), "{said}");
+    let count = kept.iter().filter(|&&byte| byte == b'\n').count();
+    assert!((3..24).contains(&count), "it was not killed in the middle: {count} rows");
+    let said = folder.done(&sweep);
+    assert!(said.contains("in all: 24 measured"), "{said}");
+    assert!(text().starts_with(&kept));
     let rows = rows(&folder, "rows.jsonl");
-    assert_eq!((rows.len(), keys(&rows).len()), (35, 35));
+    assert_eq!((rows.len(), keys(&rows)), (expected.len(), expected));
+}
+
+#[test]
+fn a_full_disk_ends_a_sweep_which_goes_on_later() {
+    let folder = Folder::new();
+    let grids: Vec<String> = (3..15).map(|levels| format!("9x6x{levels}")).collect();
+    let call = format!("bench laplap --device cpu --runs 5 --grid {} -o rows.jsonl", grids.join(","));
+    // A file of at most 8 KiB: the write that reaches its end fails in the middle of a row.
+    let program = format!("ulimit -f 16; exec {} {call}", env!("CARGO_BIN_EXE_stencilc"));
+    let mut command = folder.command("");
+    let output = Command::new("sh").args(["-c", &program]).current_dir(folder.path("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot write `rows.jsonl`"), "{}", text(&output.stderr));
+    let before = fs::read(folder.path("rows.jsonl")).unwrap();
+    assert!(before.len() > 1000 && before.last() != Some(&b'\n'), "{}", before.len());
+    let output = command.args(call.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("was not written whole"), "{}", text(&output.stderr));
+    let whole = before.iter().rposition(|&byte| byte == b'\n').unwrap();
+    assert!(fs::read(folder.path("rows.jsonl")).unwrap().starts_with(&before[..=whole]));
+    let rows = rows(&folder, "rows.jsonl");
+    assert_eq!((rows.len(), keys(&rows).len()), (12, 12));
 }
 
 #[test]
@@ -133,8 +167,9 @@ fn two_sweeps_do_not_mix() {
     assert!(text(&output.stderr).contains("another `stencilc bench` writes to `rows.jsonl`"));
     drop(log);
     let children: Vec<_> = (0..4).map(|_| quiet(&folder, &call).spawn().unwrap()).collect();
-    let done = children.into_iter().filter_map(|mut child| child.wait().unwrap().code()).filter(|&code| code == 0);
-    assert!(done.count() > 0);
+    let codes: Vec<i32> = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap()).collect();
+    // Who came too late is told so, and has written nothing.
+    assert!(codes.contains(&0) && codes.iter().all(|code| [0, 1].contains(code)), "{codes:?}");
     assert_eq!(rows(&folder, "rows.jsonl").len(), 1);
 }
 
