@@ -24,6 +24,39 @@ pub trait Record: Clone + Serialize + DeserializeOwned {
     fn key(&self) -> &str;
 }
 
+/// What writes such rows: their format without its number.
+fn maker<R: Record>() -> &'static str {
+    R::FORMAT.rsplit_once(' ').map_or(R::FORMAT, |(maker, _)| maker)
+}
+
+/// The rows of a file, and how many bytes there are behind them of one that was not written whole.
+///
+/// # Errors
+/// Something in it is no row: which line, and why.
+pub fn parse<R: Record>(bytes: &[u8]) -> std::result::Result<(Vec<R>, usize), String> {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let (lines, rest) = bytes.split_at(whole);
+    let other = |number: usize, why: &str| Err(format!("line {number} is no row of results{why}"));
+    let (mut rows, mut last) = (Vec::new(), 0);
+    for (line, number) in lines.split(|&byte| byte == b'\n').zip(1..) {
+        last = number;
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice::<R>(line) {
+            Ok(row) if row.format() == R::FORMAT => rows.push(row),
+            Ok(row) => return other(number, &format!(" as this program writes them, but `{}`", row.format())),
+            Err(error) => return other(number, &format!(" ({error})")),
+        }
+    }
+    let beginning = format!("{{\"format\":\"{}", maker::<R>());
+    let common = rest.len().min(beginning.len());
+    if rest[..common] != beginning.as_bytes()[..common] {
+        return other(last, "");
+    }
+    Ok((rows, rest.len()))
+}
+
 /// A file of rows that only this process writes to.
 #[derive(Debug)]
 pub struct Log<R> {
@@ -41,9 +74,7 @@ impl<R: Record> Log<R> {
     /// Another process writes to it; it holds something else; it cannot be written to.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
-        // Without the number.
-        let maker = R::FORMAT.rsplit_once(' ').map_or(R::FORMAT, |(maker, _)| maker);
-        let beginning = format!("{{\"format\":\"{maker}");
+        let maker = maker::<R>();
         let failed = |error: std::io::Error| Error::input(format!("cannot write `{shown}`: {error}"));
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Error::input(format!("cannot write rows to `{shown}`: it is not a file")).help("name a file"));
@@ -59,29 +90,15 @@ impl<R: Record> Log<R> {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        let (lines, rest) = bytes.split_at(whole);
-        let other = |number: usize, why: &str| {
-            Err(Error::input(format!("`{shown}` holds something else: line {number} is no row of results{why}"))
-                .help("name another file, which may be new"))
+        let other = |why: String| {
+            Error::input(format!("`{shown}` holds something else: {why}")).help("name another file, which may be new")
         };
-        let mut rows = BTreeMap::new();
-        let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        for (line, number) in lines.zip(1..) {
-            match serde_json::from_slice::<R>(line) {
-                Ok(row) if row.format() == R::FORMAT => drop(rows.insert(row.key().to_owned(), row)),
-                Ok(row) => return other(number, &format!(" as this program writes them, but `{}`", row.format())),
-                Err(error) => return other(number, &format!(" ({error})")),
-            }
+        let (rows, dropped) = parse::<R>(&bytes).map_err(other)?;
+        if dropped > 0 {
+            file.set_len((bytes.len() - dropped) as u64).map_err(failed)?;
         }
-        let common = rest.len().min(beginning.len());
-        if rest[..common] != beginning.as_bytes()[..common] {
-            return other(rows.len() + 1, "");
-        }
-        if !rest.is_empty() {
-            file.set_len(whole as u64).map_err(failed)?;
-        }
-        Ok(Self { file, path: path.to_owned(), rows, dropped: rest.len() })
+        let rows = rows.into_iter().map(|row| (row.key().to_owned(), row)).collect();
+        Ok(Self { file, path: path.to_owned(), rows, dropped })
     }
 
     /// The row that was there, or has been added, under a key.

@@ -33,6 +33,7 @@ use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::analysis::reached::classes;
 use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::cuda;
+use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::plan::lookups::work;
 use stencilc_compiler::plan::{Choices, Plan};
@@ -85,6 +86,11 @@ pub fn hash(parts: &[&[u8]]) -> String {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
     }
     hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// A hash of which cells are neighbours.
+pub fn hash_of_neighbours(adjacency: &Adjacency) -> String {
+    hash(&adjacency.neighbours().each_ref().map(|list| bytemuck::cast_slice(list)))
 }
 
 /// Now, in UTC.
@@ -219,14 +225,12 @@ impl Case {
         Subject {
             file: file.to_owned(),
             source: hash(&[source.as_bytes()]),
+            text: Some(source.to_owned()),
             stencil: stencil.name.clone(),
             precision: *precision,
             grid,
             extents: self.problem.grid,
-            neighbours: adjacency.as_ref().map(|adjacency| {
-                let lists = adjacency.neighbours();
-                hash(&lists.each_ref().map(|list| bytemuck::cast_slice(list)))
-            }),
+            neighbours: adjacency.as_deref().map(hash_of_neighbours),
             region: region.clone(),
             cells: region.cells(),
             parameters: names.zip(params.iter().map(spelled)).collect(),

@@ -44,6 +44,9 @@ pub struct Subject {
     pub file: String,
     /// A hash of its text.
     pub source: String,
+    /// Its text, so that a kernel can be printed again. Older rows lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// The stencil.
     pub stencil: String,
     /// What `real` is.
@@ -166,8 +169,8 @@ pub struct Measured {
 impl Row {
     /// A row of this kernel, to be completed by what comes of it.
     pub fn new(subject: &Subject, machine: &MachineFacts, kernel: KernelFacts, method: Method) -> Self {
-        // Not the file's name: only its text counts.
-        let nameless = Subject { file: String::new(), grid: String::new(), ..subject.clone() };
+        // Not the file's name: only its text counts, and that by its hash.
+        let nameless = Subject { file: String::new(), grid: String::new(), text: None, ..subject.clone() };
         let identity = (FORMAT, &nameless, machine, &kernel.options, &kernel.plan, method);
         let identity = serde_json::to_vec(&identity).unwrap_or_default();
         Self {
@@ -207,7 +210,7 @@ impl Record for Row {
 pub type Log = super::log::Log<Row>;
 
 /// Rows as a table of comma-separated values: a column for each number of a row, with names such as
-/// `outcome.median_us`. Lists are numbers with blanks between them.
+/// `outcome.median_us`. Lists are numbers with blanks between them. The stencil's text, which is the same in all, is left out.
 ///
 /// # Errors
 /// A row cannot be written as JSON, or the writer fails.
@@ -216,7 +219,9 @@ pub fn csv(rows: &[Row], to: &mut dyn Write) -> std::io::Result<()> {
     let mut lines = Vec::new();
     for row in rows {
         let mut cells = BTreeMap::new();
-        flatten(String::new(), &serde_json::to_value(row)?, &mut |name, cell| {
+        let subject = Subject { text: None, ..row.subject.clone() };
+        let row = Row { subject, ..row.clone() };
+        flatten(String::new(), &serde_json::to_value(&row)?, &mut |name, cell| {
             if !columns.contains(&name) {
                 columns.push(name.clone());
             }

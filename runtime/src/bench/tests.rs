@@ -91,6 +91,29 @@ fn a_file_that_was_cut_off_anywhere_goes_on() {
 }
 
 #[test]
+fn rows_without_the_stencil_are_read() {
+    let row = row(1);
+    let line = serde_json::to_string(&row).unwrap() + "\n";
+    let text = serde_json::to_string(TEXT).unwrap();
+    let older = line.replace(&format!("\"text\":{text},"), "");
+    assert!(older.len() < line.len());
+    let (rows, dropped) = log::parse::<Row>(older.as_bytes()).unwrap();
+    let subject = Subject { text: None, ..row.subject.clone() };
+    assert_eq!((rows, dropped), (vec![Row { subject, ..row }], 0));
+}
+
+#[test]
+fn lines_are_counted_as_editors_do() {
+    let line = serde_json::to_string(&row(1)).unwrap() + "\n";
+    for (text, number) in
+        [("a\n".to_owned(), 1), (format!("{line}\n\n{{}}\n"), 4), (format!("{line}{line}x"), 3), ("x".to_owned(), 1)]
+    {
+        let error = log::parse::<Row>(text.as_bytes()).unwrap_err();
+        assert!(error.starts_with(&format!("line {number} is no row")), "{error}");
+    }
+}
+
+#[test]
 fn one_process_writes_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");
@@ -134,6 +157,9 @@ fn a_key_is_of_all_that_times_depend_on() {
     assert_eq!(key(subject.clone(), machine.clone(), compiled, METHOD), own());
     let renamed = Subject { file: "other.stn".to_owned(), ..subject.clone() };
     assert_eq!(key(renamed, machine.clone(), facts.clone(), METHOD), own());
+    // Nor of whether the text itself is there, beside its hash: rows of older files lack it.
+    let older = Subject { text: None, ..subject.clone() };
+    assert!(subject.text.is_some() && key(older, machine.clone(), facts.clone(), METHOD) == own());
     let other = || "other".to_owned();
     let subjects = [
         Subject { source: other(), ..subject.clone() },
