@@ -18,6 +18,7 @@ mod new;
 mod output;
 mod print;
 mod profile;
+mod report;
 mod run;
 mod snapshot;
 mod summary;
@@ -65,6 +66,8 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Say what hardware counters of a GPU tell of kernels, beside their times
     Profile(Box<profile::Args>),
+    /// Make a page of what was measured, to look at in a browser
+    Report(report::Args),
     /// Keep generated code beside its source, and show how it changes
     Snapshot(snapshot::Args),
     /// Make grids whose cells stand in no rows, and say how large tables of neighbours are
@@ -117,6 +120,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Verify(args) => verify::verify(&args, json),
         Command::Bench(args) => bench::bench(&args, json),
         Command::Profile(args) => profile::profile(&args, json),
+        Command::Report(args) => report::report(&args, json),
         Command::Snapshot(args) => snapshot::snapshot(&args, json),
         Command::Grid(args) => grid::grid(&args, json),
         Command::List(args) => list::list(&args, json),

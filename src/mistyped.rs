@@ -8,6 +8,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("build", &["compile", "make", "emit", "generate", "codegen", "translate", "transpile"]),
     ("run", &["exec", "execute", "start", "compute", "simulate", "plot"]),
     ("bench", &["benchmark", "time", "measure", "sweep", "tune", "autotune", "profile"]),
+    ("report", &["html", "page", "dashboard", "chart", "charts", "visualize", "visualise"]),
     ("check", &["lint", "validate", "parse", "fmt", "format"]),
     ("explain", &["info", "analyze", "analyse", "cost", "roofline", "describe"]),
     ("verify", &["compare", "prove"]),

@@ -16,6 +16,8 @@ mod new;
 mod print;
 #[path = "cli/profile.rs"]
 mod profile;
+#[path = "cli/report.rs"]
+mod report;
 #[path = "cli/share.rs"]
 mod share;
 #[path = "cli/snapshot.rs"]

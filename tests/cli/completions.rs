@@ -10,7 +10,7 @@ fn every_shell_gets_a_script_that_knows_the_subcommands() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = folder.done(&format!("completions {shell}"));
         // Fish writes options without their dashes.
-        for word in ["snapshot", "doctor", "precision"] {
+        for word in ["snapshot", "report", "doctor", "precision"] {
             assert!(script.contains(word), "{shell}: no {word}");
         }
     }
