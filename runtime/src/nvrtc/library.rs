@@ -50,6 +50,7 @@ pub(super) mod status {
 
     pub const SUCCESS: c_int = 0;
     pub const OUT_OF_MEMORY: c_int = 1;
+    pub const INVALID_OPTION: c_int = 5;
     pub const COMPILATION: c_int = 6;
     pub const BUILTINS: c_int = 7;
 }

@@ -121,8 +121,13 @@ pub fn options(arch: &str, kind: Kind) -> Result<Vec<String>> {
             options.push("--ptxas-options=-v".to_owned());
         }
     }
+    options.push(NO_CACHE.to_owned());
     Ok(options)
 }
+
+/// The last option keeps NVRTC from a cache of its own, which newer ones share with the driver: of a kernel that it finds
+/// there it says nothing, so that registers and spills would be unknown.
+const NO_CACHE: &str = "--no-cache";
 
 /// The number of an architecture, without and with the letter of a variant: `sm_90a` is 90 and `90a`.
 fn arch_number(arch: &str) -> Result<(i32, &str)> {
@@ -226,10 +231,17 @@ impl Nvrtc {
         };
         self.succeed(created, file)?;
 
+        let compile = |options: &[*const c_char]| {
+            let count = c_int::try_from(options.len()).unwrap_or(c_int::MAX);
+            // SAFETY: the program was created above, and there are `count` options, each with a zero byte at its end.
+            unsafe { (self.calls.compile)(program.handle, count, options.as_ptr()) }
+        };
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        let count = c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the program was created above, and there are `count` options, each with a zero byte at its end.
-        let compiled = unsafe { (self.calls.compile)(program.handle, count, pointers.as_ptr()) };
+        let compiled = match (compile(&pointers), pointers.split_last()) {
+            // It is older than the last option, and keeps nothing.
+            (status::INVALID_OPTION, Some((_, older))) => compile(older),
+            (compiled, _) => compiled,
+        };
 
         let mut log = program.bytes(self.calls.log_size, self.calls.log, file)?;
         log.truncate(log.iter().position(|&byte| byte == 0).unwrap_or(log.len()));

@@ -135,3 +135,32 @@ fn a_file_that_is_no_library_is_an_error() {
     assert!(named_library(&folder.path().join("nothing")).is_err());
     assert_eq!(named_library(folder.path()).unwrap(), path);
 }
+
+/// Kernels of one name that need different numbers of registers.
+fn kernels(count: usize) -> Vec<String> {
+    let kernel = |number: usize| {
+        let loads: String = (0..=number).map(|at| format!("    double x{at} = a[i * {at} + {number}];\n")).collect();
+        let sum: Vec<String> = (0..=number).map(|at| format!("x{at} * x{}", number - at)).collect();
+        format!(
+            "extern \"C\" __global__ void k(const double* __restrict__ a, double* b)\n{{\n    \
+             const int i = threadIdx.x;\n{loads}    __syncthreads();\n    b[i] = {};\n}}\n",
+            sum.join(" + ")
+        )
+    };
+    (0..count).map(|number| kernel(number * 3)).collect()
+}
+
+#[test]
+fn what_a_kernel_takes_is_told_every_time() {
+    use rayon::prelude::*;
+    let Ok(nvrtc) = find() else { return println!("skipped: no NVRTC") };
+    let texts = kernels(8);
+    let compile = |text: &String| nvrtc.compile(text, "k.cu", "sm_90", Kind::Cubin).unwrap().resources;
+    let alone: Vec<_> = texts.iter().map(compile).collect();
+    assert!(alone.iter().all(|resources| resources.len() == 1 && resources[0].registers > 0), "{alone:?}");
+    assert!(alone.windows(2).any(|pair| pair[0] != pair[1]), "{alone:?}");
+    // The same again, from several threads: nothing comes from a cache that forgot it, or from another's kernel.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let together: Vec<_> = pool.install(|| texts.par_iter().map(compile).collect());
+    assert_eq!(together, alone);
+}
