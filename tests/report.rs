@@ -366,6 +366,16 @@ fn colours_follow_the_switch_and_paper_is_white() {
     assert_eq!((browser.eval(back), browser.eval(axis)), (dark, dark_axis.clone()));
     browser.eval("dispatchEvent(new Event('beforeprint'))");
     assert_eq!((browser.eval(back), browser.eval(axis)), (light, light_axis));
+    // A plot that is wider than the paper shrinks, and keeps its shape.
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let shape = "(() => {
+        document.body.style.width = '600px';
+        const { width, height } = document.querySelector('#bars svg').getBoundingClientRect();
+        const [, , w, h] = document.querySelector('#bars svg').getAttribute('viewBox').split(' ');
+        return [width <= 600, w > 1000, Math.abs(width / height - w / h) < 0.05];
+    })()";
+    assert_eq!(browser.eval(shape), json!([true, true, true]));
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "screen"}));
     browser.eval("dispatchEvent(new Event('afterprint'))");
     assert_eq!(browser.eval(axis), dark_axis);
     assert_eq!(browser.complaints(), Vec::<&Value>::new());

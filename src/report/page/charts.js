@@ -53,7 +53,7 @@ function base(width, names) {
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: text },
     grid: { left: 8, right: width < 640 ? 12 : 24, top: legendHeight(names, width) + 30, bottom: 8, containLabel: true },
     legend: {
-      data: names, top: 0, left: 0, padding: 0, itemWidth: 18, itemHeight: 11, itemGap: 16, textStyle: { color: text, fontSize: 12 },
+      data: names, top: 2, left: 0, padding: 0, itemWidth: 18, itemHeight: 11, itemGap: 16, textStyle: { color: text, fontSize: 12 },
     },
     tooltip: {
       trigger: "item", confine: true, backgroundColor: colour("panel"), borderColor: colour("line"),
@@ -106,6 +106,8 @@ function draw(figure, option, height, label) {
   }
   chart.resize({ width, height: height(width) });
   chart.setOption(option(width), { notMerge: true });
+  // So that it can shrink, as on paper.
+  element.querySelector("svg").setAttribute("viewBox", `0 0 ${width} ${height(width)}`);
 }
 
 /** The table under a plot, made when it is opened: every number of the plot. */
