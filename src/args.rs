@@ -119,6 +119,9 @@ pub struct CodeArgs {
 }
 
 impl KernelArgs {
+    /// Those that say what is computed, or watch it, and leave open which kernel does.
+    pub const OPEN: [&str; 5] = ["precision", "contract", "index", "checked", "math"];
+
     /// What they choose.
     pub fn choices(&self) -> Choices {
         let Self { access, storage, neighbors, layout, fields, shared, precision, launch } = self;

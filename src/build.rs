@@ -2,9 +2,10 @@
 
 use crate::args::ARCH;
 use crate::emit::{self, Emit};
-use crate::input;
+use crate::input::{self, Input};
 use crate::kernel::Wanted;
 use crate::terminal;
+use crate::tuned::TunedArgs;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::analysis::cost;
@@ -22,6 +23,8 @@ pub struct Args {
     pub file: String,
     #[command(flatten)]
     pub kernel: Wanted,
+    #[command(flatten)]
+    tuned: TunedArgs,
     /// The architecture that machine code is for
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
     arch: String,
@@ -33,6 +36,16 @@ pub struct Args {
     emit: Option<Emit>,
 }
 
+impl Args {
+    /// The plan of the kernel: where the options leave open which, of the one that was tuned.
+    ///
+    /// # Errors
+    /// There is no such kernel.
+    pub fn plan(&self, input: &Input) -> Result<Plan> {
+        self.kernel.plan_or_tuned(input, (!self.tuned.untuned).then_some(self.arch.as_str()))
+    }
+}
+
 /// Builds a stencil.
 ///
 /// # Errors
@@ -41,7 +54,7 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     if let Some(emit) = args.emit {
         return emit::emit(args, emit, json);
     }
-    let plan = args.kernel.plan(&input::load(&args.file)?)?;
+    let plan = args.plan(&input::load(&args.file)?)?;
     if !plan.stencil.prints.is_empty() {
         terminal::note("the kernel leaves out what the stencil prints; `stencilc run` shows it");
     }

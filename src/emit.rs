@@ -94,7 +94,7 @@ fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         return Ok((prepared.name.clone(), Made::Text(prepared.to_string())));
     }
-    let plan = args.kernel.plan(&input)?;
+    let plan = args.plan(&input)?;
     let made = match emit {
         Emit::Plan if json => Made::Json(plan_as_json(&plan)),
         Emit::Plan => Made::Text(plan_as_text(&plan)),

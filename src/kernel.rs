@@ -1,7 +1,9 @@
 //! Which kernel of a file is meant, and its plan.
 
+use crate::args::given::Given;
 use crate::args::{self, Chosen, GridArg, KernelArgs, Pair};
 use crate::input::Input;
+use crate::tuned::Sought;
 use std::collections::BTreeMap;
 use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::grid::{Adjacency, Grid, Region};
@@ -19,7 +21,7 @@ pub struct Wanted {
     #[arg(long, value_name = "NAME")]
     pub stencil: Option<String>,
     #[command(flatten)]
-    kernel: KernelArgs,
+    kernel: Given<KernelArgs>,
     /// Build for this grid alone: its extents, halo included, become constants; or a .npz file that says which cells are
     /// neighbours
     #[arg(long, value_name = "NIxNJxNK|FILE")]
@@ -35,7 +37,7 @@ pub struct Wanted {
 impl Wanted {
     /// What is chosen.
     pub fn choices(&self) -> Choices {
-        self.kernel.choices()
+        self.kernel.args.choices()
     }
 
     /// The plan of the kernel.
@@ -43,6 +45,14 @@ impl Wanted {
     /// # Errors
     /// There is no such kernel.
     pub fn plan(&self, input: &Input) -> Result<Plan> {
+        self.plan_or_tuned(input, None)
+    }
+
+    /// The plan of the kernel; where the options leave open which, of the one that was tuned for GPUs of an architecture.
+    ///
+    /// # Errors
+    /// There is no such kernel.
+    pub fn plan_or_tuned(&self, input: &Input, arch: Option<&str>) -> Result<Plan> {
         let choices = self.choices();
         let stencil = input.stencil(self.stencil.as_deref())?;
         input.warn_of_numbers(stencil, choices.precision);
@@ -67,7 +77,13 @@ impl Wanted {
                 });
                 let target =
                     Target { grid, adjacency, region: &region, levels_known, sharing: sharing.as_ref(), layouts: None };
-                plan::plan(&prepared, &choices, Some(target))?
+                let arch = arch.filter(|_| !self.kernel.is_given_beside(&KernelArgs::OPEN));
+                let tuned = arch.and_then(|arch| {
+                    let (source, stencil) = (&input.source.text, &stencil.name);
+                    let sought = Sought { source, stencil, choices: &choices, extents: grid, adjacency };
+                    sought.on_any(arch, |own| Ok(plan::plan(&prepared, own, Some(target)).map(|_| ())?))
+                });
+                plan::plan(&prepared, tuned.as_ref().unwrap_or(&choices), Some(target))?
             }
         };
         Ok(plan)
@@ -75,7 +91,7 @@ impl Wanted {
 
     /// The options that say the same again, but for the stencil.
     pub fn words(&self) -> String {
-        let mut words = self.kernel.words();
+        let mut words = self.kernel.args.words();
         if let Some(grid) = &self.grid {
             words.push_str(&format!(" --grid {grid}"));
         }

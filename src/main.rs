@@ -25,6 +25,8 @@ mod summary;
 mod terminal;
 mod test;
 mod told;
+mod tune;
+mod tuned;
 mod verify;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -64,6 +66,8 @@ enum Command {
     Verify(verify::Args),
     /// Measure which storage, strategy and block is the fastest
     Bench(Box<bench::Args>),
+    /// Find the fastest kernel for a grid, and remember it: `run` and `build` then take it
+    Tune(Box<tune::Args>),
     /// Say what hardware counters of a GPU tell of kernels, beside their times
     Profile(Box<profile::Args>),
     /// Make a page of what was measured, to look at in a browser
@@ -119,6 +123,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Test(args) => test::test(&args, json),
         Command::Verify(args) => verify::verify(&args, json),
         Command::Bench(args) => bench::bench(&args, json),
+        Command::Tune(args) => tune::tune(&args, json),
         Command::Profile(args) => profile::profile(&args, json),
         Command::Report(args) => report::report(&args, json),
         Command::Snapshot(args) => snapshot::snapshot(&args, json),

@@ -1,11 +1,13 @@
 //! `stencilc run`: computes a stencil on arrays, or on random numbers.
 
+use crate::args::given::Given;
 use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};
 use crate::input;
 use crate::output;
 use crate::print::{self, Prints};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
+use crate::tuned::{Sought, TunedArgs};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -19,7 +21,7 @@ use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
-use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::cuda::{Gpu, devices};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::execute::{self, Repeat, execute};
 use stencilc_runtime::grid::Raster;
@@ -28,6 +30,7 @@ use stencilc_runtime::machine::Machine;
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::plot::{Picture, save_png};
 use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
 use stencilc_runtime::{Array, Data, Error, Result, npy};
 
@@ -72,7 +75,9 @@ pub struct Args {
     #[arg(long)]
     device: Option<Device>,
     #[command(flatten)]
-    kernel: KernelArgs,
+    kernel: Given<KernelArgs>,
+    #[command(flatten)]
+    tuned: TunedArgs,
     /// How often to compute; times are those of the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
@@ -150,7 +155,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     if let Some(error) = no_gpu {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
-    let choices = args.kernel.choices();
+    let choices = args.kernel.args.choices();
     input.warn_of_numbers(stencil, choices.precision);
     if choices.math == Math::Device && stencil.is_inexact() {
         terminal::note(match device {
@@ -164,6 +169,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     if let Some(stencils) = input.sharing(&choices.share)? {
         problem.share(&stencils, choices.contract);
     }
+    let choices = tuned(args, &input.source, &problem, device, &choices).unwrap_or(choices);
     let mut timings = Timings {
         parse: input.parse_seconds,
         lower: input.lower_seconds,
@@ -216,6 +222,21 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     prints.tell(&problem.stencil, &input.source);
     let results = Results { summaries: &summaries, prints: &prints, source: &input.source };
     report(args, &problem, device, &choices, &results, &timings, json)
+}
+
+/// The kernel that was tuned for this GPU, stencil and grid, where the options leave open which.
+fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choices: &Choices) -> Option<Choices> {
+    if args.tuned.untuned || args.kernel.is_given_beside(&KernelArgs::OPEN) {
+        return None;
+    }
+    let gpu = match device {
+        Device::Cpu => return None,
+        Device::Emulate => EMULATOR.to_owned(),
+        Device::Cuda(ordinal) => devices().into_iter().find(|device| device.ordinal == ordinal)?.name,
+    };
+    let (stencil, adjacency) = (&problem.stencil.name, problem.adjacency.as_deref());
+    let sought = Sought { source: &source.text, stencil, choices, extents: problem.grid, adjacency };
+    sought.on(&gpu, |own| plan_for(problem, own).map(|_| ()))
 }
 
 /// The fields and paths of an option, once it is sure that they can be written. `taken` are the files that are written

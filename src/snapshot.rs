@@ -132,7 +132,7 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
 impl Args {
     /// The options that were given for a kernel.
     fn options(&self) -> String {
-        let Given { args, is_given } = &self.kernel;
+        let Given { args, is_given, .. } = &self.kernel;
         let stencil = args.stencil.iter().map(|name| format!(" --stencil {name}")).collect::<String>();
         if *is_given { format!("{stencil} {}", args.words()) } else { String::new() }
     }

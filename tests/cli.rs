@@ -24,6 +24,8 @@ mod share;
 mod snapshot;
 #[path = "cli/test.rs"]
 mod test;
+#[path = "cli/tune.rs"]
+mod tune;
 
 use folder::{Folder, text};
 use serde_json::Value;

@@ -22,6 +22,7 @@ pub mod problem;
 pub mod profile;
 pub mod random;
 pub mod test;
+pub mod tune;
 pub mod verify;
 
 pub use array::{Array, Data, Element};

@@ -9,6 +9,15 @@ pub struct Given<A> {
     pub args: A,
     /// Whether the user gave one.
     pub is_given: bool,
+    /// The names of those that the user gave.
+    names: Vec<String>,
+}
+
+impl<A> Given<A> {
+    /// Whether the user gave one that is not among these.
+    pub fn is_given_beside(&self, others: &[&str]) -> bool {
+        self.names.iter().any(|name| !others.contains(&name.as_str()))
+    }
 }
 
 impl<A: Args> Args for Given<A> {
@@ -24,10 +33,10 @@ impl<A: Args> Args for Given<A> {
 impl<A: Args> FromArgMatches for Given<A> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let own = A::augment_args(Command::new("own"));
-        let is_given = own
-            .get_arguments()
-            .any(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
-        Ok(Self { args: A::from_arg_matches(matches)?, is_given })
+        let names = own.get_arguments().map(|arg| arg.get_id().as_str());
+        let given = names.filter(|name| matches.value_source(name) == Some(ValueSource::CommandLine));
+        let names: Vec<String> = given.map(str::to_owned).collect();
+        Ok(Self { args: A::from_arg_matches(matches)?, is_given: !names.is_empty(), names })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Plans: a stencil, a storage and an access strategy become one kernel. The only place where storage and access meet.
 
 mod choices;
+pub mod estimate;
 pub mod lookups;
 pub mod schedule;
 pub mod ways;

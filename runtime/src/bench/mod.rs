@@ -11,7 +11,7 @@ pub mod same;
 pub mod statistics;
 pub mod sweep;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::cache::{Built, compile_cached, emulated_cached};
 use crate::cuda::Gpu;
@@ -35,8 +35,9 @@ use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::plan::lookups::work;
-use stencilc_compiler::plan::{Choices, Plan};
+use stencilc_compiler::plan::estimate::estimate;
+use stencilc_compiler::plan::lookups::{Work, work};
+use stencilc_compiler::plan::{Choices, Plan, plan};
 use stencilc_compiler::storage::layouts::Layouts;
 
 /// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
@@ -217,6 +218,23 @@ impl Case {
         plan_among(&self.problem, choices, Some(&self.layouts))
     }
 
+    /// What a kernel moves, in bytes from memory a cell: one that moves less should be faster. The grid's layout is not made for
+    /// it, and so its tables are left out.
+    ///
+    /// # Errors
+    /// The kernel makes no sense.
+    pub fn estimate(&self, choices: &Choices) -> Result<f64> {
+        let Problem { stencil, region, .. } = &self.problem;
+        // Some make sense for a known grid only.
+        let plan = plan(stencil, choices, None).or_else(|_| self.plan(choices))?;
+        Ok(estimate(&plan, self.compulsory_bytes as f64, self.work(&plan, region.k.len()).table_loads).bytes())
+    }
+
+    fn work(&self, plan: &Plan, levels: usize) -> Work {
+        let column: Vec<(&Evaluation, usize)> = self.column.iter().map(|(own, cells)| (own, *cells)).collect();
+        work(plan, levels, &column)
+    }
+
     /// What there is to say about it; `file` is how the stencil's file was named, `source` its text, `grid` how the grid
     /// was named.
     pub fn subject(&self, file: &str, source: &str, grid: String, seed: u64) -> Subject {
@@ -272,10 +290,9 @@ impl Candidate {
     pub fn new(case: &Case, choices: &Choices) -> Result<Self> {
         let plan = case.plan(choices)?;
         let kernel = cuda::print(&plan)?;
-        let column: Vec<(&Evaluation, usize)> = case.column.iter().map(|(own, cells)| (own, *cells)).collect();
         let levels = case.problem.region.k.len();
         // What is looked up is told by offsets, which say nothing about a grid without rows.
-        let work = case.problem.adjacency.is_none().then(|| work(&plan, levels, &column));
+        let work = case.problem.adjacency.is_none().then(|| case.work(&plan, levels));
         let tables = plan.fixed.iter().flat_map(|fixed| &fixed.layout.tables).map(|table| size_of_val(&table[..]));
         let tables: usize = tables.sum();
         let facts = KernelFacts {

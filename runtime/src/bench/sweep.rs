@@ -37,7 +37,7 @@ pub struct Swept {
 }
 
 /// What says which kernels run on the same fields.
-fn layout(choices: &Choices) -> (String, String, &'static str, &'static str) {
+pub(crate) fn layout(choices: &Choices) -> (String, String, &'static str, &'static str) {
     (choices.storage.clone(), choices.layout.clone(), choices.neighbors.name(), choices.fields.name())
 }
 
@@ -151,7 +151,7 @@ fn lost(broken: &Error, cause: &Error, is_kept: bool) -> Error {
 }
 
 impl Swept {
-    fn refuse(&mut self, error: &Error) {
+    pub(crate) fn refuse(&mut self, error: &Error) {
         *self.refused.entry(error.message.clone()).or_default() += 1;
     }
 

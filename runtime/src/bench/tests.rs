@@ -13,15 +13,15 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::variants;
 use stencilc_compiler::source::Source as Text;
 
-const METHOD: Method = Method { runs: 3, warmups: 1, hot: false, verify: true };
+pub(crate) const METHOD: Method = Method { runs: 3, warmups: 1, hot: false, verify: true };
 
 const TEXT: &str = "stencil mean { in a; in w on (k); out b; b = w * (a[i-1] + a[i+1]) }";
 
-fn emulator() -> Bed {
+pub(crate) fn emulator() -> Bed {
     Bed::Emulator(Compiler::find().unwrap())
 }
 
-fn case(bed: &Bed, method: Method) -> Case {
+pub(crate) fn case(bed: &Bed, method: Method) -> Case {
     let lowered = check(&Text::new("mean", TEXT));
     let problem = Problem::new(Request {
         stencil: &lowered.stencils[0],
@@ -38,7 +38,7 @@ fn case(bed: &Bed, method: Method) -> Case {
     Case::new(problem.unwrap(), bed, method).unwrap()
 }
 
-fn subject(case: &Case) -> Subject {
+pub(crate) fn subject(case: &Case) -> Subject {
     case.subject("mean.stn", TEXT, "9x5x3".to_owned(), 1)
 }
 

@@ -1,0 +1,270 @@
+//! What was tuned before: which kernel is the fastest for a stencil, a precision and a grid, on a GPU.
+//!
+//! A file for each GPU model and source, in readable JSON, so that it can be looked at, copied to other machines and kept
+//! beside the source. Files are written aside and renamed, under a lock: readers always find a whole one, and of two that
+//! tune at once none loses what the other has found.
+
+use crate::bench::rows::{MachineFacts, Row, Subject};
+use crate::error::{Error, Result};
+use crate::{files, nvrtc};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::Choices;
+
+/// The variable that names the folder; `off` keeps it from being read and written.
+pub const VARIABLE: &str = "STENCILC_TUNED";
+
+/// What every file says of itself. A new meaning of what is in it takes a new number.
+const FORMAT: &str = "stencilc tuned 1";
+
+/// An entry serves grids whose extents are at most so many times its own, or as many times smaller.
+const NEAR: f64 = 2.0;
+
+/// What the emulator is called.
+pub const EMULATOR: &str = "emulator";
+
+/// A folder of what was tuned.
+#[derive(Clone, Debug)]
+pub struct Database {
+    folder: PathBuf,
+}
+
+/// One file: all of one source on GPUs of one model.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    format: String,
+    gpu: String,
+    arch: Option<String>,
+    source: String,
+    entries: Vec<Entry>,
+}
+
+/// What is the fastest for one stencil, precision and grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The stencil.
+    pub stencil: String,
+    /// What `real` is.
+    pub precision: Precision,
+    /// The grid as it was named.
+    pub grid: String,
+    /// Its extents.
+    pub extents: Grid,
+    /// A hash of which cells are neighbours, if they stand in no rows.
+    pub neighbours: Option<String>,
+    /// The options that choose the kernel.
+    pub options: String,
+    /// What is chosen.
+    pub choices: Choices,
+    /// Microseconds of a launch.
+    pub median_us: f64,
+    /// The time of a copy of as many fields, of the kernel's.
+    pub of_limit: Option<f64>,
+    /// How many kernels it was chosen from, and how many of them were tried.
+    pub among: usize,
+    /// How many of them were tried.
+    pub tried: usize,
+    /// When, in UTC.
+    pub date: String,
+    /// The driver's version, as that of CUDA.
+    pub driver: Option<String>,
+    /// What compiled it.
+    pub compiler: Option<String>,
+    /// The version of this program.
+    pub stencilc: String,
+}
+
+/// For what a kernel is looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// A hash of the source.
+    pub source: &'a str,
+    /// The stencil.
+    pub stencil: &'a str,
+    /// What `real` is.
+    pub precision: Precision,
+    /// The grid's extents.
+    pub extents: Grid,
+    /// A hash of which cells are neighbours, if they stand in no rows.
+    pub neighbours: Option<&'a str>,
+}
+
+/// What a machine is called here: kernels of the emulator are not for the processor that it runs on.
+pub fn name_of(machine: &MachineFacts) -> &str {
+    if machine.device == "emulate" { EMULATOR } else { &machine.name }
+}
+
+/// An entry, and the GPU that it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// The GPU's name.
+    pub gpu: String,
+    /// The entry.
+    pub entry: Entry,
+}
+
+impl Entry {
+    /// The entry of a row that was measured on a machine; nothing of one without times, or of the interpreter.
+    pub fn new(subject: &Subject, machine: &MachineFacts, row: &Row, among: usize, tried: usize) -> Option<Self> {
+        let measured = row.measured()?;
+        Some(Self {
+            stencil: subject.stencil.clone(),
+            precision: subject.precision,
+            grid: subject.grid.clone(),
+            extents: subject.extents,
+            neighbours: subject.neighbours.clone(),
+            options: row.kernel.options.clone(),
+            choices: row.kernel.choices.clone()?,
+            median_us: measured.statistics.median_us,
+            of_limit: measured.of_limit,
+            among,
+            tried,
+            date: row.date.clone(),
+            driver: machine.driver.clone(),
+            compiler: machine.compiler.clone(),
+            stencilc: machine.stencilc.clone(),
+        })
+    }
+
+    fn is_of(&self, stencil: &str, precision: Precision, extents: Grid, neighbours: Option<&str>) -> bool {
+        self.stencil == stencil
+            && self.precision == precision
+            && self.extents == extents
+            && self.neighbours.as_deref() == neighbours
+    }
+
+    /// By how much the extents differ: 0 if they are the same, nothing if by too much, or if the grids are of two kinds.
+    fn distance(&self, wanted: &Wanted) -> Option<f64> {
+        if self.is_of(wanted.stencil, wanted.precision, wanted.extents, wanted.neighbours) {
+            return Some(0.0);
+        }
+        let in_rows = self.neighbours.is_none() && wanted.neighbours.is_none();
+        if !(in_rows && self.stencil == wanted.stencil && self.precision == wanted.precision) {
+            return None;
+        }
+        let extents = |grid: Grid| [grid.ni, grid.nj, grid.nk].map(|extent| extent as f64);
+        let pairs = extents(self.extents).into_iter().zip(extents(wanted.extents));
+        let factors: Vec<f64> = pairs.map(|(own, wanted)| (own / wanted).log2().abs()).collect();
+        factors.iter().all(|&factor| factor <= NEAR.log2()).then(|| factors.iter().sum())
+    }
+}
+
+impl Database {
+    /// The one that [`VARIABLE`] names, or else the one in this user's folder for what this program keeps. Nothing if it is
+    /// turned off, or the environment names none.
+    pub fn usual() -> Option<Self> {
+        match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+            Some(value) if value == "off" => None,
+            Some(folder) => Some(Self::at(folder.into())),
+            None => Some(Self::at(nvrtc::home()?.join("tuned"))),
+        }
+    }
+
+    /// The one in a folder, which may not be there yet.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Keeps an entry, in the place of an earlier one for the same. Gives the file's path.
+    ///
+    /// # Errors
+    /// It cannot be written, or what is there is no such file.
+    pub fn keep(&self, gpu: &str, arch: Option<&str>, source: &str, entry: Entry) -> Result<PathBuf> {
+        let folder = self.folder.join(plain(gpu));
+        let failed = |error: std::io::Error| {
+            Error::input(format!("cannot keep what was tuned in `{}`: {error}", folder.display()))
+                .help(format!("the variable {VARIABLE} names another folder, and `off` none"))
+        };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        // The lock is a file of its own, for the other one is renamed over.
+        let lock =
+            File::options().create(true).truncate(false).write(true).open(folder.join("lock")).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let path = folder.join(file_name(&entry.stencil, source));
+        let mut content = match read(&path)? {
+            Some(content) => content,
+            None => Content {
+                format: FORMAT.to_owned(),
+                gpu: gpu.to_owned(),
+                arch: arch.map(str::to_owned),
+                source: source.to_owned(),
+                entries: Vec::new(),
+            },
+        };
+        content
+            .entries
+            .retain(|own| !own.is_of(&entry.stencil, entry.precision, entry.extents, entry.neighbours.as_deref()));
+        content.entries.push(entry);
+        let mut text = serde_json::to_string_pretty(&content)
+            .map_err(|error| Error::input(format!("cannot write `{}`: {error}", path.display())))?;
+        text.push('\n');
+        files::write_atomic(&path, |to| to.write_all(text.as_bytes()))?;
+        Ok(path)
+    }
+
+    /// The entry that suits best on a GPU: the one for this grid, or else for the nearest of similar extents. Nothing where
+    /// there is none, or no folder.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub fn find(&self, gpu: &str, wanted: &Wanted) -> Result<Option<Hit>> {
+        let path = self.folder.join(plain(gpu)).join(file_name(wanted.stencil, wanted.source));
+        Ok(read(&path)?.and_then(|content| best(content, wanted)))
+    }
+
+    /// As [`Database::find`], on any GPU of an architecture: one of each model that there is something for.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub fn find_for(&self, arch: &str, wanted: &Wanted) -> Result<Vec<Hit>> {
+        let Ok(folders) = fs::read_dir(&self.folder) else { return Ok(Vec::new()) };
+        let mut folders: Vec<PathBuf> = folders.flatten().map(|folder| folder.path()).collect();
+        folders.sort();
+        let mut hits = Vec::new();
+        for folder in folders {
+            let content = read(&folder.join(file_name(wanted.stencil, wanted.source)))?;
+            let content = content.filter(|content| content.arch.as_deref() == Some(arch));
+            hits.extend(content.and_then(|content| best(content, wanted)));
+        }
+        Ok(hits)
+    }
+}
+
+fn best(content: Content, wanted: &Wanted) -> Option<Hit> {
+    let Content { gpu, entries, .. } = content;
+    let near = entries.into_iter().filter_map(|entry| Some((entry.distance(wanted)?, entry)));
+    let (_, entry) = near.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(Hit { gpu, entry })
+}
+
+/// What a file holds; nothing if it is not there.
+fn read(path: &Path) -> Result<Option<Content>> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::input(format!("cannot read `{}`: {error}", path.display()))),
+    };
+    let help = "delete it, and tune again";
+    match serde_json::from_slice::<Content>(&bytes) {
+        Ok(content) if content.format == FORMAT => Ok(Some(content)),
+        Ok(content) => {
+            let why = format!("`{}` is not as this program keeps it, but `{}`", path.display(), content.format);
+            Err(Error::input(why).help(help))
+        }
+        Err(error) => Err(Error::input(format!("`{}` is damaged: {error}", path.display())).help(help)),
+    }
+}
+
+/// `NVIDIA H200` as the name of a folder.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
+}
+
+fn file_name(stencil: &str, source: &str) -> String {
+    format!("{}-{}.json", plain(stencil), &source[..source.len().min(16)])
+}

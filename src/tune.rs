@@ -1,0 +1,207 @@
+//! `stencilc tune`: finds the fastest kernel of a stencil on a grid, and remembers it for `run` and `build`.
+
+mod wide;
+
+use crate::args::Device;
+use crate::args::shapes::Shapes;
+use crate::bench::{WARMUPS, open, table};
+use crate::input;
+use crate::terminal::{self, Progress};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::bench::rows::{MachineFacts, Method, Row, Subject};
+use stencilc_runtime::bench::{Bed, Case};
+use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
+use stencilc_runtime::tune::{Tuned, Tuner};
+use stencilc_runtime::{Error, Result};
+use wide::Wide;
+
+/// The part of the budget after which nothing more is tried: the rest is for what is under way, and for the finalists.
+const SEARCHING: f64 = 0.8;
+
+/// Arguments of `tune`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    wide: Wide,
+    /// Blocks of threads that are searched: usual, few, thesis, all, or shapes; several with commas between them
+    #[arg(long, value_name = "SHAPES", value_delimiter = ',', default_value = "thesis")]
+    blocks: Vec<Shapes>,
+    /// Seconds that each grid and precision may take, but for drawing its fields and for the limit
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = budget)]
+    budget: f64,
+    /// How many launches of the fastest kernels are timed
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// Launch on the same buffers each time: what fits into the cache is found there
+    #[arg(long)]
+    hot: bool,
+    /// Do not compare the fastest kernels with the interpreter
+    #[arg(long)]
+    no_verify: bool,
+    /// Say what is the fastest, but do not remember it
+    #[arg(long)]
+    forget: bool,
+}
+
+fn budget(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=1e6).contains(&seconds) => Ok(seconds),
+        _ => Err("a budget is a number of seconds, as in --budget 10".to_owned()),
+    }
+}
+
+/// What came of one grid in one precision.
+struct Done {
+    subject: Subject,
+    tuned: Tuned,
+    /// Among how many kernels was searched, and for how many seconds.
+    among: usize,
+    seconds: f64,
+    /// The file that remembers it.
+    kept: Option<PathBuf>,
+}
+
+/// Tunes.
+///
+/// # Errors
+/// No kernel works, or one differs from the interpreter; or something is wrong with the file, the call, the grid or the
+/// device, or what was found cannot be kept.
+pub fn tune(args: &Args, json: bool) -> Result<()> {
+    let kernels = &args.wide.0;
+    let input = input::load(&kernels.file)?;
+    let stencil = input.stencil(kernels.stencil.as_deref())?;
+    let (device, no_gpu) = Device::choose(kernels.device);
+    if device == Device::Cpu {
+        let why = no_gpu.map_or(String::new(), |error| format!(": {}", error.message));
+        return Err(Error::call(format!("there is nothing to tune on the cpu{why}"))
+            .help("tune on a machine with a GPU; --device emulate tries the call without one"));
+    }
+    let database = if args.forget { None } else { Some(database()?) };
+    let bed = open(device)?;
+    let machine = bed.facts();
+    let mut told = BTreeSet::new();
+    let mut all = Vec::new();
+    for precision in kernels.precisions() {
+        input.warn_of_numbers(stencil, precision);
+        let choices = kernels.choices(&args.blocks, precision);
+        for grid in &kernels.grids(&bed)? {
+            let problem = kernels.problem(&input, stencil, precision, grid)?;
+            kernels.tell_drawn(&problem, &mut told);
+            let case = Case::new(problem, &bed, args.method())?;
+            let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
+            let mut done = args.search(&choices, &bed, &machine, &case, subject)?;
+            // `run` and `build` share a layout only where they are told to, and then which kernel is given.
+            let is_shared = choices.iter().any(|choices| !choices.share.is_empty());
+            if let (Some(database), Some(row), false) = (&database, done.winner(), is_shared) {
+                let entry = Entry::new(&done.subject, &machine, row, done.among, done.tuned.found.tried);
+                let keep =
+                    |entry| database.keep(name_of(&machine), machine.arch.as_deref(), &done.subject.source, entry);
+                done.kept = entry.map(keep).transpose()?;
+            }
+            if !json {
+                terminal::print(&done.text(&machine, &case, args))?;
+            }
+            all.push(done);
+        }
+    }
+    if json {
+        let cases: Vec<Value> = all.iter().map(Done::as_json).collect();
+        terminal::json(&json!({ "machine": machine, "cases": cases }))?;
+    }
+    match all.iter().map(|done| done.tuned.swept.failed().count()).sum() {
+        0 if all.iter().all(|done| done.winner().is_some()) => Ok(()),
+        0 => Err(Error::check("no kernel was found").help("give a longer --budget, or other kernels to search among")),
+        failed => Err(Error::check(format!("{} failed", terminal::count(failed, "kernel")))),
+    }
+}
+
+/// Where what was found is kept.
+fn database() -> Result<Database> {
+    Database::usual().ok_or_else(|| {
+        Error::call("there is no folder to remember in")
+            .help(format!("set the variable {VARIABLE} to a folder, or give --forget"))
+    })
+}
+
+impl Args {
+    fn method(&self) -> Method {
+        Method { runs: self.runs as usize, warmups: WARMUPS, hot: self.hot, verify: !self.no_verify }
+    }
+
+    fn search(
+        &self,
+        choices: &[Choices],
+        bed: &Bed,
+        machine: &MachineFacts,
+        case: &Case,
+        subject: Subject,
+    ) -> Result<Done> {
+        let start = Instant::now();
+        let budget = Duration::from_secs_f64(self.budget);
+        let progress = Progress::new(budget.as_millis() as usize, "tuning");
+        let shown = AtomicU64::new(0);
+        let advance = || {
+            let now = start.elapsed().min(budget).as_millis() as u64;
+            progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
+        };
+        let deadline = start + budget.mul_f64(SEARCHING);
+        let tuner = Tuner { bed, machine, case, subject: &subject, method: self.method(), deadline };
+        let tuned = tuner.run(choices, &advance)?;
+        drop(progress);
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Done { subject, tuned, among: choices.len(), seconds, kept: None })
+    }
+}
+
+impl Done {
+    fn winner(&self) -> Option<&Row> {
+        self.tuned.swept.fastest().first().copied()
+    }
+
+    fn text(&self, machine: &MachineFacts, case: &Case, args: &Args) -> String {
+        let found = &self.tuned.found;
+        let mut text = table::text(&self.subject, machine, case.limit.as_ref(), &self.tuned.swept, usize::MAX);
+        text.push_str(&format!("tried {} of {} in {:.1} s", found.tried, count(self.among), self.seconds));
+        if found.hopeless > 0 {
+            text.push_str(&format!("; {} could not win by the model", terminal::count(found.hopeless, "variant")));
+        }
+        if !found.is_complete {
+            text.push_str("; there was more to try: a longer --budget may find better");
+        }
+        text.push('\n');
+        if let (Some(path), Some(row)) = (&self.kept, self.winner()) {
+            let (file, grid) = (&args.wide.0.file, &self.subject.grid);
+            text.push_str(&format!("the fastest: {}\n", row.kernel.options));
+            text.push_str(&format!("remembered in {}: `run` and `build` of {file} on {grid} take it\n", shown(path)));
+        }
+        text
+    }
+
+    fn as_json(&self) -> Value {
+        let found = &self.tuned.found;
+        json!({
+            "subject": self.subject,
+            "fastest": self.tuned.swept.fastest(),
+            "failed": self.tuned.swept.failed().map(|(row, _)| row).collect::<Vec<_>>(),
+            "among": self.among,
+            "tried": found.tried,
+            "hopeless": found.hopeless,
+            "complete": found.is_complete,
+            "seconds": self.seconds,
+            "kept": self.kept,
+        })
+    }
+}
+
+fn count(kernels: usize) -> String {
+    terminal::count(kernels, "kernel")
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

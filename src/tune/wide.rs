@@ -1,0 +1,42 @@
+//! The kernels that `tune` searches among, if nothing else is asked for: more than `bench` measures.
+
+use crate::args::ALL;
+use crate::args::kernels::KernelsArgs;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+
+/// [`KernelsArgs`] with other defaults.
+pub struct Wide(pub KernelsArgs);
+
+impl Wide {
+    fn widen(command: Command) -> Command {
+        command
+            .mut_arg("neighbors", |arg| arg.default_value(ALL))
+            // Not the random order, which is there to see how bad an order can be.
+            .mut_arg("layout", |arg| arg.default_values(["row-major", "z-curve", "hilbert"]))
+            .mut_arg("slices", |arg| arg.default_values(["2", "4", "8"]))
+            .mut_arg("tiles", |arg| arg.default_values(["2x1", "1x4", "2x2", "4x1", "4x2", "2x4", "4x4", "8x2"]))
+            .mut_arg("tiles", |arg| {
+                arg.help("Cells a thread along i and j, for strategies that tile; several with commas between them")
+            })
+    }
+}
+
+impl Args for Wide {
+    fn augment_args(command: Command) -> Command {
+        Self::widen(KernelsArgs::augment_args(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::widen(KernelsArgs::augment_args_for_update(command))
+    }
+}
+
+impl FromArgMatches for Wide {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        KernelsArgs::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
