@@ -4,6 +4,7 @@ pub mod table;
 
 use crate::args::Device;
 use crate::args::kernels::KernelsArgs;
+use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
 use crate::input;
 use crate::output;
@@ -13,15 +14,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Math};
-use stencilc_runtime::bench::rows::{self, Log, MachineFacts, Method, Row, Subject};
+use stencilc_runtime::bench::rows::{self, Log, MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
 use stencilc_runtime::bench::{Bed, Case};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::{Error, Result, files, nvrtc};
-
-/// Launches of a kernel that are not timed, for clocks and caches to come to rest.
-pub const WARMUPS: usize = 5;
 
 /// Arguments of `bench`.
 #[derive(clap::Args)]
@@ -32,16 +30,8 @@ pub struct Args {
     /// threads), all (any powers of two), or shapes; several with commas between them
     #[arg(long, value_name = "SHAPES", value_delimiter = ',', default_value = "few")]
     blocks: Vec<Shapes>,
-    /// How many launches of each kernel are timed
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    runs: u32,
-    /// Launch on the same buffers each time: what fits into the cache is found there. Otherwise launches rotate over so many
-    /// buffers that nothing is
-    #[arg(long)]
-    hot: bool,
-    /// Do not compare results with the interpreter
-    #[arg(long)]
-    no_verify: bool,
+    #[command(flatten)]
+    method: MethodArgs,
     /// A file for results as they come, one row of JSON a line; what it holds already is not measured again
     #[arg(short, long = "output", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -89,9 +79,10 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
         for grid in &grids {
             let problem = args.kernels.problem(&input, stencil, *precision, grid)?;
             progress.aside(|| args.kernels.tell_drawn(&problem, &mut told));
-            let case = Case::new(problem, &bed, args.method())?;
+            let case = Case::new(problem, &bed, args.method.method())?;
             let subject = case.subject(&args.kernels.file, &input.source.text, grid.name.clone(), args.kernels.seed);
-            let sweep = Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: args.method() };
+            let sweep =
+                Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: args.method.method() };
             let swept = sweep.run(choices, &mut log, &|steps| progress.advance(steps))?;
             if !json {
                 progress.aside(|| {
@@ -103,12 +94,6 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
     }
     drop(progress);
     report(args, &machine, &done, json)
-}
-
-impl Args {
-    fn method(&self) -> Method {
-        Method { runs: self.runs as usize, warmups: WARMUPS, hot: self.hot, verify: !self.no_verify }
-    }
 }
 
 /// What measures; what there is to know about it is told.

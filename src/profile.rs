@@ -4,8 +4,9 @@ mod table;
 
 use crate::args::Device;
 use crate::args::kernels::{KernelsArgs, Named};
+use crate::args::method::WARMUPS;
 use crate::args::shapes::Shapes;
-use crate::bench::{WARMUPS, open};
+use crate::bench::open;
 use crate::terminal::{self, Progress};
 use crate::{input, output};
 use serde_json::{Value, json};

@@ -3,8 +3,9 @@
 mod wide;
 
 use crate::args::Device;
+use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
-use crate::bench::{WARMUPS, open, table};
+use crate::bench::{open, table};
 use crate::input;
 use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::bench::rows::{MachineFacts, Method, Row, Subject};
+use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
+use stencilc_runtime::bench::sweep::Sweep;
 use stencilc_runtime::bench::{Bed, Case};
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
 use stencilc_runtime::tune::{Tuned, Tuner};
@@ -34,15 +36,8 @@ pub struct Args {
     /// Seconds that each grid and precision may take, but for drawing its fields and for the limit
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = budget)]
     budget: f64,
-    /// How many launches of the fastest kernels are timed
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    runs: u32,
-    /// Launch on the same buffers each time: what fits into the cache is found there
-    #[arg(long)]
-    hot: bool,
-    /// Do not compare the fastest kernels with the interpreter
-    #[arg(long)]
-    no_verify: bool,
+    #[command(flatten)]
+    method: MethodArgs,
     /// Say what is the fastest, but do not remember it
     #[arg(long)]
     forget: bool,
@@ -92,7 +87,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
         for grid in &kernels.grids(&bed)? {
             let problem = kernels.problem(&input, stencil, precision, grid)?;
             kernels.tell_drawn(&problem, &mut told);
-            let case = Case::new(problem, &bed, args.method())?;
+            let case = Case::new(problem, &bed, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
             let mut done = args.search(&choices, &bed, &machine, &case, subject)?;
             // `run` and `build` share a layout only where they are told to, and then which kernel is given.
@@ -129,10 +124,6 @@ fn database() -> Result<Database> {
 }
 
 impl Args {
-    fn method(&self) -> Method {
-        Method { runs: self.runs as usize, warmups: WARMUPS, hot: self.hot, verify: !self.no_verify }
-    }
-
     fn search(
         &self,
         choices: &[Choices],
@@ -150,7 +141,8 @@ impl Args {
             progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
         };
         let deadline = start + budget.mul_f64(SEARCHING);
-        let tuner = Tuner { bed, machine, case, subject: &subject, method: self.method(), deadline };
+        let sweep = Sweep { bed, machine, case, subject: &subject, method: self.method.method() };
+        let tuner = Tuner { sweep, deadline };
         let tuned = tuner.run(choices, &advance)?;
         drop(progress);
         let seconds = start.elapsed().as_secs_f64();

@@ -10,9 +10,9 @@ pub mod search;
 #[cfg(test)]
 mod tests;
 
-use crate::bench::rows::{MachineFacts, Method, Outcome, Row, Subject};
-use crate::bench::sweep::{Swept, layout};
-use crate::bench::{Bed, Candidate, Case, Stages, date};
+use crate::bench::rows::{Method, Outcome, Row};
+use crate::bench::sweep::{Sweep, Swept, layout};
+use crate::bench::{Candidate, Stages, date};
 use crate::error::{Error, Fault, Result};
 use rayon::prelude::*;
 use search::{Found, Trial, search};
@@ -36,16 +36,8 @@ const TURNS: usize = 2;
 
 /// A problem to be tuned.
 pub struct Tuner<'a> {
-    /// What measures.
-    pub bed: &'a Bed,
-    /// What there is to say about it.
-    pub machine: &'a MachineFacts,
-    /// The problem.
-    pub case: &'a Case,
-    /// What there is to say about it.
-    pub subject: &'a Subject,
-    /// How the finalists are measured.
-    pub method: Method,
+    /// What is measured, and how the finalists are.
+    pub sweep: Sweep<'a>,
     /// When the search ends at the latest. Finalists are measured after it.
     pub deadline: Instant,
 }
@@ -85,7 +77,7 @@ struct Kernels<'a> {
 
 impl Trial for Kernels<'_> {
     fn estimates(&mut self, kernels: &[&Choices]) -> Result<Vec<Option<f64>>> {
-        let case = self.tuner.case;
+        let case = self.tuner.sweep.case;
         let estimates: Vec<Result<f64>> = kernels.par_iter().map(|choices| case.estimate(choices)).collect();
         Ok(estimates.into_iter().map(|own| own.inspect_err(|error| self.swept.refuse(error)).ok()).collect())
     }
@@ -121,12 +113,12 @@ impl Trial for Kernels<'_> {
 impl Kernels<'_> {
     /// Those of the kernels that can be compiled, before the deadline if there is one, each with its place.
     fn compiled(&mut self, kernels: &[&Choices], deadline: Option<Instant>) -> Vec<(usize, Candidate)> {
-        let (tuner, progress) = (self.tuner, self.progress);
+        let (Sweep { case, bed, .. }, progress) = (&self.tuner.sweep, self.progress);
         let compile = |choices: &&Choices| -> Option<Result<Candidate>> {
             let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let candidate = (!is_late).then(|| {
-                let mut candidate = Candidate::new(tuner.case, choices)?;
-                candidate.compile(tuner.bed).map(|()| candidate)
+                let mut candidate = Candidate::new(case, choices)?;
+                candidate.compile(bed).map(|()| candidate)
             });
             progress();
             candidate
@@ -145,13 +137,13 @@ impl Kernels<'_> {
 
     /// Microseconds of a launch, whatever it computes.
     fn time(&mut self, candidate: &Candidate, runs: usize) -> Result<Option<f64>> {
-        let method = Method { runs, warmups: 1, verify: false, ..self.tuner.method };
+        let method = Method { runs, warmups: 1, verify: false, ..self.tuner.sweep.method };
         Ok(self.measure(candidate, method)?.and_then(|row| Some(row.measured()?.statistics.median_us)))
     }
 
     /// A row for a kernel; nothing if it cannot be launched.
     fn measure(&mut self, candidate: &Candidate, method: Method) -> Result<Option<Row>> {
-        let Tuner { bed, machine, case, subject, .. } = self.tuner;
+        let Sweep { bed, machine, case, subject, .. } = self.tuner.sweep;
         let mut row = Row::new(subject, machine, candidate.facts.clone(), method);
         match candidate.measure(bed, case, &mut self.stages, &mut row) {
             Ok(()) => Ok(Some(row)),
@@ -182,7 +174,7 @@ impl Kernels<'_> {
             for turn in 0..TURNS {
                 for ((_, candidate), best) in ready.iter().zip(&mut best) {
                     let has_failed = turn > 0 && best.as_ref().is_none_or(|row| row.measured().is_none());
-                    let row = if has_failed { None } else { self.measure(candidate, self.tuner.method)? };
+                    let row = if has_failed { None } else { self.measure(candidate, self.tuner.sweep.method)? };
                     let time = |row: &Row| row.measured().map(|measured| measured.statistics.median_us);
                     if let Some(row) = row
                         && best.as_ref().and_then(time).is_none_or(|before| time(&row).is_none_or(|now| now < before))

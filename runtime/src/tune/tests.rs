@@ -2,6 +2,7 @@
 
 use super::database::{Database, EMULATOR, Entry, Hit, Wanted};
 use super::*;
+use crate::bench::rows::{MachineFacts, Subject};
 use crate::bench::tests::{METHOD, case, emulator, subject};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -150,7 +151,8 @@ fn tuned(budget: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) 
     let case = case(&bed, METHOD);
     let (subject, machine) = (subject(&case), bed.facts());
     let deadline = Instant::now() + budget;
-    let tuner = Tuner { bed: &bed, machine: &machine, case: &case, subject: &subject, method: METHOD, deadline };
+    let sweep = Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: METHOD };
+    let tuner = Tuner { sweep, deadline };
     let tuned = tuner.run(among, &|| ()).unwrap();
     (tuned, subject, machine)
 }
