@@ -2,8 +2,10 @@
 //!
 //! Memory and the first-level cache work at the same time, but not wholly: of the two the root of the sum of squares counts,
 //! which lies between the larger one and the sum. What passes through the cache weighs an eighth, the order of the ratio of
-//! both bandwidths on GPUs of the last ten years.
+//! both bandwidths on GPUs of the last ten years. A GPU that has too few threads waits; registers, which also keep threads
+//! out, are not known before a kernel is compiled.
 
+use super::lookups::levels_of_a_thread;
 use super::{Plan, schedule::Item, shape_of};
 use crate::ir::{Body, FieldId, Node, Path};
 use std::collections::BTreeSet;
@@ -14,26 +16,38 @@ const CACHE: f64 = 8.0;
 /// Bytes of a table's entry.
 const ENTRY: f64 = 4.0;
 
-/// Bytes a cell.
+/// The part of all threads that a GPU has room for with which it is as fast as with all of them. With fewer its speed goes by
+/// the root of how many there are: on 200x168 columns `zloop` has an eighth of an H200's threads, and takes 1.0 to 3.6 times as
+/// long as `idxvar`, on 512x512 columns 0.6 to 1.3 times (eight stencils).
+const ENOUGH: f64 = 0.5;
+
+/// What a kernel moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Between the GPU and its memory, if everything passes once.
+    /// Bytes a cell between the GPU and its memory, if everything passes once.
     pub memory: f64,
-    /// Between threads and the first-level cache.
+    /// Bytes a cell between threads and the first-level cache.
     pub cache: f64,
+    /// Cells that a thread computes.
+    pub cells: f64,
 }
 
 impl Estimate {
-    /// Bytes from memory that would take as long.
-    pub fn bytes(self) -> f64 {
-        self.memory.hypot(self.cache / CACHE)
+    /// Bytes a cell from memory that would take as long as the kernel, of which there are so many cells, on a GPU that has
+    /// room for so many threads at once, if that is known.
+    pub fn bytes(self, cells: usize, room: Option<u32>) -> f64 {
+        let threads = cells as f64 / self.cells;
+        let full = room.map_or(1.0, |room| (threads / (ENOUGH * f64::from(room))).min(1.0));
+        self.memory.hypot(self.cache / CACHE) / full.sqrt()
     }
 }
 
-/// What the kernel of a plan moves: `memory` bytes a cell between the GPU and its memory, and `table_loads` entries of
-/// tables a cell that threads load.
-pub fn estimate(plan: &Plan, memory: f64, table_loads: f64) -> Estimate {
-    Estimate { memory, cache: of_fields(plan) + ENTRY * table_loads }
+/// What the kernel of a plan moves for columns of `levels` levels: `memory` bytes a cell between the GPU and its memory, and
+/// `table_loads` entries of tables a cell that threads load.
+pub fn estimate(plan: &Plan, levels: usize, memory: f64, table_loads: f64) -> Estimate {
+    let tile: u32 = plan.tile.columns.iter().product();
+    let cells = f64::from(tile) * levels_of_a_thread(plan, levels).max(1) as f64;
+    Estimate { memory, cache: of_fields(plan) + ENTRY * table_loads, cells }
 }
 
 /// Bytes of fields with levels that a thread loads and stores, of each of its cells. Every value is loaded once, but those

@@ -34,11 +34,7 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
         (tables.iter().map(|table| count(text, table)).sum::<usize>() + steps) as f64
     };
 
-    let own = match plan.levels_per_thread() {
-        LevelsPerThread::One => 1,
-        LevelsPerThread::Slice(slice) => (slice as usize).min(levels),
-        LevelsPerThread::All => levels,
-    };
+    let own = levels_of_a_thread(plan, levels);
     let threads = levels.div_ceil(own.max(1)) as f64;
     let cells = levels.max(1) as f64;
     let all = |lines: &[String]| lines.iter().fold(0.0, |sum, line| sum + loads(line));
@@ -66,6 +62,15 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
         work.lookups = plan.wanted.len() as f64 * threads / cells / together;
     }
     work
+}
+
+/// How many of `levels` levels a thread computes.
+pub(super) fn levels_of_a_thread(plan: &Plan, levels: usize) -> usize {
+    match plan.levels_per_thread() {
+        LevelsPerThread::One => 1,
+        LevelsPerThread::Slice(slice) => (slice as usize).min(levels),
+        LevelsPerThread::All => levels,
+    }
 }
 
 /// How often the cells of a column read each neighbour in fields of each shape, every value computed once.

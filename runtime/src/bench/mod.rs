@@ -161,6 +161,14 @@ impl Bed {
         gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
     }
 
+    /// How many threads are at work at once at most; nothing is known of a CPU.
+    fn room(&self) -> Option<u32> {
+        match self {
+            Bed::Cpu | Bed::Emulator(_) => None,
+            Bed::Gpu(gpu) => Some(gpu.multiprocessors() * gpu.threads_at_once()),
+        }
+    }
+
     /// Whether it can still be used, as it cannot once a kernel has read beyond all memory of a GPU.
     ///
     /// # Errors
@@ -218,16 +226,19 @@ impl Case {
         plan_among(&self.problem, choices, Some(&self.layouts))
     }
 
-    /// What a kernel moves, in bytes from memory a cell: one that moves less should be faster. The grid's layout is not made for
+    /// What a kernel moves, in bytes from memory a cell that would take as long: one that moves less should be faster. The grid's layout is not made for
     /// it, and so its tables are left out.
     ///
     /// # Errors
     /// The kernel makes no sense.
-    pub fn estimate(&self, choices: &Choices) -> Result<f64> {
+    pub fn estimate(&self, choices: &Choices, bed: &Bed) -> Result<f64> {
         let Problem { stencil, region, .. } = &self.problem;
         // Some make sense for a known grid only.
         let plan = plan(stencil, choices, None).or_else(|_| self.plan(choices))?;
-        Ok(estimate(&plan, self.compulsory_bytes as f64, self.work(&plan, region.k.len()).table_loads).bytes())
+        let levels = region.k.len();
+        let table_loads = self.work(&plan, levels).table_loads;
+        let estimate = estimate(&plan, levels, self.compulsory_bytes as f64, table_loads);
+        Ok(estimate.bytes(region.cells(), bed.room()))
     }
 
     fn work(&self, plan: &Plan, levels: usize) -> Work {

@@ -77,8 +77,8 @@ struct Kernels<'a> {
 
 impl Trial for Kernels<'_> {
     fn estimates(&mut self, kernels: &[&Choices]) -> Result<Vec<Option<f64>>> {
-        let case = self.tuner.sweep.case;
-        let estimates: Vec<Result<f64>> = kernels.par_iter().map(|choices| case.estimate(choices)).collect();
+        let Sweep { case, bed, .. } = &self.tuner.sweep;
+        let estimates: Vec<Result<f64>> = kernels.par_iter().map(|choices| case.estimate(choices, bed)).collect();
         Ok(estimates.into_iter().map(|own| own.inspect_err(|error| self.swept.refuse(error)).ok()).collect())
     }
 
