@@ -4,6 +4,7 @@
 //! compiled ahead, on as many cores as there are, then measured by itself and compared with the interpreter in the same
 //! go, so that no time is that of a wrong result. Kernels of one layout do so on the same fields. [`rows`] keeps what came of it.
 
+mod bed;
 pub mod limit;
 pub mod log;
 pub mod rows;
@@ -13,18 +14,18 @@ pub mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::cache::{Built, compile_cached, emulated_cached};
 use crate::cuda::Gpu;
-use crate::emulate::{self, Compiler, Emulator, Settings, Source};
+use crate::emulate::Emulator;
 use crate::error::{Error, Result};
-use crate::execute::{Repeat, Rotation, Stage};
+use crate::execute::{Repeat, Stage};
 use crate::interpreter::interpret;
 use crate::machine::Machine;
-use crate::nvrtc::{self, Kind};
 use crate::problem::Problem;
 use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_among};
+pub use bed::Bed;
+use bed::emulated;
 use limit::{Limit, Streams};
-use rows::{KernelFacts, MachineFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
+use rows::{KernelFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
 use same::Same;
 use statistics::Statistics;
 use std::time::{Instant, SystemTime};
@@ -40,22 +41,8 @@ use stencilc_compiler::plan::lookups::{Work, work};
 use stencilc_compiler::plan::{Choices, Plan, plan};
 use stencilc_compiler::storage::layouts::Layouts;
 
-/// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
-/// left there.
-const CACHES: usize = 4;
-
 /// What is said of a result that nobody looked at.
 const NOT_COMPARED: &str = "not compared";
-
-/// What is measured on.
-pub enum Bed {
-    /// The interpreter.
-    Cpu,
-    /// Kernels on the CPU. Their times say nothing about a GPU.
-    Emulator(Compiler),
-    /// Kernels on a GPU.
-    Gpu(Box<Gpu>),
-}
 
 /// One problem, prepared for its kernels to be measured.
 pub struct Case {
@@ -99,105 +86,6 @@ pub fn date() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-impl Bed {
-    /// What there is to say about it.
-    pub fn facts(&self) -> MachineFacts {
-        let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
-        let stencilc = env!("CARGO_PKG_VERSION").to_owned();
-        let none = MachineFacts {
-            device: "cpu".to_owned(),
-            name: processor(),
-            arch: None,
-            driver: None,
-            compiler: None,
-            l2_bytes: None,
-            stencilc,
-        };
-        match self {
-            Bed::Cpu => none,
-            Bed::Emulator(compiler) => {
-                MachineFacts { device: "emulate".to_owned(), compiler: Some(compiler.version.clone()), ..none }
-            }
-            Bed::Gpu(gpu) => MachineFacts {
-                device: "cuda".to_owned(),
-                name: gpu.name().to_owned(),
-                arch: Some(gpu.arch()),
-                driver: Some(version(gpu.driver_version())),
-                compiler: nvrtc::find().ok().map(|nvrtc| format!("NVRTC {}", version(nvrtc.version))),
-                l2_bytes: Some(gpu.l2_bytes()),
-                ..none
-            },
-        }
-    }
-
-    /// How often a kernel is launched, and on what.
-    ///
-    /// # Errors
-    /// The GPU does not tell its free memory.
-    fn repeat(&self, method: Method) -> Result<Repeat> {
-        let rotation = match self {
-            _ if method.hot => Rotation::SAME,
-            Bed::Cpu => Rotation::SAME,
-            Bed::Emulator(_) => Rotation { least: 2, ..Rotation::SAME },
-            // Something is left for the kernels themselves and for tables.
-            Bed::Gpu(gpu) => Rotation { least: 3, bytes: CACHES * gpu.l2_bytes(), room: gpu.memory()?.0 / 10 * 9 },
-        };
-        Ok(Repeat { warmups: method.warmups, runs: method.runs, rotation })
-    }
-
-    fn compile(&self, text: &str, name: &str) -> Result<Built> {
-        match self {
-            Bed::Cpu => Err(Error::call("the interpreter takes no kernels")),
-            Bed::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
-            Bed::Gpu(gpu) => compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin),
-        }
-    }
-
-    fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
-        emulated(&self.compile(text, name)?.compiled.image, name, text)
-    }
-
-    fn load(&self, gpu: &Gpu, text: &str, name: &str) -> Result<crate::cuda::Kernel> {
-        gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
-    }
-
-    /// How many threads are at work at once at most; nothing is known of a CPU.
-    fn room(&self) -> Option<u32> {
-        match self {
-            Bed::Cpu | Bed::Emulator(_) => None,
-            Bed::Gpu(gpu) => Some(gpu.multiprocessors() * gpu.threads_at_once()),
-        }
-    }
-
-    /// Whether it can still be used, as it cannot once a kernel has read beyond all memory of a GPU.
-    ///
-    /// # Errors
-    /// It cannot.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Bed::Cpu | Bed::Emulator(_) => Ok(()),
-            Bed::Gpu(gpu) => gpu.synchronize(),
-        }
-    }
-}
-
-fn emulator_settings() -> Settings {
-    Settings { optimise: 1, ..Settings::default() }
-}
-
-fn emulated(image: &[u8], name: &str, text: &str) -> Result<emulate::Kernel> {
-    let mut loaded = emulate::load(image, &[Source { name, text }])?;
-    loaded.pop().ok_or_else(|| Error::check("the compiled library holds no kernel"))
-}
-
-/// What Linux calls this machine's processor, and how many threads it runs at once.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let name = line.map_or("a CPU", |(_, name)| name.trim());
-    format!("{name}, {} threads", rayon::current_num_threads())
-}
-
 impl Case {
     /// Prepares a problem: computes what is expected, and measures the limit.
     ///
@@ -226,8 +114,8 @@ impl Case {
         plan_among(&self.problem, choices, Some(&self.layouts))
     }
 
-    /// What a kernel moves, in bytes from memory a cell that would take as long: one that moves less should be faster. The grid's layout is not made for
-    /// it, and so its tables are left out.
+    /// What a kernel moves, in bytes from memory a cell that would take as long: one that moves less should be faster. The
+    /// grid's layout is not made for it, and so its tables are left out.
     ///
     /// # Errors
     /// The kernel makes no sense.

@@ -1,9 +1,13 @@
 //! Tests of what is measured and kept. Kernels run on the emulator.
 
+use super::rows::MachineFacts;
 use super::rows::{FORMAT, Log, csv};
 use super::sweep::{Sweep, Swept};
 use super::*;
 use crate::Fault;
+use crate::emulate::Compiler;
+use crate::execute::Rotation;
+use crate::nvrtc::{self, Kind};
 use crate::problem::Request;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,0 +1,122 @@
+//! What kernels are measured on, and what differs between a GPU, the emulator and the interpreter.
+
+use super::rows::{MachineFacts, Method};
+use crate::cache::{Built, compile_cached, emulated_cached};
+use crate::cuda::Gpu;
+use crate::emulate::{self, Compiler, Settings, Source};
+use crate::error::{Error, Result};
+use crate::execute::{Repeat, Rotation};
+use crate::nvrtc::{self, Kind};
+
+/// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
+/// left there.
+const CACHES: usize = 4;
+
+/// What is measured on.
+pub enum Bed {
+    /// The interpreter.
+    Cpu,
+    /// Kernels on the CPU. Their times say nothing about a GPU.
+    Emulator(Compiler),
+    /// Kernels on a GPU.
+    Gpu(Box<Gpu>),
+}
+
+impl Bed {
+    /// What there is to say about it.
+    pub fn facts(&self) -> MachineFacts {
+        let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
+        let stencilc = env!("CARGO_PKG_VERSION").to_owned();
+        let none = MachineFacts {
+            device: "cpu".to_owned(),
+            name: processor(),
+            arch: None,
+            driver: None,
+            compiler: None,
+            l2_bytes: None,
+            stencilc,
+        };
+        match self {
+            Bed::Cpu => none,
+            Bed::Emulator(compiler) => {
+                MachineFacts { device: "emulate".to_owned(), compiler: Some(compiler.version.clone()), ..none }
+            }
+            Bed::Gpu(gpu) => MachineFacts {
+                device: "cuda".to_owned(),
+                name: gpu.name().to_owned(),
+                arch: Some(gpu.arch()),
+                driver: Some(version(gpu.driver_version())),
+                compiler: nvrtc::find().ok().map(|nvrtc| format!("NVRTC {}", version(nvrtc.version))),
+                l2_bytes: Some(gpu.l2_bytes()),
+                ..none
+            },
+        }
+    }
+
+    /// How often a kernel is launched, and on what.
+    ///
+    /// # Errors
+    /// The GPU does not tell its free memory.
+    pub(super) fn repeat(&self, method: Method) -> Result<Repeat> {
+        let rotation = match self {
+            _ if method.hot => Rotation::SAME,
+            Bed::Cpu => Rotation::SAME,
+            Bed::Emulator(_) => Rotation { least: 2, ..Rotation::SAME },
+            // Something is left for the kernels themselves and for tables.
+            Bed::Gpu(gpu) => Rotation { least: 3, bytes: CACHES * gpu.l2_bytes(), room: gpu.memory()?.0 / 10 * 9 },
+        };
+        Ok(Repeat { warmups: method.warmups, runs: method.runs, rotation })
+    }
+
+    pub(super) fn compile(&self, text: &str, name: &str) -> Result<Built> {
+        match self {
+            Bed::Cpu => Err(Error::call("the interpreter takes no kernels")),
+            Bed::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
+            Bed::Gpu(gpu) => compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin),
+        }
+    }
+
+    pub(super) fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
+        emulated(&self.compile(text, name)?.compiled.image, name, text)
+    }
+
+    pub(super) fn load(&self, gpu: &Gpu, text: &str, name: &str) -> Result<crate::cuda::Kernel> {
+        gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
+    }
+
+    /// How many threads are at work at once at most; nothing is known of a CPU.
+    pub(super) fn room(&self) -> Option<u32> {
+        match self {
+            Bed::Cpu | Bed::Emulator(_) => None,
+            Bed::Gpu(gpu) => Some(gpu.multiprocessors() * gpu.threads_at_once()),
+        }
+    }
+
+    /// Whether it can still be used, as it cannot once a kernel has read beyond all memory of a GPU.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Bed::Cpu | Bed::Emulator(_) => Ok(()),
+            Bed::Gpu(gpu) => gpu.synchronize(),
+        }
+    }
+}
+
+fn emulator_settings() -> Settings {
+    Settings { optimise: 1, ..Settings::default() }
+}
+
+pub(super) fn emulated(image: &[u8], name: &str, text: &str) -> Result<emulate::Kernel> {
+    let mut loaded = emulate::load(image, &[Source { name, text }])?;
+    loaded.pop().ok_or_else(|| Error::check("the compiled library holds no kernel"))
+}
+
+/// What Linux calls this machine's processor, and how many threads it runs at once.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = line.map_or("a CPU", |(_, name)| name.trim());
+    format!("{name}, {} threads", rayon::current_num_threads())
+}
