@@ -81,6 +81,12 @@ function drawBlocks(own) {
   const accesses = own.accesses.filter((access) => rows.some((row) => row.access === access));
   const best = (access, place) => fastest(rows.filter((row) => row.access === access && key(row) === place));
   const lines = accesses.map((access) => ({ access, rows: places.map((place) => best(access, place)) }));
+  // One block that is far off would press all others onto one line.
+  const drawn = lines.flatMap((line) => line.rows).filter((row) => row).map((row) => row.us);
+  const isWide = Math.max(...drawn) > 4 * Math.min(...drawn);
+  const times = isWide
+    ? { type: "log", logBase: 2, name: `${own.unit.name}, by powers of two` }
+    : { type: "value", scale: true, name: own.unit.name };
   const option = (width) => {
     const common = base(width, accesses);
     if (byThreads) common.grid.bottom = 28;
@@ -91,7 +97,7 @@ function drawBlocks(own) {
         type: "category", data: places, boundaryGap: true, name: byThreads ? "threads" : "", nameLocation: "middle", nameGap: 28,
         axisLabel: { rotate: byThreads ? 0 : places.length > (width < 640 ? 4 : 12) ? 60 : 0, hideOverlap: true },
       }),
-      yAxis: axis({ type: "value", scale: true, name: own.unit.name, nameTextStyle: { align: "left" } }),
+      yAxis: axis({ ...times, nameTextStyle: { align: "left" } }),
       series: lines.map(({ access, rows }) => {
         const { color, symbol, line } = lookOf(access);
         return {
