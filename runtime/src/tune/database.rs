@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::{files, nvrtc};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -65,7 +66,7 @@ pub struct Entry {
     pub median_us: f64,
     /// The time of a copy of as many fields, of the kernel's.
     pub of_limit: Option<f64>,
-    /// How many kernels it was chosen from, and how many of them were tried.
+    /// How many kernels it was chosen from.
     pub among: usize,
     /// How many of them were tried.
     pub tried: usize,
@@ -220,18 +221,25 @@ impl Database {
     /// As [`Database::find`], on any GPU of an architecture: one of each model that there is something for.
     ///
     /// # Errors
-    /// A file is damaged.
+    /// A file is damaged, and the others hold nothing.
     pub fn find_for(&self, arch: &str, wanted: &Wanted) -> Result<Vec<Hit>> {
         let Ok(folders) = fs::read_dir(&self.folder) else { return Ok(Vec::new()) };
         let mut folders: Vec<PathBuf> = folders.flatten().map(|folder| folder.path()).collect();
         folders.sort();
-        let mut hits = Vec::new();
+        let (mut hits, mut damaged) = (Vec::new(), None);
         for folder in folders {
-            let content = read(&folder.join(file_name(wanted.stencil, wanted.source)))?;
-            let content = content.filter(|content| content.arch.as_deref() == Some(arch));
-            hits.extend(content.and_then(|content| best(content, wanted)));
+            match read(&folder.join(file_name(wanted.stencil, wanted.source))) {
+                Ok(content) => {
+                    let content = content.filter(|content| content.arch.as_deref() == Some(arch));
+                    hits.extend(content.and_then(|content| best(content, wanted)));
+                }
+                Err(error) => damaged = Some(error),
+            }
         }
-        Ok(hits)
+        match damaged {
+            Some(error) if hits.is_empty() => Err(error),
+            Some(_) | None => Ok(hits),
+        }
     }
 }
 
@@ -246,7 +254,8 @@ fn best(content: Content, wanted: &Wanted) -> Option<Hit> {
 fn read(path: &Path) -> Result<Option<Content>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // Other files, such as a README, may stand beside the folders.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(error) => return Err(Error::input(format!("cannot read `{}`: {error}", path.display()))),
     };
     let help = "delete it, and tune again";

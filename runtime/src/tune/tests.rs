@@ -316,6 +316,20 @@ fn what_is_damaged_is_told_and_stays() {
 }
 
 #[test]
+fn what_else_is_in_the_folder_hides_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::at(folder.path().to_owned());
+    let grid = Grid::rows(5, 4, 3);
+    let damaged = database.keep("A damaged GPU", Some("sm_90"), SOURCE, entry("mean", grid, None, 32)).unwrap();
+    std::fs::write(damaged, "{").unwrap();
+    std::fs::write(folder.path().join("README"), "Tuned for us.").unwrap();
+    assert!(database.find_for("sm_90", &wanted(grid)).unwrap_err().message.contains("is damaged"));
+    database.keep("NVIDIA H200", Some("sm_90"), SOURCE, entry("mean", grid, None, 64)).unwrap();
+    let hits = database.find_for("sm_90", &wanted(grid)).unwrap();
+    assert_eq!(hits.iter().map(|hit| hit.gpu.as_str()).collect::<Vec<_>>(), ["NVIDIA H200"]);
+}
+
+#[test]
 fn two_at_once_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::at(folder.path().to_owned());
