@@ -10,13 +10,13 @@ use crate::input;
 use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::Sweep;
-use stencilc_runtime::bench::{Bed, Case};
+use stencilc_runtime::bench::{Bed, Case, hash};
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
 use stencilc_runtime::tune::{Tuned, Tuner};
 use stencilc_runtime::{Error, Result};
@@ -76,9 +76,12 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
         return Err(Error::call(format!("there is nothing to tune on the cpu{why}"))
             .help("tune on a machine with a GPU; --device emulate tries the call without one"));
     }
-    let database = if args.forget { None } else { Some(database()?) };
     let bed = open(device)?;
     let machine = bed.facts();
+    let database = args.database()?;
+    if let Some(database) = &database {
+        database.check(name_of(&machine), &stencil.name, &hash(&[input.source.text.as_bytes()]))?;
+    }
     let mut told = BTreeSet::new();
     let mut all = Vec::new();
     for precision in kernels.precisions() {
@@ -90,9 +93,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let case = Case::new(problem, &bed, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
             let mut done = args.search(&choices, &bed, &machine, &case, subject)?;
-            // `run` and `build` share a layout only where they are told to, and then which kernel is given.
-            let is_shared = choices.iter().any(|choices| !choices.share.is_empty());
-            if let (Some(database), Some(row), false) = (&database, done.winner(), is_shared) {
+            if let (Some(database), Some(row)) = (&database, done.winner()) {
                 let entry = Entry::new(&done.subject, &machine, row, done.among, done.tuned.found.tried);
                 let keep =
                     |entry| database.keep(name_of(&machine), machine.arch.as_deref(), &done.subject.source, entry);
@@ -110,20 +111,31 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     }
     match all.iter().map(|done| done.tuned.swept.failed().count()).sum() {
         0 if all.iter().all(|done| done.winner().is_some()) => Ok(()),
-        0 => Err(Error::check("no kernel was found").help("give a longer --budget, or other kernels to search among")),
+        0 => Err(Error::call("no kernel was found").help("give a longer --budget, or other kernels to search among")),
         failed => Err(Error::check(format!("{} failed", terminal::count(failed, "kernel")))),
     }
 }
 
-/// Where what was found is kept.
-fn database() -> Result<Database> {
-    Database::usual().ok_or_else(|| {
-        Error::call("there is no folder to remember in")
-            .help(format!("set the variable {VARIABLE} to a folder, or give --forget"))
-    })
-}
-
 impl Args {
+    /// Where what is found is kept. Not what is found among kernels of a special kind: `run` and `build` take an entry where
+    /// nothing is asked for.
+    fn database(&self) -> Result<Option<Database>> {
+        if self.forget {
+            return Ok(None);
+        }
+        let kernels = &self.wide.0;
+        let special = kernels.special().or_else(|| self.method.is_hot().then_some("--hot"));
+        if let Some(option) = special {
+            terminal::note(&format!("what is found will not be remembered: it is for calls with {option}"));
+            return Ok(None);
+        }
+        let database = Database::usual().ok_or_else(|| {
+            Error::call("there is no folder to remember in")
+                .help(format!("set the variable {VARIABLE} to a folder, or give --forget"))
+        });
+        database.map(Some)
+    }
+
     fn search(
         &self,
         choices: &[Choices],
@@ -169,7 +181,11 @@ impl Done {
         if let (Some(path), Some(row)) = (&self.kept, self.winner()) {
             let (file, grid) = (&args.wide.0.file, &self.subject.grid);
             text.push_str(&format!("the fastest: {}\n", row.kernel.options));
-            text.push_str(&format!("remembered in {}: `run` and `build` of {file} on {grid} take it\n", shown(path)));
+            let who = match machine.device.as_str() {
+                "emulate" => format!("`run --device emulate` of {file} on {grid} takes it"),
+                _ => format!("`run` and `build` of {file} on {grid} take it"),
+            };
+            text.push_str(&format!("remembered in {}: {who}\n", path.display()));
         }
         text
     }
@@ -192,8 +208,4 @@ impl Done {
 
 fn count(kernels: usize) -> String {
     terminal::count(kernels, "kernel")
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -80,7 +80,8 @@ impl Sought<'_> {
             not_taken(&error);
             return None;
         }
-        let (options, grid) = (&entry.options, &entry.grid);
+        // Not the entry's own options: what decides the results is this call's.
+        let (options, grid) = (choices.words(), &entry.grid);
         terminal::note(&format!("tuned for {gpu} and {grid}: {options} (--untuned takes the usual kernel)"));
         Some(choices)
     }

@@ -107,6 +107,21 @@ impl KernelsArgs {
         Ok(named.collect())
     }
 
+    /// An option by which kernels are not as they usually are, if one was given.
+    pub fn special(&self) -> Option<&'static str> {
+        let choices = self.code.choices(Choices::default(), Choices::default().precision);
+        let usual = Choices::default();
+        [
+            (!self.shared.share.is_empty(), "--share"),
+            (choices.checked, "--checked"),
+            (choices.wide, "--index 64"),
+            (choices.math != usual.math, "--math device"),
+            (choices.contract != usual.contract, "--contract off"),
+        ]
+        .into_iter()
+        .find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
     /// Every kernel that is asked for, in one precision.
     pub fn choices(&self, shapes: &[Shapes], precision: Precision) -> Vec<Choices> {
         let mut all = Vec::new();

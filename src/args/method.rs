@@ -21,6 +21,11 @@ pub struct MethodArgs {
 }
 
 impl MethodArgs {
+    /// Whether all launches are on the same buffers.
+    pub fn is_hot(&self) -> bool {
+        self.hot
+    }
+
     /// What they say.
     pub fn method(&self) -> Method {
         Method { runs: self.runs as usize, warmups: WARMUPS, hot: self.hot, verify: !self.no_verify }

@@ -51,6 +51,9 @@ fn what_was_tuned_is_taken_and_said() {
     assert_eq!(choices(&RUN.replace("37x11x4", "40x12x4")), tuned);
     let watched = folder.json(&format!("{RUN} --contract off --index 64"));
     assert_eq!((&watched["choices"]["access"], &watched["choices"]["contract"]), (&tuned["access"], &false.into()));
+    assert!(
+        said(&folder, &format!("{RUN} --contract off --index 64")).0.contains("--contract off --index 64 (--untuned")
+    );
     // Whoever chooses a kernel gets it, and so does another grid, precision or device, or another text.
     for other in [
         format!("{RUN} --untuned"),
@@ -158,6 +161,11 @@ fn what_was_tuned_may_be_damaged() {
         assert!(!is_done && said.contains("delete it, and tune again"), "{said}");
         assert_eq!(fs::read_to_string(&file).unwrap(), wrong);
     }
+    // One that never ends, if one begins to read it.
+    fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+    assert!(said(&folder, RUN).0.contains("is no file") && said(&folder, TUNE).0.contains("is no file"));
+    fs::remove_file(&file).unwrap();
     // One that chooses what does not exist here.
     fs::write(&file, whole.replace("\"access\": \"", "\"access\": \"better-")).unwrap();
     let (said, is_done) = said(&folder, RUN);
@@ -184,12 +192,21 @@ fn calls_that_cannot_be_tuned_are_told() {
         format!("$ stencilc {call}\n{}=> {}\n\n", text(&output.stderr), output.status.code().unwrap_or(-1))
     };
     insta::assert_snapshot!("tune_wrong", calls.map(entry).concat());
-    let (said, is_done) =
+    let (unchecked, is_done) =
         said(&folder, "tune roots.stn --device emulate --grid 4x4x4 --access naive --blocks usual --no-verify");
-    assert!(is_done && said.contains("remembered in"), "{said}");
+    assert!(is_done && unchecked.contains("remembered in"), "{unchecked}");
     fs::remove_dir_all(folder.path("home/tuned")).unwrap();
     assert!(files(&folder).is_empty());
-    // Nothing is kept of what is not to be, or has no place.
+    // Nothing is kept of what is not to be, is special, or has no place.
+    for special in ["--checked", "--contract off", "--math device", "--index 64", "--hot", "--share laplap"] {
+        let (said, is_done) = said(&folder, &format!("{TUNE} {special}"));
+        assert!(is_done && said.contains(&format!("it is for calls with {special}").replace(" laplap", "")), "{said}");
+    }
+    assert!(files(&folder).is_empty());
+    // That there is no place is told before the search.
+    fs::write(folder.path("file"), "").unwrap();
+    let output = folder.command(TUNE).env("STENCILC_TUNED", folder.path("file")).output().unwrap();
+    assert!(output.stdout.is_empty() && text(&output.stderr).contains("cannot keep what was tuned in"), "{output:?}");
     assert!(!folder.done(&format!("{TUNE} --forget")).contains("remembered"));
     let mut command = folder.command(TUNE);
     let output = command.env("STENCILC_TUNED", "off").output().unwrap();

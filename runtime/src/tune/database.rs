@@ -171,11 +171,17 @@ impl Database {
         Self { folder }
     }
 
-    /// Keeps an entry, in the place of an earlier one for the same. Gives the file's path.
+    /// Whether an entry for a source can be kept: better asked before the search than after it.
     ///
     /// # Errors
-    /// It cannot be written, or what is there is no such file.
-    pub fn keep(&self, gpu: &str, arch: Option<&str>, source: &str, entry: Entry) -> Result<PathBuf> {
+    /// The folder cannot be written to, or what is there is no such file.
+    pub fn check(&self, gpu: &str, stencil: &str, source: &str) -> Result<()> {
+        let (folder, _lock) = self.lock(gpu)?;
+        read(&folder.join(file_name(stencil, source))).map(|_| ())
+    }
+
+    /// The folder of a GPU model, and what keeps others from writing there.
+    fn lock(&self, gpu: &str) -> Result<(PathBuf, File)> {
         let folder = self.folder.join(plain(gpu));
         let failed = |error: std::io::Error| {
             Error::input(format!("cannot keep what was tuned in `{}`: {error}", folder.display()))
@@ -186,6 +192,15 @@ impl Database {
         let lock =
             File::options().create(true).truncate(false).write(true).open(folder.join("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
+        Ok((folder, lock))
+    }
+
+    /// Keeps an entry, in the place of an earlier one for the same. Gives the file's path.
+    ///
+    /// # Errors
+    /// It cannot be written, or what is there is no such file.
+    pub fn keep(&self, gpu: &str, arch: Option<&str>, source: &str, entry: Entry) -> Result<PathBuf> {
+        let (folder, _lock) = self.lock(gpu)?;
         let path = folder.join(file_name(&entry.stencil, source));
         let mut content = match read(&path)? {
             Some(content) => content,
@@ -231,7 +246,9 @@ impl Database {
             match read(&folder.join(file_name(wanted.stencil, wanted.source))) {
                 Ok(content) => {
                     let content = content.filter(|content| content.arch.as_deref() == Some(arch));
-                    hits.extend(content.and_then(|content| best(content, wanted)));
+                    let is_new = |hit: &Hit| hits.iter().all(|known: &Hit| known.gpu != hit.gpu);
+                    let hit = content.and_then(|content| best(content, wanted)).filter(is_new);
+                    hits.extend(hit);
                 }
                 Err(error) => damaged = Some(error),
             }
@@ -252,6 +269,10 @@ fn best(content: Content, wanted: &Wanted) -> Option<Hit> {
 
 /// What a file holds; nothing if it is not there.
 fn read(path: &Path) -> Result<Option<Content>> {
+    // Of a pipe there would be no end.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::input(format!("`{}` is no file", path.display())).help("delete it, and tune again"));
+    }
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         // Other files, such as a README, may stand beside the folders.
