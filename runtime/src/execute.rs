@@ -1,11 +1,11 @@
 //! Runs one kernel on a machine, a GPU or the emulator, and looks at every byte around it.
 
 use crate::array::Data;
-use crate::bench::same::Same;
 use crate::error::{Error, Result};
 use crate::machine::{Arg, Launch, Machine};
 use crate::pack::{PADDING, Packing};
 use crate::problem::{Problem, element_of};
+use crate::same::Same;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -21,6 +21,7 @@ pub mod print;
 pub mod problem;
 pub mod profile;
 pub mod random;
+pub mod same;
 pub mod test;
 pub mod tune;
 pub mod verify;
