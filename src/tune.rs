@@ -23,7 +23,7 @@ use stencilc_runtime::{Error, Result};
 use wide::Wide;
 
 /// The part of the budget after which nothing more is tried: the rest is for what is under way, and for the finalists.
-const SEARCHING: f64 = 0.8;
+const SEARCHING: f64 = 0.7;
 
 /// Arguments of `tune`.
 #[derive(clap::Args)]
