@@ -26,6 +26,7 @@ pub mod parse;
 pub mod plan;
 pub mod registry;
 pub mod source;
+pub mod step;
 pub mod storage;
 
 /// Reads a source text as far as the IR of its stencils.

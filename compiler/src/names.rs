@@ -194,6 +194,11 @@ const RESERVED: &[&str] = &[
     "Run",
     "load_run",
     "store_run",
+    "load_row",
+    "put_row",
+    "copy_row",
+    "widen_row",
+    "join_rows",
     "atomicAdd",
 ];
 

@@ -1,13 +1,13 @@
 //! The statements of a kernel: values in the order of the schedule, then the outputs.
 
+use super::Named;
 use super::checked::{self, Site};
-use super::expression::{Helpers, operation};
+use super::expression::{Helpers, computing_type, operation, read_as, stored_as};
 use super::index::index;
 use super::runs::Runs;
-use super::{Named, computing_type};
 use crate::access::Lookups;
 use crate::diagnostic::Refusal;
-use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stored, Texts};
+use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Texts};
 use crate::names::path_name;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
 use crate::plan::{Math, Plan};
@@ -105,12 +105,7 @@ impl Writer<'_> {
         }
         let target = self.named.outputs[&field].clone();
         let text = self.body(body, item, None).unwrap_or_default();
-        let text = match (declared.stored, self.precision()) {
-            (Stored::F32, Precision::F64) => format!("float({text})"),
-            (Stored::F64, Precision::F32) => format!("double({text})"),
-            (Stored::Bool, _) => format!("({text}) ? 1 : 0"),
-            (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
-        };
+        let text = stored_as(text, declared.stored, self.precision());
         let here = Context { block: KERNEL, sure: true };
         let index = index(plan, self.named, self.lookups, field, &item.at, here);
         let assignment = match plan.run_width().filter(|_| declared.place.horizontal) {
@@ -340,12 +335,7 @@ impl Writer<'_> {
                 }
             }
         };
-        match (plan.stencil.fields[field].stored, self.precision()) {
-            (Stored::F32, Precision::F64) => format!("double({text})"),
-            (Stored::F64, Precision::F32) => format!("float({text})"),
-            (Stored::Bool, _) => format!("({text} != 0)"),
-            (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
-        }
+        read_as(text, plan.stencil.fields[field].stored, self.precision())
     }
 }
 

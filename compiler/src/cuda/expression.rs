@@ -1,12 +1,60 @@
 //! Operations as C++ writes them; what nodes without operands are called is the caller's.
 
-use super::computing_type;
-use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Relation, Texts};
+use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Relation, Stored, Texts};
 use crate::plan::Math;
 use std::collections::BTreeSet;
 
 /// Names of the functions of the prelude that are called.
 pub type Helpers = BTreeSet<&'static str>;
+
+/// The type that values are computed in.
+pub fn computing_type(kind: Kind, precision: Precision) -> &'static str {
+    match (kind, precision) {
+        (Kind::Real, Precision::F64) => "double",
+        (Kind::Real, Precision::F32) => "float",
+        (Kind::Int, _) => "int",
+        (Kind::Bool, _) => "bool",
+    }
+}
+
+/// The text of an element of a field as the value that it is.
+pub fn read_as(text: String, stored: Stored, precision: Precision) -> String {
+    match (stored, precision) {
+        (Stored::F32, Precision::F64) => format!("double({text})"),
+        (Stored::F64, Precision::F32) => format!("float({text})"),
+        (Stored::Bool, _) => format!("({text} != 0)"),
+        (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
+    }
+}
+
+/// The text of a value as an element of a field holds it.
+pub fn stored_as(text: String, stored: Stored, precision: Precision) -> String {
+    match (stored, precision) {
+        (Stored::F32, Precision::F64) => format!("float({text})"),
+        (Stored::F64, Precision::F32) => format!("double({text})"),
+        (Stored::Bool, _) => format!("({text}) ? 1 : 0"),
+        (Stored::Real | Stored::F32 | Stored::F64 | Stored::Int, _) => text,
+    }
+}
+
+/// The text of a whole body as one expression, choices and all; `leaf` names what has no operands and is no number.
+pub fn written(
+    body: &Body,
+    precision: Precision,
+    math: Math,
+    helpers: &mut Helpers,
+    leaf: &dyn Fn(&Node) -> (String, Binding),
+) -> String {
+    let mut texts = Texts::new(body);
+    for (id, node) in body.iter() {
+        let (text, binding) = match node {
+            Node::Param(_) | Node::Level | Node::LevelCount | Node::Read { .. } | Node::Use { .. } => leaf(node),
+            _ => operation(body, id, precision, math, &mut texts, helpers),
+        };
+        texts.add(text, binding);
+    }
+    texts.finish().0
+}
 
 /// The text of a literal or an operation whose operands' texts are known.
 pub fn operation(

@@ -5,23 +5,23 @@
 
 mod body;
 pub mod checked;
-mod expression;
+pub(crate) mod expression;
 mod functions;
 mod host;
 mod index;
 mod levels;
-mod prelude;
+pub(crate) mod prelude;
 mod runs;
 
 use crate::access::{LevelsPerThread, Lookups};
 use crate::device;
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Kind, ParamId, Precision, Role, Stencil};
+use crate::ir::{FieldId, ParamId, Role, Stencil};
 use crate::names::Names;
 use crate::plan::{Fixed, Plan, stored_type};
 use crate::storage::Coordinates;
 use crate::storage::fields;
-use expression::Helpers;
+use expression::{Helpers, computing_type};
 pub use host::{Built, build};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ use tera::{Context, Tera};
 const TEMPLATES: &[(&str, &str)] = &[
     ("cell.cu.tera", include_str!("../../../templates/cell.cu.tera")),
     ("levels.cu.tera", include_str!("../../../templates/levels.cu.tera")),
+    ("step_stream.cu.tera", include_str!("../../../templates/step_stream.cu.tera")),
     ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
     ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),
 ];
@@ -242,7 +243,7 @@ fn is_wide(size: Size) -> bool {
 }
 
 /// Renders a template; an error in one is ours.
-fn render<T: Serialize>(template: &str, texts: &T) -> Result<String, Refusal> {
+pub(crate) fn render<T: Serialize>(template: &str, texts: &T) -> Result<String, Refusal> {
     let broken = |error: tera::Error| Refusal::new(format!("the template {template} is broken: {error}"));
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::<&'static str>::new());
@@ -372,16 +373,6 @@ fn uses_word(body: &[String], coordinates: &Coordinates, lookups: &Lookups, word
     lines.any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word))
 }
 
-/// The type that values are computed in.
-fn computing_type(kind: Kind, precision: Precision) -> &'static str {
-    match (kind, precision) {
-        (Kind::Real, Precision::F64) => "double",
-        (Kind::Real, Precision::F32) => "float",
-        (Kind::Int, _) => "int",
-        (Kind::Bool, _) => "bool",
-    }
-}
-
 /// The file to build from, and the stencil in it where its name does not say so.
 fn source(stencil: &Stencil) -> String {
     let (file, name) = (&stencil.file, &stencil.name);
@@ -419,6 +410,10 @@ fn comment(plan: &Plan) -> Vec<String> {
     lines.push(
         "Exact only without contraction: nvcc -fmad=false -Xcompiler -ffp-contract=off, NVRTC --fmad=false.".into(),
     );
-    let line = |line: String| format!(" * {}", line.replace("*/", "* /").replace('\\', "/")).trim_end().to_owned();
-    lines.into_iter().map(line).collect()
+    lines.into_iter().map(comment_line).collect()
+}
+
+/// A line of a comment at the head of a file.
+pub(crate) fn comment_line(line: String) -> String {
+    format!(" * {}", line.replace("*/", "* /").replace('\\', "/")).trim_end().to_owned()
 }

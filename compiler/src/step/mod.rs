@@ -1,0 +1,174 @@
+//! Step kernels: whole time steps of a stencil on a grid in rows whose planes are independent of each other.
+//!
+//! ```text
+//! stencil -> flow: which rows of which values, and when -> write: their texts -> stream, ...: one kernel
+//! ```
+//!
+//! A kernel of [`crate::plan`] computes a cell a thread, whatever the grid. One of these knows more: columns stand in
+//! rows, extents are known, no value looks at another level. Then a warp can walk down a plane row by row and keep in
+//! registers what it has read or computed ([`stream`]).
+//!
+//! Each kernel computes every output on every cell that its [`Edge`]s let it, and its values are those of the interpreter
+//! to the last bit: operations are those of the stencil's bodies, in their order.
+
+mod flow;
+pub mod stream;
+mod write;
+
+use crate::diagnostic::Refusal;
+use crate::ir::{FieldId, Levels, ParamId, Precision, Stencil};
+
+/// What a step kernel computes, and on which arrays.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The stencil, as [`crate::plan::prepare`] leaves it. Several time steps are one larger stencil.
+    pub stencil: &'a Stencil,
+    /// What `real` is.
+    pub precision: Precision,
+    /// Cells along i, j and k.
+    pub extents: [usize; 3],
+    /// Where cells are in the arrays.
+    pub rows: Rows,
+    /// What lies beyond the first and last cells along i and j.
+    pub edges: [Edge; 2],
+}
+
+/// Where cells are in arrays, in elements: the same for every field. A field on (i, j) has one plane, one on (k) a value a
+/// level without any gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Where the first cell is.
+    pub first: usize,
+    /// From a cell to the next along j.
+    pub row: usize,
+    /// From a cell to the next along k.
+    pub plane: usize,
+}
+
+/// What lies beyond the edges of a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The other side: every cell is computed.
+    Periodic,
+    /// Nothing: only cells whose reads lie inside are computed, the others stay as they are.
+    Open,
+}
+
+/// A printed step kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its CUDA C++.
+    pub text: String,
+    /// What it takes, in order.
+    pub parameters: Vec<Parameter>,
+    /// How it is launched.
+    pub launch: Launch,
+}
+
+/// What a step kernel takes.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Its name in the code.
+    pub name: String,
+    /// Its C type.
+    pub c_type: String,
+    /// What it is.
+    pub what: What,
+}
+
+/// What a parameter of a step kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A field that is read: a pointer to the first element of its array.
+    Input(FieldId),
+    /// A field that is written: a pointer to the first element of its array, which no input shares.
+    Output(FieldId),
+    /// A parameter of the stencil.
+    Param(ParamId),
+}
+
+/// How a step kernel is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks of a cluster.
+    pub cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Whether all blocks are there at once.
+    pub cooperative: bool,
+}
+
+/// What a step kernel can use of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gpu {
+    /// Multiprocessors.
+    pub processors: u32,
+    /// Registers of 32 bits that one has.
+    pub registers: u32,
+    /// Threads that one holds.
+    pub threads: u32,
+}
+
+impl Gpu {
+    /// An H200, and an H100 with all its memory: sm_90.
+    pub const SM_90: Gpu = Gpu { processors: 132, registers: 65_536, threads: 2_048 };
+}
+
+/// Lanes of a warp.
+const LANES: usize = 32;
+
+impl Edge {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Edge::Periodic => "periodic",
+            Edge::Open => "open",
+        }
+    }
+}
+
+impl Subject<'_> {
+    /// Refuses what no step kernel can compute.
+    fn check(&self) -> Result<(), Refusal> {
+        let Subject { stencil, extents: [ni, nj, nk], rows, .. } = *self;
+        let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` {why}", stencil.name)));
+        if stencil.stores.is_empty() {
+            return refuse("computes nothing".into());
+        }
+        for store in &stencil.stores {
+            let field = &stencil.fields[store.field];
+            if !field.place.horizontal {
+                return refuse(format!("writes `{}`, which has no horizontal axes", field.name));
+            }
+        }
+        if ni == 0 || nj == 0 || nk == 0 || rows.row < ni || rows.plane < rows.row.saturating_mul(nj - 1) + ni {
+            return Err(Refusal::new(format!("{rows:?} is no place for {ni}x{nj}x{nk} cells")));
+        }
+        // Interfaces have one plane more.
+        let last = rows.first as u128 + rows.plane as u128 * (nk as u128 + 1);
+        if ni > 1 << 24 || nj > 1 << 24 || nk > 1 << 24 || last > 1 << 46 {
+            return Err(Refusal::new(format!("{ni}x{nj}x{nk} cells are more than a step kernel can count")));
+        }
+        Ok(())
+    }
+
+    /// Where the plane of a level begins: `4096LL * k + 3`.
+    fn plane(&self, levels: Levels, shift: i32, k: &str) -> String {
+        let Rows { first, plane, .. } = self.rows;
+        let level = match (levels, shift) {
+            (Levels::None, _) => return first.to_string(),
+            (Levels::Full | Levels::Interfaces, 0) => k.to_owned(),
+            (Levels::Full | Levels::Interfaces, _) => format!("({k} + {shift})"),
+        };
+        match first {
+            0 => format!("{plane}LL * {level}"),
+            _ => format!("{plane}LL * {level} + {first}"),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Step kernels on the emulator, against the interpreter on arrays that are made periodic by padding.
+
+use std::collections::BTreeMap;
+use stencilc_compiler::analysis::extents::extents;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
+use stencilc_compiler::plan::prepare;
+use stencilc_compiler::step::{Edge, Kernel, Rows, Subject, What};
+use stencilc_runtime::Data;
+use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
+use stencilc_runtime::interpreter::interpret;
+use stencilc_runtime::machine::{Arg, Launch, Machine};
+use stencilc_runtime::problem::{Problem, Request, element_of};
+
+/// A stencil on a periodic grid, with numbers.
+pub struct Bed {
+    /// The stencil, prepared.
+    pub stencil: Stencil,
+    pub precision: Precision,
+    pub extents: [usize; 3],
+    pub rows: Rows,
+    /// By field: what is read, and what outputs hold before.
+    pub inputs: Vec<Option<Data>>,
+    pub before: Vec<Option<Data>>,
+    pub params: Vec<Value>,
+}
+
+impl Bed {
+    /// Random numbers for a stencil. `padding` is what arrays have before the first cell, after each row and each plane.
+    pub fn new(stencil: &Stencil, precision: Precision, extents: [usize; 3], padding: [usize; 3]) -> Self {
+        let [ni, nj, nk] = extents;
+        // Random numbers are drawn by the field's name, for any grid that the stencil fits into.
+        let request = Request {
+            stencil,
+            precision,
+            contract: true,
+            grid: Some(Grid::rows(ni + 64, nj + 64, nk)),
+            adjacency: None,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: 7,
+            cast: false,
+            draw_all: true,
+        };
+        let problem = Problem::new(request).unwrap();
+        let stencil = prepare(stencil, precision, true);
+        let own = |data: &Option<Data>, id: FieldId| {
+            let len = count(stencil.fields[id].place, extents);
+            data.as_ref().map(|data| data.pick(0..len))
+        };
+        let handles: Vec<FieldId> = stencil.fields.handles().collect();
+        let inputs = problem.inputs.iter().zip(&handles).map(|(data, &id)| own(data, id)).collect();
+        let before = problem.outputs.iter().zip(&handles).map(|(data, &id)| own(data, id)).collect();
+        let row = ni + padding[1];
+        let rows = Rows { first: padding[0], row, plane: row * nj + padding[2] };
+        Self { stencil, precision, extents, rows, inputs, before, params: problem.params }
+    }
+
+    pub fn subject(&self) -> Subject<'_> {
+        let Self { stencil, precision, extents, rows, .. } = self;
+        Subject { stencil, precision: *precision, extents: *extents, rows: *rows, edges: [Edge::Periodic; 2] }
+    }
+
+    /// What the interpreter computes from these inputs, on every cell.
+    pub fn expected(&self, inputs: &[Option<Data>]) -> Vec<Option<Data>> {
+        let [ni, nj, nk] = self.extents;
+        let reach = extents(&self.stencil);
+        let (left, right) = (-reach.low.i as usize, reach.high.i as usize);
+        let (top, bottom) = (-reach.low.j as usize, reach.high.j as usize);
+        let grid = Grid::rows(ni + left + right, nj + top + bottom, nk);
+        let wrapped = |place: Place| -> Vec<usize> {
+            let levels = 0..place.levels.count(nk);
+            if !place.horizontal {
+                return levels.collect();
+            }
+            let cells = levels.flat_map(|k| (0..grid.nj).flat_map(move |j| (0..grid.ni).map(move |i| [i, j, k])));
+            let at = |[i, j, k]: [usize; 3]| (k * nj + (j + nj * top - top) % nj) * ni + (i + ni * left - left) % ni;
+            cells.map(at).collect()
+        };
+        let fields = || self.stencil.fields.iter().map(|(_, field)| field);
+        let padded: Vec<Option<Data>> = inputs
+            .iter()
+            .zip(fields())
+            .map(|(data, field)| data.as_ref().map(|data| data.pick(wrapped(field.place).into_iter())))
+            .collect();
+        let mut outputs: Vec<Option<Data>> = fields()
+            .map(|field| {
+                let len = grid.shape(field.place).iter().product();
+                field.role.is_written().then(|| Data::fresh(element_of(field.stored, self.precision), len))
+            })
+            .collect();
+        let region =
+            stencilc_compiler::analysis::region(&self.stencil, self.precision, grid, None, &self.params).unwrap();
+        assert_eq!((region.i.len(), region.j.len(), region.k.clone()), (ni, nj, 0..nk));
+        let inputs: Vec<Option<&Data>> = padded.iter().map(Option::as_ref).collect();
+        let job = stencilc_runtime::interpreter::Job {
+            stencil: &self.stencil,
+            precision: self.precision,
+            grid,
+            adjacency: None,
+            region: &region,
+            params: &self.params,
+            inputs: &inputs,
+        };
+        interpret(&job, &mut outputs, &|_| {}).unwrap();
+        let cut = |data: Data, place: Place| {
+            let cells = self.cells(place);
+            data.pick(cells.into_iter().map(|[i, j, k]| (k * grid.nj + j + top) * grid.ni + i + left))
+        };
+        outputs.into_iter().zip(fields()).map(|(data, field)| Some(cut(data?, field.place))).collect()
+    }
+
+    /// Every cell of a field that a kernel writes.
+    fn cells(&self, place: Place) -> Vec<[usize; 3]> {
+        let [ni, nj, nk] = self.extents;
+        // The interface below the last level is nobody's.
+        let levels = if place.levels == Levels::None { 1 } else { nk };
+        (0..levels).flat_map(|k| (0..nj).flat_map(move |j| (0..ni).map(move |i| [i, j, k]))).collect()
+    }
+
+    /// An array as kernels see it; what is no cell is told by its number.
+    fn packed(&self, data: &Data, place: Place) -> Data {
+        let [ni, nj, _] = self.extents;
+        if !place.horizontal {
+            return data.clone();
+        }
+        let Rows { first, row, plane } = self.rows;
+        let planes = data.len() / (ni * nj);
+        let len = first + planes * plane + 5;
+        let at = |index: usize| first + index / (ni * nj) * plane + index / ni % nj * row + index % ni;
+        let mut packed = data.pick((0..len).map(|index| index * 31 % data.len()));
+        match (&mut packed, data) {
+            (Data::F32(to), Data::F32(from)) => from.iter().enumerate().for_each(|(index, &x)| to[at(index)] = x),
+            (Data::F64(to), Data::F64(from)) => from.iter().enumerate().for_each(|(index, &x)| to[at(index)] = x),
+            (Data::I32(to), Data::I32(from)) => from.iter().enumerate().for_each(|(index, &x)| to[at(index)] = x),
+            (Data::Bool(to), Data::Bool(from)) => from.iter().enumerate().for_each(|(index, &x)| to[at(index)] = x),
+            _ => unreachable!(),
+        }
+        packed
+    }
+
+    /// Runs a kernel in every order of threads and compares each byte of its outputs.
+    pub fn check(&self, kernel: &Kernel, expected: &[Option<Data>], steps: i32) {
+        let settings = Settings { optimise: 1, strict: true, ..Settings::default() };
+        let source = Source { name: &kernel.name, text: &kernel.text };
+        let loaded = Compiler::find().unwrap().build(&[source], &settings);
+        let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{}", kernel.text)).remove(0);
+        let l = kernel.launch;
+        let launch =
+            Launch { grid: l.grid, block: l.block, cluster: l.cluster, shared: l.shared, cooperative: l.cooperative };
+        for order in Order::ALL {
+            let machine = Emulator { order };
+            let place = |id: FieldId| self.stencil.fields[id].place;
+            let mut buffers = Vec::new();
+            let mut args = Vec::new();
+            for parameter in &kernel.parameters {
+                match parameter.what {
+                    What::Input(id) => {
+                        let data = self.packed(self.inputs[id.index()].as_ref().unwrap(), place(id));
+                        let buffer = machine.upload(&bytes(&data)).unwrap();
+                        args.push(Arg::Pointer(machine.address(&buffer, 0)));
+                        buffers.push((id, data.clone(), data, buffer));
+                    }
+                    What::Output(id) => {
+                        let before = self.before[id.index()].as_ref().unwrap();
+                        let data = self.packed(before, place(id));
+                        let mut after = before.clone();
+                        let computed = expected[id.index()].as_ref().unwrap();
+                        replace(&mut after, computed);
+                        let after = self.packed_over(&data, &after, place(id));
+                        let buffer = machine.upload(&bytes(&data)).unwrap();
+                        args.push(Arg::Pointer(machine.address(&buffer, 0)));
+                        buffers.push((id, data, after, buffer));
+                    }
+                    What::Param(id) => args.push(match (self.stencil.params[id].kind, self.precision) {
+                        (Kind::Real, Precision::F32) => Arg::F32(self.params[id.index()].real() as f32),
+                        (Kind::Real, Precision::F64) => Arg::F64(self.params[id.index()].real()),
+                        (Kind::Int, _) => Arg::I32(self.params[id.index()].int()),
+                        (Kind::Bool, _) => Arg::U8(u8::from(self.params[id.index()].truth())),
+                    }),
+                }
+            }
+            let _ = steps;
+            machine
+                .launch(&loaded, &launch, &args)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{}", self.stencil.name, kernel.text));
+            for (id, _, after, buffer) in buffers {
+                let (found, guards) = machine.download(&buffer).unwrap();
+                let name = &self.stencil.fields[id].name;
+                assert!(guards.before.is_none() && guards.after.is_none(), "{name}: guards\n{}", kernel.text);
+                let found = from_bytes(&found, &after);
+                for index in 0..after.len() {
+                    if found.bits(index) != after.bits(index) {
+                        let Rows { first, row, plane } = self.rows;
+                        let at = index.saturating_sub(first);
+                        let cell = [at % plane % row, at % plane / row, at / plane];
+                        let (found, after) = (found.get(index), after.get(index));
+                        panic!(
+                            "`{name}` of {} {:?} {:?} {order} at {cell:?}: {found}, not {after}\n{}",
+                            self.stencil.name, self.precision, self.extents, kernel.text
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn packed_over(&self, before: &Data, data: &Data, place: Place) -> Data {
+        let mut packed = self.packed(data, place);
+        // What is no cell stays as it was.
+        let [ni, nj, _] = self.extents;
+        let Rows { first, row, plane } = self.rows;
+        let planes = data.len() / (ni * nj);
+        let is_cell = |index: usize| {
+            index >= first && {
+                let at = index - first;
+                at / plane < planes && at % plane % row < ni && at % plane / row < nj
+            }
+        };
+        match (&mut packed, before) {
+            (Data::F32(to), Data::F32(from)) => keep(to, from, is_cell),
+            (Data::F64(to), Data::F64(from)) => keep(to, from, is_cell),
+            (Data::I32(to), Data::I32(from)) => keep(to, from, is_cell),
+            (Data::Bool(to), Data::Bool(from)) => keep(to, from, is_cell),
+            _ => unreachable!(),
+        }
+        packed
+    }
+}
+
+fn keep<T: Copy>(to: &mut [T], from: &[T], is_cell: impl Fn(usize) -> bool) {
+    (0..to.len()).filter(|&index| !is_cell(index)).for_each(|index| to[index] = from[index]);
+}
+
+/// Puts what was computed over what was there.
+fn replace(data: &mut Data, computed: &Data) {
+    match (data, computed) {
+        (Data::F32(to), Data::F32(from)) => to[..from.len()].copy_from_slice(from),
+        (Data::F64(to), Data::F64(from)) => to[..from.len()].copy_from_slice(from),
+        (Data::I32(to), Data::I32(from)) => to[..from.len()].copy_from_slice(from),
+        (Data::Bool(to), Data::Bool(from)) => to[..from.len()].copy_from_slice(from),
+        _ => unreachable!(),
+    }
+}
+
+fn count(place: Place, [ni, nj, nk]: [usize; 3]) -> usize {
+    place.levels.count(nk) * if place.horizontal { ni * nj } else { 1 }
+}
+
+fn bytes(data: &Data) -> Vec<u8> {
+    match data {
+        Data::F32(v) => bytemuck::cast_slice(v).to_vec(),
+        Data::F64(v) => bytemuck::cast_slice(v).to_vec(),
+        Data::I32(v) => bytemuck::cast_slice(v).to_vec(),
+        Data::Bool(v) => v.clone(),
+    }
+}
+
+fn from_bytes(bytes: &[u8], like: &Data) -> Data {
+    match like {
+        Data::F32(_) => Data::F32(bytemuck::pod_collect_to_vec(bytes)),
+        Data::F64(_) => Data::F64(bytemuck::pod_collect_to_vec(bytes)),
+        Data::I32(_) => Data::I32(bytemuck::pod_collect_to_vec(bytes)),
+        Data::Bool(_) => Data::Bool(bytes.to_vec()),
+    }
+}
