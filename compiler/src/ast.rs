@@ -123,6 +123,8 @@ pub enum Statement {
     Print(Print),
     /// An assignment.
     Assign(Assign),
+    /// A vertical recurrence.
+    Sweep(Sweep),
     /// A construct that parses, and that no pass handles yet.
     Later(Later),
 }
@@ -277,6 +279,19 @@ pub struct Subject {
     pub name: Name,
     /// Its inputs and parameters.
     pub values: Vec<Assign>,
+}
+
+/// `sweep k up { ... }`
+#[derive(Debug)]
+pub struct Sweep {
+    /// `k`
+    pub axis: Name,
+    /// `up` or `down`.
+    pub direction: crate::ir::Direction,
+    /// What stands between its braces.
+    pub statements: Vec<Statement>,
+    /// Its first line.
+    pub span: Span,
 }
 
 /// An expression.

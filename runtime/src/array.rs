@@ -159,6 +159,18 @@ impl Data {
         all
     }
 
+    /// Replaces the elements from `start` on by those of another array of the same type.
+    pub fn replace(&mut self, start: usize, by: &Data) {
+        let range = start..start + by.len();
+        match (self, by) {
+            (Data::F32(to), Data::F32(from)) => to[range].copy_from_slice(from),
+            (Data::F64(to), Data::F64(from)) => to[range].copy_from_slice(from),
+            (Data::I32(to), Data::I32(from)) => to[range].copy_from_slice(from),
+            (Data::Bool(to), Data::Bool(from)) => to[range].copy_from_slice(from),
+            (Data::F32(_) | Data::F64(_) | Data::I32(_) | Data::Bool(_), _) => {}
+        }
+    }
+
     /// The element at `index` as it is written in the language, so that reading it gives it back.
     pub fn text(&self, index: usize) -> String {
         match self {

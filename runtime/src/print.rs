@@ -65,14 +65,14 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
         let len = problem.grid.columns() * problem.grid.nk;
         let mut outputs: Vec<Option<Data>> = vec![None; stencil.fields.len()];
         outputs[field.index()] = Some(Data::fresh(element, len));
-        // The same inputs, without the fields that are only written, which have none.
+        // The same inputs, without the fields that are only written or carried, which have none.
         let mut inputs: Vec<Option<Data>> = Vec::new();
         for (data, (_, field)) in problem.inputs.iter_mut().zip(problem.stencil.fields.iter()) {
             if field.role.is_read() {
                 inputs.push(data.take());
             }
         }
-        inputs.push(None);
+        inputs.resize(stencil.fields.len(), None);
         let mut derived = Problem {
             stencil,
             precision,

@@ -189,7 +189,7 @@ impl Explanation {
         let touched = region.as_ref().map(|region| traffic(stencil, precision, grid, region, &evaluated));
         let mut bytes = 0;
         let mut fields = Vec::new();
-        for (id, field) in stencil.fields.iter() {
+        for (id, field) in stencil.own_fields() {
             let mut facts = field_facts(field, precision, offsets(&evaluations, id));
             if let Some(touched) = touched.as_ref().and_then(|touched| touched.get(id.index())) {
                 let size = field.stored.bytes(precision) as u64;

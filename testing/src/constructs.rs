@@ -49,6 +49,10 @@ impl Constructs {
                 self.expr(file, print.value);
             }
             Statement::Assign(assign) => self.expr(file, assign.value),
+            Statement::Sweep(sweep) => {
+                self.meet(format!("sweep k {}", sweep.direction.name()));
+                sweep.statements.iter().for_each(|statement| self.statement(file, statement));
+            }
             Statement::Later(later) => self.meet(later.what),
         }
     }
@@ -144,6 +148,7 @@ impl Constructs {
                         | Statement::Let(_)
                         | Statement::Print(_)
                         | Statement::Assign(_)
+                        | Statement::Sweep(_)
                         | Statement::Later(_) => false,
                     }),
                     Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Later(_) => false,

@@ -23,8 +23,9 @@ pub struct Cost {
 /// What `stencil`, which is prepared, costs a cell.
 pub fn cost(stencil: &Stencil, precision: Precision) -> Cost {
     let demand = demand(stencil);
-    let mut cost = Cost { reads: demand.reads.values().map(|offsets| offsets.len()).sum(), ..Cost::default() };
-    for (id, field) in stencil.fields.iter() {
+    let mut cost = Cost::default();
+    for (id, field) in stencil.own_fields() {
+        cost.reads += demand.reads.get(&id).map_or(0, |offsets| offsets.len());
         let bytes = field.stored.bytes(precision);
         let is_large = field.place.horizontal && field.place.levels != Levels::None;
         cost.writes += usize::from(field.role.is_written());

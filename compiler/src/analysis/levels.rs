@@ -381,6 +381,14 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
         ))
         .help("give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`"));
     };
+    if !stencil.sweeps.is_empty() && levels.len() != nk {
+        return Err(Refusal::new(format!(
+            "stencil `{}` has a sweep, which goes through all of the {nk} levels: {}",
+            stencil.name,
+            leaving(stencil, &known, nk)
+        ))
+        .help("guard the read, as in `if k == 0 { a } else { a[k-1] }`"));
+    }
     if last - first + 1 != levels.len() {
         let gap = (first..last).find(|level| !levels.contains(level)).unwrap_or(first);
         return Err(Refusal::new(format!(

@@ -10,6 +10,7 @@ pub mod operations;
 pub mod reached;
 pub mod reuse;
 pub mod roofline;
+pub mod sweeps;
 pub mod traffic;
 
 use crate::diagnostic::Refusal;

@@ -257,17 +257,18 @@ fn name(plan: &Plan) -> Named {
     let mut names = Names::new(plan.wide);
     let mut named =
         Named { names: Names::default(), inputs: BTreeMap::new(), outputs: BTreeMap::new(), params: BTreeMap::new() };
-    for (id, field) in plan.stencil.fields.iter() {
+    for (id, field) in plan.stencil.own_fields() {
         let name = names.fresh(&field.name);
-        match field.role {
-            Role::In | Role::InOut => named.inputs.insert(id, name),
-            Role::Out => named.outputs.insert(id, name),
-        };
+        if field.role.is_read() {
+            named.inputs.insert(id, name);
+        } else {
+            named.outputs.insert(id, name);
+        }
     }
     for (id, param) in plan.stencil.params.iter() {
         named.params.insert(id, names.fresh(&param.name));
     }
-    for (id, field) in plan.stencil.fields.iter() {
+    for (id, field) in plan.stencil.own_fields() {
         if field.role == Role::InOut {
             named.outputs.insert(id, names.fresh(&format!("{}_new", field.name)));
         }
@@ -278,7 +279,7 @@ fn name(plan: &Plan) -> Named {
 
 fn field_parameters(plan: &Plan, named: &Named) -> Vec<Parameter> {
     let mut parameters = Vec::new();
-    for (id, field) in plan.stencil.fields.iter() {
+    for (id, field) in plan.stencil.own_fields() {
         let c_type = stored_type(field.stored, plan.choices.precision);
         if let Some(name) = named.inputs.get(&id) {
             let c_type = format!("const {c_type}*");

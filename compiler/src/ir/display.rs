@@ -1,12 +1,12 @@
 //! The textual IR, as `--emit ir` prints it.
 
-use super::{Binary, Body, Handle, Kind, Levels, Node, NodeId, Place, Relation, Stencil, Stored};
+use super::{Binary, Body, FieldId, Handle, Kind, Levels, Node, NodeId, Place, Relation, Role, Stencil, Stored};
 use std::fmt;
 
 impl fmt::Display for Stencil {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "stencil {} {{", self.name)?;
-        for (_, field) in self.fields.iter() {
+        for (_, field) in self.own_fields() {
             write!(f, "    {} {}: {}{}", field.role.name(), field.name, field.stored, field.place)?;
             match field.range {
                 Some((low, high)) => writeln!(f, " = {low:?}..{high:?}")?,
@@ -25,12 +25,24 @@ impl fmt::Display for Stencil {
             writeln!(f, "    let {}.{}: {} = {body}", def.name, id.index(), def.body.kind().name())?;
         }
         for store in &self.stores {
-            writeln!(f, "    {} = {}", self.fields[store.field].name, Text { stencil: self, body: &store.body })?;
+            if let Some(sweep) = store.sweep {
+                write!(f, "    sweep.{} k {}", sweep.index(), self.sweeps[sweep].direction.name())?;
+            }
+            let name = self.name_of(store.field);
+            writeln!(f, "    {name} = {}", Text { stencil: self, body: &store.body })?;
         }
         for print in &self.prints {
             writeln!(f, "    print({:?}, {})", print.label, Text { stencil: self, body: &print.body })?;
         }
         writeln!(f, "}}")
+    }
+}
+
+impl Stencil {
+    /// What a field is called: a carried one is no field of the user's, and may be called like one.
+    fn name_of(&self, field: FieldId) -> String {
+        let own = &self.fields[field];
+        if own.role == Role::Carried { format!("{}.{}", own.name, own.role.name()) } else { own.name.clone() }
     }
 }
 
@@ -178,7 +190,7 @@ impl fmt::Display for Text<'_> {
                 Node::Param(param) => (self.stencil.params[*param].name.clone(), Binding::Atom),
                 Node::Level => ("k".to_owned(), Binding::Atom),
                 Node::LevelCount => ("nk".to_owned(), Binding::Atom),
-                Node::Read { field, path } => (format!("{}{path}", self.stencil.fields[*field].name), Binding::Atom),
+                Node::Read { field, path } => (format!("{}{path}", self.stencil.name_of(*field)), Binding::Atom),
                 Node::Use { def, path } => {
                     (format!("{}.{}{path}", self.stencil.defs[*def].name, def.index()), Binding::Atom)
                 }

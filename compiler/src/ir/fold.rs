@@ -4,7 +4,7 @@ use super::scalar::{Value, apply};
 use super::{Body, Handle, Node, NodeId, Precision, Stencil};
 
 /// What the definitions of a stencil are worth that is still being made: each is looked at once, however often one asks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Constants {
     values: Vec<Option<Value>>,
 }

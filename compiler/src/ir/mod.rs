@@ -22,6 +22,11 @@
 //! grid, times the levels for which every level read that counts does (`analysis::levels`). No read outside the grid is
 //! ever evaluated. Cells not computed keep what was there.
 //!
+//! **Sweeps.** A stencil with sweeps is computed on every level, and in [`phases`]: sweep after sweep, and then the stores
+//! that belong to none. A [`Sweep`] does its stores level by level, in its direction; otherwise cells are computed each by
+//! itself, as ever. What is read of a value of a sweep at an earlier level of it, or anywhere after it, is in a field of
+//! [`Role::Carried`], which the sweep stores. Such a field is read at the column itself only.
+//!
 //! **Prints.** A [`Print`] is a value to show at chosen cells. It is no part of the computation: its reads do not count, and
 //! no kernel of the stencil holds it. [`Stencil::of_print`] is a stencil of its own, which computes nothing else.
 //!
@@ -31,7 +36,7 @@
 //!
 //! # What later work adds
 //!
-//! Sweeps: a `Step` variant that orders definitions by level, and `carried` definitions. Meshes: a [`Place`] on a set or a
+//! Meshes: a [`Place`] on a set or a
 //! map, a path [`Step`] through a slot, folds over a map with holes. Increments and reductions: further variants beside
 //! [`Store`]. Programs: a tree of calls over stencils. `docs/architecture.md` says how each fits.
 
@@ -43,6 +48,7 @@ mod path;
 mod print;
 pub mod scalar;
 mod settle;
+mod sweep;
 mod test;
 mod verify;
 
@@ -58,6 +64,7 @@ pub use print::Print;
 use serde::{Deserialize, Serialize};
 pub use settle::{settle, varying};
 use std::collections::BTreeSet;
+pub use sweep::{Direction, Phase, Sweep, needed, phases};
 pub use test::{COORDINATES, Expectation, Test};
 pub use verify::verify;
 
@@ -68,6 +75,8 @@ arena::handles! {
     ParamId
     /// A definition of a stencil.
     DefId
+    /// A sweep of a stencil.
+    SweepId
     /// A node of a body.
     NodeId
 }
@@ -121,6 +130,8 @@ pub enum Role {
     Out,
     /// Read (the value before) and written.
     InOut,
+    /// No array of the user's: a value of a [`Sweep`] on every level.
+    Carried,
 }
 
 /// Which axes a field has. Horizontal axes come together: an unstructured grid has no `i` of its own.
@@ -215,10 +226,12 @@ pub struct Body {
 /// What an output is assigned.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// An `out` or `inout` field.
+    /// An `out`, `inout` or carried field.
     pub field: FieldId,
     /// Its value.
     pub body: Body,
+    /// The sweep that it belongs to; those of none come after all sweeps.
+    pub sweep: Option<SweepId>,
 }
 
 /// One stencil.
@@ -236,8 +249,12 @@ pub struct Stencil {
     pub params: Arena<ParamId, Param>,
     /// Definitions, each before its users.
     pub defs: Arena<DefId, Def>,
-    /// One for each output, in the order of assignment.
+    /// In the order in which they are done.
+    pub sweeps: Arena<SweepId, Sweep>,
+    /// One for each output, in the order of assignment, and at most one for each carried field.
     pub stores: Vec<Store>,
+    /// Those of carried fields that no output needs, once [`needed`] has told them apart: prints may need them.
+    pub spare: Vec<Store>,
     /// Values to show, in the order written; they take no part in what the stencil computes.
     pub prints: Vec<Print>,
 }
@@ -453,6 +470,7 @@ impl Role {
             Role::In => "in",
             Role::Out => "out",
             Role::InOut => "inout",
+            Role::Carried => "carried",
         }
     }
 }
@@ -642,14 +660,19 @@ impl Stencil {
         nodes.any(|(_, node)| matches!(node, Node::Call(function, _) if function.is_inexact()))
     }
 
+    /// The fields that have arrays of the user's.
+    pub fn own_fields(&self) -> impl Iterator<Item = (FieldId, &Field)> {
+        self.fields.iter().filter(|(_, field)| field.role != Role::Carried)
+    }
+
     /// Bytes of its smallest elements; 8 if it has no fields.
     pub fn smallest(&self, precision: Precision) -> usize {
-        self.fields.iter().map(|(_, field)| field.stored.bytes(precision)).min().unwrap_or(8)
+        self.own_fields().map(|(_, field)| field.stored.bytes(precision)).min().unwrap_or(8)
     }
 
     /// The field called `name`.
     pub fn field_named(&self, name: &str) -> Option<FieldId> {
-        self.fields.iter().find(|(_, field)| field.name == name).map(|(id, _)| id)
+        self.own_fields().find(|(_, field)| field.name == name).map(|(id, _)| id)
     }
 
     /// The same stencil with every body rewritten.
@@ -658,7 +681,7 @@ impl Stencil {
         for def in stencil.defs.values_mut() {
             def.body = map(&def.body);
         }
-        for store in &mut stencil.stores {
+        for store in stencil.stores.iter_mut().chain(&mut stencil.spare) {
             store.body = map(&store.body);
         }
         for print in &mut stencil.prints {

@@ -1,6 +1,6 @@
 //! Values to show, and the stencils that compute them.
 
-use super::{Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored};
+use super::{Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, needed};
 use crate::source::Span;
 
 /// A value to show at chosen cells.
@@ -20,17 +20,19 @@ impl Stencil {
         format!("{name}_print{number}")
     }
 
-    /// A stencil that computes nothing but the value of a print, wherever all that the print reads is there, into the last
-    /// of its fields, whose handle comes beside. The others are those that this stencil reads, in the same order. Nothing
-    /// if there is no such print.
+    /// A stencil that computes nothing but the value of a print, wherever all that the print reads is there, into a field
+    /// whose handle comes beside. The others are those that this stencil reads, in the same order, and behind them those that
+    /// its sweeps carry. Nothing if there is no such print.
     pub fn of_print(&self, number: usize) -> Option<(Stencil, FieldId)> {
         let print = self.prints.get(number)?;
         let mut fields: Arena<FieldId, Field> = Arena::new();
         // Fields that are only written have no new handle, and none is needed: nobody reads them.
-        let mut handles: Vec<Option<FieldId>> = Vec::new();
-        for (_, field) in self.fields.iter() {
-            let is_read = field.role.is_read();
-            handles.push(is_read.then(|| fields.add(Field { role: Role::In, ..field.clone() })));
+        let mut handles: Vec<Option<FieldId>> = vec![None; self.fields.len()];
+        for (id, field) in self.fields.iter().filter(|(_, field)| field.role.is_read()) {
+            handles[id.index()] = Some(fields.add(Field { role: Role::In, ..field.clone() }));
+        }
+        for (id, field) in self.fields.iter().filter(|(_, field)| field.role == Role::Carried) {
+            handles[id.index()] = Some(fields.add(field.clone()));
         }
         let stored = match print.body.kind() {
             Kind::Real => Stored::Real,
@@ -40,12 +42,16 @@ impl Stencil {
         let place = Place { horizontal: true, levels: Levels::Full };
         let (name, doc) = ("printed".to_owned(), print.label.clone());
         let field = fields.add(Field { name, doc, role: Role::Out, place, stored, range: None, span: print.span });
-        let silent = Stencil { stores: Vec::new(), prints: Vec::new(), ..self.clone() };
+        let carried = self.stores.iter().chain(&self.spare).filter_map(|store| {
+            let field = handles[store.field.index()].filter(|_| self.fields[store.field].role == Role::Carried)?;
+            Some(Store { field, ..store.clone() })
+        });
+        let silent = Stencil { stores: carried.collect(), spare: Vec::new(), prints: Vec::new(), ..self.clone() };
         let mut stencil = silent.map_bodies(|body| with_fields(body, &handles));
         stencil.name = Self::name_of_print(&self.name, number);
         stencil.fields = fields;
-        stencil.stores.push(Store { field, body: with_fields(&print.body, &handles) });
-        Some((stencil, field))
+        stencil.stores.push(Store { field, body: with_fields(&print.body, &handles), sweep: None });
+        Some((needed(&stencil), field))
     }
 }
 

@@ -6,9 +6,13 @@
 //! 3. Kinds fit: both sides of an operation and both branches of a choice agree, conditions are `bool`, `/` is of reals.
 //! 4. Only `in` and `inout` fields are read; each `out` and `inout` field is stored exactly once, no other is.
 //! 5. A field without an axis is never read at a step along it.
-//! 6. Constants and defaults of parameters read no field, no parameter and no level.
+//! 6. A carried field is stored at most once, by a sweep; it is read in its own column only, after that sweep on any level, in
+//!    it on levels that come before, and not before it.
+//! 7. Constants and defaults of parameters read no field, no parameter and no level.
 
-use super::{Body, FieldId, Function, Handle, Kind, Levels, Node, Origin, Stencil};
+use super::Path;
+use super::{Body, FieldId, Function, Handle, Kind, Levels, Node, Origin, Role, Stencil, Store};
+use std::collections::BTreeSet;
 
 /// The first rule that `stencil` breaks, in words.
 pub fn verify(stencil: &Stencil) -> Result<(), String> {
@@ -36,8 +40,59 @@ pub fn verify(stencil: &Stencil) -> Result<(), String> {
             .map_err(|rule| format!("print {}: {rule}", print.label))?;
     }
     for (id, field) in stencil.fields.iter() {
-        if stored[id.index()] != usize::from(field.role.is_written()) {
+        let fits = match field.role {
+            Role::Carried => stored[id.index()] <= 1,
+            Role::In | Role::Out | Role::InOut => stored[id.index()] == usize::from(field.role.is_written()),
+        };
+        if !fits {
             return Err(format!("{} field {} is stored {} times", field.role.name(), field.name, stored[id.index()]));
+        }
+    }
+    check_order(stencil)
+}
+
+/// Whether carried fields are read when their values are known.
+fn check_order(stencil: &Stencil) -> Result<(), String> {
+    for store in &stencil.stores {
+        if stencil.fields[store.field].role == Role::Carried && store.sweep.is_none() {
+            return Err(format!("no sweep stores {}", stencil.fields[store.field].name));
+        }
+        check_reads(stencil, store)?;
+    }
+    Ok(())
+}
+
+fn check_reads(stencil: &Stencil, store: &Store) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    let mut waiting = vec![(&store.body, Path::default())];
+    while let Some((body, at)) = waiting.pop() {
+        for (_, node) in body.iter() {
+            match node {
+                Node::Use { def, path } => {
+                    let path = at.then(path);
+                    if seen.insert((*def, path.levels(), path.steps().is_empty())) {
+                        waiting.push((&stencil.defs[*def].body, path));
+                    }
+                }
+                Node::Read { field, path } if stencil.fields[*field].role == Role::Carried => {
+                    let (path, name) = (at.then(path), &stencil.fields[*field].name);
+                    if !path.steps().is_empty() {
+                        return Err(format!("the value {name} of a sweep is read at {path}, in another column"));
+                    }
+                    let is_known = match (stencil.sweep_of(*field), store.sweep) {
+                        (None, _) => false,
+                        (Some(_), None) => true,
+                        (Some(own), Some(reader)) if own == reader => {
+                            stencil.sweeps[own].direction.before(path.levels()) > 0
+                        }
+                        (Some(own), Some(reader)) => own < reader,
+                    };
+                    if !is_known {
+                        return Err(format!("the value {name}{path} of a sweep is read before it is known"));
+                    }
+                }
+                _ => {}
+            }
         }
     }
     Ok(())
@@ -110,8 +165,11 @@ fn check(stencil: &Stencil, body: &Body, defs_before: usize, constant: bool) -> 
 
 fn check_read(stencil: &Stencil, field: FieldId, path: &super::Path) -> Result<(), String> {
     let field = &stencil.fields[field];
-    if !field.role.is_read() {
+    if !field.role.is_read() && field.role != Role::Carried {
         return Err(format!("the out field {} is read", field.name));
+    }
+    if field.role == Role::Carried && !path.steps().is_empty() {
+        return Err(format!("the value {} of a sweep is read at {path}, in another column", field.name));
     }
     if !field.place.horizontal && !path.steps().is_empty() || field.place.levels == Levels::None && path.levels() != 0 {
         return Err(format!("{} is read at {path}, along an axis that it lacks", field.name));

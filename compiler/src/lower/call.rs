@@ -10,6 +10,7 @@ use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
 use crate::source::Span;
 
 /// A function that is being called.
+#[derive(Clone)]
 pub(super) struct Call {
     /// Its name.
     pub name: String,
@@ -178,9 +179,7 @@ impl<'a> Lowering<'a> {
         let kind = match value {
             Value::Many(items) => return Some(format!("`{}` is a vector of {}", name.text, parts(items.len()))),
             Value::One(Alias::Int(x)) => return Some(format!("`{}` is {x}", name.text)),
-            Value::One(Alias::Field(field, _)) => self.stencil.fields[*field].stored.kind(),
-            Value::One(Alias::Def(def, _)) => self.stencil.defs[*def].body.kind(),
-            Value::One(Alias::Param(param)) => self.stencil.params[*param].kind,
+            Value::One(alias) => self.kind_of_alias(alias),
         };
         (kind != Kind::Real).then(|| format!("`{}` is {}", name.text, article(kind)))
     }

@@ -8,7 +8,7 @@ const WAYS: [(Precision, bool); 4] =
     [(Precision::F32, false), (Precision::F32, true), (Precision::F64, false), (Precision::F64, true)];
 
 /// The value of each definition that is a constant, in each way of computing.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Known {
     values: [Vec<Option<Value>>; WAYS.len()],
 }

@@ -152,7 +152,7 @@ impl Lowering<'_> {
         let file = self.file;
         // A name stands for its value as it is: of a long array, one part is wanted, and not all others too.
         if let Expr::Name(name) = &file.exprs[expr]
-            && (self.scope.find(name).is_some() || self.globals.find(name).is_some())
+            && (self.scope.find(name).is_some() || self.globals.find(name).is_some() || self.is_ahead(name))
         {
             return self.resolve(name, file.exprs.span(expr));
         }

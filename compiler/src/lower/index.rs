@@ -56,6 +56,9 @@ impl Lowering<'_> {
             );
         }
         if let Some(field) = named {
+            if self.is_ambiguous(field, &path, span) {
+                return None;
+            }
             let field = self.stencil.fields[field].clone();
             let missing = if !field.place.horizontal && !path.steps().is_empty() {
                 Some("horizontal axes")
@@ -99,6 +102,7 @@ impl Lowering<'_> {
             }
             Alias::Def(def, own) if self.stencil.defs[def].origin == Origin::Constant => Alias::Def(def, own),
             Alias::Def(def, own) => Alias::Def(def, path.then(&own)),
+            Alias::Ahead(field, own) => Alias::Ahead(field, path.then(&own)),
             Alias::Param(_) | Alias::Int(_) => alias,
         }
     }

@@ -13,6 +13,7 @@ mod index;
 mod kind;
 mod name;
 mod scope;
+mod sweep;
 mod test;
 mod unknown;
 mod unused;
@@ -22,7 +23,7 @@ use crate::analysis;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
-use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Print, Stencil, Store};
+use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Stencil};
 use crate::source::Span;
 use scope::{Binding, Scope, Symbol};
 use std::collections::{HashMap, HashSet};
@@ -60,12 +61,15 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
                 builder.stencil(stencil);
                 lowered.diagnostics.append(&mut builder.diagnostics);
                 used.extend(builder.scope.used_globals());
-                if lowered.diagnostics[before..].iter().all(|found| found.severity == Severity::Warning) {
+                let is_right = |told: &[Diagnostic]| told.iter().all(|found| found.severity == Severity::Warning);
+                if is_right(&lowered.diagnostics[before..]) {
+                    lowered.diagnostics.append(&mut analysis::sweeps::unguarded(&builder.stencil));
+                }
+                if is_right(&lowered.diagnostics[before..]) {
                     lowered.diagnostics.append(&mut analysis::guards::guards(&builder.stencil));
                     lowered.diagnostics.append(&mut analysis::numbers::numbers(&builder.stencil, ir::Precision::F64));
                 }
-                let failed = lowered.diagnostics[before..].iter().any(|found| found.severity == Severity::Error);
-                if !failed {
+                if is_right(&lowered.diagnostics[before..]) {
                     builder.stencil.file = name.to_owned();
                     lowered.stencils.push(builder.stencil);
                 }
@@ -152,6 +156,7 @@ const CALLS_SHOWN: usize = 3;
 const CHAIN: u32 = 1_000;
 
 /// Lowers one stencil.
+#[derive(Clone)]
 struct Lowering<'a> {
     file: &'a ast::File,
     globals: &'a scope::Globals<'a>,
@@ -173,6 +178,8 @@ struct Lowering<'a> {
     known: constant::Known,
     /// The parameters declared so far, by the place of their name.
     params: HashMap<Span, ParamId>,
+    /// What is known of vertical recurrences.
+    sweeps: sweep::Sweeps,
     /// What constants are worth in double precision.
     folded: ir::Constants,
     /// Operations so far.
@@ -186,6 +193,24 @@ struct Lowering<'a> {
     diagnostics: Vec<Diagnostic>,
     /// What was told where: an error inside a function is told once, however often the function is called.
     told: HashSet<(Span, String)>,
+}
+
+/// Statements, and those inside of them.
+fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> {
+    statements.iter().flat_map(|statement| {
+        let inner = match statement {
+            ast::Statement::Sweep(sweep) => &sweep.statements[..],
+            ast::Statement::Field(_)
+            | ast::Statement::Param(_)
+            | ast::Statement::Constant(_)
+            | ast::Statement::Function(_)
+            | ast::Statement::Let(_)
+            | ast::Statement::Print(_)
+            | ast::Statement::Assign(_)
+            | ast::Statement::Later(_) => &[],
+        };
+        std::iter::once(statement).chain(inner)
+    })
 }
 
 /// A value under construction: nothing if an error was reported.
@@ -206,6 +231,7 @@ impl<'a> Lowering<'a> {
             chains: Vec::new(),
             known: constant::Known::default(),
             params: HashMap::new(),
+            sweeps: sweep::Sweeps::default(),
             folded: ir::Constants::default(),
             nodes: 0,
             exceeded: false,
@@ -252,7 +278,7 @@ impl<'a> Lowering<'a> {
             );
             return;
         }
-        let mut prints = stencil.statements.iter().filter_map(|statement| match statement {
+        let mut prints = flat(&stencil.statements).filter_map(|statement| match statement {
             ast::Statement::Print(print) => Some(print.span),
             ast::Statement::Field(_)
             | ast::Statement::Param(_)
@@ -260,6 +286,7 @@ impl<'a> Lowering<'a> {
             | ast::Statement::Function(_)
             | ast::Statement::Let(_)
             | ast::Statement::Assign(_)
+            | ast::Statement::Sweep(_)
             | ast::Statement::Later(_) => None,
         });
         if let Some(place) = prints.nth(PRINTS) {
@@ -282,13 +309,13 @@ impl<'a> Lowering<'a> {
                 ast::Statement::Function(function) => {
                     self.define(&function.name, Binding::Function(function));
                 }
-                ast::Statement::Let(binding) if self.lets_an_output(binding, stencil) => {}
+                ast::Statement::Let(binding) if self.lets_an_output(binding, &stencil.statements) => {}
                 ast::Statement::Let(binding) => self.define_let(binding),
                 ast::Statement::Print(print) => self.print(print),
                 ast::Statement::Assign(assign) => self.assign(assign),
+                ast::Statement::Sweep(sweep) => self.sweep(sweep),
                 ast::Statement::Later(later) => {
                     let why = match later.what {
-                        "sweep" => "vertical recurrences are not available in this version",
                         "reduce" => "reductions are not available in this version",
                         _ => "this belongs into a `program`, and programs are not available in this version",
                     };
@@ -302,7 +329,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Reports a `let` that was to assign an output, which no other statement assigns.
-    fn lets_an_output(&mut self, binding: &ast::Let, stencil: &ast::Stencil) -> bool {
+    fn lets_an_output(&mut self, binding: &ast::Let, among: &[ast::Statement]) -> bool {
         let [name] = binding.names.as_slice() else { return false };
         let Some(Binding::Field(field)) = self.scope.find(&name.text).map(|symbol| &symbol.binding) else {
             return false;
@@ -311,7 +338,7 @@ impl<'a> Lowering<'a> {
         if !role.is_written() {
             return false;
         }
-        let is_assigned = stencil.statements.iter().any(|statement| match statement {
+        let is_assigned = flat(among).any(|statement| match statement {
             ast::Statement::Assign(assign) => assign.targets.iter().any(|target| target.name.text == name.text),
             ast::Statement::Field(_)
             | ast::Statement::Param(_)
@@ -319,6 +346,7 @@ impl<'a> Lowering<'a> {
             | ast::Statement::Function(_)
             | ast::Statement::Let(_)
             | ast::Statement::Print(_)
+            | ast::Statement::Sweep(_)
             | ast::Statement::Later(_) => false,
         });
         if is_assigned {
@@ -345,11 +373,9 @@ impl<'a> Lowering<'a> {
             binding.names.iter().for_each(|name| self.define(name, Binding::Broken));
             return;
         };
-        let bound = match self.bind(binding.value, &name.text, Origin::Let) {
-            Some(value) => Binding::Value(value),
-            None => Binding::Broken,
-        };
-        self.define(name, bound);
+        let bound = self.bind(binding.value, &name.text, Origin::Let);
+        self.sweep_defines(&name.text, bound.as_ref());
+        self.define(name, bound.map_or(Binding::Broken, Binding::Value));
     }
 
     fn assign(&mut self, assign: &'a ast::Assign) {
@@ -465,7 +491,7 @@ impl<'a> Lowering<'a> {
         if let Some(value) = value {
             let body = body.rooted(value);
             self.check_axes(&body, &declared, self.file.exprs.span(assign.value));
-            self.stencil.stores.push(Store { field, body });
+            self.store(field, body);
         }
     }
 
@@ -475,8 +501,7 @@ impl<'a> Lowering<'a> {
         let value = self.scalar(print.value);
         let body = self.bodies.pop().unwrap_or_default();
         if let Some(value) = value {
-            let (label, span) = (print.label.clone(), print.span);
-            self.stencil.prints.push(Print { label, span, body: body.rooted(value) });
+            self.show(print.label.clone(), print.span, body.rooted(value));
         }
     }
 
@@ -522,7 +547,7 @@ impl<'a> Lowering<'a> {
             );
         }
         // An assignment to what is not declared was told already.
-        let assigns = stencil.statements.iter().any(|statement| matches!(statement, ast::Statement::Assign(_)));
+        let assigns = flat(&stencil.statements).any(|statement| matches!(statement, ast::Statement::Assign(_)));
         if self.outputs().next().is_none() && !assigns {
             self.report::<()>(
                 Diagnostic::error(stencil.name.span, format!("stencil `{}` has no output", stencil.name.text))
@@ -554,7 +579,9 @@ impl<'a> Lowering<'a> {
             match node {
                 Node::Int(x) => return Some(value::Alias::Int(*x)),
                 Node::Param(param) => return Some(value::Alias::Param(*param)),
-                Node::Read { field, path } => return Some(value::Alias::Field(*field, path.clone())),
+                Node::Read { field, path } if !self.is_carried(*field) => {
+                    return Some(value::Alias::Field(*field, path.clone()));
+                }
                 Node::Use { def, path } => {
                     let used = &mut self.stencil.defs[*def];
                     // A result that is named at once bears the name that the user gave it.
@@ -590,6 +617,7 @@ impl<'a> Lowering<'a> {
             ));
         }
         self.chains.push(chain);
+        self.tie(&body);
         self.known.add(&body, origin);
         Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, body }))
     }

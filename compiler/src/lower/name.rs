@@ -43,6 +43,9 @@ impl<'a> Lowering<'a> {
         if let Some(symbol) = self.scope.use_name(name) {
             return match symbol.binding {
                 Binding::Field(field) if !self.stencil.fields[field].role.is_read() => {
+                    if let Some(bound) = self.swept_output(field, name) {
+                        return Some(bound);
+                    }
                     let declared = self.stencil.fields[field].span;
                     self.report(
                         Diagnostic::error(span, format!("`{name}` is an output: it cannot be read"))
@@ -61,6 +64,9 @@ impl<'a> Lowering<'a> {
                 Binding::Value(bound) => Some(bound),
                 Binding::Broken => None,
             };
+        }
+        if let Some(bound) = self.ahead(name) {
+            return Some(bound);
         }
         match self.globals.find(name) {
             Some(Global::Param(params, index)) => {
@@ -105,11 +111,13 @@ impl<'a> Lowering<'a> {
     pub(super) fn place_value(&mut self, bound: Bound, span: Span) -> Found<Nodes> {
         bound
             .map(|alias| {
-                let (node, kind) = match alias {
-                    Alias::Field(field, path) => (Node::Read { field, path }, self.stencil.fields[field].stored.kind()),
-                    Alias::Def(def, path) => (Node::Use { def, path }, self.stencil.defs[def].body.kind()),
-                    Alias::Param(param) => (Node::Param(param), self.stencil.params[param].kind),
-                    Alias::Int(x) => (Node::Int(x), Kind::Int),
+                let kind = self.kind_of_alias(&alias);
+                let node = match alias {
+                    Alias::Field(field, path) => Node::Read { field, path },
+                    Alias::Ahead(field, path) => self.read_ahead(field, path, span)?,
+                    Alias::Def(def, path) => self.use_of(def, path, span)?,
+                    Alias::Param(param) => Node::Param(param),
+                    Alias::Int(x) => Node::Int(x),
                 };
                 self.node(node, kind, span)
             })

@@ -158,7 +158,7 @@ pub struct Symbol<'a> {
 }
 
 /// The names that are visible at a place.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Scope<'a> {
     symbols: Vec<Symbol<'a>>,
     /// Where in `symbols` each name stands, innermost last.

@@ -76,14 +76,14 @@ impl Lowering<'_> {
         // Inside a stencil, only its own names matter; a function of the file may be meant for any.
         let own =
             |stencil: &&crate::ast::Stencil| self.stencil.name.is_empty() || stencil.name.text == self.stencil.name;
-        stencils.filter(own).flat_map(|stencil| &stencil.statements).find_map(|statement| {
+        stencils.filter(own).flat_map(|stencil| super::flat(&stencil.statements)).find_map(|statement| {
             let (names, what): (Vec<&Name>, _) = match statement {
                 Statement::Field(fields) => (fields.names.iter().collect(), "a field"),
                 Statement::Param(params) => (params.names.iter().collect(), "a parameter"),
                 Statement::Constant(constant) => (vec![&constant.name], "a constant"),
                 Statement::Function(function) => (vec![&function.name], "a function"),
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
-                Statement::Print(_) | Statement::Assign(_) | Statement::Later(_) => return None,
+                Statement::Print(_) | Statement::Assign(_) | Statement::Sweep(_) | Statement::Later(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })

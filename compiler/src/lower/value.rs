@@ -4,7 +4,7 @@ use super::{Body, Found};
 use crate::ir::{DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Path, Stencil};
 
 /// A number, or a vector of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value<T> {
     /// One.
     One(T),
@@ -25,6 +25,8 @@ pub enum Alias {
     Field(FieldId, Path),
     /// A definition where the path leads.
     Def(DefId, Path),
+    /// A value that the sweep at hand defines below, where the path leads.
+    Ahead(FieldId, Path),
     /// A parameter, the same everywhere.
     Param(ParamId),
     /// A whole constant, which may be an offset.

@@ -10,9 +10,10 @@ mod test;
 
 use crate::ast::{
     Assign, Block, Constant, Fields, File, Function, Item, Later, Let, Name, Params, PlaceOn, Statement, Stencil,
-    Target, Typed,
+    Sweep, Target, Typed,
 };
 use crate::diagnostic::Diagnostic;
+use crate::ir::Direction;
 use crate::source::{Source, Span};
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -142,11 +143,7 @@ impl Builder<'_> {
             match part.as_rule() {
                 Rule::ident => stencil.name = name(&part),
                 Rule::over => stencil.over = Some(span(&part)),
-                Rule::body => {
-                    for statement in part.into_inner().filter(|part| part.as_rule() == Rule::statement) {
-                        stencil.statements.push(self.statement(statement)?);
-                    }
-                }
+                Rule::body => stencil.statements = self.body(part)?,
                 _ => {}
             }
         }
@@ -169,13 +166,33 @@ impl Builder<'_> {
                 Rule::r#let => Statement::Let(self.binding(part)?),
                 Rule::print => Statement::Print(self.print(part)?),
                 Rule::assign => Statement::Assign(self.assign(part)?),
-                Rule::sweep => Statement::Later(later("sweep", &part)),
+                Rule::sweep => Statement::Sweep(self.sweep(part)?),
                 Rule::repeat => Statement::Later(later("repeat", &part)),
                 Rule::boundary => Statement::Later(later("boundary", &part)),
                 _ => Statement::Later(later("reduce", &part)),
             });
         }
         Ok(Statement::Later(Later { what: "statement", name: None, span: place }))
+    }
+
+    fn sweep(&mut self, pair: Node) -> Built<Sweep> {
+        let (axis, direction, span) = (name(&pair), Direction::Up, headline(&pair));
+        let mut sweep = Sweep { axis, direction, statements: Vec::new(), span };
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::ident => sweep.axis = name(&part),
+                Rule::direction if part.as_str().trim_end() == "down" => sweep.direction = Direction::Down,
+                Rule::body => sweep.statements = self.body(part)?,
+                _ => {}
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// The statements between braces.
+    fn body(&mut self, pair: Node) -> Built<Vec<Statement>> {
+        let statements = pair.into_inner().filter(|part| part.as_rule() == Rule::statement);
+        statements.map(|statement| self.statement(statement)).collect()
     }
 
     fn field(&mut self, pair: Node, doc: String) -> Built<Fields> {

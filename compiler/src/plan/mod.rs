@@ -93,7 +93,7 @@ pub struct Plan {
 /// The stencil as kernels and the interpreter compute it.
 pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
     let stencil = if contract { ir::contract(stencil) } else { stencil.clone() };
-    ir::settle(&ir::fold(&stencil, precision))
+    ir::needed(&ir::settle(&ir::fold(&stencil, precision)))
 }
 
 /// Plans a kernel for `stencil`, which is prepared; for one grid, if it is known.
@@ -105,6 +105,10 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let storage = storage::find(&choices.storage).map_err(Refusal::new)?;
     let order = order::find(&choices.layout).map_err(Refusal::new)?;
     choices::check(choices, access, storage, target.as_ref())?;
+    if !stencil.sweeps.is_empty() {
+        return Err(Refusal::new(format!("stencil `{}` has sweeps, and kernels have none yet", stencil.name))
+            .help("compute it on the CPU: --device cpu"));
+    }
     let mut walker = match target.and_then(|target| Some((target.adjacency?, target))) {
         Some((adjacency, target)) => Walker::cells(adjacency, target.region.column_numbers(target.grid)),
         None => Walker::rows(),
@@ -211,6 +215,7 @@ fn seats(stencil: &Stencil, choices: &Choices) -> BTreeMap<(FieldId, bool), Seat
             Role::In => &[false],
             Role::Out => &[true],
             Role::InOut => &[false, true],
+            Role::Carried => &[],
         };
         for &written in sides {
             match groups.iter_mut().find(|group| group.kind.is_some() && group.kind == kind) {

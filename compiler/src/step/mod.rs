@@ -138,6 +138,9 @@ impl Subject<'_> {
     fn check(&self) -> Result<(), Refusal> {
         let Subject { stencil, extents: [ni, nj, nk], rows, .. } = *self;
         let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` {why}", stencil.name)));
+        if !stencil.sweeps.is_empty() {
+            return refuse("has sweeps, and its planes depend on each other".into());
+        }
         if stencil.stores.is_empty() {
             return refuse("computes nothing".into());
         }

@@ -31,12 +31,13 @@ impl<'a> Writer<'a> {
         let Subject { stencil, precision, .. } = *subject;
         let mut names = Names::default();
         let (mut inputs, mut outputs, mut params) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        for (id, field) in stencil.fields.iter() {
+        for (id, field) in stencil.own_fields() {
             let name = names.fresh(&field.name);
-            match field.role {
-                Role::In | Role::InOut => inputs.insert(id, name),
-                Role::Out => outputs.insert(id, name),
-            };
+            if field.role.is_read() {
+                inputs.insert(id, name);
+            } else {
+                outputs.insert(id, name);
+            }
         }
         for (id, param) in stencil.params.iter() {
             params.insert(id, names.fresh(&param.name));

@@ -7,6 +7,8 @@
 //! offset along i is a shift of the slice that is read. No operation is reordered: each element is what
 //! [`stencilc_compiler::ir::scalar`] says.
 //!
+//! A stencil with sweeps is computed as many plain ones (`sweeps`), one after the other.
+//!
 //! Where columns stand in no rows, a whole plane of cells is one row, and what lies at the end of a path is gathered
 //! through the numbers of the cells there (`walks`), which are found step by step in the adjacency as it is given.
 
@@ -14,13 +16,15 @@ mod execute;
 mod functions;
 mod plan;
 mod program;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 mod walks;
 
+use crate::problem::element_of;
 use crate::{Data, Error, Result};
 use execute::{Count, Element, Part, Strip, execute};
-use plan::plan;
+use plan::{Item, plan};
 use program::Program;
 use rayon::prelude::*;
 use std::borrow::Borrow;
@@ -29,7 +33,7 @@ use std::ops::Range;
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::grid::{Adjacency, Form, Grid, Region};
 use stencilc_compiler::ir::scalar::{Real, Value};
-use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, Place, Precision, Stencil, varying};
+use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, NodeId, Place, Precision, Stencil, varying};
 use stencilc_compiler::source::Span;
 use walks::Walks;
 
@@ -82,10 +86,16 @@ const STRIP: usize = 16;
 /// # Errors
 /// An array or parameter is missing, or an array has another type or size than its field.
 pub fn interpret(job: &Job, outputs: &mut [Option<Data>], progress: &(dyn Fn(usize) + Sync)) -> Result<()> {
-    match job.precision {
+    let plain = |job: &Job, outputs: &mut [Option<Data>], progress: &(dyn Fn(usize) + Sync)| match job.precision {
         Precision::F32 => run::<f32>(job, outputs, progress),
         Precision::F64 => run::<f64>(job, outputs, progress),
+    };
+    if job.stencil.sweeps.is_empty() {
+        return plain(job, outputs, progress);
     }
+    sweeps::run(job, outputs, &mut |job, outputs, is_last| {
+        plain(job, outputs, if is_last { progress } else { &|_| {} })
+    })
 }
 
 /// Evaluates `job` without keeping the results, and counts what its open conditions were.
@@ -97,11 +107,30 @@ pub fn interpret(job: &Job, outputs: &mut [Option<Data>], progress: &(dyn Fn(usi
 /// # Errors
 /// An array or parameter is missing, or an array has another type or size than its field.
 pub fn cover(job: &Job) -> Result<Coverage> {
-    match job.precision {
-        Precision::F32 => count::<f32>(job),
-        Precision::F64 => count::<f64>(job),
+    let mut choices = BTreeMap::new();
+    let mut count = |job: &Job| match job.precision {
+        Precision::F32 => count::<f32>(job, &mut choices),
+        Precision::F64 => count::<f64>(job, &mut choices),
+    };
+    if job.stencil.sweeps.is_empty() {
+        count(job)?;
+    } else {
+        // A level of a sweep needs what the levels before it computed.
+        let fresh = |field: &Field| {
+            let len = job.grid.shape(field.place).iter().product();
+            field.role.is_written().then(|| Data::fresh(element_of(field.stored, job.precision), len))
+        };
+        let mut outputs: Vec<Option<Data>> = job.stencil.fields.iter().map(|(_, field)| fresh(field)).collect();
+        sweeps::run(job, &mut outputs, &mut |job, outputs, _| {
+            count(job)?;
+            interpret(job, outputs, &|_| {})
+        })?;
     }
+    Ok(Coverage { choices: choices.into_values().collect() })
 }
+
+/// Where a choice is written: of which definition or output it is a part, and which.
+type Written = (Item, NodeId);
 
 fn run<R: Real + Element>(job: &Job, outputs: &mut [Option<Data>], progress: &(dyn Fn(usize) + Sync)) -> Result<()> {
     let shared = Shared::new(job)?;
@@ -137,7 +166,7 @@ fn run<R: Real + Element>(job: &Job, outputs: &mut [Option<Data>], progress: &(d
     Ok(())
 }
 
-fn count<R: Real + Element>(job: &Job) -> Result<Coverage> {
+fn count<R: Real + Element>(job: &Job, choices: &mut BTreeMap<Written, Choice>) -> Result<()> {
     let shared = Shared::new(job)?;
     let levels = job.region.k.clone().into_par_iter().map(|level| {
         let plans = plan(&shared, level);
@@ -151,14 +180,13 @@ fn count<R: Real + Element>(job: &Job) -> Result<Coverage> {
         execute::<R>(job, &program, &mut strip, job.grid.ni);
         program.choices.into_iter().zip(strip.counts).collect::<Vec<_>>()
     });
-    let mut choices = BTreeMap::new();
     for ((_, place, span), Count { times: [not_taken, taken], .. }) in levels.collect::<Vec<_>>().into_iter().flatten()
     {
         let choice = choices.entry(place).or_insert(Choice { span, taken: 0, not_taken: 0 });
         choice.taken += taken;
         choice.not_taken += not_taken;
     }
-    Ok(Coverage { choices: choices.into_values().collect() })
+    Ok(())
 }
 
 /// What all levels share.

@@ -60,7 +60,7 @@ fn define(stencil: &mut Stencil, write: impl FnOnce(&mut Writer)) -> DefId {
 }
 
 fn store(stencil: &mut Stencil, field: FieldId, write: impl FnOnce(&mut Writer)) {
-    stencil.stores.push(Store { field, body: body(write) });
+    stencil.stores.push(Store { field, body: body(write), sweep: None });
 }
 
 /// Deterministic numbers (xorshift64*).
@@ -175,7 +175,7 @@ fn same_on(
     .unwrap();
     assert_eq!(rows.into_inner(), region.j.len() * region.k.len());
     let mut expected = arrays.clone();
-    for Store { field, body } in &stencil.stores {
+    for Store { field, body, .. } in &stencil.stores {
         let place = stencil.fields[*field].place;
         let columns = region.column_numbers(grid);
         let columns = &columns[..if place.horizontal { columns.len() } else { 1 }];
@@ -759,7 +759,7 @@ fn random_stencils_mean_what_the_ir_says() {
                 Kind::Bool => Stored::Bool,
             };
             let field = field(&mut s, Role::Out, CELLS, stored);
-            s.stores.push(Store { field, body });
+            s.stores.push(Store { field, body, sweep: None });
         }
         let precision = random.pick(&[Precision::F32, Precision::F64]);
         let params = [Value::Real(random.real()), Value::Int(random.below(5) as i32), Value::Bool(seed % 2 == 0)];

@@ -201,7 +201,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 }
                 // What is shown takes no part in what is computed.
                 Statement::Print(_) => {}
-                Statement::Later(_) => return Err("a construct of a later version".into()),
+                Statement::Sweep(_) | Statement::Later(_) => return Err("a construct of a later version".into()),
             }
         }
         let reach = [0, 1, 2].map(|axis| assigned.iter().map(|(_, value)| value.reach[axis]).max().unwrap_or(0));

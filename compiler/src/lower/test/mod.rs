@@ -31,6 +31,7 @@ const EXPECTATIONS: usize = 100;
 const EVERYWHERE: Place = Place { horizontal: true, levels: Levels::Full };
 
 /// What the names of coordinates and extents stand for in a test.
+#[derive(Clone)]
 pub struct Coordinates {
     fields: [FieldId; 2],
     grid: Grid,
@@ -362,14 +363,14 @@ impl<'a> Lowering<'a> {
             Kind::Bool => Stored::Bool,
         };
         let field = self.stencil.fields.add(field(&name, Role::Out, EVERYWHERE, stored));
-        self.stencil.stores.push(Store { field, body });
+        self.stencil.stores.push(Store { field, body, sweep: None });
         field
     }
 
     /// The stencil that computes what the test expects.
     fn check(&mut self, outline: &Outline<'a>, stencil: &Stencil) -> Vec<Expectation> {
         self.declare_params_of(stencil);
-        for (_, own) in stencil.fields.iter() {
+        for (_, own) in stencil.own_fields() {
             // Afterwards everything can be read.
             let id = self.stencil.fields.add(Field { role: Role::In, range: None, ..own.clone() });
             self.define(&ast::Name { text: own.name.clone(), span: own.span }, Binding::Field(id));

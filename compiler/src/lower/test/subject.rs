@@ -20,7 +20,7 @@ impl<'a> Lowering<'a> {
     /// Writes the stencil that computes what the test gives.
     pub(super) fn give(&mut self, outline: &Outline<'a>, stencil: &Stencil) {
         self.declare_params_of(stencil);
-        for (_, own) in stencil.fields.iter() {
+        for (_, own) in stencil.own_fields() {
             self.define(&ast::Name { text: own.name.clone(), span: own.span }, Binding::Broken);
         }
         for binding in &outline.before {
@@ -138,7 +138,7 @@ impl<'a> Lowering<'a> {
             self.check_axes(&body, own, span);
             let field =
                 self.stencil.fields.add(Field { span: own.span, ..field(&own.name, Role::Out, own.place, own.stored) });
-            self.stencil.stores.push(Store { field, body });
+            self.stencil.stores.push(Store { field, body, sweep: None });
         }
     }
 

@@ -1,0 +1,63 @@
+//! Whether a stencil with sweeps can be computed on every level.
+
+use super::levels::{Known, depend_on_params};
+use super::reached::classes;
+use crate::diagnostic::Diagnostic;
+use crate::ir::scalar::Value;
+use crate::ir::{Kind, Precision, Stencil, needed};
+use std::collections::BTreeMap;
+
+/// The levels of the grid on which it is tried.
+const LEVELS: usize = 64;
+
+/// The reads of a stencil with sweeps that leave the grid on some level, each told once. Where parameters decide that, it is
+/// seen when their values are known.
+pub fn unguarded(stencil: &Stencil) -> Vec<Diagnostic> {
+    if stencil.sweeps.is_empty() || depend_on_params(stencil) {
+        return Vec::new();
+    }
+    let stencil = needed(stencil);
+    let params: Vec<Value> = stencil.params.iter().map(|(_, param)| zero(param.kind)).collect();
+    let known = Known::new(&stencil, Precision::F64, LEVELS, &params);
+    let mut found: BTreeMap<(u32, u32), Diagnostic> = BTreeMap::new();
+    for class in classes(&stencil, &known, LEVELS) {
+        for read in class.level_reads(&stencil) {
+            let field = &stencil.fields[read.field];
+            let count = field.place.levels.count(LEVELS) as i64;
+            let is_outside = |level: usize| !(0..count).contains(&(level as i64 + i64::from(read.shift)));
+            let Some(level) = class.levels.iter().cloned().flatten().find(|&level| is_outside(level)) else { continue };
+            let offset = format!("[k{:+}]", read.shift);
+            let (at, guard) = if read.shift < 0 {
+                (format!("k = {level}"), first(read.shift.unsigned_abs()))
+            } else {
+                let beyond = i64::from(read.shift) - (count - LEVELS as i64);
+                (format!("k = nk - {}", LEVELS - level), last(beyond))
+            };
+            let read_there = format!("`{}{offset}` is outside the grid at `{at}`", field.name);
+            found.entry((read.span.start, read.span.end)).or_insert_with(|| {
+                Diagnostic::error(read.span, format!("{read_there}, and a sweep goes through every level"))
+                    .label("not guarded")
+                    .help(format!("guard it: `if {guard} {{ ... }} else {{ ... }}`"))
+            });
+        }
+    }
+    found.into_values().collect()
+}
+
+/// The condition on which the first `n` levels are guarded.
+fn first(n: u32) -> String {
+    if n == 1 { "k == 0".to_owned() } else { format!("k < {n}") }
+}
+
+/// The condition on which the last `n` levels are guarded.
+fn last(n: i64) -> String {
+    if n == 1 { "k == nk-1".to_owned() } else { format!("k >= nk-{n}") }
+}
+
+fn zero(kind: Kind) -> Value {
+    match kind {
+        Kind::Real => Value::Real(0.0),
+        Kind::Int => Value::Int(0),
+        Kind::Bool => Value::Bool(false),
+    }
+}

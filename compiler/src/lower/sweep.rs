@@ -1,0 +1,477 @@
+//! Sweeps: values that are made of others at the levels before.
+//!
+//! A name of a sweep can be read above the line that defines it, at a level that was done before. What it is (a whole
+//! number, a vector) is then not known yet, so it is taken to be something, and the sweep is read again until it comes out
+//! as that.
+
+use super::scope::Binding;
+use super::value::{Alias, Bound, Value};
+use super::{Body, Found, Lowering};
+use crate::ast::{self, Expr, ExprId, Infix, Prefix, Statement};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{
+    DefId, Direction, Field, FieldId, Handle, Kind, Levels, Node, Origin, Path, Place, Print, Role, Store, Stored,
+    Sweep, SweepId,
+};
+use crate::source::Span;
+use std::collections::{BTreeMap, HashMap};
+
+/// The most sweeps of one stencil.
+const SWEEPS: usize = 16;
+
+/// What is known of the sweeps of a stencil.
+#[derive(Clone, Default)]
+pub(super) struct Sweeps {
+    /// The one being written.
+    current: Option<Current>,
+    /// How each definition depends on them.
+    ties: Vec<Tie>,
+    /// The field of each definition that is read at another level, or after its sweep.
+    carried: HashMap<DefId, FieldId>,
+    /// The sweep that each of these fields, and of those read ahead of their names, belongs to.
+    fields: HashMap<FieldId, SweepId>,
+    /// The values of outputs that sweeps assign.
+    outputs: HashMap<FieldId, DefId>,
+}
+
+/// How a definition depends on sweeps.
+#[derive(Clone, Copy, PartialEq)]
+enum Tie {
+    /// Not at all.
+    Free,
+    /// On some that are done.
+    After,
+    /// It is computed level by level in one of them.
+    In(SweepId),
+}
+
+/// The sweep being written.
+#[derive(Clone)]
+struct Current {
+    id: SweepId,
+    direction: Direction,
+    names: BTreeMap<String, Ahead>,
+}
+
+/// A name that a sweep defines.
+#[derive(Clone)]
+struct Ahead {
+    /// Where it stands.
+    span: Span,
+    /// What it is taken to be.
+    assumed: Value<Kind>,
+    /// What it turned out to be.
+    found: Option<Value<Kind>>,
+    /// Its fields, if it was read before it was defined.
+    fields: Option<Value<FieldId>>,
+}
+
+impl<'a> Lowering<'a> {
+    /// `sweep k up { ... }`
+    pub(super) fn sweep(&mut self, sweep: &'a ast::Sweep) {
+        if sweep.axis.text != "k" {
+            self.report::<()>(
+                Diagnostic::error(sweep.axis.span, "a sweep goes along `k`")
+                    .label("write `k`")
+                    .help("on an unstructured grid, the levels alone have an order"),
+            );
+        }
+        if self.stencil.sweeps.len() >= SWEEPS {
+            return self
+                .report::<()>(
+                    Diagnostic::error(sweep.span, format!("a stencil has at most {SWEEPS} sweeps"))
+                        .label("one too many")
+                        .help("split the stencil in two, and store what is between them"),
+                )
+                .unwrap_or_default();
+        }
+        let mut assumed: BTreeMap<String, Value<Kind>> = BTreeMap::new();
+        let mut rounds = sweep.statements.len() + 2;
+        loop {
+            let mut attempt = self.clone();
+            let names = attempt.attempt(sweep, &assumed);
+            let wrong = |ahead: &Ahead| {
+                ahead.fields.is_some() && ahead.found.as_ref().is_some_and(|found| *found != ahead.assumed)
+            };
+            let unsettled = names.values().find(|ahead| wrong(ahead)).map(|ahead| ahead.span);
+            rounds -= 1;
+            if unsettled.is_none() || rounds == 0 {
+                *self = attempt;
+                if let Some(place) = unsettled {
+                    self.report::<()>(
+                        Diagnostic::error(place, "what kind of value this is cannot be told")
+                            .label("it is made of itself")
+                            .help("make one branch a `real`, as in `0.0`"),
+                    );
+                }
+                return;
+            }
+            assumed.extend(names.into_iter().filter_map(|(name, ahead)| Some((name, ahead.found?))));
+        }
+    }
+
+    /// Writes a sweep, with names taken to be what is assumed.
+    fn attempt(&mut self, sweep: &'a ast::Sweep, assumed: &BTreeMap<String, Value<Kind>>) -> BTreeMap<String, Ahead> {
+        let direction = sweep.direction;
+        let id = self.stencil.sweeps.add(Sweep { direction, span: sweep.span });
+        let mut names = BTreeMap::new();
+        for (name, value) in sweep.statements.iter().flat_map(defined) {
+            let assumed = assumed.get(&name.text).cloned().unwrap_or_else(|| self.guess(value));
+            let ahead = Ahead { span: name.span, assumed, found: None, fields: None };
+            names.entry(name.text.clone()).or_insert(ahead);
+        }
+        self.sweeps.current = Some(Current { id, direction, names });
+        for statement in &sweep.statements {
+            if self.diagnostics.len() >= super::GIVEN_UP {
+                break;
+            }
+            match statement {
+                Statement::Let(binding) if self.lets_an_output(binding, &sweep.statements) => {}
+                Statement::Let(binding) => self.define_let(binding),
+                Statement::Assign(assign) => self.assign(assign),
+                Statement::Print(print) => self.print(print),
+                Statement::Field(fields) => self.no_part_of_a_sweep(fields.role.span),
+                Statement::Param(params) => {
+                    self.no_part_of_a_sweep(params.names.first().map_or(sweep.span, |name| name.span))
+                }
+                Statement::Constant(constant) => self.no_part_of_a_sweep(constant.name.span),
+                Statement::Function(function) => self.no_part_of_a_sweep(function.name.span),
+                Statement::Sweep(inner) => {
+                    self.no_part_of_a_sweep(inner.span);
+                    // That outputs are not assigned would be the same error again.
+                    let names =
+                        inner.statements.iter().flat_map(defined).map(|(name, _)| (name.text.clone(), name.span));
+                    self.scope.assigned.extend(names);
+                }
+                Statement::Later(later) => self.no_part_of_a_sweep(later.span),
+            }
+        }
+        self.sweeps.current.take().map(|current| current.names).unwrap_or_default()
+    }
+
+    fn no_part_of_a_sweep(&mut self, place: Span) {
+        self.report::<()>(
+            Diagnostic::error(place, "a sweep holds `let`, assignments and `print` alone")
+                .label("this stands before it")
+                .help("sweeps follow each other; none stands inside another"),
+        );
+    }
+
+    /// What an expression is likely to be: the first guess of what it turns out to be.
+    fn guess(&self, expr: ExprId) -> Value<Kind> {
+        let (mut expr, file) = (expr, self.file);
+        // Functions may call each other in a circle.
+        for _ in 0..super::CALLS {
+            expr = match &file.exprs[expr] {
+                Expr::Truth(_) | Expr::Prefix(Prefix::Not, _) => return Value::One(Kind::Bool),
+                Expr::Infix(Infix::Compare(_) | Infix::And | Infix::Or, ..) => return Value::One(Kind::Bool),
+                Expr::Vector(parts) => return Value::Many(vec![Kind::Int; parts.len()]),
+                Expr::Name(name) => return self.guess_of_name(name),
+                Expr::Group(inner) | Expr::Index(inner, _) => *inner,
+                Expr::Block(block) => block.value,
+                // A branch that is the name itself, at another level, says nothing.
+                Expr::Choose(arms, otherwise) => match arms.first().map(|(_, block)| block.value) {
+                    Some(first) if !matches!(file.exprs[first], Expr::Index(..)) => first,
+                    _ => otherwise.value,
+                },
+                Expr::Call(function, _) => match self.scope.find(&function.text).map(|symbol| &symbol.binding) {
+                    Some(Binding::Function(own)) => own.body.value,
+                    _ => match self.globals.find(&function.text) {
+                        Some(super::scope::Global::Function(own)) => own.body.value,
+                        _ => return Value::One(Kind::Int),
+                    },
+                },
+                Expr::Real(_) | Expr::Int(_) | Expr::Prefix(Prefix::Negate, _) => return Value::One(Kind::Int),
+                Expr::Infix(Infix::Arithmetic(_) | Infix::Power, ..) | Expr::Component(..) | Expr::Fold(..) => {
+                    return Value::One(Kind::Int);
+                }
+            };
+        }
+        Value::One(Kind::Int)
+    }
+
+    fn guess_of_name(&self, name: &str) -> Value<Kind> {
+        match self.scope.find(name).map(|symbol| &symbol.binding) {
+            Some(Binding::Field(field)) => Value::One(self.stencil.fields[*field].stored.kind()),
+            Some(Binding::Param(param)) => Value::One(self.stencil.params[*param].kind),
+            Some(Binding::Value(bound)) => bound.clone().map(|alias| self.kind_of_alias(&alias)),
+            Some(Binding::Constant(_) | Binding::Function(_) | Binding::Broken) | None => Value::One(Kind::Int),
+        }
+    }
+
+    /// What a value that has a name is.
+    pub(super) fn kind_of_alias(&self, alias: &Alias) -> Kind {
+        match alias {
+            Alias::Field(field, _) | Alias::Ahead(field, _) => self.stencil.fields[*field].stored.kind(),
+            Alias::Def(def, _) => self.stencil.defs[*def].body.kind(),
+            Alias::Param(param) => self.stencil.params[*param].kind,
+            Alias::Int(_) => Kind::Int,
+        }
+    }
+
+    /// Whether a name stands for a value that the sweep being written defines below.
+    pub(super) fn is_ahead(&self, name: &str) -> bool {
+        let ahead = self.sweeps.current.as_ref().and_then(|current| current.names.get(name));
+        ahead.is_some_and(|ahead| ahead.found.is_none()) && self.calls.is_empty() && self.constant_depth == 0
+    }
+
+    /// The value of a name that the sweep being written defines below.
+    pub(super) fn ahead(&mut self, name: &str) -> Found<Bound> {
+        if !self.is_ahead(name) {
+            return None;
+        }
+        let current = self.sweeps.current.as_ref()?;
+        let (id, ahead) = (current.id, current.names.get(name)?);
+        let fields = match &ahead.fields {
+            Some(fields) => fields.clone(),
+            None => {
+                let span = ahead.span;
+                let fields = ahead.assumed.clone().map(|kind| self.add_carried(name, kind, span, id));
+                let ahead = self.sweeps.current.as_mut()?.names.get_mut(name)?;
+                ahead.fields = Some(fields.clone());
+                fields
+            }
+        };
+        Some(fields.map(|field| Alias::Ahead(field, Path::default())))
+    }
+
+    fn add_carried(&mut self, name: &str, kind: Kind, span: Span, sweep: SweepId) -> FieldId {
+        let stored = match kind {
+            Kind::Real => Stored::Real,
+            Kind::Int => Stored::Int,
+            Kind::Bool => Stored::Bool,
+        };
+        let place = Place { horizontal: true, levels: Levels::Full };
+        let (name, doc, role, range) = (name.to_owned(), String::new(), Role::Carried, None);
+        let field = self.stencil.fields.add(Field { name, doc, role, place, stored, range, span });
+        self.sweeps.fields.insert(field, sweep);
+        field
+    }
+
+    /// Notes what a name of the sweep being written turned out to be; nothing if it is broken.
+    pub(super) fn sweep_defines(&mut self, name: &str, bound: Option<&Bound>) {
+        let Some(current) = &self.sweeps.current else { return };
+        let id = current.id;
+        let Some(ahead) = current.names.get(name).filter(|ahead| ahead.found.is_none()) else { return };
+        let (fields, assumed) = (ahead.fields.clone(), ahead.assumed.clone());
+        let found = bound.map_or(assumed, |bound| bound.clone().map(|alias| self.kind_of_alias(&alias)));
+        if let Some(ahead) = self.sweeps.current.as_mut().and_then(|current| current.names.get_mut(name)) {
+            ahead.found = Some(found);
+        }
+        let parts = |value: Value<Alias>| match value {
+            Value::One(one) => vec![one],
+            Value::Many(many) => many,
+        };
+        let fields = match fields {
+            Some(Value::One(field)) => vec![field],
+            Some(Value::Many(fields)) => fields,
+            None => return,
+        };
+        for (field, alias) in fields.into_iter().zip(bound.cloned().map(parts).unwrap_or_default()) {
+            let span = self.stencil.fields[field].span;
+            if let Alias::Def(def, path) = &alias
+                && path.is_here()
+            {
+                self.sweeps.carried.entry(*def).or_insert(field);
+            }
+            // If it was taken for something else, all is read again.
+            if self.kind_of_alias(&alias) == self.stencil.fields[field].stored.kind() {
+                self.bodies.push(Body::new());
+                let value = self.place_value(Value::One(alias), span);
+                let body = self.bodies.pop().unwrap_or_default();
+                if value.is_some() {
+                    self.stencil.stores.push(Store { field, body, sweep: Some(id) });
+                }
+            }
+        }
+    }
+
+    /// The field of a definition that a sweep computes.
+    fn carried(&mut self, def: DefId, sweep: SweepId) -> FieldId {
+        if let Some(&field) = self.sweeps.carried.get(&def) {
+            return field;
+        }
+        let own = &self.stencil.defs[def];
+        let (name, kind, span) = (own.name.clone(), own.body.kind(), own.body.span_of(own.body.root()));
+        let field = self.add_carried(&name, kind, span, sweep);
+        let mut body = Body::new();
+        body.add(Node::Use { def, path: Path::default() }, kind, span);
+        self.stencil.stores.push(Store { field, body, sweep: Some(sweep) });
+        self.sweeps.carried.insert(def, field);
+        field
+    }
+
+    /// Remembers how the next definition depends on sweeps.
+    pub(super) fn tie(&mut self, body: &Body) {
+        let current = self.sweeps.current.as_ref().map(|current| current.id);
+        let mut tie = Tie::Free;
+        for (_, node) in body.iter() {
+            let own = match node {
+                Node::Read { field, .. } => match self.sweeps.fields.get(field) {
+                    Some(&sweep) if Some(sweep) == current => Tie::In(sweep),
+                    Some(_) => Tie::After,
+                    None => Tie::Free,
+                },
+                Node::Use { def, .. } => self.sweeps.ties[def.index()],
+                _ => Tie::Free,
+            };
+            tie = match (tie, own) {
+                (Tie::In(sweep), _) | (_, Tie::In(sweep)) => Tie::In(sweep),
+                (Tie::After, _) | (_, Tie::After) => Tie::After,
+                (Tie::Free, Tie::Free) => Tie::Free,
+            };
+        }
+        self.sweeps.ties.push(tie);
+    }
+
+    /// Whether a field is a value of a sweep.
+    pub(super) fn is_carried(&self, field: FieldId) -> bool {
+        self.sweeps.fields.contains_key(&field)
+    }
+
+    /// The value of an output that a sweep assigned, or will.
+    pub(super) fn swept_output(&mut self, field: FieldId, name: &str) -> Found<Bound> {
+        match self.sweeps.outputs.get(&field) {
+            Some(&def) => Some(Value::One(Alias::Def(def, Path::default()))),
+            None => self.ahead(name),
+        }
+    }
+
+    /// Assigns an output, in a sweep or not.
+    pub(super) fn store(&mut self, field: FieldId, mut body: Body) {
+        let sweep = self.sweeps.current.as_ref().map(|current| current.id);
+        let declared = self.stencil.fields[field].clone();
+        if sweep.is_some() && declared.role == Role::Out {
+            let (root, span) = (body.root(), body.span_of(body.root()));
+            // What is read of it is what is stored.
+            if declared.stored == Stored::F32 {
+                body.add(Node::ToSingle(root), Kind::Real, span);
+            }
+            let kind = body.kind();
+            let Some(def) = self.add_def(body, &declared.name, Origin::Let) else { return };
+            self.sweeps.outputs.insert(field, def);
+            self.sweep_defines(&declared.name, Some(&Value::One(Alias::Def(def, Path::default()))));
+            body = Body::new();
+            body.add(Node::Use { def, path: Path::default() }, kind, span);
+        }
+        self.stencil.stores.push(Store { field, body, sweep });
+    }
+
+    /// A print of a sweep's values, which shows what they are when all is done.
+    pub(super) fn show(&mut self, label: String, span: Span, mut body: Body) {
+        if let Some(current) = self.sweeps.current.as_ref().map(|current| current.id) {
+            let (kind, at) = (body.kind(), body.span_of(body.root()));
+            let Some(def) = self.add_def(body, "printed", Origin::Let) else { return };
+            let path = Path::default();
+            let node = match self.sweeps.ties[def.index()] {
+                Tie::In(_) => Node::Read { field: self.carried(def, current), path },
+                Tie::Free | Tie::After => Node::Use { def, path },
+            };
+            body = Body::new();
+            body.add(node, kind, at);
+        }
+        self.stencil.prints.push(Print { label, span, body });
+    }
+
+    /// The node that stands for a definition's value at the end of a path.
+    pub(super) fn use_of(&mut self, def: DefId, path: Path, span: Span) -> Found<Node> {
+        let current = self.sweeps.current.as_ref().map(|current| (current.id, current.direction));
+        let tie = self.sweeps.ties[def.index()];
+        let name = self.stencil.defs[def].name.clone();
+        if tie != Tie::Free && !path.steps().is_empty() {
+            return self.beside(&name, &path, span);
+        }
+        match (tie, current) {
+            (Tie::Free | Tie::After, _) => Some(Node::Use { def, path }),
+            (Tie::In(sweep), Some((own, direction))) if sweep == own => match path.levels() {
+                0 => Some(Node::Use { def, path }),
+                shift if direction.before(shift) > 0 => Some(Node::Read { field: self.carried(def, sweep), path }),
+                _ => self.too_late(&name, direction, span),
+            },
+            (Tie::In(sweep), _) => Some(Node::Read { field: self.carried(def, sweep), path }),
+        }
+    }
+
+    /// The node that stands for the value of a name that is defined below, where its path leads.
+    pub(super) fn read_ahead(&mut self, field: FieldId, path: Path, span: Span) -> Found<Node> {
+        let own = &self.stencil.fields[field];
+        let (name, defined) = (own.name.clone(), own.span);
+        let direction = self.sweeps.current.as_ref()?.direction;
+        if !path.steps().is_empty() {
+            return self.beside(&name, &path, span);
+        }
+        match path.levels() {
+            0 => {
+                let example = if direction == Direction::Up { "k-1" } else { "k+1" };
+                let label = if defined.start < span.start { "used in its own definition" } else { "defined below" };
+                self.report(
+                    Diagnostic::error(span, format!("`{name}` is not known here at its own level"))
+                        .label(label)
+                        .note(defined, "defined here")
+                        .help(format!("at the level before, it is `{name}[{example}]`")),
+                )
+            }
+            shift if direction.before(shift) > 0 => Some(Node::Read { field, path }),
+            _ => self.too_late(&name, direction, span),
+        }
+    }
+
+    fn beside<T>(&mut self, name: &str, path: &Path, span: Span) -> Found<T> {
+        let column = path.clone().without_levels();
+        self.report(
+            Diagnostic::error(span, format!("`{name}` comes of a sweep: it is not known in the column `{column}`"))
+                .label("each column is computed by itself")
+                .help(format!("assign `{name}` to an output, and read that in another stencil")),
+        )
+    }
+
+    fn too_late<T>(&mut self, name: &str, direction: Direction, span: Span) -> Found<T> {
+        let (known, guess) = match direction {
+            Direction::Up => ("smaller", "k-1"),
+            Direction::Down => ("larger", "k+1"),
+        };
+        let message = format!("a sweep `k {}` knows its values at levels of {known} k only", direction.name());
+        self.report(
+            Diagnostic::error(span, message)
+                .label(format!("did you mean `{name}[{guess}]`?"))
+                .help("what is needed at levels that come later belongs into a sweep of its own, after this one"),
+        )
+    }
+
+    /// Reports a read of an `inout`, at a level that the sweep being written has assigned already.
+    pub(super) fn is_ambiguous(&mut self, field: FieldId, path: &Path, span: Span) -> bool {
+        let own = &self.stencil.fields[field];
+        let Some(current) = &self.sweeps.current else { return false };
+        let is_assigned = current.names.contains_key(&own.name);
+        if own.role != Role::InOut || !is_assigned || current.direction.before(path.levels()) == 0 {
+            return false;
+        }
+        let (name, shift) = (own.name.clone(), path.levels());
+        self.report::<()>(
+            Diagnostic::error(span, format!("`{name}` is assigned in this sweep: which of its values is meant?"))
+                .label("the one before, or the new one?")
+                .help(format!(
+                    "the one before: name it ahead of the sweep, `let before = {name}`, and read `before[k{shift:+}]`"
+                ))
+                .help(format!(
+                    "the new one: name it, `let next = ...`, assign `{name} = next`, and read `next[k{shift:+}]`"
+                )),
+        );
+        true
+    }
+}
+
+/// The names that a statement of a sweep defines, and their value.
+fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
+    match statement {
+        Statement::Let(binding) => binding.names.iter().map(|name| (name, binding.value)).collect(),
+        Statement::Assign(assign) => assign.targets.iter().map(|target| (&target.name, assign.value)).collect(),
+        Statement::Field(_)
+        | Statement::Param(_)
+        | Statement::Constant(_)
+        | Statement::Function(_)
+        | Statement::Print(_)
+        | Statement::Sweep(_)
+        | Statement::Later(_) => Vec::new(),
+    }
+}
