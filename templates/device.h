@@ -134,6 +134,28 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
 }
 #endif
 
+//: mbarrier_wait_cluster
+// The same for what other blocks of the cluster have sent: it is seen after the wait.
+#ifdef STENCILC_EMULATED
+inline void mbarrier_wait_cluster(unsigned long long* barrier, unsigned parity, int line = __builtin_LINE())
+{
+    emulated::mbarrier_wait(barrier, parity, line);
+}
+#else
+__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned parity)
+{
+    unsigned over = 0;
+    while (!over) {
+        asm volatile("{\n"
+                     ".reg .pred p;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n"
+                     "}"
+                     : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+    }
+}
+#endif
+
 //: copy_bulk
 // Starts a copy from global to shared memory that an mbarrier waits for: one thread's call moves all bytes. Both addresses
 // and the number of bytes are multiples of 16.
@@ -212,6 +234,36 @@ template <class T> __device__ __forceinline__ T* cluster_shared(T* place, unsign
     T* other;
     asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(place), "r"(rank));
     return other;
+}
+#endif
+
+//: cluster_address
+// Where block `rank` of the cluster has what is at `place` in this block's shared memory, as instructions take it.
+#ifndef STENCILC_EMULATED
+__device__ __forceinline__ unsigned cluster_address(const void* place, unsigned rank)
+{
+    unsigned address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(place)), "r"(rank));
+    return address;
+}
+#endif
+
+//: store_async
+// Sends 16 bytes to where block `rank` of the cluster has what is at `to` in this block's shared memory, and tells them to
+// its mbarrier, which expects them (mbarrier_expect). Places are multiples of 16.
+#ifdef STENCILC_EMULATED
+inline void store_async(
+    void* to, const void* value, unsigned rank, unsigned long long* barrier, int line = __builtin_LINE())
+{
+    emulated::store_async(to, value, rank, barrier, line);
+}
+#else
+__device__ __forceinline__ void store_async(void* to, const void* value, unsigned rank, unsigned long long* barrier)
+{
+    const int4 bits = *static_cast<const int4*>(value);
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.s32 [%0], {%1, %2, %3, %4}, [%5];"
+                 :: "r"(cluster_address(to, rank)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w),
+                    "r"(cluster_address(barrier, rank)) : "memory");
 }
 #endif
 

@@ -72,3 +72,31 @@ static __device__ __forceinline__ void join_rows(To (&wide)[L + N + R], const T 
         wide[L + N + x] = To(lane == 31 ? beyond[x] : right);
     }
 }
+
+//: push_row
+/* Sends a row to another block's shared memory, where a barrier counts its bytes: each lane 16 bytes at a time. */
+template <int N, class T> static __device__ __forceinline__ void push_row(
+    T* to, const T (&row)[N], int lane, unsigned rank, unsigned long long* barrier)
+{
+    constexpr int W = 16 / sizeof(T);
+#pragma unroll
+    for (int e = 0; e < N; e += W) {
+        Run<T, W> run;
+#pragma unroll
+        for (int w = 0; w < W; ++w) run.at[w] = row[e + w];
+        store_async(to + e * 32 + lane * W, &run, rank, barrier);
+    }
+}
+
+//: pull_row
+/* Takes a row that has been sent. */
+template <int N, class T> static __device__ __forceinline__ void pull_row(T (&row)[N], const T* from, int lane)
+{
+    constexpr int W = 16 / sizeof(T);
+#pragma unroll
+    for (int e = 0; e < N; e += W) {
+        const Run<T, W> run = *reinterpret_cast<const Run<T, W>*>(from + e * 32 + lane * W);
+#pragma unroll
+        for (int w = 0; w < W; ++w) row[e + w] = run.at[w];
+    }
+}

@@ -157,6 +157,32 @@ extern "C" __global__ void clusters(const float* __restrict__ a, float* __restri
     cluster_wait();
 }
 
+//: sends
+extern "C" __global__ void sends(const float* __restrict__ a, float* __restrict__ b, unsigned* state)
+{
+    STENCILC_SHARED(float, tile, [2][128]);
+    STENCILC_SHARED(unsigned long long, come, [2]);
+    const int x = 4 * threadIdx.x;
+    if (threadIdx.x < 2) {
+        mbarrier_init(&come[threadIdx.x], 1);
+        mbarrier_fence();
+    }
+    cluster_arrive();
+    cluster_wait();
+    const unsigned other = (cluster_rank() + 1) % cluster_size();
+    for (int stage = 0; stage < 4; ++stage) {
+        const int at = (blockIdx.x * 4 + stage) * 128;
+        const float4 own = make_float4(a[at + x], a[at + x + 1], a[at + x + 2], a[at + x + 3]);
+        if (threadIdx.x == 0) mbarrier_expect(&come[stage % 2], 512);
+        // Each sends again only when it has what the other sent, so nothing is overwritten that is yet to be read.
+        store_async(&tile[stage % 2][x], &own, other, &come[stage % 2]);
+        mbarrier_wait_cluster(&come[stage % 2], stage / 2 % 2);
+        for (int e = 0; e < 4; ++e) b[at + x + e] = tile[stage % 2][127 - x - e];
+    }
+    cluster_arrive();
+    cluster_wait();
+}
+
 //: grid_steps
 extern "C" __global__ void grid_steps(const float* __restrict__ a, float* b, unsigned* state)
 {

@@ -6,8 +6,9 @@ use common::lowered;
 use common::step::Bed;
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::step::Subject;
+use stencilc_compiler::step::resident::{self, Carry, resident};
 use stencilc_compiler::step::stream::{Shape, Strip, stream};
+use stencilc_compiler::step::{Gpu, Subject};
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// Stencils with everything that step kernels can compute.
@@ -120,6 +121,93 @@ fn several_steps_are_a_larger_stencil() {
     for (times, extents) in [(2, [128, 20, 2]), (3, [150, 31, 1]), (4, [100, 33, 2])] {
         let kernels = check(&repeated(DIFFUSION, times), extents, [0, 0, 0]);
         assert!(kernels >= 6, "{kernels}");
+    }
+}
+
+/// An output for each input that it becomes.
+fn pairs(stencil: &Stencil, pairs: &[(&str, &str)]) -> Vec<Carry> {
+    let field = |name: &str| stencil.field_named(name).unwrap();
+    pairs.iter().map(|&(to, from)| (field(to), field(from))).collect()
+}
+
+#[test]
+fn residents_equal_the_interpreter() {
+    let text = "
+    fn laplacian(a) = a[i-1] + a[i+1] + a[j-1] + a[j+1] - 4*a
+    stencil diffuse { in phi; out next; let lap = laplacian(phi); next = phi - 1/32 * laplacian(lap) }
+    stencil driven {
+        in a = 0.5..1.5
+        in c, d
+        in m on (i, j)
+        in w on (k)
+        in s: f32
+        in n: int
+        param dt: real = 0.01
+        out b; out t: f32; out z: int; out seen; out flat on (i, j)
+        let x = a[i-1, j-1] - s[i+1, j+1] * c[j+1]
+        b = if x > 0 && n[j-1] % 3 > 0 { a + dt * (x[i-1] - m[i+1, j-1]) } else { a * (1 - dt * w) }
+        t = s * 0.875 + x * dt
+        z = n + n[i+1] % 2
+        seen = x[j+1] * d
+        flat = m * 2
+    }
+    stencil away { inout u, v; let x = u - v[j+2]; u = 0.25 * u[i-2] + 0.5 * x; v = 0.5 * (x[j-1] + x[i+2, j-1]) }
+    stencil here { in a; out b; b = 0.5 * a + 1 }";
+    let carries: [&[(&str, &str)]; 4] =
+        [&[("next", "phi")], &[("b", "a"), ("t", "s"), ("z", "n")], &[("u", "u"), ("v", "v")], &[("b", "a")]];
+    let mut stencils: Vec<_> = lowered("residents", text).into_iter().zip(carries).collect();
+    let text = std::fs::read_to_string(format!("{}/stencils/gray_scott.stn", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    stencils.push((lowered("gray_scott", &text).remove(0), &[("u_next", "u"), ("v_next", "v")]));
+    let shapes = |rows, warps, blocks, early| resident::Shape { rows, warps, blocks, early };
+    let cases = [
+        ([128, 16, 2], [0, 0, 0], shapes(8, 2, 1, true)),
+        ([128, 32, 3], [4, 8, 4], shapes(4, 2, 4, true)),
+        ([256, 12, 1], [0, 0, 0], shapes(3, 2, 2, true)),
+        ([128, 18, 1], [3, 1, 2], shapes(6, 3, 1, false)),
+        ([128, 6, 1], [0, 0, 0], shapes(6, 1, 1, true)),
+    ];
+    let cases: Vec<_> = stencils.iter().flat_map(|stencil| cases.map(|case| (stencil, case))).collect();
+    cases.into_par_iter().for_each(|((stencil, carry), (extents, padding, shape))| {
+        for precision in [Precision::F32, Precision::F64] {
+            let bed = Bed::new(stencil, precision, extents, padding);
+            let carry = pairs(stencil, carry);
+            let kernel = resident(&bed.subject(), &carry, shape).unwrap();
+            for steps in [0, 1, 5] {
+                bed.check(&kernel, &bed.after(&carry, steps), steps as i32);
+            }
+        }
+    });
+}
+
+/// Nothing is spilled in the shapes that should be fastest, which are those that kernels written by hand have.
+#[test]
+fn residents_need_few_registers() {
+    if nvrtc::locate().is_err() {
+        println!("skipped: no NVRTC");
+        return;
+    }
+    let shape = |rows, warps, blocks, early| resident::Shape { rows, warps, blocks, early };
+    let cases = [
+        (Precision::F32, 128, shape(8, 8, 2, true)),
+        (Precision::F64, 128, shape(8, 8, 2, true)),
+        (Precision::F32, 256, shape(16, 8, 2, true)),
+        (Precision::F64, 256, shape(8, 8, 4, false)),
+        (Precision::F32, 512, shape(8, 8, 8, false)),
+    ];
+    let stencil = repeated(DIFFUSION, 1);
+    let carry = pairs(&stencil, &[("next", "phi")]);
+    for (precision, n, best) in cases {
+        let bed = Bed::new(&stencil, precision, [n, n, 1], [0, 0, 0]);
+        let subject = Subject { extents: [n, n, 64], ..bed.subject() };
+        let shapes = resident::shapes(&subject, &carry, &Gpu::SM_90);
+        assert_eq!(shapes[0], best, "{n} {precision:?}: {shapes:?}");
+        for &shape in &shapes[..2.min(shapes.len())] {
+            let kernel = resident(&subject, &carry, shape).unwrap();
+            let compiled = nvrtc::compile(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
+            let resources = &compiled.resources[0];
+            println!("{n} {precision:?} {shape:?}: {} registers", resources.registers);
+            assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{}", kernel.text);
+        }
     }
 }
 

@@ -199,6 +199,8 @@ const RESERVED: &[&str] = &[
     "copy_row",
     "widen_row",
     "join_rows",
+    "push_row",
+    "pull_row",
     "atomicAdd",
 ];
 

@@ -91,6 +91,9 @@ pub fn cases() -> Vec<Case> {
                 a[other * 64 + 63 - x % 64] + 1000.0 * rank as f32
             })
         }),
+        case("sends", Launch { cluster: [2, 1, 1], ..launch(2, 32) }, |a| {
+            written(READ, |x| a[(x + READ / 2) % READ / 128 * 128 + 127 - x % 128])
+        }),
         case("grid_steps", Launch { cooperative: true, ..launch(16, 64) }, |a| {
             let mut states = vec![a.to_vec()];
             for step in 0..3 {

@@ -6,6 +6,7 @@ use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
 use stencilc_compiler::plan::prepare;
+use stencilc_compiler::step::resident::Carry;
 use stencilc_compiler::step::{Edge, Kernel, Rows, Subject, What};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
@@ -111,6 +112,22 @@ impl Bed {
         outputs.into_iter().zip(fields()).map(|(data, field)| Some(cut(data?, field.place))).collect()
     }
 
+    /// What the interpreter computes in several steps.
+    pub fn after(&self, carry: &[Carry], steps: usize) -> Vec<Option<Data>> {
+        let mut inputs = self.inputs.clone();
+        let mut outputs: Vec<Option<Data>> = self.before.clone();
+        for &(to, from) in carry {
+            outputs[to.index()] = inputs[from.index()].clone();
+        }
+        for _ in 0..steps {
+            outputs = self.expected(&inputs);
+            for &(to, from) in carry {
+                inputs[from.index()] = outputs[to.index()].clone();
+            }
+        }
+        outputs
+    }
+
     /// Every cell of a field that a kernel writes.
     fn cells(&self, place: Place) -> Vec<[usize; 3]> {
         let [ni, nj, nk] = self.extents;
@@ -173,6 +190,7 @@ impl Bed {
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         buffers.push((id, data, after, buffer));
                     }
+                    What::Steps => args.push(Arg::I32(steps)),
                     What::Param(id) => args.push(match (self.stencil.params[id].kind, self.precision) {
                         (Kind::Real, Precision::F32) => Arg::F32(self.params[id.index()].real() as f32),
                         (Kind::Real, Precision::F64) => Arg::F64(self.params[id.index()].real()),
@@ -181,7 +199,6 @@ impl Bed {
                     }),
                 }
             }
-            let _ = steps;
             machine
                 .launch(&loaded, &launch, &args)
                 .unwrap_or_else(|error| panic!("{}: {error}\n{}", self.stencil.name, kernel.text));

@@ -6,12 +6,14 @@
 //!
 //! A kernel of [`crate::plan`] computes a cell a thread, whatever the grid. One of these knows more: columns stand in
 //! rows, extents are known, no value looks at another level. Then a warp can walk down a plane row by row and keep in
-//! registers what it has read or computed ([`stream`]).
+//! registers what it has read or computed ([`stream`]), or a cluster can hold a plane in registers through all steps
+//! ([`resident`]).
 //!
 //! Each kernel computes every output on every cell that its [`Edge`]s let it, and its values are those of the interpreter
 //! to the last bit: operations are those of the stencil's bodies, in their order.
 
 mod flow;
+pub mod resident;
 pub mod stream;
 mod write;
 
@@ -87,6 +89,8 @@ pub enum What {
     Output(FieldId),
     /// A parameter of the stencil.
     Param(ParamId),
+    /// How many steps are computed, an `int`.
+    Steps,
 }
 
 /// How a step kernel is launched.

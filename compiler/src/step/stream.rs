@@ -8,7 +8,7 @@
 //! values spoil step by step from outside; or each lane also computes the columns beside its own that others need.
 
 use super::flow::{Flow, Source, Use, Window};
-use super::write::{Writer, functions, register_bytes, width};
+use super::write::{Writer, each, functions, register_bytes, width};
 use super::{Edge, Gpu, Kernel, LANES, Launch, Subject};
 use crate::cuda::{prelude, render};
 use crate::diagnostic::Refusal;
@@ -391,7 +391,7 @@ impl Printer<'_> {
             prelude: lines,
             threads: self.shape.block,
             name: name.clone(),
-            signature: self.writer.signature(),
+            signature: self.writer.signature(true),
             setup,
             kept,
             coming,
@@ -757,14 +757,4 @@ impl Printer<'_> {
         }
         lines
     }
-}
-
-/// `statement` for each element of a row.
-fn each(e: &str, count: usize, statement: &str) -> Vec<String> {
-    vec![
-        "#pragma unroll".to_owned(),
-        format!("for (int {e} = 0; {e} < {count}; ++{e}) {{"),
-        format!("    {statement}"),
-        "}".to_owned(),
-    ]
 }

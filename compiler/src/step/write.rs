@@ -190,14 +190,34 @@ impl<'a> Writer<'a> {
         lines.into_iter().map(crate::cuda::comment_line).collect()
     }
 
-    /// `const double* __restrict__ phi`, one a parameter.
-    pub fn signature(&self) -> Vec<String> {
+    /// Takes the pointer of a field that would not be needed otherwise.
+    pub fn need(&mut self, field: FieldId) {
+        let stored = stored_type(self.subject.stencil.fields[field].stored, self.subject.precision);
+        let has = |own: &Self, what: What| own.parameters.iter().any(|parameter| parameter.what == what);
+        if let Some(name) = self.inputs.get(&field).cloned().filter(|_| !has(self, What::Input(field))) {
+            self.parameters.push(Parameter { name, c_type: format!("const {stored}*"), what: What::Input(field) });
+        }
+    }
+
+    /// `const double* __restrict__ phi`, one a parameter. Without `restrict` nothing is loaded long before it is used.
+    pub fn signature(&self, restrict: bool) -> Vec<String> {
         let text = |parameter: &Parameter| match parameter.c_type.strip_suffix('*') {
-            Some(_) => format!("{} __restrict__ {}", parameter.c_type, parameter.name),
+            Some(_) if restrict => format!("{} __restrict__ {}", parameter.c_type, parameter.name),
+            Some(_) => format!("{} {}", parameter.c_type, parameter.name),
             None => format!("const {} {}", parameter.c_type, parameter.name),
         };
         self.parameters.iter().map(text).collect()
     }
+}
+
+/// `statement` for each element of a row.
+pub fn each(e: &str, count: usize, statement: &str) -> Vec<String> {
+    vec![
+        "#pragma unroll".to_owned(),
+        format!("for (int {e} = 0; {e} < {count}; ++{e}) {{"),
+        format!("    {statement}"),
+        "}".to_owned(),
+    ]
 }
 
 /// The most elements of `bytes` bytes each that one instruction moves, if they come in groups of `together`, and groups

@@ -78,6 +78,7 @@ struct Copy {
     unsigned bytes, valid;  // of the bytes only the first are read, and the rest become zero
     unsigned group;
     Mbarrier* barrier;
+    Bits value[2];  // what a store sends
 };
 
 struct Thread {

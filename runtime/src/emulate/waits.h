@@ -201,7 +201,7 @@ inline Copy* new_copy(void* to, const void* from, unsigned bytes, unsigned valid
     Copy* copy = machine->spare;
     if (copy) machine->spare = copy->next;
     else if (!(copy = reserve<Copy>(1))) abandon();
-    *copy = Copy{nullptr, to, from, bytes, valid, 0, nullptr};
+    *copy = Copy{nullptr, to, from, bytes, valid, 0, nullptr, {}};
     return copy;
 }
 
@@ -337,6 +337,18 @@ inline void copy_bulk(void* to, const void* from, unsigned bytes, const void* pl
     }
     Copy* const copy = new_copy(to, from, bytes, bytes);
     copy->barrier = mbarrier(place, "copy_bulk", line);
+    if (!lands_late()) return land_bulk(copy);
+    copy->next = machine->bulk;
+    machine->bulk = copy;
+}
+
+inline void store_async(void* to, const void* value, unsigned rank, const void* place, int line)
+{
+    check_place(to, 16, "store_async", line);
+    Copy* const copy = new_copy(cluster_shared(to, rank, line), nullptr, 16, 16);
+    __builtin_memcpy(copy->value, value, 16);
+    copy->from = copy->value;
+    copy->barrier = mbarrier(cluster_shared(place, rank, line), "store_async", line);
     if (!lands_late()) return land_bulk(copy);
     copy->next = machine->bulk;
     machine->bulk = copy;
