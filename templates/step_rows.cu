@@ -31,6 +31,21 @@ template <int W, int N, class T> static __device__ __forceinline__ void put_row(
     }
 }
 
+//: put_between
+/* Stores those elements whose numbers lie between two, W at once where all do. */
+template <int W, int N, class T>
+static __device__ __forceinline__ void put_between(T* to, const T (&row)[N], int first, int end)
+{
+    if (first <= 0 && end >= N) {
+        put_row<W>(to, row);
+    } else {
+#pragma unroll
+        for (int e = 0; e < N; ++e) {
+            if (e >= first && e < end) to[e] = row[e];
+        }
+    }
+}
+
 //: copy_row
 /* A row as it is, possibly in another type. */
 template <int N, class To, class T> static __device__ __forceinline__ void copy_row(To (&to)[N], const T (&row)[N])

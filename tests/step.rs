@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::resident::{self, Carry, resident};
 use stencilc_compiler::step::stream::{Shape, Strip, stream};
-use stencilc_compiler::step::{Gpu, Subject};
+use stencilc_compiler::step::{Edge, Gpu, Subject};
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// Stencils with everything that step kernels can compute.
@@ -66,22 +66,22 @@ fn shapes() -> Vec<Shape> {
 }
 
 /// All shapes on a stencil; returns how many there were kernels for.
-fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3]) -> usize {
-    let mut kernels = 0;
+fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3], edges: [Edge; 2]) -> usize {
+    let mut count = 0;
     for precision in [Precision::F32, Precision::F64] {
-        let bed = Bed::new(stencil, precision, extents, padding);
-        let expected = bed.expected(&bed.inputs);
-        for shape in shapes() {
-            match stream(&bed.subject(), &shape) {
-                Ok(kernel) => {
-                    bed.check(&kernel, &expected, 1);
-                    kernels += 1;
-                }
-                Err(refusal) => assert!(shape.strip == Strip::Aligned, "{} {extents:?}: {refusal}", stencil.name),
+        let bed = Bed { edges, ..Bed::new(stencil, precision, extents, padding) };
+        let kernels = shapes().into_iter().filter_map(|shape| match stream(&bed.subject(), &shape) {
+            Ok(kernel) => Some(kernel),
+            Err(refusal) => {
+                assert!(shape.strip == Strip::Aligned, "{} {extents:?}: {refusal}", stencil.name);
+                None
             }
-        }
+        });
+        let kernels: Vec<_> = kernels.collect();
+        bed.check(&kernels, &[(1, bed.expected(&bed.inputs))]);
+        count += kernels.len();
     }
-    kernels
+    count
 }
 
 #[test]
@@ -91,19 +91,22 @@ fn streams_equal_the_interpreter() {
         let text = std::fs::read_to_string(format!("{}/stencils/{file}.stn", env!("CARGO_MANIFEST_DIR"))).unwrap();
         stencils.extend(lowered(file, &text));
     }
+    let (closed, open) = ([Edge::Periodic; 2], [Edge::Open; 2]);
     let grids = [
         // A row of one warp; several aligned strips; what no power of two divides; smaller than the reach.
-        ([128, 24, 3], [0, 0, 0]),
-        ([256, 17, 2], [4, 8, 4]),
-        ([150, 31, 2], [3, 1, 7]),
-        ([37, 19, 1], [0, 3, 0]),
-        ([4, 3, 2], [0, 0, 0]),
+        ([128, 24, 3], [0, 0, 0], closed),
+        ([256, 17, 2], [4, 8, 4], [Edge::Open, Edge::Periodic]),
+        ([150, 31, 2], [3, 1, 7], closed),
+        ([37, 19, 1], [0, 3, 0], [Edge::Periodic, Edge::Open]),
+        ([4, 3, 2], [0, 0, 0], closed),
+        ([256, 20, 2], [0, 0, 0], open),
+        ([22, 14, 2], [0, 0, 0], open),
     ];
-    let cases: Vec<_> =
-        stencils.iter().flat_map(|stencil| grids.map(|(extents, padding)| (stencil, extents, padding))).collect();
-    let kernels: usize =
-        cases.into_par_iter().map(|(stencil, extents, padding)| check(stencil, extents, padding)).sum();
-    assert!(kernels > 100, "{kernels}");
+    let cases: Vec<_> = stencils.iter().flat_map(|stencil| grids.map(|grid| (stencil, grid))).collect();
+    let kernels =
+        cases.into_par_iter().map(|(stencil, (extents, padding, edges))| check(stencil, extents, padding, edges));
+    let kernels: usize = kernels.sum();
+    assert!(kernels > 400, "{kernels}");
 }
 
 /// `times` steps of a stencil that turns one field into another, as one stencil.
@@ -119,7 +122,7 @@ fn step(a) { let lap = laplacian(a); a - 1/32 * laplacian(lap) }";
 #[test]
 fn several_steps_are_a_larger_stencil() {
     for (times, extents) in [(2, [128, 20, 2]), (3, [150, 31, 1]), (4, [100, 33, 2])] {
-        let kernels = check(&repeated(DIFFUSION, times), extents, [0, 0, 0]);
+        let kernels = check(&repeated(DIFFUSION, times), extents, [0, 0, 0], [Edge::Periodic; 2]);
         assert!(kernels >= 6, "{kernels}");
     }
 }
@@ -172,9 +175,8 @@ fn residents_equal_the_interpreter() {
             let bed = Bed::new(stencil, precision, extents, padding);
             let carry = pairs(stencil, carry);
             let kernel = resident(&bed.subject(), &carry, shape).unwrap();
-            for steps in [0, 1, 5] {
-                bed.check(&kernel, &bed.after(&carry, steps), steps as i32);
-            }
+            let expected = [0, 1, 5].map(|steps| (steps as i32, bed.after(&carry, steps)));
+            bed.check(&[kernel], &expected);
         }
     });
 }

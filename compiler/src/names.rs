@@ -199,6 +199,7 @@ const RESERVED: &[&str] = &[
     "copy_row",
     "widen_row",
     "join_rows",
+    "put_between",
     "push_row",
     "pull_row",
     "atomicAdd",

@@ -9,7 +9,7 @@ use stencilc_compiler::plan::prepare;
 use stencilc_compiler::step::resident::Carry;
 use stencilc_compiler::step::{Edge, Kernel, Rows, Subject, What};
 use stencilc_runtime::Data;
-use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
+use stencilc_runtime::emulate::{Compiler, Emulator, Kernel as Loaded, Order, Settings, Source};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::{Arg, Launch, Machine};
 use stencilc_runtime::problem::{Problem, Request, element_of};
@@ -25,6 +25,7 @@ pub struct Bed {
     pub inputs: Vec<Option<Data>>,
     pub before: Vec<Option<Data>>,
     pub params: Vec<Value>,
+    pub edges: [Edge; 2],
 }
 
 impl Bed {
@@ -55,12 +56,13 @@ impl Bed {
         let before = problem.outputs.iter().zip(&handles).map(|(data, &id)| own(data, id)).collect();
         let row = ni + padding[1];
         let rows = Rows { first: padding[0], row, plane: row * nj + padding[2] };
-        Self { stencil, precision, extents, rows, inputs, before, params: problem.params }
+        let edges = [Edge::Periodic; 2];
+        Self { stencil, precision, extents, rows, inputs, before, params: problem.params, edges }
     }
 
     pub fn subject(&self) -> Subject<'_> {
-        let Self { stencil, precision, extents, rows, .. } = self;
-        Subject { stencil, precision: *precision, extents: *extents, rows: *rows, edges: [Edge::Periodic; 2] }
+        let Self { stencil, precision, extents, rows, edges, .. } = self;
+        Subject { stencil, precision: *precision, extents: *extents, rows: *rows, edges: *edges }
     }
 
     /// What the interpreter computes from these inputs, on every cell.
@@ -109,7 +111,20 @@ impl Bed {
             let cells = self.cells(place);
             data.pick(cells.into_iter().map(|[i, j, k]| (k * grid.nj + j + top) * grid.ni + i + left))
         };
-        outputs.into_iter().zip(fields()).map(|(data, field)| Some(cut(data?, field.place))).collect()
+        // What lies beyond an open edge is not as on the other side, and then the cell is not computed.
+        let [is_open_i, is_open_j] = self.edges.map(|edge| edge == Edge::Open);
+        let is_left = |[i, j, _]: [usize; 3]| {
+            is_open_i && (i < left || i + right >= ni) || is_open_j && (j < top || j + bottom >= nj)
+        };
+        let outputs = outputs.into_iter().zip(&self.before).zip(fields());
+        let outputs = outputs.map(|((data, before), field)| {
+            let mut data = cut(data?, field.place);
+            let cells = self.cells(field.place);
+            let left = cells.into_iter().map(is_left).collect::<Vec<bool>>();
+            keep_data(&mut data, before.as_ref()?, |index| !left[index]);
+            Some(data)
+        });
+        outputs.collect()
     }
 
     /// What the interpreter computes in several steps.
@@ -157,12 +172,20 @@ impl Bed {
         packed
     }
 
-    /// Runs a kernel in every order of threads and compares each byte of its outputs.
-    pub fn check(&self, kernel: &Kernel, expected: &[Option<Data>], steps: i32) {
+    /// Runs kernels in every order of threads and compares each byte of their outputs with what is expected after so many
+    /// steps.
+    pub fn check(&self, kernels: &[Kernel], expected: &[(i32, Vec<Option<Data>>)]) {
         let settings = Settings { optimise: 1, strict: true, ..Settings::default() };
-        let source = Source { name: &kernel.name, text: &kernel.text };
-        let loaded = Compiler::find().unwrap().build(&[source], &settings);
-        let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{}", kernel.text)).remove(0);
+        let sources = kernels.iter().map(|kernel| Source { name: &kernel.name, text: &kernel.text });
+        let sources: Vec<Source> = sources.collect();
+        let loaded = Compiler::find().unwrap().build(&sources, &settings);
+        let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{}", kernels[0].text));
+        for (kernel, loaded) in kernels.iter().zip(&loaded) {
+            expected.iter().for_each(|(steps, expected)| self.check_loaded(kernel, loaded, expected, *steps));
+        }
+    }
+
+    fn check_loaded(&self, kernel: &Kernel, loaded: &Loaded, expected: &[Option<Data>], steps: i32) {
         let l = kernel.launch;
         let launch =
             Launch { grid: l.grid, block: l.block, cluster: l.cluster, shared: l.shared, cooperative: l.cooperative };
@@ -200,7 +223,7 @@ impl Bed {
                 }
             }
             machine
-                .launch(&loaded, &launch, &args)
+                .launch(loaded, &launch, &args)
                 .unwrap_or_else(|error| panic!("{}: {error}\n{}", self.stencil.name, kernel.text));
             for (id, _, after, buffer) in buffers {
                 let (found, guards) = machine.download(&buffer).unwrap();
@@ -235,19 +258,24 @@ impl Bed {
                 at / plane < planes && at % plane % row < ni && at % plane / row < nj
             }
         };
-        match (&mut packed, before) {
-            (Data::F32(to), Data::F32(from)) => keep(to, from, is_cell),
-            (Data::F64(to), Data::F64(from)) => keep(to, from, is_cell),
-            (Data::I32(to), Data::I32(from)) => keep(to, from, is_cell),
-            (Data::Bool(to), Data::Bool(from)) => keep(to, from, is_cell),
-            _ => unreachable!(),
-        }
+        keep_data(&mut packed, before, is_cell);
         packed
     }
 }
 
-fn keep<T: Copy>(to: &mut [T], from: &[T], is_cell: impl Fn(usize) -> bool) {
-    (0..to.len()).filter(|&index| !is_cell(index)).for_each(|index| to[index] = from[index]);
+/// Leaves in `data` what was before, except where it is new.
+fn keep_data(data: &mut Data, before: &Data, is_new: impl Fn(usize) -> bool) {
+    match (data, before) {
+        (Data::F32(to), Data::F32(from)) => keep(to, from, is_new),
+        (Data::F64(to), Data::F64(from)) => keep(to, from, is_new),
+        (Data::I32(to), Data::I32(from)) => keep(to, from, is_new),
+        (Data::Bool(to), Data::Bool(from)) => keep(to, from, is_new),
+        _ => unreachable!(),
+    }
+}
+
+fn keep<T: Copy>(to: &mut [T], from: &[T], is_new: impl Fn(usize) -> bool) {
+    (0..to.len()).filter(|&index| !is_new(index)).for_each(|index| to[index] = from[index]);
 }
 
 /// Puts what was computed over what was there.

@@ -249,8 +249,12 @@ pub fn functions(calls: &[&Vec<String>]) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for (name, text) in FUNCTIONS.split("//: ").skip(1).filter_map(|section| section.split_once('\n')) {
-        // Rows are moved by runs.
-        if calls(name.trim()) || name.trim() == "Run" && (calls("load_row") || calls("put_row")) {
+        let needed = match name.trim() {
+            "Run" => calls("load_row") || calls("put_row") || calls("put_between"),
+            "put_row" => calls("put_row") || calls("put_between"),
+            name => calls(name),
+        };
+        if needed {
             lines.extend(text.trim().lines().map(str::to_owned));
         }
     }

@@ -1,56 +1,15 @@
-//! `stream`: a warp walks down rows of a strip, and keeps in registers what it looks back at.
-//!
-//! A lane holds some consecutive columns, loaded and stored by wide instructions. Neighbours along i are a lane's own, or
-//! come by shuffles; neighbours along j are rows that were loaded, or computed, some steps before. Nothing goes through
-//! shared memory, and no thread waits for another warp.
-//!
-//! How a strip begins and ends ([`Strip`]): its outermost lanes may hold columns that neighbouring strips own, and whose
-//! values spoil step by step from outside; or each lane also computes the columns beside its own that others need.
+//! The text of a kernel that streams.
 
-use super::flow::{Flow, Source, Use, Window};
-use super::write::{Writer, each, functions, register_bytes, width};
-use super::{Edge, Gpu, Kernel, LANES, Launch, Subject};
+use super::super::flow::{Flow, Source, Use, Window};
+use super::super::write::{Writer, each, functions, width};
+use super::tiling::{Held, Tiling, computed, wanted};
+use super::{LANES, Shape, Strip, Subject};
 use crate::cuda::{prelude, render};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, Store};
 use crate::plan::stored_type;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// How a strip's edges get what lies beyond them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strip {
-    /// Strips overlap by whole lanes; or one strip is the whole row, and its ends meet.
-    Overlapping,
-    /// Strips stand side by side. The first and the last lane load the columns beyond, and every lane computes what lies
-    /// around its own columns too: the loads are aligned and none is wasted, which pays where little is computed.
-    Aligned,
-}
-
-/// How a kernel streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Bytes of reals that a lane has of a row: 16 or 32. Fewer where extents along i do not divide.
-    pub lane: usize,
-    /// Rows that are loaded ahead, 1 to 8.
-    pub ahead: usize,
-    /// How strips meet.
-    pub strip: Strip,
-    /// Rows of a warp; chosen for whole waves if it is not given.
-    pub rows: Option<usize>,
-    /// Threads of a block: whole warps.
-    pub block: usize,
-    /// Registers of a thread, where they are known.
-    pub registers: Option<u32>,
-    /// What it runs on.
-    pub gpu: Gpu,
-}
-
-impl Default for Shape {
-    fn default() -> Self {
-        Self { lane: 16, ahead: 2, strip: Strip::Overlapping, rows: None, block: 128, registers: None, gpu: Gpu::SM_90 }
-    }
-}
 
 /// The skeleton of the kernel.
 const TEMPLATE: &str = "step_stream.cu.tera";
@@ -81,215 +40,6 @@ struct Texts {
     kept_on: Vec<String>,
 }
 
-/// The columns of a lane and the rows of a warp.
-#[derive(Clone, Copy, Debug)]
-struct Tiling {
-    /// Columns of a lane.
-    lane: usize,
-    /// Lanes that are others' at the left and at the right.
-    halo: [usize; 2],
-    /// Columns that a warp writes.
-    columns: usize,
-    /// Strips of a row.
-    strips: usize,
-    /// Rows that a warp writes.
-    rows: usize,
-    /// Parts of a strip.
-    parts: usize,
-    /// Steps after which registers have the same meaning again.
-    unrolled: usize,
-    /// Steps of a warp, among them those before its first output.
-    steps: usize,
-}
-
-/// How a row lies in its registers.
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    /// Columns before and after the lane's own.
-    halo: [usize; 2],
-    /// Whether the columns beside are computed, or loaded; else they come from the neighbouring lanes.
-    computed: bool,
-    /// Rows that there is room for.
-    slots: usize,
-}
-
-/// A kernel that streams.
-///
-/// # Errors
-/// The stencil reads other levels, or reaches too far for the shape.
-pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
-    let flow = Flow::new(subject)?;
-    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", subject.stencil.name)));
-    if subject.edges != [Edge::Periodic; 2] {
-        return refuse("its grid is not periodic".into());
-    }
-    if !shape.block.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.block) {
-        return refuse(format!("{} threads are no whole warps", shape.block));
-    }
-    if !(1..=8).contains(&shape.ahead) {
-        return refuse(format!("{} rows ahead, and 1 to 8 are possible", shape.ahead));
-    }
-    let tiling = Tiling::new(subject, &flow, shape)?;
-    let held = held(&flow, shape, &tiling);
-    let warps = tiling.strips as u128 * tiling.parts as u128 * subject.extents[2] as u128;
-    let blocks = warps.div_ceil((shape.block / LANES) as u128);
-    let Ok(blocks) = u32::try_from(blocks).and_then(|blocks| i32::try_from(blocks).map(|_| blocks)) else {
-        return refuse(format!("{blocks} blocks are more than a launch can have"));
-    };
-    let mut printer = Printer {
-        writer: Writer::new(subject, &flow),
-        flow: &flow,
-        shape,
-        tiling,
-        held,
-        views: BTreeMap::new(),
-        wanted: wanted(&flow),
-    };
-    let (name, text) = printer.print(warps)?;
-    let launch = Launch {
-        grid: [blocks, 1, 1],
-        block: [shape.block as u32, 1, 1],
-        cluster: [1; 3],
-        shared: 0,
-        cooperative: false,
-    };
-    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
-}
-
-impl Tiling {
-    fn new(subject: &Subject, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
-        let [ni, nj, nk] = subject.extents;
-        let refuse =
-            |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", subject.stencil.name)));
-        if !shape.lane.is_power_of_two() || !(4..=128).contains(&shape.lane) {
-            return refuse(format!("{} bytes a lane, and 4 to 128 are possible", shape.lane));
-        }
-        let mut lane = (shape.lane / subject.precision.bytes()).max(1);
-        while !ni.is_multiple_of(lane) {
-            lane /= 2;
-        }
-        let (halo, columns) = match shape.strip {
-            Strip::Overlapping if ni == LANES * lane => ([0, 0], ni),
-            Strip::Overlapping => {
-                let halo = [flow.i.before().div_ceil(lane), flow.i.after().div_ceil(lane)];
-                let own = LANES.saturating_sub(halo[0] + halo[1]);
-                if own == 0 {
-                    return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
-                }
-                (halo, own * lane)
-            }
-            Strip::Aligned => {
-                if !ni.is_multiple_of(LANES * lane) {
-                    return refuse(format!("{ni} columns are no whole strips of {}", LANES * lane));
-                }
-                if flow.i.before().max(flow.i.after()) > lane {
-                    return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
-                }
-                ([0, 0], LANES * lane)
-            }
-        };
-        let period = flow.rows.iter().map(|row| row.kept).max().unwrap_or(0).max(1);
-        let unrolled = least_common_multiple(period, shape.ahead);
-        let strips = ni.div_ceil(columns);
-        let mut tiling = Self { lane, halo, columns, strips, rows: nj, parts: 1, unrolled, steps: 0 };
-        let rows = shape.rows.unwrap_or_else(|| {
-            let warps = shape.gpu.warps(shape.registers.unwrap_or(tiling.registers(subject, flow, shape)), shape.block);
-            tiling.whole_waves(flow, nj, nk, warps)
-        });
-        tiling.rows = rows.clamp(1, nj);
-        tiling.parts = nj.div_ceil(tiling.rows);
-        tiling.steps = tiling.rows + flow.span;
-        Ok(tiling)
-    }
-
-    /// About how many registers a thread takes.
-    fn registers(&self, subject: &Subject, flow: &Flow, shape: &Shape) -> u32 {
-        let held = held(flow, shape, self);
-        let words = |source: Source| match source {
-            Source::Field(field, _) => {
-                register_bytes(subject.stencil.fields[field].stored.kind(), subject.precision).div_ceil(4)
-            }
-            Source::Def(def, _) => register_bytes(subject.stencil.defs[def].body.kind(), subject.precision).div_ceil(4),
-        };
-        let rows = flow.rows.iter().zip(&held).map(|(row, held)| {
-            let coming = if row.uses.is_empty() { shape.ahead } else { 0 };
-            words(row.source) * (row.kept * (self.lane + held.halo[0] + held.halo[1]) + coming * self.lane)
-        });
-        let scratch = 24 + 4 * self.lane * subject.precision.bytes() / 4;
-        (scratch + rows.sum::<usize>()).min(255) as u32
-    }
-
-    /// The rows of a warp for which the GPU's last wave of warps is fullest, against the steps before the first output.
-    fn whole_waves(&self, flow: &Flow, nj: usize, nk: usize, resident: u32) -> usize {
-        let mut best = (0.0, nj);
-        for parts in 1..=nj.min(1024) {
-            let rows = nj.div_ceil(parts);
-            if nj.div_ceil(rows) != parts {
-                continue;
-            }
-            let waves = (self.strips * parts * nk) as f64 / f64::from(resident);
-            let steps = (rows + flow.span).next_multiple_of(self.unrolled);
-            let worth = waves / waves.ceil() * nj as f64 / (parts * steps) as f64;
-            if worth > best.0 {
-                best = (worth, rows);
-            }
-        }
-        best.1
-    }
-}
-
-impl Gpu {
-    /// How many warps are there at once, of blocks of so many threads with so many registers each.
-    fn warps(&self, registers: u32, block: usize) -> u32 {
-        let warps = (block / LANES) as u32;
-        let of_registers = self.registers / (32 * registers.next_multiple_of(8));
-        (of_registers.min(self.threads / 32) / warps).max(1) * warps * self.processors
-    }
-}
-
-fn least_common_multiple(a: usize, b: usize) -> usize {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    a / x * b
-}
-
-/// How far users look along i at each row, by how many rows back.
-fn wanted(flow: &Flow) -> BTreeMap<(usize, usize), Window> {
-    let mut wanted: BTreeMap<(usize, usize), Window> = BTreeMap::new();
-    for (lag, used) in flow.users() {
-        if let Some(row) = flow.age(lag, used) {
-            let window = wanted.entry(row).or_default();
-            *window = Window { low: window.low.min(used.i), high: window.high.max(used.i) };
-        }
-    }
-    wanted
-}
-
-/// How each row lies in its registers.
-fn held(flow: &Flow, shape: &Shape, tiling: &Tiling) -> Vec<Held> {
-    let wanted = wanted(flow);
-    let held = flow.rows.iter().enumerate().map(|(place, row)| {
-        // A divisor of the unrolled steps, so that a slot is the same in each round.
-        let slots = (row.kept..=tiling.unrolled).find(|&slots| slots > 0 && tiling.unrolled.is_multiple_of(slots));
-        let slots = if row.kept == 0 { 0 } else { slots.unwrap_or(tiling.unrolled) };
-        let (halo, computed) = match shape.strip {
-            Strip::Aligned => ([row.i.before(), row.i.after()], true),
-            Strip::Overlapping => {
-                let wide = wanted.range((place, 0)..(place + 1, 0)).map(|(_, window)| *window);
-                let wide: Vec<Window> = wide.filter(|window| *window != Window::default()).collect();
-                // What several rows need is fetched from the neighbouring lanes once, and kept.
-                let kept = if wide.len() > 1 { wide } else { Vec::new() };
-                let most = |side: fn(Window) -> usize| kept.iter().map(|window| side(*window)).max().unwrap_or(0);
-                ([most(Window::before), most(Window::after)], false)
-            }
-        };
-        Held { halo, computed, slots }
-    });
-    held.collect()
-}
-
 /// A row that can be looked at.
 #[derive(Clone, Debug)]
 struct View {
@@ -298,8 +48,10 @@ struct View {
     halo: [usize; 2],
 }
 
-struct Printer<'a> {
-    writer: Writer<'a>,
+/// Prints one kernel.
+pub struct Printer<'a> {
+    /// Names and texts.
+    pub writer: Writer<'a>,
     flow: &'a Flow,
     shape: &'a Shape,
     tiling: Tiling,
@@ -325,8 +77,18 @@ struct Own {
     rows: BTreeMap<i64, String>,
 }
 
-impl Printer<'_> {
-    fn print(&mut self, warps: u128) -> Result<(String, String), Refusal> {
+impl<'a> Printer<'a> {
+    /// A printer of a kernel of these rows.
+    pub fn new(subject: &'a Subject<'a>, flow: &'a Flow, shape: &'a Shape, tiling: Tiling, held: Vec<Held>) -> Self {
+        let writer = Writer::new(subject, flow);
+        Self { writer, flow, shape, tiling, held, views: BTreeMap::new(), wanted: wanted(flow) }
+    }
+
+    /// The kernel's name and text.
+    ///
+    /// # Errors
+    /// A template is broken, which is a fault of the compiler.
+    pub fn print(&mut self, warps: u128) -> Result<(String, String), Refusal> {
         let Tiling { lane, columns, rows, steps, unrolled, .. } = self.tiling;
         let subject = self.writer.subject;
         let name = self.writer.names.fresh(&format!("{}_stream", subject.stencil.name));
@@ -468,7 +230,11 @@ impl Printer<'_> {
             before => format!("({start} + {lane_name} * {lane} + {}) % {ni}", (before.next_multiple_of(ni) - before)),
         };
         lines.push(format!("const int {column} = {column_text};"));
-        lines.push(format!("const int {first_row} = {};", back(&part, rows, nj)));
+        let [_, j] = computed(subject, self.flow);
+        lines.push(match (back(&part, rows, j.len()).as_str(), j.start) {
+            (text, 0) => format!("const int {first_row} = {text};"),
+            (text, start) => format!("const int {first_row} = {text} + {start};"),
+        });
         let mut is_mine: Vec<String> = Vec::new();
         if halo[0] > 0 {
             is_mine.push(format!("{lane_name} >= {}", halo[0]));
@@ -542,6 +308,13 @@ impl Printer<'_> {
         leads
     }
 
+    /// From a row to the next, as a number by which an `int` is multiplied.
+    fn stride(&self) -> String {
+        let subject = self.writer.subject;
+        let wide = subject.rows.row.saturating_mul(subject.extents[1]) > i32::MAX as usize;
+        format!("{}{}", subject.rows.row, if wide { "LL" } else { "" })
+    }
+
     /// What is kept of a row.
     fn ring(&mut self, place: usize) -> String {
         let wish = format!("{}_kept", self.writer.name(self.flow.rows[place].source));
@@ -579,7 +352,7 @@ impl Printer<'_> {
         let has_levels = subject.stencil.fields[field].place.levels != Levels::None;
         let at = [rows.first, rows.row, if has_levels { rows.plane } else { 0 }];
         let many = width(bytes, self.tiling.lane, &at);
-        let at_row = format!("{from} + {row} * {}", rows.row);
+        let at_row = format!("{from} + {row} * {}", self.stride());
         let mut lines = vec![format!("load_row<{many}>({coming}[{to}], {at_row} + {});", own.column)];
         let Held { halo, computed, .. } = self.held[place];
         let count = halo[0].max(halo[1]);
@@ -728,7 +501,15 @@ impl Printer<'_> {
             0 => format!("({} + {})", own.step, own.turn),
             span => format!("({} + {} - {span})", own.step, own.turn),
         };
-        let written = format!("put_row<{many}>({to} + {row} * {}, {made});", rows.row);
+        let at = format!("{to} + {row} * {}", self.stride());
+        let [i, _] = computed(subject, flow);
+        let written = if i.len() == subject.extents[0] {
+            format!("put_row<{many}>({at}, {made});")
+        } else {
+            // Lanes at the edges hold columns that are not computed.
+            let column = &own.column;
+            format!("put_between<{many}>({at}, {made}, {} - {column}, {} - {column});", i.start, i.end)
+        };
         let mut guards: Vec<String> = Vec::new();
         let Tiling { halo, lane, .. } = self.tiling;
         if halo != [0, 0] || subject.extents[0] / lane < LANES {

@@ -1,0 +1,140 @@
+//! `resident`: the time loop is inside the kernel, and a plane stays in the registers of the blocks of one cluster.
+//!
+//! Each warp holds some full rows of the plane; a lane has as many consecutive columns of each as there are for 32 lanes, and
+//! the ends of a row meet. At each step a warp sends its outermost rows to the two warps beside it, wherever in the cluster
+//! they are, computes what its own rows suffice for, waits for what its neighbours have sent, and computes the rest.
+//!
+//! Nobody waits at a barrier. Each warp has two mbarriers, used in turn, which count the bytes that are sent to it. Two are
+//! enough: who sends the rows of a step has received those of the step before, which were sent after the rows before
+//! these had been read.
+
+mod print;
+mod rows;
+mod shapes;
+mod spans;
+
+use super::flow::Flow;
+use super::write::Writer;
+use super::{Edge, Kernel, LANES, Launch, Parameter, Subject, What};
+use crate::diagnostic::Refusal;
+use crate::ir::{FieldId, Levels};
+use print::Printer;
+pub use shapes::shapes;
+use spans::{Part, part, sent};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How a plane lies in the registers of a cluster. `rows * warps * blocks` are the plane's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of a warp.
+    pub rows: usize,
+    /// Warps of a block.
+    pub warps: usize,
+    /// Blocks of a cluster: 1 to 16. More than 8 not every GPU takes.
+    pub blocks: usize,
+    /// Whether a warp computes what its own rows suffice for before its neighbours' rows have come: that hides how long they
+    /// take, and needs more registers.
+    pub early: bool,
+}
+
+/// An output, and the input that it becomes in the next step.
+pub type Carry = (FieldId, FieldId);
+
+/// The most bytes of shared memory that a block can have.
+const SHARED: usize = 227 << 10;
+
+/// Bytes that a lane sends at once.
+const SENT: usize = 16;
+
+/// A kernel with a time loop in it. It takes the number of steps, and leaves in each output what it is after so many.
+///
+/// # Errors
+/// The stencil reads other levels, an output that is carried is no match for its input, or the shape does not fit the grid.
+pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kernel, Refusal> {
+    let flow = Flow::new(subject)?;
+    check(subject, &flow, carry, shape)?;
+    let parts: Vec<Part> = flow.rows.iter().map(|row| part(carry, row.source)).collect();
+    let mut spans = spans::spans(&flow, &parts, shape);
+    let mut shape = shape;
+    if spans.iter().any(|span| span.inner[0] > span.inner[1]) {
+        // Too few rows for anyone to begin with.
+        shape.early = false;
+        spans = spans::spans(&flow, &parts, shape);
+    }
+    let mut writer = Writer::new(subject, &flow);
+    for &(to, from) in carry {
+        // One that nobody reads is still what the first step begins with, if there is none.
+        writer.need(from);
+        writer.need(to);
+    }
+    let name = writer.names.fresh(&format!("{}_resident", subject.stencil.name));
+    let steps = writer.names.fresh("steps");
+    writer.parameters.push(Parameter { name: steps.clone(), c_type: "int".into(), what: What::Steps });
+    let r = writer.names.internal("r");
+    let mut printer = Printer { writer, flow: &flow, shape, carry, parts, spans, widened: BTreeMap::new(), r };
+    printer.widened = printer.kept_wide();
+    let (text, shared) = printer.print(&name, &steps)?;
+    let launch = Launch {
+        grid: [(subject.extents[2] * shape.blocks) as u32, 1, 1],
+        block: [(shape.warps * LANES) as u32, 1, 1],
+        cluster: [shape.blocks as u32, 1, 1],
+        shared: shared as u32,
+        cooperative: false,
+    };
+    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
+}
+
+fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<(), Refusal> {
+    let stencil = subject.stencil;
+    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot be resident: {why}", stencil.name)));
+    let [ni, nj, nk] = subject.extents;
+    let Shape { rows, warps, blocks, .. } = shape;
+    if subject.edges != [Edge::Periodic; 2] {
+        return refuse("its grid is not periodic".into());
+    }
+    if carry.is_empty() {
+        return refuse("no output becomes an input".into());
+    }
+    if !(1..=32).contains(&warps) || !(1..=16).contains(&blocks) || rows.saturating_mul(warps * blocks) != nj {
+        return refuse(format!("{rows} rows in {warps} warps of {blocks} blocks are not the {nj} rows of a plane"));
+    }
+    if nk > i32::MAX as usize / blocks {
+        return refuse(format!("{nk} planes are more than a launch can have"));
+    }
+    if flow.j.before().max(flow.j.after()) > rows {
+        return refuse(format!("it reads {} to {} rows away, and warps have {rows}", flow.j.low, flow.j.high));
+    }
+    if flow.i.before().max(flow.i.after()) >= ni {
+        return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
+    }
+    let mut seen = BTreeSet::new();
+    for &(to, from) in carry {
+        let (own, next) = (&stencil.fields[to], &stencil.fields[from]);
+        let is_pair = own.role.is_written() && next.role.is_read();
+        if !is_pair || own.stored != next.stored || own.place != next.place || own.place.levels != Levels::Full {
+            return refuse(format!("`{}` cannot become `{}`", own.name, next.name));
+        }
+        if !seen.insert((true, to)) || !seen.insert((false, from)) {
+            return refuse(format!("`{}` or `{}` is carried twice", own.name, next.name));
+        }
+        let bytes = own.stored.bytes(subject.precision);
+        if !ni.is_multiple_of(LANES) || !(ni / LANES * bytes).is_multiple_of(SENT) {
+            return refuse(format!("{ni} columns of `{}` are no whole {SENT} bytes a lane", own.name));
+        }
+    }
+    for (id, field) in stencil.fields.iter() {
+        let is_carried = carry.iter().any(|&(to, from)| to == id || from == id);
+        if field.role.is_read() && field.role.is_written() && !is_carried {
+            return refuse(format!("`{}` changes, and nothing says into what", field.name));
+        }
+    }
+    let halo: usize = carry.iter().map(|&(_, from)| sent(flow, from) * ni * field_bytes(subject, from)).sum();
+    if 2 * warps * halo > SHARED {
+        return refuse(format!("{} bytes of rows are sent to a block, and {SHARED} have room", 2 * warps * halo));
+    }
+    Ok(())
+}
+
+fn field_bytes(subject: &Subject, field: FieldId) -> usize {
+    subject.stencil.fields[field].stored.bytes(subject.precision)
+}

@@ -1,0 +1,69 @@
+//! Which shapes a plane can have in the registers of a cluster, and which should be fastest.
+
+use super::super::flow::{Flow, Source};
+use super::super::write::register_bytes;
+use super::super::{Gpu, LANES, Subject};
+use super::spans::{Part, part};
+use super::{Carry, Shape, check};
+
+/// Shapes that a stencil can have on a subject, those that should be fastest first.
+pub fn shapes(subject: &Subject, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
+    let Ok(flow) = Flow::new(subject) else { return Vec::new() };
+    let [_, nj, nk] = subject.extents;
+    let mut found = Vec::new();
+    for blocks in [1, 2, 4, 8, 16] {
+        for warps in [1, 2, 4, 8, 16, 32] {
+            if !nj.is_multiple_of(blocks * warps) {
+                continue;
+            }
+            let mut shape = Shape { rows: nj / blocks / warps, warps, blocks, early: true };
+            if check(subject, &flow, carry, shape).is_err() {
+                continue;
+            }
+            // Half of the registers of a thread at most are for the state, or other values find no room.
+            let most = (gpu.registers as usize / (LANES * warps)).min(255);
+            let [state, all] = registers(subject, &flow, carry, shape.rows);
+            if 2 * state > most + 8 {
+                continue;
+            }
+            shape.early = all <= most;
+            // Clusters that are there at once each compute their planes; a processor works best with about eight warps, and
+            // the more rows a warp has, the less it sends and computes twice.
+            let at_once = (gpu.processors as usize / blocks).max(1);
+            let waves = nk.div_ceil(at_once) as f64;
+            let reach = flow.j.before() + flow.j.after();
+            let work = (shape.rows + reach) as f64 * (warps.max(8) as f64 / 8.0);
+            // A step is never quicker than rows come from another processor.
+            let least = if blocks > 1 { 6.0 } else { 3.0 };
+            found.push(((waves * (work + least) * 1000.0) as u64, shape));
+        }
+    }
+    found.sort_by_key(|(cost, shape)| (*cost, shape.blocks, shape.warps));
+    found.into_iter().map(|(_, shape)| shape).collect()
+}
+
+/// About how many registers the state takes, and everything if a warp computes early.
+fn registers(subject: &Subject, flow: &Flow, carry: &[Carry], rows: usize) -> [usize; 2] {
+    let lane = subject.extents[0] / LANES;
+    let (mut state, mut others) = (0, 30);
+    for row in &flow.rows {
+        let around = row.j.before() + row.j.after();
+        let words = words(subject, row.source) * lane;
+        match part(carry, row.source) {
+            Part::State(_) => {
+                state += words * rows;
+                others += words * around;
+            }
+            Part::Constant(_) | Part::Def => others += words * (around + 1),
+        }
+    }
+    [state, state + others]
+}
+
+fn words(subject: &Subject, source: Source) -> usize {
+    let kind = match source {
+        Source::Field(field, _) => subject.stencil.fields[field].stored.kind(),
+        Source::Def(def, _) => subject.stencil.defs[def].body.kind(),
+    };
+    register_bytes(kind, subject.precision).div_ceil(4)
+}

@@ -1,0 +1,84 @@
+//! `stream`: a warp walks down rows of a strip, and keeps in registers what it looks back at.
+//!
+//! A lane holds some consecutive columns, loaded and stored by wide instructions. Neighbours along i are a lane's own, or
+//! come by shuffles; neighbours along j are rows that were loaded, or computed, some steps before. Nothing goes through
+//! shared memory, and no thread waits for another warp.
+//!
+//! How a strip begins and ends ([`Strip`]): its outermost lanes may hold columns that neighbouring strips own, and whose
+//! values spoil step by step from outside; or each lane also computes the columns beside its own that others need.
+
+mod print;
+mod tiling;
+
+use super::flow::Flow;
+use super::{Edge, Gpu, Kernel, LANES, Launch, Subject};
+use crate::diagnostic::Refusal;
+use print::Printer;
+use tiling::{Tiling, held};
+
+/// How a strip's edges get what lies beyond them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strip {
+    /// Strips overlap by whole lanes; or one strip is the whole row, and its ends meet.
+    Overlapping,
+    /// Strips stand side by side. The first and the last lane load the columns beyond, and every lane computes what lies
+    /// around its own columns too: the loads are aligned and none is wasted, which pays where little is computed.
+    Aligned,
+}
+
+/// How a kernel streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes of reals that a lane has of a row: 16 or 32. Fewer where extents along i do not divide.
+    pub lane: usize,
+    /// Rows that are loaded ahead, 1 to 8.
+    pub ahead: usize,
+    /// How strips meet.
+    pub strip: Strip,
+    /// Rows of a warp; chosen for whole waves if it is not given.
+    pub rows: Option<usize>,
+    /// Threads of a block: whole warps.
+    pub block: usize,
+    /// Registers of a thread, where they are known.
+    pub registers: Option<u32>,
+    /// What it runs on.
+    pub gpu: Gpu,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { lane: 16, ahead: 2, strip: Strip::Overlapping, rows: None, block: 128, registers: None, gpu: Gpu::SM_90 }
+    }
+}
+
+/// A kernel that streams.
+///
+/// # Errors
+/// The stencil reads other levels, or reaches too far for the shape.
+pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
+    let flow = Flow::new(subject)?;
+    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", subject.stencil.name)));
+    if !shape.block.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.block) {
+        return refuse(format!("{} threads are no whole warps", shape.block));
+    }
+    if !(1..=8).contains(&shape.ahead) {
+        return refuse(format!("{} rows ahead, and 1 to 8 are possible", shape.ahead));
+    }
+    let tiling = Tiling::new(subject, &flow, shape)?;
+    let held = held(&flow, shape, &tiling);
+    let warps = tiling.strips as u128 * tiling.parts as u128 * subject.extents[2] as u128;
+    let blocks = warps.div_ceil((shape.block / LANES) as u128);
+    let Some(blocks) = u32::try_from(blocks).ok().filter(|_| warps <= i32::MAX as u128) else {
+        return refuse(format!("{warps} warps are more than a launch can have"));
+    };
+    let mut printer = Printer::new(subject, &flow, shape, tiling, held);
+    let (name, text) = printer.print(warps)?;
+    let launch = Launch {
+        grid: [blocks, 1, 1],
+        block: [shape.block as u32, 1, 1],
+        cluster: [1; 3],
+        shared: 0,
+        cooperative: false,
+    };
+    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
+}
