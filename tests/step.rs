@@ -6,9 +6,9 @@ use common::lowered;
 use common::step::Bed;
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::step::resident::{self, Carry, resident};
-use stencilc_compiler::step::stream::{Shape, Strip, stream};
-use stencilc_compiler::step::{Edge, Gpu, Subject};
+use stencilc_compiler::step::resident::{self, resident};
+use stencilc_compiler::step::stream::{Shape, Strip, persistent, stream};
+use stencilc_compiler::step::{Carry, Edge, Gpu, Subject};
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// Stencils with everything that step kernels can compute.
@@ -133,8 +133,8 @@ fn pairs(stencil: &Stencil, pairs: &[(&str, &str)]) -> Vec<Carry> {
     pairs.iter().map(|&(to, from)| (field(to), field(from))).collect()
 }
 
-#[test]
-fn residents_equal_the_interpreter() {
+/// Stencils that are repeated, with what becomes what.
+fn repeatable() -> Vec<(Stencil, &'static [(&'static str, &'static str)])> {
     let text = "
     fn laplacian(a) = a[i-1] + a[i+1] + a[j-1] + a[j+1] - 4*a
     stencil diffuse { in phi; out next; let lap = laplacian(phi); next = phi - 1/32 * laplacian(lap) }
@@ -156,11 +156,17 @@ fn residents_equal_the_interpreter() {
     }
     stencil away { inout u, v; let x = u - v[j+2]; u = 0.25 * u[i-2] + 0.5 * x; v = 0.5 * (x[j-1] + x[i+2, j-1]) }
     stencil here { in a; out b; b = 0.5 * a + 1 }";
-    let carries: [&[(&str, &str)]; 4] =
+    let carries: [&'static [(&'static str, &'static str)]; 4] =
         [&[("next", "phi")], &[("b", "a"), ("t", "s"), ("z", "n")], &[("u", "u"), ("v", "v")], &[("b", "a")]];
     let mut stencils: Vec<_> = lowered("residents", text).into_iter().zip(carries).collect();
     let text = std::fs::read_to_string(format!("{}/stencils/gray_scott.stn", env!("CARGO_MANIFEST_DIR"))).unwrap();
     stencils.push((lowered("gray_scott", &text).remove(0), &[("u_next", "u"), ("v_next", "v")]));
+    stencils
+}
+
+#[test]
+fn residents_equal_the_interpreter() {
+    let stencils = repeatable();
     let shapes = |rows, warps, blocks, early| resident::Shape { rows, warps, blocks, early };
     let cases = [
         ([128, 16, 2], [0, 0, 0], shapes(8, 2, 1, true)),
@@ -176,6 +182,25 @@ fn residents_equal_the_interpreter() {
             let carry = pairs(stencil, carry);
             let kernel = resident(&bed.subject(), &carry, shape).unwrap();
             let expected = [0, 1, 5].map(|steps| (steps as i32, bed.after(&carry, steps)));
+            bed.check(&[kernel], &expected);
+        }
+    });
+}
+
+#[test]
+fn persistent_kernels_equal_the_interpreter() {
+    let stencils = repeatable();
+    let cases = [([128, 16, 2], [4, 8, 4], Strip::Overlapping), ([256, 12, 1], [0, 0, 0], Strip::Aligned)];
+    let cases: Vec<_> = stencils.iter().flat_map(|stencil| cases.map(|case| (stencil, case))).collect();
+    cases.into_par_iter().for_each(|((stencil, carry), (extents, padding, strip))| {
+        for precision in [Precision::F32, Precision::F64] {
+            let bed = Bed::new(stencil, precision, extents, padding);
+            let carry = pairs(stencil, carry);
+            // So few blocks at once that each has several parts.
+            let gpu = Gpu { processors: 1, registers: 65_536, threads: 128 };
+            let shape = Shape { strip, gpu, rows: Some(5), block: 64, ..Shape::default() };
+            let kernel = persistent(&bed.subject(), &carry, &shape).unwrap();
+            let expected = [1, 2, 5].map(|steps| (steps as i32, bed.after(&carry, steps)));
             bed.check(&[kernel], &expected);
         }
     });
@@ -233,6 +258,11 @@ fn streams_need_few_registers() {
             let bed = Bed::new(&stencil, precision, [n, n, 1], [0, 0, 0]);
             let subject = Subject { extents: [n, n, 64], ..bed.subject() };
             let kernel = stream(&subject, &Shape { lane, ahead, strip, ..Shape::default() }).unwrap();
+            // The same function in a kernel of many steps.
+            let carry = pairs(&stencil, &[("next", "phi")]);
+            let many = persistent(&subject, &carry, &Shape { lane, ahead, strip, ..Shape::default() }).unwrap();
+            let compiled = nvrtc::compile(&many.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
+            assert_eq!(compiled.resources[0].spill_loads, 0, "{}", many.text);
             let compiled = nvrtc::compile(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
             let resources = &compiled.resources[0];
             println!("{times} steps, {precision:?}, {lane} bytes, {strip:?}: {} registers", resources.registers);

@@ -6,8 +6,7 @@ use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
 use stencilc_compiler::plan::prepare;
-use stencilc_compiler::step::resident::Carry;
-use stencilc_compiler::step::{Edge, Kernel, Rows, Subject, What};
+use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, Subject, What};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Emulator, Kernel as Loaded, Order, Settings, Source};
 use stencilc_runtime::interpreter::interpret;
@@ -193,7 +192,7 @@ impl Bed {
             let machine = Emulator { order };
             let place = |id: FieldId| self.stencil.fields[id].place;
             let mut buffers = Vec::new();
-            let mut args = Vec::new();
+            let (mut args, mut spare) = (Vec::new(), Vec::new());
             for parameter in &kernel.parameters {
                 match parameter.what {
                     What::Input(id) => {
@@ -213,6 +212,17 @@ impl Bed {
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         buffers.push((id, data, after, buffer));
                     }
+                    What::Spare(id) => {
+                        let data = self.packed(self.before[id.index()].as_ref().unwrap(), place(id));
+                        let buffer = machine.upload(&bytes(&data)).unwrap();
+                        args.push(Arg::Pointer(machine.address(&buffer, 0)));
+                        spare.push(buffer);
+                    }
+                    What::Barrier => {
+                        let buffer = machine.upload(&[0; 4]).unwrap();
+                        args.push(Arg::Pointer(machine.address(&buffer, 0)));
+                        spare.push(buffer);
+                    }
                     What::Steps => args.push(Arg::I32(steps)),
                     What::Param(id) => args.push(match (self.stencil.params[id].kind, self.precision) {
                         (Kind::Real, Precision::F32) => Arg::F32(self.params[id.index()].real() as f32),
@@ -225,6 +235,10 @@ impl Bed {
             machine
                 .launch(loaded, &launch, &args)
                 .unwrap_or_else(|error| panic!("{}: {error}\n{}", self.stencil.name, kernel.text));
+            for buffer in &spare {
+                let (_, guards) = machine.download(buffer).unwrap();
+                assert!(guards.before.is_none() && guards.after.is_none(), "{}", kernel.text);
+            }
             for (id, _, after, buffer) in buffers {
                 let (found, guards) = machine.download(&buffer).unwrap();
                 let name = &self.stencil.fields[id].name;

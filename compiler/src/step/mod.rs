@@ -19,6 +19,7 @@ mod write;
 
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, ParamId, Precision, Stencil};
+use std::collections::BTreeSet;
 
 /// What a step kernel computes, and on which arrays.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +92,10 @@ pub enum What {
     Param(ParamId),
     /// How many steps are computed, an `int`.
     Steps,
+    /// An array as that of an output, for what some of the steps write.
+    Spare(FieldId),
+    /// An `unsigned` that is 0 before the first launch, for the blocks of a launch to wait for each other.
+    Barrier,
 }
 
 /// How a step kernel is launched.
@@ -107,6 +112,9 @@ pub struct Launch {
     /// Whether all blocks are there at once.
     pub cooperative: bool,
 }
+
+/// An output, and the input that it becomes in the next step.
+pub type Carry = (FieldId, FieldId);
 
 /// What a step kernel can use of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +134,33 @@ impl Gpu {
 
 /// Lanes of a warp.
 const LANES: usize = 32;
+
+/// Refuses outputs that cannot become the inputs that they are said to become, and fields that change without one.
+fn check_carry(subject: &Subject, carry: &[Carry]) -> Result<(), Refusal> {
+    let stencil = subject.stencil;
+    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` is not repeated: {why}", stencil.name)));
+    if carry.is_empty() {
+        return refuse("no output becomes an input".into());
+    }
+    let mut seen = BTreeSet::new();
+    for &(to, from) in carry {
+        let (own, next) = (&stencil.fields[to], &stencil.fields[from]);
+        let is_pair = own.role.is_written() && next.role.is_read();
+        if !is_pair || own.stored != next.stored || own.place != next.place || own.place.levels != Levels::Full {
+            return refuse(format!("`{}` cannot become `{}`", own.name, next.name));
+        }
+        if !seen.insert((true, to)) || !seen.insert((false, from)) {
+            return refuse(format!("`{}` or `{}` is carried twice", own.name, next.name));
+        }
+    }
+    for (id, field) in stencil.fields.iter() {
+        let is_read = field.role.is_read() && field.role.is_written();
+        if is_read && !(seen.contains(&(true, id)) && seen.contains(&(false, id))) {
+            return refuse(format!("`{}` changes, and nothing says into what", field.name));
+        }
+    }
+    Ok(())
+}
 
 impl Edge {
     /// The word for it.

@@ -15,13 +15,13 @@ mod spans;
 
 use super::flow::Flow;
 use super::write::Writer;
-use super::{Edge, Kernel, LANES, Launch, Parameter, Subject, What};
+use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, Subject, What, check_carry};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Levels};
+use crate::ir::FieldId;
 use print::Printer;
 pub use shapes::shapes;
 use spans::{Part, part, sent};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How a plane lies in the registers of a cluster. `rows * warps * blocks` are the plane's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,6 @@ pub struct Shape {
     /// take, and needs more registers.
     pub early: bool,
 }
-
-/// An output, and the input that it becomes in the next step.
-pub type Carry = (FieldId, FieldId);
 
 /// The most bytes of shared memory that a block can have.
 const SHARED: usize = 227 << 10;
@@ -92,9 +89,6 @@ fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Resul
     if subject.edges != [Edge::Periodic; 2] {
         return refuse("its grid is not periodic".into());
     }
-    if carry.is_empty() {
-        return refuse("no output becomes an input".into());
-    }
     if !(1..=32).contains(&warps) || !(1..=16).contains(&blocks) || rows.saturating_mul(warps * blocks) != nj {
         return refuse(format!("{rows} rows in {warps} warps of {blocks} blocks are not the {nj} rows of a plane"));
     }
@@ -107,25 +101,12 @@ fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Resul
     if flow.i.before().max(flow.i.after()) >= ni {
         return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
     }
-    let mut seen = BTreeSet::new();
-    for &(to, from) in carry {
-        let (own, next) = (&stencil.fields[to], &stencil.fields[from]);
-        let is_pair = own.role.is_written() && next.role.is_read();
-        if !is_pair || own.stored != next.stored || own.place != next.place || own.place.levels != Levels::Full {
-            return refuse(format!("`{}` cannot become `{}`", own.name, next.name));
-        }
-        if !seen.insert((true, to)) || !seen.insert((false, from)) {
-            return refuse(format!("`{}` or `{}` is carried twice", own.name, next.name));
-        }
+    check_carry(subject, carry)?;
+    for &(to, _) in carry {
+        let own = &stencil.fields[to];
         let bytes = own.stored.bytes(subject.precision);
         if !ni.is_multiple_of(LANES) || !(ni / LANES * bytes).is_multiple_of(SENT) {
             return refuse(format!("{ni} columns of `{}` are no whole {SENT} bytes a lane", own.name));
-        }
-    }
-    for (id, field) in stencil.fields.iter() {
-        let is_carried = carry.iter().any(|&(to, from)| to == id || from == id);
-        if field.role.is_read() && field.role.is_written() && !is_carried {
-            return refuse(format!("`{}` changes, and nothing says into what", field.name));
         }
     }
     let halo: usize = carry.iter().map(|&(_, from)| sent(flow, from) * ni * field_bytes(subject, from)).sum();

@@ -9,11 +9,12 @@
 
 mod print;
 mod tiling;
+mod turns;
 
 use super::flow::Flow;
-use super::{Edge, Gpu, Kernel, LANES, Launch, Subject};
+use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, Subject, check_carry};
 use crate::diagnostic::Refusal;
-use print::Printer;
+use print::{Frame, Printer};
 use tiling::{Tiling, held};
 
 /// How a strip's edges get what lies beyond them.
@@ -56,6 +57,27 @@ impl Default for Shape {
 /// # Errors
 /// The stencil reads other levels, or reaches too far for the shape.
 pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
+    framed(subject, shape, Frame::Kernel)
+}
+
+/// A kernel that streams step after step, at least one, and whose blocks, all there at once, wait for each other between two:
+/// planes that are in the level 2 cache stay there. It takes a spare array for each output that is carried.
+///
+/// # Errors
+/// As [`stream`], and an output that is carried is no match for its input.
+pub fn persistent(subject: &Subject, carry: &[Carry], shape: &Shape) -> Result<Kernel, Refusal> {
+    if subject.edges != [Edge::Periodic; 2] {
+        // What is not computed would be missing in the spare array.
+        return Err(Refusal::new(format!(
+            "stencil `{}` cannot persist: its grid is not periodic",
+            subject.stencil.name
+        )));
+    }
+    check_carry(subject, carry)?;
+    framed(subject, shape, Frame::Turns(carry))
+}
+
+fn framed(subject: &Subject, shape: &Shape, frame: Frame) -> Result<Kernel, Refusal> {
     let flow = Flow::new(subject)?;
     let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", subject.stencil.name)));
     if !shape.block.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.block) {
@@ -71,14 +93,17 @@ pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
     let Some(blocks) = u32::try_from(blocks).ok().filter(|_| warps <= i32::MAX as u128) else {
         return refuse(format!("{warps} warps are more than a launch can have"));
     };
+    let registers = shape.registers.unwrap_or(tiling.registers(subject, &flow, shape));
+    let at_once = shape.gpu.warps(registers, shape.block) / (shape.block / LANES) as u32;
     let mut printer = Printer::new(subject, &flow, shape, tiling, held);
-    let (name, text) = printer.print(warps)?;
+    let (name, text) = printer.print(warps, frame)?;
+    let cooperative = matches!(frame, Frame::Turns(_));
     let launch = Launch {
-        grid: [blocks, 1, 1],
+        grid: [if cooperative { blocks.min(at_once) } else { blocks }, 1, 1],
         block: [shape.block as u32, 1, 1],
         cluster: [1; 3],
         shared: 0,
-        cooperative: false,
+        cooperative,
     };
     Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
 }

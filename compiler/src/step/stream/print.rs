@@ -3,8 +3,10 @@
 use super::super::flow::{Flow, Source, Use, Window};
 use super::super::write::{Writer, each, functions, width};
 use super::tiling::{Held, Tiling, computed, wanted};
-use super::{LANES, Shape, Strip, Subject};
+use super::turns::{turns, warp_text};
+use super::{Carry, LANES, Shape, Strip, Subject};
 use crate::cuda::{prelude, render};
+use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, Store};
 use crate::plan::stored_type;
@@ -18,7 +20,7 @@ const TEMPLATE: &str = "step_stream.cu.tera";
 struct Texts {
     comment: Vec<String>,
     prelude: Vec<String>,
-    threads: usize,
+    head: String,
     name: String,
     signature: Vec<String>,
     setup: Vec<String>,
@@ -38,6 +40,17 @@ struct Texts {
     store_guard: String,
     stores: Vec<String>,
     kept_on: Vec<String>,
+    /// What stands after it.
+    around: Vec<String>,
+}
+
+/// What the text of a warp's rows is.
+#[derive(Clone, Copy, Debug)]
+pub enum Frame<'a> {
+    /// A kernel.
+    Kernel,
+    /// A function of a kernel that takes many steps.
+    Turns(&'a [Carry]),
 }
 
 /// A row that can be looked at.
@@ -88,12 +101,16 @@ impl<'a> Printer<'a> {
     ///
     /// # Errors
     /// A template is broken, which is a fault of the compiler.
-    pub fn print(&mut self, warps: u128) -> Result<(String, String), Refusal> {
+    pub fn print(&mut self, warps: u128, frame: Frame) -> Result<(String, String), Refusal> {
         let Tiling { lane, columns, rows, steps, unrolled, .. } = self.tiling;
         let subject = self.writer.subject;
-        let name = self.writer.names.fresh(&format!("{}_stream", subject.stencil.name));
+        let ending = match frame {
+            Frame::Kernel => "stream",
+            Frame::Turns(_) => "rows",
+        };
+        let name = self.writer.names.fresh(&format!("{}_{ending}", subject.stencil.name));
         let own = self.own();
-        let setup = self.setup(&own, warps);
+        let setup = self.setup(&own, warps, frame);
         let (mut kept, mut coming) = (Vec::new(), Vec::new());
         let (mut first_loads, mut loads, mut taken) = (Vec::new(), Vec::new(), Vec::new());
         for place in 0..self.flow.rows.len() {
@@ -148,12 +165,30 @@ impl<'a> Printer<'a> {
             self.shape.ahead
         );
         lines.extend(functions(&[&first_loads, &taken, &body, &stores, &kept_on]));
-        let texts = Texts {
+        let how = match frame {
+            Frame::Kernel => how,
+            Frame::Turns(_) => format!("many steps, and between them all wait for each other; {how}"),
+        };
+        // Without `restrict`, nothing is taken for unchanged that others write between two steps.
+        let mut signature = self.writer.signature(matches!(frame, Frame::Kernel));
+        let (head, kernel, around) = match frame {
+            Frame::Kernel => {
+                let head = format!("extern \"C\" __global__ void __launch_bounds__({})", self.shape.block);
+                (head, name.clone(), Vec::new())
+            }
+            Frame::Turns(carry) => {
+                let (kernel, around) = turns(&mut self.writer, &name, carry, self.shape, warps);
+                signature.push(format!("const int {}", self.writer.names.internal("warp")));
+                ("static __device__ __forceinline__ void".to_owned(), kernel, around)
+            }
+        };
+        let mut texts = Texts {
             comment: self.writer.comment(how),
             prelude: lines,
-            threads: self.shape.block,
-            name: name.clone(),
-            signature: self.writer.signature(true),
+            head,
+            name,
+            signature,
+            around,
             setup,
             kept,
             coming,
@@ -172,7 +207,9 @@ impl<'a> Printer<'a> {
             step: own.step,
             turn: own.turn,
         };
-        Ok((name, render(TEMPLATE, &texts)?))
+        let operations = device::lines(&texts.around.join("\n"));
+        texts.prelude.splice(0..0, operations);
+        Ok((kernel, render(TEMPLATE, &texts)?))
     }
 
     fn own(&mut self) -> Own {
@@ -193,22 +230,19 @@ impl<'a> Printer<'a> {
     }
 
     /// Where the warp is, and where it reads and writes.
-    fn setup(&mut self, own: &Own, warps: u128) -> Vec<String> {
+    fn setup(&mut self, own: &Own, warps: u128, frame: Frame) -> Vec<String> {
         let Tiling { lane, halo, columns, strips, rows, parts, .. } = self.tiling;
         let subject = self.writer.subject;
         let [ni, nj, _] = subject.extents;
         let Own { lane: lane_name, k, column, edge, at_edge, first_row, is_own, .. } = own;
         let [warp, strip, part] = self.writer.names.internals(["warp", "strip", "part"]);
         let warps_of_block = self.shape.block / LANES;
-        let mut lines = vec![
-            format!("const int {lane_name} = threadIdx.x % 32;"),
-            match warps_of_block {
-                1 => format!("const int {warp} = blockIdx.x;"),
-                _ => format!("const int {warp} = blockIdx.x * {warps_of_block} + threadIdx.x / 32;"),
-            },
-        ];
-        if !warps.is_multiple_of(warps_of_block as u128) {
-            lines.push(format!("if ({warp} >= {warps}) return;"));
+        let mut lines = vec![format!("const int {lane_name} = threadIdx.x % 32;")];
+        if matches!(frame, Frame::Kernel) {
+            lines.push(format!("const int {warp} = {};", warp_text(warps_of_block)));
+            if !warps.is_multiple_of(warps_of_block as u128) {
+                lines.push(format!("if ({warp} >= {warps}) return;"));
+            }
         }
         // Warps beside each other share what is fastest: rows above each other, or strips side by side.
         let (first, second) = match self.shape.strip {

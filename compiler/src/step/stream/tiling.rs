@@ -98,7 +98,7 @@ impl Tiling {
     }
 
     /// About how many registers a thread takes.
-    fn registers(&self, subject: &Subject, flow: &Flow, shape: &Shape) -> u32 {
+    pub fn registers(&self, subject: &Subject, flow: &Flow, shape: &Shape) -> u32 {
         let held = held(flow, shape, self);
         let words = |source: Source| match source {
             Source::Field(field, _) => {
@@ -135,7 +135,7 @@ impl Tiling {
 
 impl Gpu {
     /// How many warps are there at once, of blocks of so many threads with so many registers each.
-    fn warps(&self, registers: u32, block: usize) -> u32 {
+    pub fn warps(&self, registers: u32, block: usize) -> u32 {
         let warps = (block / LANES) as u32;
         let of_registers = self.registers / (32 * registers.next_multiple_of(8));
         (of_registers.min(self.threads / 32) / warps).max(1) * warps * self.processors
