@@ -7,6 +7,7 @@ pub mod method;
 pub mod shapes;
 mod variants;
 
+use self::given::Given;
 pub use self::grid::{Chosen, GridArg};
 pub use self::variants::VariantArgs;
 use clap::ArgAction;
@@ -16,7 +17,7 @@ use std::fmt;
 use std::str::FromStr;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::roofline::GPUS;
-use stencilc_compiler::ir::Precision;
+use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Math, variants};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fields::{FIELDS, Fields};
@@ -137,10 +138,13 @@ impl KernelArgs {
         };
         launch.choices(variant, *precision)
     }
+}
 
-    /// The options that say the same again: access, storage and precision always, the others where they are not the usual.
-    pub fn words(&self) -> String {
-        self.choices().words()
+impl Given<KernelArgs> {
+    /// What they choose for a stencil: with sweeps, which strategy does is not left open.
+    pub fn choices_for(&self, stencil: &Stencil) -> Choices {
+        let choices = self.args.choices();
+        if self.has("access") { choices } else { choices.suiting(stencil) }
     }
 }
 

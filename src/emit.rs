@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::Handle;
 use stencilc_compiler::names::path_name;
+use stencilc_compiler::plan::phases::Phase;
 use stencilc_compiler::plan::{self, Plan};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result};
@@ -118,11 +119,12 @@ fn plan_as_json(plan: &Plan) -> Value {
     let relations = plan.relations.iter().map(path_name);
     let hops =
         plan.hops.iter().map(|hop| json!({ "to": path_name(&hop.path), "from": hop.from, "relation": hop.relation }));
-    let values = plan.schedule.values.iter().map(|((def, path), item)| {
+    let values = plan.phases.iter().flat_map(|phase| &phase.schedule.values).map(|((def, path), item)| {
         let name = format!("{}.{}", plan.stencil.defs[*def].name, def.index());
         json!({ "name": name, "path": path.to_string(), "block": item.block().index() })
     });
-    let outputs = plan.stencil.stores.iter().map(|store| &plan.stencil.fields[store.field].name);
+    let outputs = plan.stencil.stores.iter().map(|store| &plan.stencil.fields[store.field]);
+    let outputs = outputs.filter(|field| field.role.is_written()).map(|field| &field.name);
     json!({
         "stencil": plan.stencil.name,
         "choices": plan.choices,
@@ -169,11 +171,12 @@ fn plan_as_text(plan: &Plan) -> String {
 
     // Where there are branches, the block of code tells in which of them a value is computed.
     text.push_str("\nvalues, in order\n");
-    let values = plan.schedule.values.iter().map(|((def, path), item)| {
+    let values = plan.phases.iter().flat_map(|phase| &phase.schedule.values).map(|((def, path), item)| {
         let name = format!("  {}.{}{path}", stencil.defs[*def].name, def.index());
         vec![name, format!("block {}", item.block().index())]
     });
-    let outputs = stencil.stores.iter().cycle().zip(&plan.schedule.stores).map(|(store, item)| {
+    let stores = plan.phases.iter().flat_map(Phase::stores);
+    let outputs = stores.filter(|(store, _)| stencil.fields[store.field].role.is_written()).map(|(store, item)| {
         vec![format!("  {}{}", stencil.fields[store.field].name, item.at), format!("block {}", item.block().index())]
     });
     text.push_str(&terminal::table(&values.chain(outputs).collect::<Vec<_>>(), &[]));

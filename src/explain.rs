@@ -10,6 +10,7 @@ use crate::{input, kernel, terminal};
 use facts::{Bounds, Explanation, Subject};
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
 use stencilc_compiler::cuda;
+use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices, Plan};
@@ -82,7 +83,10 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let (params, drawn) = kernel::parameters(&prepared, args.precision, args.launch.code.contract, settings, true)?;
 
     // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
-    let plans = args.launch.every(args.precision).map(|choices| Ok(plan::plan(&prepared, &choices, None)?));
+    // Not every strategy goes through a column, as sweeps need.
+    let is_refused = |planned: &std::result::Result<Plan, Refusal>| planned.is_err() && !prepared.sweeps.is_empty();
+    let plans = args.launch.every(args.precision).map(|choices| plan::plan(&prepared, &choices, None));
+    let plans = plans.filter(|planned| !is_refused(planned)).map(|planned| Ok(planned?));
     let plans = plans.collect::<Result<Vec<Plan>>>()?;
     let registers = match args.registers {
         true => plans.iter().map(|plan| registers(args, plan)).collect::<Result<Vec<_>>>()?,

@@ -53,8 +53,8 @@ impl Wanted {
     /// # Errors
     /// There is no such kernel.
     pub fn plan_or_tuned(&self, input: &Input, arch: Option<&str>) -> Result<Plan> {
-        let choices = self.choices();
         let stencil = input.stencil(self.stencil.as_deref())?;
+        let choices = self.kernel.choices_for(stencil);
         input.warn_of_numbers(stencil, choices.precision);
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
@@ -91,7 +91,16 @@ impl Wanted {
 
     /// The options that say the same again, but for the stencil.
     pub fn words(&self) -> String {
-        let mut words = self.kernel.args.words();
+        self.words_after(self.choices())
+    }
+
+    /// The options that say what they choose for a stencil.
+    pub fn words_for(&self, stencil: &Stencil) -> String {
+        self.words_after(self.kernel.choices_for(stencil))
+    }
+
+    fn words_after(&self, choices: Choices) -> String {
+        let mut words = choices.words();
         if let Some(grid) = &self.grid {
             words.push_str(&format!(" --grid {grid}"));
         }

@@ -155,7 +155,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     if let Some(error) = no_gpu {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
-    let choices = args.kernel.args.choices();
+    let choices = args.kernel.choices_for(stencil);
     input.warn_of_numbers(stencil, choices.precision);
     if choices.math == Math::Device && stencil.is_inexact() {
         terminal::note(match device {

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
+use stencilc_compiler::ir::Stencil;
 use stencilc_runtime::{Error, Result, files};
 
 /// The list of kernels in a folder.
@@ -118,7 +119,7 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
     if open.is_empty() || args.accept {
         return Ok(());
     }
-    let again = format!("`stencilc snapshot {}{} --accept`", args.file, args.options());
+    let again = format!("`stencilc snapshot {}{} --accept`", args.file, args.options(&input));
     if args.check {
         let all = terminal::count(kept.len(), "file");
         let (number, are) = (open.len(), if open.len() == 1 { "is" } else { "are" });
@@ -131,10 +132,14 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
 
 impl Args {
     /// The options that were given for a kernel.
-    fn options(&self) -> String {
+    fn options(&self, input: &Input) -> String {
         let Given { args, is_given, .. } = &self.kernel;
         let stencil = args.stencil.iter().map(|name| format!(" --stencil {name}")).collect::<String>();
-        if *is_given { format!("{stencil} {}", args.words()) } else { String::new() }
+        let words = match input.stencil(args.stencil.as_deref()) {
+            Ok(stencil) => args.words_for(stencil),
+            Err(_) => args.words(),
+        };
+        if *is_given { format!("{stencil} {words}") } else { String::new() }
     }
 }
 
@@ -190,12 +195,13 @@ fn asked_for(args: &Args, input: &Input, is_list: bool) -> Result<Vec<Wanted>> {
     if is_list && !args.kernel.is_given {
         return Ok(Vec::new());
     }
-    let names: Vec<&str> = match &args.kernel.args.stencil {
-        Some(name) => vec![input.stencil(Some(name))?.name.as_str()],
-        None => input.stencils.iter().map(|stencil| stencil.name.as_str()).collect(),
+    let stencils: Vec<&Stencil> = match &args.kernel.args.stencil {
+        Some(name) => vec![input.stencil(Some(name))?],
+        None => input.stencils.iter().collect(),
     };
-    let words = args.kernel.args.words();
-    names.into_iter().map(|name| kernel_of(&format!("--stencil {name} {words}"))).collect()
+    let wanted = &args.kernel.args;
+    let options = |stencil: &Stencil| format!("--stencil {} {}", stencil.name, wanted.words_for(stencil));
+    stencils.into_iter().map(|stencil| kernel_of(&options(stencil))).collect()
 }
 
 /// The kernel that options stand for.

@@ -65,7 +65,8 @@ const LINES: &str = "
 fn every() -> Vec<Stencil> {
     let constructs = format!("{}{LINES}", include_str!("constructs.stn"));
     let along = common::stencils().into_iter().flat_map(|(name, text)| common::lowered(&name, &text));
-    along.chain(common::lowered("constructs", &constructs)).collect()
+    // The recursion here knows no sweeps; `sweeps.rs` looks at those.
+    along.chain(common::lowered("constructs", &constructs)).filter(|stencil| stencil.sweeps.is_empty()).collect()
 }
 
 /// Computes a stencil and compares every element with the recursion; returns how many cells of a level are computed.

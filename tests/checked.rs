@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{combinations, lowered, problem, stencils};
+use common::{combinations_for, lowered, problem, stencils};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -36,7 +36,8 @@ fn right_kernels_report_nothing() {
         for stencil in lowered(&name, &text) {
             let problem = problem(&stencil, Precision::F64, Grid { nk: 9, ..GRID }, &[]);
             let expected = expect(&problem, &|_| {}).unwrap();
-            let choices: Vec<Choices> = combinations().map(|choices| Choices { checked: true, ..choices }).collect();
+            let choices: Vec<Choices> =
+                combinations_for(&stencil).map(|choices| Choices { checked: true, ..choices }).collect();
             for verdict in verify_emulated(&problem, &expected, &choices, &compiler, &how).unwrap() {
                 assert!(matches!(verdict, Verdict::Equal { .. }), "{}: {verdict:?}", stencil.name);
             }

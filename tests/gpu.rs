@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{combinations, lowered, problem, stencils};
+use common::{combinations_for, lowered, problem, stencils};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
@@ -32,7 +32,7 @@ fn every_combination_equals_the_interpreter() {
                 for grid in [Grid::rows(37, 29, 9), Grid::rows(131, 70, 20)] {
                     let problem = problem(&stencil, precision, grid, &[]);
                     let expected = expect(&problem, &|_| {}).unwrap();
-                    for choices in combinations() {
+                    for choices in combinations_for(&stencil) {
                         for (block, wide) in [([64, 2, 2], false), ([32, 1, 4], true)] {
                             let choices = Choices { precision, block, wide, ..choices.clone() };
                             let verdict = verify(&problem, &expected, &choices, Some(&gpu), &arch).unwrap();

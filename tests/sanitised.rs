@@ -4,7 +4,7 @@
 mod common;
 
 use common::device::{cases, kernel, launch, run};
-use common::{combinations, lowered, problem, stencils};
+use common::{combinations_for, lowered, problem, stencils};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use stencilc_compiler::device::with_operations;
@@ -110,7 +110,7 @@ fn check(name: &str, text: &str) {
     for stencil in lowered(name, text) {
         let problem = problem(&stencil, Precision::F32, Grid::rows(21, 17, 10), &[]);
         let expected = expect(&problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let choices = combinations().map(|choices| Choices { block: [8, 2, 3], slice: 4, ..choices });
+        let choices = combinations_for(&stencil).map(|choices| Choices { block: [8, 2, 3], slice: 4, ..choices });
         let choices: Vec<_> = choices.map(|choices| Choices { precision: Precision::F32, ..choices }).collect();
         for verdict in verify_emulated(&problem, &expected, &choices, &compiler, &SETTINGS).unwrap() {
             assert!(matches!(verdict, Verdict::Equal { .. }), "{name}: {verdict:?}");

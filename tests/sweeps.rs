@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
 use stencilc_compiler::ir::{Handle, Precision, Stencil};
-use stencilc_runtime::Data;
 use stencilc_runtime::interpreter::{Choice, cover};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::test::interpreted;
+use stencilc_runtime::{Array, Data};
 
 /// A tridiagonal system in each column, by the Thomas algorithm.
 const THOMAS: &str = "stencil solve {
@@ -286,4 +286,95 @@ fn values_for_nobody_are_left_out() {
     assert!(problem.stencil.stores.iter().all(|store| store.sweep.is_none()));
     let (print, _) = problem.stencil.of_print(0).unwrap();
     assert_eq!(print.stores.len(), 2);
+}
+
+/// Stencils for kernels: values of several levels before, of all levels, of kinds, in one loop and in several.
+const KERNELS: &str = "
+    stencil far { in a; out r, s
+        sweep k up { let f = if k < 2 { a } else { f[k-2] * 0.5 + a }; let g = if k < 6 { f } else { g[k-6] - f[k-1] } }
+        sweep k up { r = if k == 0 { g } else { r[k-1] / 3 + f + (if k > 2 { g[k-2] } else { 0 }) } }
+        s = if a > 0 && k > 0 { f[k-1] } else { r }
+    }
+    stencil kinds { in a; in w on (k); in flat on (i, j); out n: int; out any: bool; out x: f32; inout t
+        sweep k down {
+            let own = if a > 0 { 1 } else { 2 }
+            n = if k == nk-1 { own } else { (n[k+1] * 5 + own) % 7 }
+            any = if k == nk-1 { a > 0.5 } else { any[k+1] && a < 0.9 || a > 0.5 }
+            x = if k == nk-1 { flat } else { x[k+1] * w / 3 + (if any { a[i-1] } else { a[j+1] }) }
+        }
+        t = if n > 3 { t[i+1] * x } else { t }
+    }
+    stencil back { in a; out low, high
+        let lap = a[i-1] - 2*a + a[j+1]
+        sweep k up { let m = if k == 0 { lap } else { (if m[k-1] > lap { m[k-1] } else { lap }) } }
+        sweep k down { let d = if k == nk-1 { m } else { d[k+1] + (if lap > 0 { m[k+1] } else { m }) } }
+        let both = m - 2*d
+        low = if k == 0 { both } else { both[k-1] }
+        high = if lap < 0 && k < nk-1 { both[k+1] } else { d }
+    }
+    stencil alone { in a; out r
+        sweep k up { let n = if k == 0 { 1 } else { n[k-1] * 3 } }
+        sweep k down { let back = if k == nk-1 { n } else { back[k+1] - n } }
+        r = a * back
+    }";
+
+#[test]
+fn every_kernel_equals_the_interpreter() {
+    let all = format!("{KERNELS}\n{THOMAS}");
+    for (number, stencil) in lowered("kernels", &all).iter().enumerate() {
+        for (half, precision) in [Precision::F64, Precision::F32].into_iter().enumerate() {
+            for grid in [Grid::rows(23, 17, 9), Grid::rows(6, 5, 1)] {
+                let problem = common::problem(stencil, precision, grid, &[]);
+                let equal = common::check_variants(&problem, |variant| variant % 2 == (half + number) % 2);
+                assert!(equal >= 6, "{} on {grid}: {equal}", stencil.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_equals_the_interpreter_on_cells() {
+    let (ni, nj) = (13, 11);
+    let to = |by: [i32; 2]| {
+        let cells = (0..nj).flat_map(|j| (0..ni).map(move |i| [i + by[0], j + by[1]]));
+        cells.map(|[i, j]| if (0..ni).contains(&i) && (0..nj).contains(&j) { j * ni + i } else { -1 }).collect()
+    };
+    let adjacency = Arc::new(Adjacency::new("plane", [[-1, 0], [1, 0], [0, -1], [0, 1]].map(to), None).unwrap());
+    let grid = Some(Grid::cells((ni * nj) as usize, 7));
+    for stencil in &lowered("kernels", KERNELS) {
+        let problem =
+            Problem::new(Request { grid, adjacency: Some(Arc::clone(&adjacency)), contract: true, ..request(stencil) });
+        let equal = common::check_variants(&problem.unwrap(), |variant| variant % 2 == 0);
+        assert!(equal >= 8, "{}: {equal}", stencil.name);
+    }
+}
+
+/// The error of a step of `stencils/implicit_diffusion.stn` on a column of depth 1, where the exact answer is a cosine.
+fn diffusion_error(levels: usize) -> f64 {
+    let text = include_str!("../stencils/implicit_diffusion.stn");
+    let (dz, kappa, dt) = (1.0 / levels as f64, 0.7, 0.3);
+    let exact = |k: usize| (std::f64::consts::PI * (k as f64 + 0.5) * dz).cos();
+    let grows = 1.0 + dt * kappa * std::f64::consts::PI.powi(2);
+    let array = |shape: Vec<usize>, values: Vec<f64>| Array { shape, data: Data::F64(values) };
+    let cells = vec![levels, 1, 1];
+    let arrays = BTreeMap::from([
+        ("t".to_owned(), array(cells.clone(), (0..levels).map(|k| grows * exact(k)).collect())),
+        ("dz".to_owned(), array(cells, vec![dz; levels])),
+        ("kappa".to_owned(), array(vec![levels + 1, 1, 1], vec![kappa; levels + 1])),
+    ]);
+    let settings = BTreeMap::from([("dt".to_owned(), dt.to_string())]);
+    let stencil = &lowered("implicit_diffusion", text)[0];
+    let problem = Problem::new(Request { grid: None, arrays, settings, ..request(stencil) }).unwrap();
+    let found = output(&problem, "t_next");
+    (0..levels).map(|k| (found.get(k) - exact(k)).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn implicit_diffusion_is_of_second_order() {
+    let errors = [16, 32, 64, 128, 256].map(diffusion_error);
+    assert!(errors[0] < 1e-2, "{errors:?}");
+    for pair in errors.windows(2) {
+        let order = (pair[0] / pair[1]).log2();
+        assert!((order - 2.0).abs() < 0.02, "order {order}: {errors:?}");
+    }
 }

@@ -14,6 +14,11 @@ pub struct Given<A> {
 }
 
 impl<A> Given<A> {
+    /// Whether the user gave the one of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
     /// Whether the user gave one that is not among these.
     pub fn is_given_beside(&self, others: &[&str]) -> bool {
         self.names.iter().any(|name| !others.contains(&name.as_str()))

@@ -59,12 +59,18 @@ pub fn combinations() -> impl Iterator<Item = Choices> {
     variants().filter(Choices::is_plain)
 }
 
-/// Executes those variants of a kernel whose number is chosen, each with one of two blocks, and compares with the
+/// Those that can compute a stencil.
+pub fn combinations_for(stencil: &Stencil) -> impl Iterator<Item = Choices> {
+    combinations().filter(|choices| choices.suits(stencil))
+}
+
+/// Executes those variants of a kernel, of all that can compute it, whose number is chosen, each with one of two blocks, and compares with the
 /// interpreter. Returns how many were equal; the others there was a reason to refuse.
 pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> usize {
     let name = &problem.stencil.name;
     let expected = expect(problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let choices = variants().enumerate().filter(|(number, _)| is_chosen(*number)).map(|(number, choices)| {
+    let suiting = variants().filter(|choices| choices.suits(&problem.stencil)).enumerate();
+    let choices = suiting.filter(|(number, _)| is_chosen(*number)).map(|(number, choices)| {
         let block = if number % 3 == 0 { [6, 2, 3] } else { choices.block };
         let constant = number % 5 == 0 && choices.storage == "compressed";
         let short_last = number % 4 == 0 && choices.storage != "regular";

@@ -2,7 +2,7 @@
 
 use super::operations::{Operation, Operations};
 use super::reached::Reached;
-use crate::ir::{Body, DefId, FieldId, Handle, Node, Offset, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Node, Offset, Role, Stencil};
 use std::collections::BTreeMap;
 
 /// What one cell needs.
@@ -53,6 +53,8 @@ impl Evaluation {
         self.anew.add_all(&own, all);
         for (_, node) in body.iter().filter(|(id, _)| reached[id.index()]) {
             match node {
+                // What a sweep carries is read from no field.
+                Node::Read { field, .. } if stencil.fields[*field].role == Role::Carried => {}
                 Node::Read { field, path } => {
                     let place = stencil.fields[*field].place;
                     let reads = self.reads.entry(*field).or_default();

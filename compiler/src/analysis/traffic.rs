@@ -3,7 +3,7 @@
 use super::reached::Class;
 use super::reuse::Evaluation;
 use crate::grid::{Grid, Region};
-use crate::ir::{FieldId, Levels, Offset, Precision, Role, Stencil};
+use crate::ir::{FieldId, Levels, Offset, Precision, Stencil};
 use std::collections::{BTreeSet, HashMap};
 
 /// Values of one field that are touched.
@@ -39,8 +39,6 @@ pub fn traffic(
     }
     let touched = |(id, field): (FieldId, &crate::ir::Field)| {
         let read = match field.place.levels {
-            // What a sweep carries stays with the threads.
-            _ if field.role == Role::Carried => 0,
             Levels::None => {
                 let computed = classes.iter().filter(|(class, _)| class.levels_in(&region.k) > 0);
                 let offsets = computed.flat_map(|(_, evaluation)| offsets(evaluation, id)).collect();

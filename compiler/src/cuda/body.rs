@@ -1,27 +1,49 @@
 //! The statements of a kernel: values in the order of the schedule, then the outputs.
 
 use super::Named;
+use super::carried::{self, Carried};
 use super::checked::{self, Site};
 use super::expression::{Helpers, computing_type, operation, read_as, stored_as};
-use super::index::index;
+use super::index::{index, level_exists};
 use super::runs::Runs;
 use crate::access::Lookups;
 use crate::diagnostic::Refusal;
-use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Texts};
+use crate::ir::{
+    Binding, Body, DefId, Direction, FieldId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Role, Store, Texts,
+};
 use crate::names::path_name;
+use crate::plan::phases::Phase;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
 use crate::plan::{Math, Plan};
 use crate::storage::Coordinates;
 use std::collections::BTreeMap;
 
 /// The text of a kernel's body, and the helper functions that it calls.
+#[derive(Default)]
 pub struct Written {
-    /// Lines, indented from 0.
-    pub lines: Vec<String>,
+    /// What stands before the loops.
+    pub declarations: Vec<String>,
+    /// What is done on each level, loop after loop; all but stencils with sweeps have one.
+    pub loops: Vec<Loop>,
     /// Names of functions in the prelude.
     pub helpers: Helpers,
     /// Of a checked kernel: where it touches fields.
     pub sites: Vec<Site>,
+}
+
+/// What is done on each level.
+pub struct Loop {
+    /// In which order, where that matters.
+    pub direction: Option<Direction>,
+    /// Lines, indented from 0.
+    pub lines: Vec<String>,
+}
+
+impl Written {
+    /// Every line.
+    pub fn lines(&self) -> impl Iterator<Item = &String> {
+        self.declarations.iter().chain(self.loops.iter().flat_map(|own| &own.lines))
+    }
 }
 
 /// A branch with more operations than this is written as a statement.
@@ -29,37 +51,35 @@ const INLINE: usize = 8;
 
 /// Writes the body of `plan`'s kernel.
 pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups: &Lookups) -> Result<Written, Refusal> {
-    let runs = Runs::new(plan, named, lookups);
-    let mut writer = Writer {
-        plan,
-        named,
-        lookups,
-        values: BTreeMap::new(),
-        blocks: vec![Vec::new(); plan.schedule.blocks()],
-        runs,
-        run: BTreeMap::new(),
-        helpers: Helpers::new(),
-        sites: Vec::new(),
-        reads: Vec::new(),
-        reading: Vec::new(),
-    };
-    writer.blocks[KERNEL.index()].append(&mut writer.runs.lines);
-    for (_, def) in plan.stencil.defs.iter() {
-        let reads = reading(&def.body, &writer.reading);
-        writer.reading.push(reads.last().is_some_and(|&reads| reads));
+    let mut runs = Runs::new(plan, named, lookups);
+    let carried = carried::declare(plan, named);
+    let mut written = Written { declarations: carried.declarations(), ..Written::default() };
+    for phase in &plan.phases {
+        let mut writer = Writer {
+            plan,
+            phase,
+            named,
+            lookups,
+            values: BTreeMap::new(),
+            blocks: vec![Vec::new(); phase.schedule.blocks()],
+            runs: std::mem::take(&mut runs),
+            run: BTreeMap::new(),
+            carried: &carried,
+            helpers: std::mem::take(&mut written.helpers),
+            sites: std::mem::take(&mut written.sites),
+            reads: Vec::new(),
+            reading: Vec::new(),
+        };
+        let lines = writer.phase(coordinates);
+        (written.helpers, written.sites) = (writer.helpers, writer.sites);
+        written.loops.push(Loop { direction: phase.direction, lines });
     }
-    for ((def, at), item) in &plan.schedule.values {
-        writer.value(*def, at, item);
-    }
-    for (store, item) in plan.stencil.stores.iter().cycle().zip(&plan.schedule.stores) {
-        writer.store(store.field, &store.body, item, coordinates);
-    }
-    let lines = std::mem::take(&mut writer.blocks[KERNEL.index()]);
-    Ok(Written { lines, helpers: writer.helpers, sites: writer.sites })
+    Ok(written)
 }
 
 struct Writer<'a> {
     plan: &'a Plan,
+    phase: &'a Phase,
     named: &'a mut Named,
     lookups: &'a Lookups,
     /// Names of the values written so far.
@@ -72,6 +92,8 @@ struct Writer<'a> {
     runs: Runs,
     /// Of each field whose elements are being written as one: the index of the first, and the values so far.
     run: BTreeMap<FieldId, (String, Vec<String>)>,
+    /// Where the values of sweeps are kept.
+    carried: &'a Carried,
     /// Whether each node of the body at hand depends on a field.
     reads: Vec<bool>,
     /// Whether each definition does.
@@ -81,6 +103,60 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn precision(&self) -> Precision {
         self.plan.choices.precision
+    }
+
+    /// The lines of a phase: values, then outputs, then what the levels after this one need.
+    fn phase(&mut self, coordinates: &Coordinates) -> Vec<String> {
+        let phase = self.phase;
+        self.blocks[KERNEL.index()].append(&mut self.runs.lines);
+        for (_, def) in phase.stencil.defs.iter() {
+            let reads = reading(&def.body, &self.reading);
+            self.reading.push(reads.last().is_some_and(|&reads| reads));
+        }
+        for ((def, at), item) in &phase.schedule.values {
+            self.value(*def, at, item);
+        }
+        let is_carried = |store: &Store| phase.stencil.fields[store.field].role == Role::Carried;
+        for (store, item) in phase.stores().filter(|(store, _)| !is_carried(store)) {
+            self.store(store.field, &store.body, item, coordinates);
+        }
+        let (mut stored, mut moved) = (Vec::new(), Vec::new());
+        for (store, item) in phase.stores().filter(|(store, _)| is_carried(store)) {
+            let text = self.body(&store.body, item, None).unwrap_or_default();
+            let k = self.named.names.internal("k");
+            self.carried.keep(store.field, &text, &k, &mut stored, &mut moved);
+        }
+        let mut lines = std::mem::take(&mut self.blocks[KERNEL.index()]);
+        lines.append(&mut stored);
+        lines.append(&mut moved);
+        lines
+    }
+
+    /// A value of a sweep, some levels away.
+    fn carried(&mut self, field: FieldId, shift: i32, context: Context) -> String {
+        let phase = self.phase;
+        let own = phase.stencil.stores.iter().find(|store| store.field == field);
+        if let (Some(store), Some(direction)) = (own, phase.direction) {
+            if shift == 0 {
+                // What it stores is a name or a number.
+                let (body, here) = (&store.body, Context { block: KERNEL, sure: true });
+                let (root, at) = (body.root(), Path::default());
+                return self.node(body, root, &body[root], &at, here, &mut Texts::new(body)).0;
+            }
+            if let Some(name) = self.carried.before(field, direction.before(shift)) {
+                return name.to_owned();
+            }
+        }
+        let k = self.named.names.internal("k");
+        let level = match (shift, context.sure) {
+            (0, _) => k,
+            (_, true) => format!("{k} {} {}", if shift < 0 { "-" } else { "+" }, shift.unsigned_abs()),
+            (_, false) => {
+                let exists = level_exists(self.named, shift, Levels::Full);
+                format!("{k} + ({exists} ? {shift} : 0)")
+            }
+        };
+        format!("{}[{level}]", self.carried.levels(field))
     }
 
     /// `const double lap_right = ...;`
@@ -323,6 +399,9 @@ impl Writer<'_> {
     /// `phi[right + plane]`, converted to what is computed in.
     fn read(&mut self, field: FieldId, at: &Path, context: Context) -> String {
         let plan = self.plan;
+        if plan.stencil.fields[field].role == Role::Carried {
+            return self.carried(field, at.levels(), context);
+        }
         let text = match self.runs.elements.get(&(field, at.clone())) {
             Some(element) => element.clone(),
             None => {

@@ -302,6 +302,9 @@ fn checks(plan: &Plan) -> Vec<String> {
     }
     checks.extend(misaligned(plan));
     checks.extend(divisors(plan).into_iter().map(|param| format!("args->{param} == 0")));
+    if !plan.stencil.sweeps.is_empty() {
+        checks.push("k_first > 0 || k_end < nk".to_owned());
+    }
     if plan.fixed.is_none() && !plan.wide {
         checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", member(plan, "plane")));
     }

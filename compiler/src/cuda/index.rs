@@ -35,7 +35,7 @@ pub fn index(plan: &Plan, named: &mut Named, lookups: &Lookups, field: FieldId, 
 }
 
 /// Whether the level `shift` away exists.
-fn level_exists(named: &mut Named, shift: i32, levels: Levels) -> String {
+pub fn level_exists(named: &mut Named, shift: i32, levels: Levels) -> String {
     let [k, nk] = named.names.internals(["k", "nk"]);
     match (shift, levels) {
         (..0, _) => format!("{k} >= {}", shift.unsigned_abs()),

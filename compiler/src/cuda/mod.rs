@@ -4,6 +4,7 @@
 //! the same plan, and runs through NVRTC and nvcc alike.
 
 mod body;
+mod carried;
 pub mod checked;
 pub(crate) mod expression;
 mod functions;
@@ -16,11 +17,12 @@ mod runs;
 use crate::access::{LevelsPerThread, Lookups};
 use crate::device;
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, ParamId, Role, Stencil};
+use crate::ir::{Direction, FieldId, ParamId, Role, Stencil};
 use crate::names::Names;
 use crate::plan::{Fixed, Plan, stored_type};
 use crate::storage::Coordinates;
 use crate::storage::fields;
+use body::Loop;
 use expression::{Helpers, computing_type};
 pub use host::{Built, build};
 use serde::Serialize;
@@ -135,26 +137,42 @@ struct KernelTexts {
     plane: String,
     together: Vec<String>,
     lookups: Vec<String>,
+    declarations: Vec<String>,
+    /// Loops over the levels; kernels of one level a thread, or a few, have one.
+    loops: Vec<LoopTexts>,
+    body: Vec<String>,
+}
+
+/// A loop over the levels.
+#[derive(Serialize)]
+struct LoopTexts {
+    head: String,
     body: Vec<String>,
 }
 
 /// The kernel of a plan.
 ///
 /// # Errors
-/// A template is broken, which is a fault of the compiler.
+/// It keeps values of sweeps on every level, and how many there are is not known; or a template is broken, which is a fault
+/// of the compiler.
 pub fn print(plan: &Plan) -> Result<Kernel, Refusal> {
     print_with(plan, &Helpers::new())
 }
 
 /// The kernel of a plan, with functions in its prelude that something else needs.
 fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
+    if plan.fixed.is_none() && plan.kept_bytes(1) > 0 {
+        let name = &plan.stencil.name;
+        return Err(Refusal::new(format!("how many levels a thread keeps of the sweeps of `{name}` is not known"))
+            .help("give the grid: --grid 512x512x64"));
+    }
     let mut named = name(plan);
     let kernel_name = named.names.fresh(&format!("{}_kernel", plan.stencil.name));
     let coordinates = plan.coordinates(&mut named.names);
     let lookups = plan.access.lookups(&plan.reach(&coordinates), &mut named.names);
     let written = body::write(plan, &mut named, &coordinates, &lookups)?;
     let sizes = size_declarations(plan, &mut named.names);
-    let used = |name: &str| uses_word(&written.lines, &coordinates, &lookups, name);
+    let used = |name: &str| uses_word(written.lines(), &coordinates, &lookups, name);
     let [k, c, column, plane] = named.names.internals(["k", "c", "column", "plane"]);
     let [level_first, level_end, level_start] = named.names.internals(["k_first", "k_end", "k_start"]);
     let z = plan.choices.block[2];
@@ -192,13 +210,13 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     if plan.choices.checked {
         add(checked::PRELUDE);
     }
-    if written.lines.iter().any(|line| line.contains("neighbour_of(")) {
+    if written.lines().any(|line| line.contains("neighbour_of(")) {
         add(plan.storage.helper());
     }
-    if written.lines.iter().any(|line| line.contains("load_run<") || line.contains("store_run(")) {
+    if written.lines().any(|line| line.contains("load_run<") || line.contains("store_run(")) {
         add(runs::HELPER);
     }
-    if written.lines.iter().any(|line| line.contains("interleaved<")) {
+    if written.lines().any(|line| line.contains("interleaved<")) {
         add(fields::HELPER);
     }
     if let Some((name, table)) = &constant {
@@ -228,8 +246,19 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         plane,
         together: lookups.together.clone(),
         lookups: lookups.lines.clone(),
-        body: written.lines,
+        declarations: written.declarations,
+        body: Vec::new(),
+        loops: Vec::new(),
     };
+    match plan.levels_per_thread() {
+        LevelsPerThread::All => {
+            let loops = written.loops.into_iter();
+            texts.loops = loops.map(|own| loop_texts(own, &texts)).collect();
+        }
+        LevelsPerThread::One | LevelsPerThread::Slice(_) => {
+            texts.body = written.loops.into_iter().flat_map(|own| own.lines).collect();
+        }
+    }
     let mut text = render(plan.access.template(), &texts)?;
     let operations = device::lines(&text);
     if !operations.is_empty() {
@@ -237,6 +266,20 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         text = render(plan.access.template(), &texts)?;
     }
     Ok(Kernel { name: kernel_name, text, parameters, sites: written.sites })
+}
+
+/// A loop over all levels.
+fn loop_texts(own: Loop, texts: &KernelTexts) -> LoopTexts {
+    let KernelTexts { level_name: k, level_first: first, level_end: end, cell, plane, index_type, .. } = texts;
+    let head = match own.direction {
+        None | Some(Direction::Up) => format!("for (int {k} = {first}; {k} < {end}; ++{k})"),
+        Some(Direction::Down) => format!("for (int {k} = {end} - 1; {k} >= {first}; --{k})"),
+    };
+    let column = if texts.column_name.is_empty() { &texts.column } else { &texts.column_name };
+    let cell_line = format!("const {index_type} {cell} = {column} + {k} * {plane};");
+    // A sweep may look at no cell, only at what others carried.
+    let needs_cell = own.lines.iter().any(|line| has_word(line, cell));
+    LoopTexts { head, body: needs_cell.then_some(cell_line).into_iter().chain(own.lines).collect() }
 }
 
 fn is_wide(size: Size) -> bool {
@@ -368,11 +411,21 @@ fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(String, Size, Optio
 }
 
 /// Whether a word occurs in what was written.
-fn uses_word(body: &[String], coordinates: &Coordinates, lookups: &Lookups, word: &str) -> bool {
+fn uses_word<'a>(
+    body: impl Iterator<Item = &'a String>,
+    coordinates: &'a Coordinates,
+    lookups: &'a Lookups,
+    word: &str,
+) -> bool {
     let own = [&coordinates.outside, &coordinates.column];
-    let lines = body.iter().chain(&coordinates.lines).chain(&lookups.together).chain(&lookups.lines);
+    let lines = body.chain(&coordinates.lines).chain(&lookups.together).chain(&lookups.lines);
     let mut lines = lines.chain(own);
-    lines.any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word))
+    lines.any(|line| has_word(line, word))
+}
+
+/// Whether a word occurs in a line.
+fn has_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
 }
 
 /// The file to build from, and the stencil in it where its name does not say so.

@@ -8,6 +8,7 @@ use super::index::index;
 use crate::access::Lookups;
 use crate::analysis::extents::extents;
 use crate::ir::{FieldId, Node, Offset, Path};
+use crate::plan::phases::Phase;
 use crate::plan::schedule::{Context, Item, KERNEL};
 use crate::plan::{Plan, shape_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,10 +74,8 @@ impl Runs {
 /// The reads of horizontal fields that each thread makes, whatever the conditions.
 fn surely_read(plan: &Plan) -> BTreeSet<(FieldId, Path)> {
     let stencil = &plan.stencil;
-    let values = plan.schedule.values.iter().map(|((def, _), item)| (&stencil.defs[*def].body, item));
-    let stores = stencil.stores.iter().cycle().zip(&plan.schedule.stores).map(|(store, item)| (&store.body, item));
     let mut read = BTreeSet::new();
-    for (body, Item { at, contexts, .. }) in values.chain(stores) {
+    for (body, Item { at, contexts, .. }) in plan.phases.iter().flat_map(Phase::bodies) {
         for ((_, node), context) in body.iter().zip(contexts) {
             if let (Node::Read { field, path }, Some(Context { block: KERNEL, sure: true })) = (node, context)
                 && shape_of(stencil, *field).is_some()

@@ -64,7 +64,7 @@ pub use print::Print;
 use serde::{Deserialize, Serialize};
 pub use settle::{settle, varying};
 use std::collections::BTreeSet;
-pub use sweep::{Direction, Phase, Sweep, needed, phases};
+pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
 pub use test::{COORDINATES, Expectation, Test};
 pub use verify::verify;
 

@@ -1,8 +1,9 @@
 //! Vertical recurrences, and the phases in which a stencil that has some is computed.
 
-use super::{Body, FieldId, Handle, Node, Role, Stencil, Store, SweepId};
+use super::{Body, DefId, FieldId, Handle, Node, Role, Stencil, Store, SweepId};
 use crate::source::Span;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Which way a sweep goes through the levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,6 +63,30 @@ pub fn phases(stencil: &Stencil) -> Vec<Phase> {
         }
     }
     phases
+}
+
+/// The values of sweeps that `stencil`'s stores need: which, and how many levels away.
+pub fn reads_of_sweeps(stencil: &Stencil) -> BTreeSet<(FieldId, i32)> {
+    let mut reads = BTreeSet::new();
+    let mut seen: BTreeSet<(DefId, i32)> = BTreeSet::new();
+    let mut waiting: Vec<(&Body, i32)> = stencil.stores.iter().map(|store| (&store.body, 0)).collect();
+    while let Some((body, shift)) = waiting.pop() {
+        for (_, node) in body.iter() {
+            match node {
+                Node::Use { def, path } => {
+                    let shift = shift.saturating_add(path.levels());
+                    if seen.insert((*def, shift)) {
+                        waiting.push((&stencil.defs[*def].body, shift));
+                    }
+                }
+                Node::Read { field, path } if stencil.fields[*field].role == Role::Carried => {
+                    reads.insert((*field, shift.saturating_add(path.levels())));
+                }
+                _ => {}
+            }
+        }
+    }
+    reads
 }
 
 /// `stencil` without what its sweeps compute for no output.

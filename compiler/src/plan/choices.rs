@@ -1,10 +1,10 @@
 //! What can be chosen, and what of it fits together.
 
 use super::{Fixed, Plan, Target};
-use crate::access::{self, ACCESSES, Access};
+use crate::access::{self, ACCESSES, Access, LevelsPerThread};
 use crate::diagnostic::Refusal;
 use crate::grid::Form;
-use crate::ir::Precision;
+use crate::ir::{Precision, Stencil};
 use crate::storage::fields::{FIELDS, Fields};
 use crate::storage::neighbors::{NEIGHBORS, Neighbors};
 use crate::storage::order::ORDERS;
@@ -121,6 +121,18 @@ pub fn variants() -> impl Iterator<Item = Choices> {
 }
 
 impl Choices {
+    /// Whether the strategy can compute a stencil: sweeps need a thread that goes through its whole column.
+    pub fn suits(&self, stencil: &Stencil) -> bool {
+        let levels = access::find(&self.access).map(|access| access.levels(self.slice));
+        stencil.sweeps.is_empty() || levels == Ok(LevelsPerThread::All)
+    }
+
+    /// The same for a stencil, if which strategy computes it is left open: one with sweeps needs whole columns.
+    pub fn suiting(self, stencil: &Stencil) -> Self {
+        let access = if stencil.sweeps.is_empty() { self.access } else { SWEEPING.to_owned() };
+        Self { access, ..self }
+    }
+
     /// Whether neighbours, layout and fields are the usual.
     pub fn is_plain(&self) -> bool {
         let usual = Choices::default();
@@ -176,6 +188,12 @@ pub const CONSTANT: usize = 64 << 10;
 
 /// Bytes of shared memory that a block has without asking for more.
 const SHARED: usize = 48 << 10;
+
+/// Bytes that a thread may keep of the values of sweeps.
+const KEPT: usize = 16 << 10;
+
+/// The strategy for stencils with sweeps.
+const SWEEPING: &str = "zloop";
 
 /// Whether choices fit together.
 ///
@@ -250,6 +268,42 @@ pub(super) fn check(
         return Err(
             Refusal::new("a kernel for any grid cannot check its indices").help("give the grid: --grid 512x512x64")
         );
+    }
+    Ok(())
+}
+
+/// Whether a strategy can compute a stencil's sweeps.
+///
+/// # Errors
+/// It cannot.
+pub(super) fn check_sweeps(stencil: &Stencil, choices: &Choices, access: &dyn Access) -> Result<(), Refusal> {
+    if choices.suits(stencil) {
+        return Ok(());
+    }
+    let levels = match access.levels(choices.slice) {
+        LevelsPerThread::Slice(_) => "a few levels",
+        LevelsPerThread::One | LevelsPerThread::All => "one level",
+    };
+    Err(Refusal::new(format!(
+        "`{}` access gives a thread {levels}, and the sweeps of stencil `{}` need the whole column",
+        access.name(),
+        stencil.name
+    ))
+    .help(format!("give --access {SWEEPING}")))
+}
+
+/// Whether what a thread keeps of sweeps is not too much.
+///
+/// # Errors
+/// It is.
+pub(super) fn check_kept(plan: &Plan) -> Result<(), Refusal> {
+    let Some(fixed) = &plan.fixed else { return Ok(()) };
+    let (name, bytes) = (&plan.stencil.name, plan.kept_bytes(fixed.grid.nk));
+    if bytes > KEPT {
+        return Err(Refusal::new(format!(
+            "a thread would keep {bytes} bytes of the sweeps of `{name}`, and at most {KEPT} are possible"
+        ))
+        .help("split the stencil in two, and store what is between them; or give --precision f32"));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! out, are not known before a kernel is compiled.
 
 use super::lookups::levels_of_a_thread;
+use super::phases::Phase;
 use super::{Plan, schedule::Item, shape_of};
 use crate::ir::{Body, FieldId, Node, Path};
 use std::collections::BTreeSet;
@@ -61,15 +62,12 @@ fn of_fields(plan: &Plan) -> f64 {
             }
         }
     };
-    let defs = plan.schedule.values.iter().map(|((def, _), item)| (&plan.stencil.defs[*def].body, item));
-    defs.for_each(|(body, item)| look(body, item));
-    let stores = || plan.stencil.stores.iter().cycle().zip(&plan.schedule.stores);
-    stores().for_each(|(store, item)| look(&store.body, item));
+    plan.phases.iter().flat_map(Phase::bodies).for_each(|(body, item)| look(body, item));
     let bytes = |field: FieldId| match shape_of(&plan.stencil, field) {
         Some(_) => plan.stencil.fields[field].stored.bytes(plan.choices.precision) as f64,
         None => 0.0,
     };
-    let all: f64 =
-        read.iter().map(|&(field, _)| bytes(field)).chain(stores().map(|(store, _)| bytes(store.field))).sum();
+    let stores = plan.phases.iter().flat_map(Phase::stores);
+    let all: f64 = read.iter().map(|&(field, _)| bytes(field)).chain(stores.map(|(store, _)| bytes(store.field))).sum();
     all / plan.tile.columns.iter().product::<u32>() as f64
 }

@@ -3,6 +3,7 @@
 mod choices;
 pub mod estimate;
 pub mod lookups;
+pub mod phases;
 pub mod schedule;
 pub mod ways;
 
@@ -17,7 +18,8 @@ use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
 use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, Threads, Tile, order};
 pub use choices::{CONSTANT, Choices, Math, check_block, check_tile, variants};
-use schedule::{Item, Schedule};
+use phases::{Kept, Phase};
+use schedule::Item;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use ways::{Walker, Ways};
@@ -86,8 +88,10 @@ pub struct Plan {
     pub wanted: Vec<Wanted>,
     /// Which fields lie together: of each that is read or written (`true`) its seat.
     pub seats: BTreeMap<(FieldId, bool), Seat>,
-    /// What is computed where.
-    pub schedule: Schedule,
+    /// The loops of the kernel, one after the other.
+    pub phases: Vec<Phase>,
+    /// How a thread keeps the values of sweeps.
+    pub kept: BTreeMap<FieldId, Kept>,
 }
 
 /// The stencil as kernels and the interpreter compute it.
@@ -105,17 +109,14 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let storage = storage::find(&choices.storage).map_err(Refusal::new)?;
     let order = order::find(&choices.layout).map_err(Refusal::new)?;
     choices::check(choices, access, storage, target.as_ref())?;
-    if !stencil.sweeps.is_empty() {
-        return Err(Refusal::new(format!("stencil `{}` has sweeps, and kernels have none yet", stencil.name))
-            .help("compute it on the CPU: --device cpu"));
-    }
+    choices::check_sweeps(stencil, choices, access)?;
     let mut walker = match target.and_then(|target| Some((target.adjacency?, target))) {
         Some((adjacency, target)) => Walker::cells(adjacency, target.region.column_numbers(target.grid)),
         None => Walker::rows(),
     };
     let tile = tile(choices, access, target.as_ref());
-    let schedule = schedule::schedule(stencil, &mut walker, &tile.paths())?;
-    let reached = reached(stencil, &schedule, &mut walker);
+    let (phases, kept) = phases::phases(stencil, &mut walker, &tile.paths())?;
+    let reached = reached(&phases, &mut walker);
     let wanted = wanted(stencil, &reached);
     let mut neighbours: Vec<Path> = wanted.iter().map(|wanted| wanted.path.clone()).collect();
     neighbours.dedup();
@@ -144,7 +145,8 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         ends,
         wanted,
         seats: seats(stencil, choices),
-        schedule,
+        phases,
+        kept,
     };
     if let Some(target) = target {
         let fixed = fix(&plan, target)?;
@@ -153,19 +155,17 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         plan.fixed = Some(fixed);
     }
     choices::check_shared(&plan)?;
+    choices::check_kept(&plan)?;
     Ok(plan)
 }
 
 /// The horizontal paths at which each field is read, where that is evaluated, or written.
-fn reached(stencil: &Stencil, schedule: &Schedule, walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<Path>> {
+fn reached(phases: &[Phase], walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<Path>> {
     let mut reached: BTreeMap<FieldId, BTreeSet<Path>> = BTreeMap::new();
-    let values = schedule.values.iter().map(|((def, _), item)| (&stencil.defs[*def].body, item));
-    let stores = || stencil.stores.iter().cycle().zip(&schedule.stores);
-    for (store, item) in stores() {
+    for (store, item) in phases.iter().flat_map(Phase::stores) {
         reached.entry(store.field).or_default().insert(item.at.clone());
     }
-    let stores = stores().map(|(store, item)| (&store.body, item));
-    for (body, Item { at, contexts, .. }) in values.chain(stores) {
+    for (body, Item { at, contexts, .. }) in phases.iter().flat_map(Phase::bodies) {
         for ((_, node), context) in body.iter().zip(contexts) {
             if let (Node::Read { field, path }, Some(_)) = (node, context) {
                 reached.entry(*field).or_default().insert(walker.join(at, path).without_levels());
@@ -324,6 +324,12 @@ impl Plan {
     fn last_index(&self, fixed: &Fixed) -> u128 {
         let together = self.seats.values().map(|seat| seat.fields).max().unwrap_or(1);
         (fixed.grid.nk + 2) as u128 * fixed.layout.plane as u128 * together as u128
+    }
+
+    /// Bytes that a thread keeps of the values of sweeps in arrays.
+    pub fn kept_bytes(&self, nk: usize) -> usize {
+        let kept = self.kept.iter().filter(|(_, kept)| kept.levels);
+        kept.map(|(&field, _)| nk * self.stencil.fields[field].stored.bytes(self.choices.precision)).sum()
     }
 
     /// How many levels a thread computes.
