@@ -7,7 +7,7 @@ use common::step::Bed;
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::resident::{self, resident};
-use stencilc_compiler::step::stream::{Shape, Strip, persistent, stream};
+use stencilc_compiler::step::stream::{self, Shape, Strip, persistent, stream};
 use stencilc_compiler::step::{Carry, Edge, Gpu, Subject};
 use stencilc_runtime::nvrtc::{self, Kind};
 
@@ -50,7 +50,7 @@ stencil advance {
     u = u[i-2] + x * v
     v = 0.5 * (x[j-1] + x[i+2, j-1])
 }
-stencil here { in a; out b; b = 2 * a + 1 }
+stencil here { in a; out b; b = 2 * exp(a) + 1 }
 stencil above { in a; out b; b = a[j-1] }
 ";
 
@@ -235,6 +235,19 @@ fn residents_need_few_registers() {
             println!("{n} {precision:?} {shape:?}: {} registers", resources.registers);
             assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{}", kernel.text);
         }
+    }
+}
+
+/// Of one step, strips side by side should be fastest, which load nothing twice; of several, strips that overlap.
+#[test]
+fn shapes_are_ordered_by_what_they_waste() {
+    for (times, n, strip) in [(1, 512, Strip::Aligned), (4, 512, Strip::Overlapping), (4, 128, Strip::Overlapping)] {
+        let stencil = repeated(DIFFUSION, times);
+        let bed = Bed::new(&stencil, Precision::F32, [n, n, 1], [0, 0, 0]);
+        let subject = Subject { extents: [n, n, 64], ..bed.subject() };
+        let shapes = stream::shapes(&subject, &Gpu::SM_90);
+        assert!(shapes.len() >= 4 && shapes.iter().all(|shape| stream(&subject, shape).is_ok()));
+        assert_eq!(shapes[0].strip, strip, "{times} {n}: {shapes:?}");
     }
 }
 

@@ -52,6 +52,23 @@ impl Default for Shape {
     }
 }
 
+/// Shapes that a stencil can have on a subject, those that should be fastest first: by how much more than the plane is loaded
+/// and computed, and how full the GPU is.
+pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
+    let Ok(flow) = Flow::new(subject) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (strip, lane) in [Strip::Aligned, Strip::Overlapping].into_iter().flat_map(|strip| [(strip, 16), (strip, 32)]) {
+        for ahead in [4, 2] {
+            let shape = Shape { lane, ahead, strip, gpu: *gpu, ..Shape::default() };
+            if let Ok(tiling) = Tiling::new(subject, &flow, &shape) {
+                found.push((tiling.cost(subject, &flow, &shape), shape));
+            }
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    found.into_iter().map(|(_, shape)| shape).collect()
+}
+
 /// A kernel that streams.
 ///
 /// # Errors
@@ -61,7 +78,8 @@ pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
 }
 
 /// A kernel that streams step after step, at least one, and whose blocks, all there at once, wait for each other between two:
-/// planes that are in the level 2 cache stay there. It takes a spare array for each output that is carried.
+/// planes that are in the level 2 cache stay there. It takes a spare array for each output that is carried. The launch has as
+/// many blocks as should be there at once; fewer do as well.
 ///
 /// # Errors
 /// As [`stream`], and an output that is carried is no match for its input.

@@ -114,6 +114,32 @@ impl Tiling {
         (scratch + rows.sum::<usize>()).min(255) as u32
     }
 
+    /// How long a kernel should take, in loads of the plane.
+    pub fn cost(&self, subject: &Subject, flow: &Flow, shape: &Shape) -> f64 {
+        /// What a definition costs, in loads: fused multiply-adds are cheap, but shuffles are among them.
+        const COMPUTED: f64 = 0.1;
+        let held = held(flow, shape, self);
+        let columns = (self.strips * LANES * self.lane) as f64 / subject.extents[0] as f64;
+        let (mut loaded, mut computed) = (0.0, 0.0);
+        for (row, held) in flow.rows.iter().zip(&held) {
+            let around = (held.halo[0] + held.halo[1]) as f64;
+            match row.source {
+                // What lies beyond a strip are two more sectors of 32 bytes.
+                Source::Field(..) if held.computed => {
+                    loaded += columns * (1.0 + around.min(1.0) * 64.0 / (LANES * shape.lane) as f64);
+                }
+                Source::Field(..) => loaded += columns,
+                Source::Def(..) if held.computed => computed += columns * (1.0 + around / self.lane as f64),
+                Source::Def(..) => computed += columns,
+            }
+        }
+        let steps = self.steps.next_multiple_of(self.unrolled) * self.parts;
+        let resident = shape.gpu.warps(shape.registers.unwrap_or(self.registers(subject, flow, shape)), shape.block);
+        let waves = (self.strips * self.parts * subject.extents[2]) as f64 / f64::from(resident);
+        let idle = waves.ceil() / waves;
+        (loaded + COMPUTED * computed) * steps as f64 / subject.extents[1] as f64 * idle
+    }
+
     /// The rows of a warp for which the GPU's last wave of warps is fullest, against the steps before the first output.
     fn whole_waves(&self, flow: &Flow, nj: usize, nk: usize, resident: u32) -> usize {
         let mut best = (0.0, nj);
