@@ -189,7 +189,12 @@ impl Subject<'_> {
                 return refuse(format!("writes `{}`, which has no horizontal axes", field.name));
             }
         }
-        if ni == 0 || nj == 0 || nk == 0 || rows.row < ni || rows.plane < rows.row.saturating_mul(nj - 1) + ni {
+        if ni == 0
+            || nj == 0
+            || nk == 0
+            || rows.row < ni
+            || rows.plane < rows.row.saturating_mul(nj - 1).saturating_add(ni)
+        {
             return Err(Refusal::new(format!("{rows:?} is no place for {ni}x{nj}x{nk} cells")));
         }
         // Interfaces have one plane more.

@@ -163,8 +163,8 @@ impl Gpu {
     /// How many warps are there at once, of blocks of so many threads with so many registers each.
     pub fn warps(&self, registers: u32, block: usize) -> u32 {
         let warps = (block / LANES) as u32;
-        let of_registers = self.registers / (32 * registers.next_multiple_of(8));
-        (of_registers.min(self.threads / 32) / warps).max(1) * warps * self.processors
+        let of_registers = self.registers / (32 * registers.clamp(8, 255).next_multiple_of(8));
+        (of_registers.min(self.threads / 32) / warps).max(1) * warps * self.processors.max(1)
     }
 }
 
