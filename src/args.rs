@@ -328,6 +328,11 @@ impl Pair {
     pub fn value(&self) -> &str {
         &self.value
     }
+
+    /// The same with another value.
+    pub fn with_value(&self, value: &str) -> Self {
+        Self { name: self.name.clone(), value: value.to_owned() }
+    }
 }
 
 impl fmt::Display for Pair {

@@ -23,6 +23,8 @@ pub struct Args {
 struct Checked {
     file: String,
     stencils: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<String>,
     /// Titles of tests.
     tests: Vec<String>,
     diagnostics: Vec<Told>,
@@ -62,6 +64,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
             return Checked {
                 file: file.to_owned(),
                 stencils: Vec::new(),
+                programs: Vec::new(),
                 tests: Vec::new(),
                 diagnostics: Vec::new(),
                 error: Some(error.message),
@@ -70,7 +73,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
             };
         }
     };
-    let Lowered { stencils, tests, mut diagnostics, .. } = stencilc_compiler::check(&source);
+    let Lowered { stencils, programs, tests, mut diagnostics, .. } = stencilc_compiler::check(&source);
     if strict {
         diagnostics.iter_mut().for_each(|found| found.severity = Severity::Error);
     }
@@ -79,6 +82,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
     Checked {
         file: file.to_owned(),
         stencils: stencils.into_iter().map(|stencil| stencil.name).collect(),
+        programs: programs.into_iter().map(|program| program.name).collect(),
         tests: tests.into_iter().map(|test| test.title).collect(),
         errors,
         warnings: diagnostics.len() - errors,
@@ -89,12 +93,15 @@ fn check_file(file: &str, strict: bool) -> Checked {
 
 /// `stencils/laplap.stn: 1 stencil (laplap)`
 fn line(checked: &Checked) -> String {
-    let Checked { file, stencils, tests, errors, warnings, error, .. } = checked;
+    let Checked { file, stencils, programs, tests, errors, warnings, error, .. } = checked;
     let mut said = match (error, errors) {
         (Some(_), _) => "not read".to_owned(),
         (None, 0) => format!("{} ({})", terminal::count(stencils.len(), "stencil"), stencils.join(", ")),
         (None, &errors) => terminal::count(errors, "error"),
     };
+    if error.is_none() && *errors == 0 && !programs.is_empty() {
+        said.push_str(&format!(", {} ({})", terminal::count(programs.len(), "program"), programs.join(", ")));
+    }
     if error.is_none() && *errors == 0 && !tests.is_empty() {
         said.push_str(&format!(", {}", terminal::count(tests.len(), "test")));
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Severity, guess};
-use stencilc_compiler::ir::{Precision, Stencil, Test};
+use stencilc_compiler::ir::{Precision, Program, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
@@ -114,6 +114,8 @@ pub struct Input {
     pub source: Source,
     /// Its stencils.
     pub stencils: Vec<Stencil>,
+    /// Its programs.
+    pub programs: Vec<Program>,
     /// Its tests.
     pub tests: Vec<Test>,
     /// Seconds that parsing took.
@@ -143,11 +145,11 @@ pub fn load(file: &str) -> Result<Input> {
     let tree = tree(&source)?;
     let parse_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Lowered { stencils, tests, diagnostics, .. } = lower(&tree, &source.name);
+    let Lowered { stencils, programs, tests, diagnostics, .. } = lower(&tree, &source.name);
     let lower_seconds = start.elapsed().as_secs_f64();
     terminal::diagnostics(&diagnostics, &source);
     match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
-        0 => Ok(Input { source, stencils, tests, parse_seconds, lower_seconds }),
+        0 => Ok(Input { source, stencils, programs, tests, parse_seconds, lower_seconds }),
         errors => Err(broken(&source, errors)),
     }
 }
@@ -182,6 +184,33 @@ impl Input {
             }
         }
         Ok((!others.is_empty()).then_some(stencils))
+    }
+
+    /// The program called `name`; without a name, the only one, unless a stencil is asked for.
+    ///
+    /// # Errors
+    /// There is none of that name, or there are several.
+    pub fn program(&self, name: Option<&str>, stencil: Option<&str>) -> Result<Option<&Program>> {
+        let file = &self.source.name;
+        let names: Vec<&str> = self.programs.iter().map(|program| program.name.as_str()).collect();
+        match (name, stencil, self.programs.as_slice()) {
+            (None, Some(_), _) | (None, None, []) => Ok(None),
+            (None, None, [program]) => Ok(Some(program)),
+            (None, None, _) => Err(Error::call(format!("`{file}` has {} programs: {}", names.len(), names.join(", ")))
+                .help(format!("choose one: --program {}, or a stencil: --stencil NAME", names[0]))),
+            (Some(name), _, programs) => {
+                let found = programs.iter().find(|program| program.name == name);
+                let error = || {
+                    let error = Error::call(format!("`{file}` has no program `{name}`"));
+                    match guess(name, names.iter().copied()) {
+                        Some(guess) => error.help(format!("did you mean `{guess}`?")),
+                        None if names.is_empty() => error.help("it has stencils alone: --stencil NAME"),
+                        None => error.help(format!("it has {}", names.join(", "))),
+                    }
+                };
+                found.map(Some).ok_or_else(error)
+            }
+        }
     }
 
     /// The stencil called `name`; without a name, the only one.

@@ -1,4 +1,6 @@
-//! `stencilc run`: computes a stencil on arrays, or on random numbers.
+//! `stencilc run`: computes a stencil or a program on arrays, or on random numbers.
+
+mod program;
 
 use crate::args::given::Given;
 use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};
@@ -78,6 +80,8 @@ pub struct Args {
     kernel: Given<KernelArgs>,
     #[command(flatten)]
     tuned: TunedArgs,
+    #[command(flatten)]
+    of_program: program::ProgramArgs,
     /// How often to compute; times are those of the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
@@ -146,7 +150,11 @@ fn note_replaced(inputs: &[Pair], output: &str, path: &Path) {
 /// Something is wrong with the stencil, the call, the arrays or the device, or nothing can be written.
 pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let input = input::load(&args.file)?;
+    if let Some(program) = input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
+        return program::run(args, &input, program, json, start);
+    }
     let stencil = input.stencil(args.stencil.as_deref())?;
+    args.of_program.refuse(&stencil.name)?;
     let mut taken = Vec::new();
     let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written(), &mut taken)?;
     let plots = targets(&args.plot, "--plot", stencil, |_| true, &mut taken)?;
@@ -275,6 +283,11 @@ fn targets(
 }
 
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
+    Problem::new(problem_request(args, stencil, choices)?)
+}
+
+/// What is asked for: arrays, parameters, the grid.
+fn problem_request<'a>(args: &Args, stencil: &'a Stencil, choices: &Choices) -> Result<Request<'a>> {
     let chosen = Chosen::new(args.grid.as_ref(), args.levels)?;
     let mut arrays = BTreeMap::new();
     for (name, path) in args::by_name(&args.inputs, "--in")? {
@@ -288,7 +301,7 @@ fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem>
         }
         arrays.insert(name, array);
     }
-    Problem::new(Request {
+    Ok(Request {
         stencil,
         precision: choices.precision,
         contract: choices.contract,

@@ -2,7 +2,7 @@
 
 use crate::told::Told;
 use clap::builder::styling::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,6 +135,20 @@ impl Progress {
         }
         bar.set_prefix(what);
         Self { bar, start: Instant::now(), shown: OnceLock::new() }
+    }
+
+    /// `length` steps of `what`, with how many there are in a second.
+    pub fn steps(length: usize, what: &'static str) -> Self {
+        let progress = Self::new(length, what);
+        let template = "{prefix} {wide_bar} {pos} of {len} steps, {per_sec}, {eta} left";
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            // That nothing can be written to a bar is no reason to stop.
+            let _ = write!(out, "{:.1} a second", state.per_sec());
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            progress.bar.set_style(style.with_key("per_sec", rate));
+        }
+        progress
     }
 
     /// `steps` more are done.

@@ -8,9 +8,10 @@ use serde_json::json;
 use std::collections::HashSet;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::{Precision, Test};
+use stencilc_compiler::ir::{Precision, Program, Test};
 use stencilc_compiler::source::{Source, Span};
-use stencilc_runtime::test::{Failure, Options, Report, interpreted, run};
+use stencilc_runtime::problem::Problem;
+use stencilc_runtime::test::{Failure, Options, Report, interpreted, interpreted_program, run};
 use stencilc_runtime::{Error, Result};
 
 /// The longest part of an expectation that is written beside its value.
@@ -152,8 +153,17 @@ fn choose<'a>(args: &Args, inputs: &'a [Input]) -> Result<Vec<(&'a Input, &'a Te
 /// Runs a test; gives what came of it, and what there is to show.
 fn run_one(args: &Args, input: &Input, test: &Test) -> Result<(Case, Vec<Diagnostic>)> {
     let source = &input.source;
-    let stencil = input.stencil(Some(&test.stencil))?;
-    let options = Options { precision: args.precision, contract: true, compute: &interpreted };
+    let program = input.programs.iter().find(|program| program.name == test.stencil);
+    let facade = program.map(Program::facade);
+    let stencil = match &facade {
+        Some(facade) => facade,
+        None => input.stencil(Some(&test.stencil))?,
+    };
+    let compute = |problem: &mut Problem| match program {
+        Some(program) => interpreted_program(program, problem, true),
+        None => interpreted(problem),
+    };
+    let options = Options { precision: args.precision, contract: true, compute: &compute };
     let (line, column) = source.position(test.span.start);
     let mut case = Case {
         file: source.name.clone(),

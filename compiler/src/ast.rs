@@ -70,6 +70,8 @@ pub struct Name {
 pub enum Item {
     /// A stencil.
     Stencil(Stencil),
+    /// A program.
+    Program(Program),
     /// A function.
     Function(Function),
     /// A constant.
@@ -106,7 +108,20 @@ pub struct Stencil {
     pub statements: Vec<Statement>,
 }
 
-/// A statement of a stencil.
+/// A program: calls of stencils, in time.
+#[derive(Debug)]
+pub struct Program {
+    /// Its documentation.
+    pub doc: String,
+    /// Its name.
+    pub name: Name,
+    /// `over mesh`
+    pub over: Option<Span>,
+    /// What stands between its braces.
+    pub statements: Vec<Statement>,
+}
+
+/// A statement of a stencil or program.
 #[derive(Debug)]
 pub enum Statement {
     /// Fields.
@@ -125,6 +140,10 @@ pub enum Statement {
     Assign(Assign),
     /// A vertical recurrence.
     Sweep(Sweep),
+    /// Statements that are repeated.
+    Repeat(Repeat),
+    /// What reads beyond the edges mean.
+    Boundary(Boundary),
     /// A construct that parses, and that no pass handles yet.
     Later(Later),
 }
@@ -237,6 +256,43 @@ pub struct Assign {
     pub op: Name,
     /// The value.
     pub value: ExprId,
+}
+
+/// `repeat steps { ... }`
+#[derive(Debug)]
+pub struct Repeat {
+    /// How often.
+    pub times: ExprId,
+    /// What stands between the braces.
+    pub statements: Vec<Statement>,
+    /// Its first line.
+    pub span: Span,
+}
+
+/// `boundary phi { i: periodic, j low: value(0) }`
+#[derive(Debug)]
+pub struct Boundary {
+    /// Of which fields; of all if there are none.
+    pub names: Vec<Name>,
+    /// What is said of the edges.
+    pub rules: Vec<EdgeRule>,
+    /// Its first line.
+    pub span: Span,
+}
+
+/// `j low: value(0)`
+#[derive(Debug)]
+pub struct EdgeRule {
+    /// `i`, `j` or `k`.
+    pub axis: Name,
+    /// `low` or `high`; both if it is not said.
+    pub side: Option<Name>,
+    /// `periodic`, `value`, `copy`, `mirror` or `halo`.
+    pub kind: Name,
+    /// What stands in the parentheses of `value`.
+    pub value: Option<ExprId>,
+    /// The whole of it.
+    pub span: Span,
 }
 
 /// What is assigned.

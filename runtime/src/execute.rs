@@ -386,29 +386,40 @@ impl<M: Machine> Stage<M> {
             });
             Arg::Pointer(found.unwrap_or(0))
         };
-        let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
-        let columns = plan.storage.columns(&fixed.region, &fixed.layout);
         let argument = |what: What| match what {
             What::Input(field) => pointer(field, false),
             What::Output(field) => pointer(field, true),
-            What::Param(param) => {
-                number(problem.params[param.index()], problem.stencil.params[param].kind, problem.precision)
+            What::Param(_) | What::Size(_) => {
+                plain_argument(plan, fixed, &problem.params, what).unwrap_or(Arg::Pointer(0))
             }
             What::Table(number) => Arg::Pointer(machine.address(&self.tables[number], 0)),
             What::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
             What::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
-            What::Size(size) => match size {
-                Size::ColumnFirst(axis) => whole(columns[axis].start, false),
-                Size::ColumnEnd(axis) => whole(columns[axis].end, false),
-                Size::LevelFirst => whole(fixed.region.k.start, false),
-                Size::LevelEnd => whole(fixed.region.k.end, false),
-                Size::Levels => whole(problem.grid.nk, false),
-                Size::Plane => whole(fixed.layout.plane, plan.wide),
-                Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
-            },
         };
         kernel.parameters.iter().map(|parameter| argument(parameter.what)).collect()
     }
+}
+
+/// An argument that is no address: a parameter of the stencil, or a size. Nothing of what is one.
+pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], what: What) -> Option<Arg> {
+    let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
+    let columns = || plan.storage.columns(&fixed.region, &fixed.layout);
+    Some(match what {
+        What::Param(param) => {
+            let kind = plan.stencil.params[param].kind;
+            number(*params.get(param.index())?, kind, plan.choices.precision)
+        }
+        What::Size(size) => match size {
+            Size::ColumnFirst(axis) => whole(columns()[axis].start, false),
+            Size::ColumnEnd(axis) => whole(columns()[axis].end, false),
+            Size::LevelFirst => whole(fixed.region.k.start, false),
+            Size::LevelEnd => whole(fixed.region.k.end, false),
+            Size::Levels => whole(fixed.grid.nk, false),
+            Size::Plane => whole(fixed.layout.plane, plan.wide),
+            Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
+        },
+        What::Input(_) | What::Output(_) | What::Table(_) | What::Report | What::Columns => return None,
+    })
 }
 
 fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<M>> {

@@ -20,6 +20,7 @@ pub mod plot;
 pub mod print;
 pub mod problem;
 pub mod profile;
+pub mod program;
 pub mod random;
 pub mod same;
 pub mod test;

@@ -43,7 +43,7 @@ pub struct Request<'a> {
 }
 
 /// Everything that a computation needs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Problem {
     /// The stencil, contracted and folded.
     pub stencil: Stencil,

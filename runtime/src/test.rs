@@ -7,6 +7,8 @@ use crate::array::{Array, Data};
 use crate::error::{Error, Result};
 use crate::interpreter::{Job, interpret};
 use crate::problem::{Problem, Request, element_of};
+use crate::program::cpu::Interpreter;
+use crate::program::{ProgramProblem, results, started};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencilc_compiler::analysis::extents::{demand, extents};
@@ -14,7 +16,8 @@ use stencilc_compiler::analysis::levels::{Known, readable};
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::scalar::{Value, apply};
 use stencilc_compiler::ir::{
-    Body, COORDINATES, Expectation, FieldId, Handle, Levels, Node, Param, Place, Precision, Role, Stencil, Test,
+    Body, COORDINATES, Expectation, FieldId, Handle, Levels, Node, Param, Place, Precision, Program, Role, Stencil,
+    Test,
 };
 use stencilc_compiler::plan::prepare;
 use stencilc_compiler::source::Span;
@@ -28,8 +31,8 @@ pub struct Options<'a> {
     pub precision: Precision,
     /// Whether fused multiply-adds are formed.
     pub contract: bool,
-    /// Computes the outputs, by field.
-    pub compute: &'a dyn Fn(&Problem) -> Result<Vec<Option<Data>>>,
+    /// Computes the outputs, by field. What was computed it writes into the problem.
+    pub compute: &'a dyn Fn(&mut Problem) -> Result<Vec<Option<Data>>>,
 }
 
 /// What came of a test.
@@ -80,8 +83,9 @@ pub fn run(stencil: &Stencil, test: &Test, options: &Options) -> Result<Report> 
         draw_all: false,
     });
     // Advice about options is not for those who write a test.
-    let problem = problem.map_err(|error| Error { help: error.help.filter(|help| !help.contains("--")), ..error })?;
-    let outputs = (options.compute)(&problem)?;
+    let mut problem =
+        problem.map_err(|error| Error { help: error.help.filter(|help| !help.contains("--")), ..error })?;
+    let outputs = (options.compute)(&mut problem)?;
     let checks = Checks::new(prepare(&test.checks, precision, contract), &problem, &outputs, &values)?;
     let failures = test.expectations.iter().map(|expectation| checks.failure(expectation));
     let failures = failures.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
@@ -96,6 +100,19 @@ pub fn interpreted(problem: &Problem) -> Result<Vec<Option<Data>>> {
     let mut outputs = problem.outputs.clone();
     interpret(&problem.job(&problem.inputs()), &mut outputs, &|_| {})?;
     Ok(outputs)
+}
+
+/// Computes the outputs of a program by the interpreter.
+///
+/// # Errors
+/// The program does not fit the grid, or those of [`interpret`].
+pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: bool) -> Result<Vec<Option<Data>>> {
+    let own = ProgramProblem::of(program, problem.clone(), contract)?;
+    problem.region = own.outer.region.clone();
+    let backend = Interpreter::new(&own);
+    let mut driver = started(&own, &backend)?;
+    driver.run(&mut |_| Ok(()))?;
+    results(&own, &driver)
 }
 
 /// The values that parameters of a prepared stencil have if none is given.
@@ -347,7 +364,8 @@ impl<'a> Checks<'a> {
             }
         }
         let known = Known::new(&outputs, precision, nk, &self.params);
-        let computed = readable(&known, levels, Some(&self.problem.region.k));
+        let there = vec![self.problem.region.k.clone(); stencil.fields.len()];
+        let computed = readable(&known, levels, Some(&there));
         given.into_iter().filter(|level| computed.binary_search(level).is_ok()).collect()
     }
 

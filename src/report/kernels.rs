@@ -150,8 +150,8 @@ impl Text {
         if !lowered.is_ok() {
             return Err(format!("this version of stencilc refuses `{}`", subject.file));
         }
-        let (stencils, tests) = (lowered.stencils, lowered.tests);
-        Ok(Self { input: Input { source, stencils, tests, parse_seconds: 0.0, lower_seconds: 0.0 } })
+        let (stencils, programs, tests) = (lowered.stencils, lowered.programs, lowered.tests);
+        Ok(Self { input: Input { source, stencils, programs, tests, parse_seconds: 0.0, lower_seconds: 0.0 } })
     }
 
     fn stencil(&self, subject: &Subject) -> Result<&Stencil, String> {

@@ -28,6 +28,10 @@ impl Constructs {
                 Item::Stencil(stencil) => {
                     stencil.statements.iter().for_each(|statement| self.statement(file, statement))
                 }
+                Item::Program(program) => {
+                    self.meet("program");
+                    program.statements.iter().for_each(|statement| self.statement(file, statement));
+                }
                 Item::Test(_) => self.meet("test"),
                 Item::Later(later) => self.meet(later.what),
             }
@@ -52,6 +56,14 @@ impl Constructs {
             Statement::Sweep(sweep) => {
                 self.meet(format!("sweep k {}", sweep.direction.name()));
                 sweep.statements.iter().for_each(|statement| self.statement(file, statement));
+            }
+            Statement::Repeat(repeat) => {
+                self.meet("repeat");
+                self.expr(file, repeat.times);
+                repeat.statements.iter().for_each(|statement| self.statement(file, statement));
+            }
+            Statement::Boundary(boundary) => {
+                boundary.rules.iter().for_each(|rule| self.meet(format!("boundary: {}", rule.kind.text)));
             }
             Statement::Later(later) => self.meet(later.what),
         }
@@ -149,9 +161,11 @@ impl Constructs {
                         | Statement::Print(_)
                         | Statement::Assign(_)
                         | Statement::Sweep(_)
+                        | Statement::Repeat(_)
+                        | Statement::Boundary(_)
                         | Statement::Later(_) => false,
                     }),
-                    Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Later(_) => false,
+                    Item::Constant(_) | Item::Param(_) | Item::Program(_) | Item::Test(_) | Item::Later(_) => false,
                 });
                 self.meet(if own { "call of a function".to_owned() } else { format!("{}(...)", name.text) });
                 arguments.iter().for_each(|argument| self.expr(file, argument.value));

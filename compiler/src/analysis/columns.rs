@@ -15,7 +15,19 @@ use std::sync::Arc;
 /// # Errors
 /// There is none.
 pub fn columns(stencil: &Stencil, adjacency: &Adjacency) -> Result<Arc<[u32]>, Refusal> {
-    let mut reach = Reach { stencil, adjacency, varying: varying(stencil), there: Vec::new() };
+    columns_where(stencil, adjacency, &|_, _| true)
+}
+
+/// The same where not every field has a value on every column: `has_value` tells.
+///
+/// # Errors
+/// There is none.
+pub fn columns_where(
+    stencil: &Stencil,
+    adjacency: &Adjacency,
+    has_value: &dyn Fn(FieldId, usize) -> bool,
+) -> Result<Arc<[u32]>, Refusal> {
+    let mut reach = Reach { stencil, adjacency, has_value, varying: varying(stencil), there: Vec::new() };
     let used = used(stencil);
     for (id, def) in stencil.defs.iter() {
         let there = if used[id.index()] { reach.of(&def.body) } else { Vec::new() };
@@ -75,6 +87,7 @@ fn needs(stencil: &Stencil, body: &Body, varying: &[bool]) -> Vec<(Path, Need)> 
 struct Reach<'a> {
     stencil: &'a Stencil,
     adjacency: &'a Adjacency,
+    has_value: &'a dyn Fn(FieldId, usize) -> bool,
     varying: Vec<bool>,
     /// Of each definition, by column: whether it has a value there. Empty for those that nobody uses.
     there: Vec<Vec<bool>>,
@@ -94,7 +107,7 @@ impl Reach<'_> {
 
     fn is_met(&self, column: usize, path: &Path, need: Need) -> bool {
         Topology::Adjacent(self.adjacency).walk(column, path).is_some_and(|end| match need {
-            Need::Cell(_) => true,
+            Need::Cell(field) => (self.has_value)(field, end),
             Need::Value(def) => self.there[def.index()][end],
         })
     }

@@ -58,7 +58,14 @@ fn visit(stencil: &Stencil, body: &Body, at: &BTreeSet<Offset>, demand: &mut Dem
 ///
 /// Only the outermost offsets of each definition are followed, so this is fast for any stencil.
 pub fn extents(stencil: &Stencil) -> Extents {
-    let mut total = Extents::default();
+    let fields = stencil.fields.iter().zip(reaches(stencil)).filter(|((_, field), _)| field.place.horizontal);
+    let all = fields.filter_map(|(_, reach)| reach).fold(Extents::default(), Extents::union);
+    Extents { low: all.low.horizontal(), high: all.high.horizontal() }
+}
+
+/// How far `stencil` reaches field by field, along all three axes, in whatever branch; nothing for one that is not read.
+pub fn reaches(stencil: &Stencil) -> Vec<Option<Extents>> {
+    let mut fields: Vec<Option<Extents>> = vec![None; stencil.fields.len()];
     let mut defs: Vec<Option<Extents>> = vec![None; stencil.defs.len()];
     let mut visit = |body: &Body, at: Extents, defs: &mut Vec<Option<Extents>>| {
         for (_, node) in body.iter() {
@@ -66,10 +73,13 @@ pub fn extents(stencil: &Stencil) -> Extents {
                 Node::Read { path, .. } | Node::Use { path, .. } => path,
                 _ => continue,
             };
-            let step = path.offset().horizontal();
+            let step = path.offset();
             let reached = Extents { low: at.low.plus(step), high: at.high.plus(step) };
             match node {
-                Node::Read { field, .. } if stencil.fields[*field].place.horizontal => total = total.union(reached),
+                Node::Read { field, .. } => {
+                    let entry = &mut fields[field.index()];
+                    *entry = Some(entry.unwrap_or_default().union(reached));
+                }
                 Node::Use { def, .. } => {
                     let entry = &mut defs[def.index()];
                     *entry = Some(entry.map_or(reached, |known| known.union(reached)));
@@ -86,7 +96,7 @@ pub fn extents(stencil: &Stencil) -> Extents {
             visit(&def.body, at, &mut defs);
         }
     }
-    total
+    fields
 }
 
 impl Extents {

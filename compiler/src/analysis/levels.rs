@@ -8,7 +8,7 @@
 use super::reached::leaving;
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
-use crate::ir::{Body, DefId, Handle, Levels, Node, NodeId, Precision, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Precision, Stencil};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -25,8 +25,8 @@ pub trait Judge {
     fn or(&mut self, a: &Self::Truth, b: &Self::Truth) -> Self::Truth;
     /// Not.
     fn not(&mut self, a: &Self::Truth) -> Self::Truth;
-    /// Whether the level `shift` away exists in a field of these levels.
-    fn exists(&mut self, shift: i32, levels: Levels) -> Self::Truth;
+    /// Whether the level `shift` away exists in a field, which has these levels.
+    fn exists(&mut self, field: FieldId, shift: i32, levels: Levels) -> Self::Truth;
     /// The value of a known condition, `shift` levels away.
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> Self::Truth;
     /// Called with what was found out about a definition, which may be asked for again.
@@ -73,7 +73,7 @@ impl<'a, J: Judge> Rules<'a, J> {
             let reached = match node {
                 Node::Read { field, path } => match self.stencil.fields[*field].place.levels {
                     Levels::None => self.judge.constant(true),
-                    levels => self.judge.exists(shift.saturating_add(path.levels()), levels),
+                    levels => self.judge.exists(*field, shift.saturating_add(path.levels()), levels),
                 },
                 Node::Use { def, path } => self.inside_def(*def, shift.saturating_add(path.levels())),
                 Node::And(a, b) => {
@@ -241,7 +241,7 @@ impl Judge for Dependence {
             open => open,
         }
     }
-    fn exists(&mut self, shift: i32, levels: Levels) -> Depends {
+    fn exists(&mut self, _: FieldId, shift: i32, levels: Levels) -> Depends {
         let always = shift == 0 || shift == 1 && levels == Levels::Interfaces;
         if always { Depends::Never(true) } else { Depends::On { params: false } }
     }
@@ -318,8 +318,8 @@ impl Known<'_> {
 struct AtLevel<'a> {
     known: &'a Known<'a>,
     level: i64,
-    /// The levels that may be read; if nothing is said, those that a field has.
-    there: Option<&'a Range<usize>>,
+    /// By field: the levels that may be read; if nothing is said, those that it has.
+    there: Option<&'a [Range<usize>]>,
     /// The values of the body that was looked at last, by its address and level: its conditions follow each other.
     last: Option<(*const Body, i64, Vec<Option<Value>>)>,
 }
@@ -338,12 +338,11 @@ impl Judge for AtLevel<'_> {
     fn not(&mut self, a: &bool) -> bool {
         !a
     }
-    fn exists(&mut self, shift: i32, levels: Levels) -> bool {
+    fn exists(&mut self, field: FieldId, shift: i32, levels: Levels) -> bool {
         let level = self.level + i64::from(shift);
-        match self.there {
-            Some(there) => (there.start as i64..there.end as i64).contains(&level),
-            None => (0..levels.count(self.known.nk) as i64).contains(&level),
-        }
+        let all = 0..levels.count(self.known.nk);
+        let there = self.there.map_or(&all, |there| &there[field.index()]);
+        (there.start as i64..there.end as i64).contains(&level)
     }
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> bool {
         let (place, level) = (std::ptr::from_ref(body), self.level + i64::from(shift));
@@ -360,8 +359,9 @@ impl Judge for AtLevel<'_> {
     }
 }
 
-/// Those of `levels` on which every level read that counts lies in `there`, or, if nothing is said, in its field.
-pub fn readable(known: &Known, levels: Range<usize>, there: Option<&Range<usize>>) -> Vec<usize> {
+/// Those of `levels` on which every level read that counts lies in what is there of its field, or, if nothing is said, in the
+/// field.
+pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize>]>) -> Vec<usize> {
     let at = |level: usize| AtLevel { known, level: level as i64, there, last: None };
     levels.filter(|&level| Rules::new(known.stencil, at(level)).computed()).collect()
 }

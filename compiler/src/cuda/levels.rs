@@ -3,7 +3,7 @@
 use super::computing_type;
 use super::expression::{Helpers, operation};
 use crate::analysis::levels::{Judge, Rules};
-use crate::ir::{Binding, Body, DefId, Handle, Kind, Levels, Node, NodeId, Precision, Stencil, Texts};
+use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Precision, Stencil, Texts};
 use crate::plan::Math;
 
 /// The body of `static bool computed(int k, int nk, params...)`.
@@ -131,7 +131,7 @@ impl Judge for Writer<'_> {
         }
     }
 
-    fn exists(&mut self, shift: i32, levels: Levels) -> Truth {
+    fn exists(&mut self, _: FieldId, shift: i32, levels: Levels) -> Truth {
         let text = match (shift, levels) {
             (0, _) | (_, Levels::None) => "true".into(),
             (1, Levels::Interfaces) => "true".into(),

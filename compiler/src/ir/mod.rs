@@ -46,6 +46,7 @@ mod display;
 mod fold;
 mod path;
 mod print;
+pub mod program;
 pub mod scalar;
 mod settle;
 mod sweep;
@@ -61,6 +62,7 @@ pub(crate) use fold::fold_body;
 pub use fold::{Constants, fold};
 pub use path::{Axis, Offset, Path, Step};
 pub use print::Print;
+pub use program::Program;
 use serde::{Deserialize, Serialize};
 pub use settle::{settle, varying};
 use std::collections::BTreeSet;
@@ -79,6 +81,8 @@ arena::handles! {
     SweepId
     /// A node of a body.
     NodeId
+    /// A field of a program.
+    VariableId
 }
 
 /// What one computes with.
@@ -409,6 +413,19 @@ impl Stored {
             Stored::F64 => 8,
             Stored::F32 | Stored::Int => 4,
             Stored::Bool => 1,
+        }
+    }
+}
+
+impl Stored {
+    /// The language's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stored::Real => "real",
+            Stored::F32 => "f32",
+            Stored::F64 => "f64",
+            Stored::Int => "int",
+            Stored::Bool => "bool",
         }
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {
+    pub(super) fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {
         if let Some(parts) = typed.parts {
             return self.report(
                 Diagnostic::error(parts, "vector fields live on meshes, which are not available in this version")
@@ -61,7 +61,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    fn place(&mut self, place: Option<&ast::PlaceOn>) -> Found<Place> {
+    pub(super) fn place(&mut self, place: Option<&ast::PlaceOn>) -> Found<Place> {
         let Some(place) = place else { return Some(Place { horizontal: true, levels: Levels::Full }) };
         let (axes, span) = match place {
             ast::PlaceOn::Axes(axes, span) => (axes, *span),
@@ -94,7 +94,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// `= 0.5..1.5`
-    fn range(&mut self, low: ast::ExprId, high: ast::ExprId, role: Role, stored: Stored) -> Option<(f64, f64)> {
+    pub(super) fn range(
+        &mut self,
+        low: ast::ExprId,
+        high: ast::ExprId,
+        role: Role,
+        stored: Stored,
+    ) -> Option<(f64, f64)> {
         let (low_span, high_span) = (self.file.exprs.span(low), self.file.exprs.span(high));
         let span = low_span.to(high_span);
         if !role.is_read() {

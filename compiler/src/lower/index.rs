@@ -20,7 +20,8 @@ impl Lowering<'_> {
             Expr::Name(name) => match self.scope.find(name).map(|symbol| &symbol.binding) {
                 Some(Binding::Field(field)) => (Some(*field), false),
                 Some(Binding::Constant(_)) => (None, true),
-                Some(Binding::Param(_) | Binding::Function(_) | Binding::Value(_) | Binding::Broken) => (None, false),
+                Some(Binding::Param(_) | Binding::Function(_) | Binding::Value(_)) => (None, false),
+                Some(Binding::Variable(_) | Binding::Broken) => (None, false),
                 None => (None, matches!(self.globals.find(name), Some(Global::Constant(_)))),
             },
             _ => (None, false),

@@ -12,6 +12,7 @@ mod expression;
 mod index;
 mod kind;
 mod name;
+mod program;
 mod scope;
 mod sweep;
 mod test;
@@ -35,6 +36,8 @@ pub struct Lowered {
     pub doc: String,
     /// The stencils without errors.
     pub stencils: Vec<Stencil>,
+    /// The programs without errors.
+    pub programs: Vec<ir::Program>,
     /// The tests without errors.
     pub tests: Vec<ir::Test>,
     /// What there is to tell, in the order of the text.
@@ -78,10 +81,26 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
                 Diagnostic::warning(later.span, format!("a `{}` is not used by this version", later.what))
                     .label("ignored"),
             ),
-            ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) | ast::Item::Test(_) => {}
+            ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) => {}
+            // These are made of the stencils.
+            ast::Item::Program(_) | ast::Item::Test(_) => {}
         }
     }
-    let mut tests = test::Tests::new(file, &globals, &lowered.stencils);
+    let stencils = std::mem::take(&mut lowered.stencils);
+    for item in &file.items {
+        let ast::Item::Program(program) = item else { continue };
+        let mut builder = Lowering::new(file, &globals, &program.name.text, &program.doc);
+        let ir = builder.program(program, &stencils);
+        used.extend(builder.scope.used_globals());
+        if builder.diagnostics.iter().all(|found| found.severity == Severity::Warning) {
+            lowered.programs.push(ir::Program { file: name.to_owned(), ..ir });
+        }
+        lowered.diagnostics.append(&mut builder.diagnostics);
+    }
+    let facades = lowered.programs.iter().map(ir::Program::facade);
+    let subjects: Vec<Stencil> = stencils.iter().cloned().chain(facades).collect();
+    lowered.stencils = stencils;
+    let mut tests = test::Tests::new(file, &globals, &subjects);
     for item in &file.items {
         if let ast::Item::Test(test) = item {
             lowered.tests.extend(tests.test(test));
@@ -200,6 +219,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
     statements.iter().flat_map(|statement| {
         let inner = match statement {
             ast::Statement::Sweep(sweep) => &sweep.statements[..],
+            ast::Statement::Repeat(repeat) => &repeat.statements[..],
             ast::Statement::Field(_)
             | ast::Statement::Param(_)
             | ast::Statement::Constant(_)
@@ -207,6 +227,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
             | ast::Statement::Let(_)
             | ast::Statement::Print(_)
             | ast::Statement::Assign(_)
+            | ast::Statement::Boundary(_)
             | ast::Statement::Later(_) => &[],
         };
         std::iter::once(statement).chain(inner)
@@ -287,6 +308,8 @@ impl<'a> Lowering<'a> {
             | ast::Statement::Let(_)
             | ast::Statement::Assign(_)
             | ast::Statement::Sweep(_)
+            | ast::Statement::Repeat(_)
+            | ast::Statement::Boundary(_)
             | ast::Statement::Later(_) => None,
         });
         if let Some(place) = prints.nth(PRINTS) {
@@ -314,11 +337,18 @@ impl<'a> Lowering<'a> {
                 ast::Statement::Print(print) => self.print(print),
                 ast::Statement::Assign(assign) => self.assign(assign),
                 ast::Statement::Sweep(sweep) => self.sweep(sweep),
+                ast::Statement::Repeat(ast::Repeat { span, .. })
+                | ast::Statement::Boundary(ast::Boundary { span, .. }) => {
+                    self.report::<()>(
+                        Diagnostic::error(*span, "this belongs into a `program`")
+                            .label("in a stencil")
+                            .help("a program calls stencils, repeats calls, and says what lies beyond edges"),
+                    );
+                    // What is assigned in it would seem never to be.
+                    return;
+                }
                 ast::Statement::Later(later) => {
-                    let why = match later.what {
-                        "reduce" => "reductions are not available in this version",
-                        _ => "this belongs into a `program`, and programs are not available in this version",
-                    };
+                    let why = "reductions are not available in this version";
                     self.report::<()>(Diagnostic::error(later.span, why).label(format!("`{}`", later.what)));
                     // What follows may be made of it.
                     return;
@@ -347,6 +377,8 @@ impl<'a> Lowering<'a> {
             | ast::Statement::Let(_)
             | ast::Statement::Print(_)
             | ast::Statement::Sweep(_)
+            | ast::Statement::Repeat(_)
+            | ast::Statement::Boundary(_)
             | ast::Statement::Later(_) => false,
         });
         if is_assigned {

@@ -55,6 +55,11 @@ impl<'a> Lowering<'a> {
                     )
                 }
                 Binding::Field(field) => one(Alias::Field(field, Path::default())),
+                Binding::Variable(_) => self.report(
+                    Diagnostic::error(span, format!("`{name}` is a field: a program computes with numbers alone"))
+                        .label("a field")
+                        .help(format!("compute with it in a stencil, and call that: `new = stencil({name})`")),
+                ),
                 Binding::Param(param) => one(Alias::Param(param)),
                 Binding::Constant(constant) => {
                     let position = self.scope.position(name);
@@ -82,6 +87,10 @@ impl<'a> Lowering<'a> {
                 self.constant_in(constant, 0)
             }
             Some(Global::Function(_)) => self.not_called(name, span),
+            Some(Global::Program) => self.report(
+                Diagnostic::error(span, format!("`{name}` is a program, no value"))
+                    .label("programs are run, not called"),
+            ),
             Some(Global::Stencil) => self.report(
                 Diagnostic::error(span, format!("`{name}` is a stencil, no value"))
                     .label("stencils are called by programs")

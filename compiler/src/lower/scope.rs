@@ -4,7 +4,7 @@ use super::Lowering;
 use super::value::Bound;
 use crate::ast;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{FieldId, ParamId};
+use crate::ir::{FieldId, ParamId, VariableId};
 use crate::source::Span;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -25,6 +25,8 @@ const GUESSES: usize = 200_000;
 pub enum Binding<'a> {
     /// A field.
     Field(FieldId),
+    /// A field of a program.
+    Variable(VariableId),
     /// A parameter.
     Param(ParamId),
     /// A constant.
@@ -48,6 +50,8 @@ pub enum Global<'a> {
     Function(&'a ast::Function),
     /// A stencil, which is no value.
     Stencil,
+    /// A program, which is none either.
+    Program,
 }
 
 /// The names of a file.
@@ -73,6 +77,7 @@ impl<'a> Globals<'a> {
         for item in &file.items {
             match item {
                 ast::Item::Stencil(stencil) => add(&stencil.name, Global::Stencil),
+                ast::Item::Program(program) => add(&program.name, Global::Program),
                 ast::Item::Function(function) => add(&function.name, Global::Function(function)),
                 ast::Item::Constant(constant) => add(&constant.name, Global::Constant(constant)),
                 ast::Item::Param(params) => {
@@ -113,7 +118,7 @@ impl<'a> Globals<'a> {
                 Global::Param(..) => "the parameter",
                 Global::Constant(_) => "the constant",
                 Global::Function(_) => "the function",
-                Global::Stencil => continue,
+                Global::Stencil | Global::Program => continue,
             };
             if !used.contains_key(*name) {
                 let message = format!("{what} `{name}` is never used");
@@ -306,13 +311,14 @@ impl<'a> Lowering<'a> {
         }
         let before = self.scope.find(&name.text).map(|symbol| symbol.span);
         let global = self.globals.names.get(name.text.as_str());
-        let global = global.filter(|(global, _)| !matches!(global, Global::Stencil)).map(|(_, span)| *span);
+        let global =
+            global.filter(|(global, _)| !matches!(global, Global::Stencil | Global::Program)).map(|(_, span)| *span);
         if let Some(before) = before.or(global) {
             self.report_alone::<()>(twice(name, before));
             return;
         }
         let what = match binding {
-            Binding::Field(_) => "the field",
+            Binding::Field(_) | Binding::Variable(_) => "the field",
             Binding::Param(_) => "the parameter",
             Binding::Constant(_) => "the constant",
             Binding::Function(_) => "the function",

@@ -143,6 +143,8 @@ impl<'a> Lowering<'a> {
                         inner.statements.iter().flat_map(defined).map(|(name, _)| (name.text.clone(), name.span));
                     self.scope.assigned.extend(names);
                 }
+                Statement::Repeat(repeat) => self.no_part_of_a_sweep(repeat.span),
+                Statement::Boundary(boundary) => self.no_part_of_a_sweep(boundary.span),
                 Statement::Later(later) => self.no_part_of_a_sweep(later.span),
             }
         }
@@ -195,7 +197,9 @@ impl<'a> Lowering<'a> {
             Some(Binding::Field(field)) => Value::One(self.stencil.fields[*field].stored.kind()),
             Some(Binding::Param(param)) => Value::One(self.stencil.params[*param].kind),
             Some(Binding::Value(bound)) => bound.clone().map(|alias| self.kind_of_alias(&alias)),
-            Some(Binding::Constant(_) | Binding::Function(_) | Binding::Broken) | None => Value::One(Kind::Int),
+            Some(Binding::Constant(_) | Binding::Function(_) | Binding::Variable(_) | Binding::Broken) | None => {
+                Value::One(Kind::Int)
+            }
         }
     }
 
@@ -472,6 +476,8 @@ fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
         | Statement::Function(_)
         | Statement::Print(_)
         | Statement::Sweep(_)
+        | Statement::Repeat(_)
+        | Statement::Boundary(_)
         | Statement::Later(_) => Vec::new(),
     }
 }

@@ -69,21 +69,23 @@ impl Lowering<'_> {
 
     /// The place in a stencil where a name is defined that cannot be seen, and what it is.
     fn elsewhere(&self, name: &str) -> Option<(Span, &'static str)> {
-        let stencils = self.file.items.iter().filter_map(|item| match item {
-            Item::Stencil(stencil) => Some(stencil),
+        let bodies = self.file.items.iter().filter_map(|item| match item {
+            Item::Stencil(stencil) => Some((&stencil.name, &stencil.statements)),
+            Item::Program(program) => Some((&program.name, &program.statements)),
             Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Later(_) => None,
         });
         // Inside a stencil, only its own names matter; a function of the file may be meant for any.
-        let own =
-            |stencil: &&crate::ast::Stencil| self.stencil.name.is_empty() || stencil.name.text == self.stencil.name;
-        stencils.filter(own).flat_map(|stencil| super::flat(&stencil.statements)).find_map(|statement| {
+        let own = |(named, _): &(&Name, _)| self.stencil.name.is_empty() || named.text == self.stencil.name;
+        bodies.filter(own).flat_map(|(_, statements)| super::flat(statements)).find_map(|statement| {
             let (names, what): (Vec<&Name>, _) = match statement {
                 Statement::Field(fields) => (fields.names.iter().collect(), "a field"),
                 Statement::Param(params) => (params.names.iter().collect(), "a parameter"),
                 Statement::Constant(constant) => (vec![&constant.name], "a constant"),
                 Statement::Function(function) => (vec![&function.name], "a function"),
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
-                Statement::Print(_) | Statement::Assign(_) | Statement::Sweep(_) | Statement::Later(_) => return None,
+                Statement::Print(_) | Statement::Assign(_) => return None,
+                Statement::Sweep(_) | Statement::Repeat(_) => return None,
+                Statement::Boundary(_) | Statement::Later(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })
@@ -93,6 +95,7 @@ impl Lowering<'_> {
     fn is_at_file_level(&self, place: Span) -> bool {
         let start = |item: &Item| match item {
             Item::Stencil(stencil) => stencil.name.span.start,
+            Item::Program(program) => program.name.span.start,
             Item::Function(function) => function.name.span.start,
             Item::Constant(constant) => constant.name.span.start,
             Item::Param(params) => params.names.first().map_or(0, |name| name.span.start),

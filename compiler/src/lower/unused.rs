@@ -49,6 +49,7 @@ pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> (Vec<
             Item::Function(_)
             | Item::Constant(_)
             | Item::Stencil(_)
+            | Item::Program(_)
             | Item::Param(_)
             | Item::Test(_)
             | Item::Later(_) => {}

@@ -6,6 +6,7 @@ mod expression;
 mod mistakes;
 mod prescan;
 mod print;
+mod program;
 mod test;
 
 use crate::ast::{
@@ -102,7 +103,7 @@ impl Builder<'_> {
                 Rule::constant => item = Some(Item::Constant(self.constant(part)?)),
                 Rule::param => item = Some(Item::Param(self.param(part, std::mem::take(&mut doc))?)),
                 Rule::test => item = Some(Item::Test(self.test(part)?)),
-                Rule::program => item = Some(Item::Later(named("program", &part))),
+                Rule::program => item = Some(Item::Program(self.program(part, std::mem::take(&mut doc))?)),
                 _ => item = Some(Item::Later(named("mesh", &part))),
             }
         }
@@ -143,11 +144,16 @@ impl Builder<'_> {
             match part.as_rule() {
                 Rule::ident => stencil.name = name(&part),
                 Rule::over => stencil.over = Some(span(&part)),
-                Rule::body => stencil.statements = self.body(part)?,
+                Rule::body => stencil.statements = self.statements(part)?,
                 _ => {}
             }
         }
         Ok(stencil)
+    }
+
+    fn statements(&mut self, body: Node) -> Built<Vec<Statement>> {
+        let statements = body.into_inner().filter(|part| part.as_rule() == Rule::statement);
+        statements.map(|statement| self.statement(statement)).collect()
     }
 
     fn statement(&mut self, pair: Node) -> Built<Statement> {
@@ -167,8 +173,8 @@ impl Builder<'_> {
                 Rule::print => Statement::Print(self.print(part)?),
                 Rule::assign => Statement::Assign(self.assign(part)?),
                 Rule::sweep => Statement::Sweep(self.sweep(part)?),
-                Rule::repeat => Statement::Later(later("repeat", &part)),
-                Rule::boundary => Statement::Later(later("boundary", &part)),
+                Rule::repeat => Statement::Repeat(self.repeat(part)?),
+                Rule::boundary => Statement::Boundary(self.boundary(part)?),
                 _ => Statement::Later(later("reduce", &part)),
             });
         }
@@ -182,17 +188,11 @@ impl Builder<'_> {
             match part.as_rule() {
                 Rule::ident => sweep.axis = name(&part),
                 Rule::direction if part.as_str().trim_end() == "down" => sweep.direction = Direction::Down,
-                Rule::body => sweep.statements = self.body(part)?,
+                Rule::body => sweep.statements = self.statements(part)?,
                 _ => {}
             }
         }
         Ok(sweep)
-    }
-
-    /// The statements between braces.
-    fn body(&mut self, pair: Node) -> Built<Vec<Statement>> {
-        let statements = pair.into_inner().filter(|part| part.as_rule() == Rule::statement);
-        statements.map(|statement| self.statement(statement)).collect()
     }
 
     fn field(&mut self, pair: Node, doc: String) -> Built<Fields> {

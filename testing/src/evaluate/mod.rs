@@ -118,6 +118,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             | Item::Function(_)
             | Item::Param(_)
             | Item::Stencil(_)
+            | Item::Program(_)
             | Item::Test(_)
             | Item::Later(_) => None,
         })
@@ -163,7 +164,8 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let file = self.file;
         let stencil = file.items.iter().find_map(|item| match item {
             Item::Stencil(stencil) => Some(stencil),
-            Item::Constant(_) | Item::Function(_) | Item::Param(_) | Item::Test(_) | Item::Later(_) => None,
+            Item::Constant(_) | Item::Function(_) | Item::Param(_) => None,
+            Item::Program(_) | Item::Test(_) | Item::Later(_) => None,
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();
@@ -201,7 +203,10 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 }
                 // What is shown takes no part in what is computed.
                 Statement::Print(_) => {}
-                Statement::Sweep(_) | Statement::Later(_) => return Err("a construct of a later version".into()),
+                Statement::Sweep(_) => return Err("a construct of a later version".into()),
+                Statement::Repeat(_) | Statement::Boundary(_) | Statement::Later(_) => {
+                    return Err("a construct that belongs in no stencil".into());
+                }
             }
         }
         let reach = [0, 1, 2].map(|axis| assigned.iter().map(|(_, value)| value.reach[axis]).max().unwrap_or(0));

@@ -1,7 +1,7 @@
 //! Tests: what they give and expect becomes stencils (see [`ir::Test`]), so kinds, messages and meaning are those of the
 //! language.
 
-mod parts;
+pub(super) mod parts;
 mod subject;
 
 use super::scope::{Binding, Globals, Symbol};
@@ -41,7 +41,7 @@ pub struct Coordinates {
 pub struct Tests<'a> {
     file: &'a ast::File,
     globals: &'a Globals<'a>,
-    /// The stencils that are right.
+    /// The stencils that are right; of programs that are right what is given to them and taken from them.
     stencils: &'a [Stencil],
     titles: BTreeMap<&'a str, Span>,
     /// How many tests were looked at.
@@ -250,8 +250,13 @@ impl<'a> Tests<'a> {
         let mut other = None;
         for item in &self.file.items {
             match item {
-                ast::Item::Stencil(stencil) if stencil.name.text == name.text => return None,
-                ast::Item::Stencil(stencil) => names.push(stencil.name.text.as_str()),
+                ast::Item::Stencil(ast::Stencil { name: own, .. })
+                | ast::Item::Program(ast::Program { name: own, .. }) => {
+                    if own.text == name.text {
+                        return None;
+                    }
+                    names.push(own.text.as_str());
+                }
                 ast::Item::Function(own) if own.name.text == name.text => other = Some("a function"),
                 ast::Item::Constant(own) if own.name.text == name.text => other = Some("a constant"),
                 ast::Item::Later(later) if later.name.as_ref().is_some_and(|own| own.text == name.text) => {

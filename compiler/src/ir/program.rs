@@ -1,0 +1,311 @@
+//! Programs: calls of stencils, in time.
+//!
+//! # Meaning
+//!
+//! A [`Variable`] is a field of a program: a declared one, or one that a `let` made. [`Action`]s run in order. A [`Call`]
+//! computes the outputs of a stencil from the variables' values before, and gives them to variables, all at once: a call
+//! is a pure function. What a call does not compute keeps the variable's value before; a new one has none there.
+//!
+//! **Where.** A variable has [`Edges`]: what a read beyond the array means, by axis and side. Reads of a call look at the
+//! values that these give, however far the stencil reaches through its definitions; its definitions themselves are
+//! computed beyond the edge by their own formula. A call computes the cells for which each read finds a value: inside
+//! the array, or beyond an edge that has a rule, and where a call computed one if the variable has values on some cells
+//! only. Along an axis where any variable of a call has a rule, every cell is computed; a call that cannot is wrong.
+//!
+//! **Numbers.** Parameters, and definitions made of them, stand in [`Program::numbers`], a stencil without fields. Bodies
+//! of a program are evaluated there.
+
+use super::{Arena, Body, Kind, Levels, Place, Role, Stencil, Stored, VariableId};
+use crate::source::Span;
+use std::fmt;
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// The file that it was read from; empty if it is not known.
+    pub file: String,
+    /// Its parameters and the numbers made of them: a stencil that has nothing else.
+    pub numbers: Stencil,
+    /// The stencils that it calls, each once, as they were lowered.
+    pub stencils: Vec<Stencil>,
+    /// Its fields: those declared, then those made on the way.
+    pub variables: Arena<VariableId, Variable>,
+    /// What it does.
+    pub actions: Vec<Action>,
+}
+
+/// A field of a program.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// What it is to whoever runs the program; nothing if a `let` made it.
+    pub role: Option<Role>,
+    /// Which axes it has.
+    pub place: Place,
+    /// How it is stored.
+    pub stored: Stored,
+    /// What random test data is drawn from: low included, high not.
+    pub range: Option<(f64, f64)>,
+    /// What reads beyond its edges mean.
+    pub edges: Edges,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// An axis of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GridAxis {
+    /// The first horizontal axis.
+    I,
+    /// The second horizontal axis.
+    J,
+    /// Levels.
+    K,
+}
+
+/// An end of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// Before the first cell.
+    Low,
+    /// After the last.
+    High,
+}
+
+/// What reads beyond the edges of a field mean.
+#[derive(Clone, Debug, Default)]
+pub struct Edges {
+    rules: [[EdgeRule; 2]; 3],
+}
+
+/// What a read beyond an edge means. With n cells, index -1 means:
+#[derive(Clone, Debug, Default)]
+pub enum EdgeRule {
+    /// Nothing: there is nothing outside, and cells that would read there are not computed.
+    #[default]
+    Halo,
+    /// Cell n-1: the axis is a circle.
+    Periodic,
+    /// Cell 0, as does -2.
+    Copy,
+    /// Cell 0, and -2 means 1: mirrored about the face.
+    Mirror,
+    /// A number.
+    Value(Body),
+}
+
+/// What a program does.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Computes a stencil.
+    Call(Call),
+    /// Gives a variable the value of another.
+    Rename(Rename),
+    /// Does something several times.
+    Repeat(Repeat),
+}
+
+/// A call of a stencil.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which of [`Program::stencils`].
+    pub stencil: usize,
+    /// By the stencil's fields: what is read, and what is written.
+    pub fields: Vec<Seat>,
+    /// By the stencil's parameters: their values; nothing where the default holds.
+    pub params: Vec<Option<Body>>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What a field of a called stencil stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seat {
+    /// What it reads.
+    pub read: Option<VariableId>,
+    /// What it writes.
+    pub written: Option<VariableId>,
+}
+
+/// `before = u`
+#[derive(Clone, Copy, Debug)]
+pub struct Rename {
+    /// Whose value.
+    pub from: VariableId,
+    /// What gets it.
+    pub to: VariableId,
+}
+
+/// `repeat steps { ... }`
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    /// How often: a whole number.
+    pub times: Body,
+    /// What is repeated.
+    pub actions: Vec<Action>,
+    /// Its first line.
+    pub span: Span,
+}
+
+impl GridAxis {
+    /// All of them.
+    pub const ALL: [GridAxis; 3] = [GridAxis::I, GridAxis::J, GridAxis::K];
+
+    /// The language's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            GridAxis::I => "i",
+            GridAxis::J => "j",
+            GridAxis::K => "k",
+        }
+    }
+
+    /// Whether a field on `place` has it.
+    pub fn is_of(self, place: Place) -> bool {
+        match self {
+            GridAxis::I | GridAxis::J => place.horizontal,
+            GridAxis::K => place.levels != Levels::None,
+        }
+    }
+}
+
+impl Side {
+    /// Both of them.
+    pub const BOTH: [Side; 2] = [Side::Low, Side::High];
+
+    /// The language's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Low => "low",
+            Side::High => "high",
+        }
+    }
+}
+
+impl Edges {
+    /// The rule of a side.
+    pub fn rule(&self, axis: GridAxis, side: Side) -> &EdgeRule {
+        &self.rules[axis as usize][side as usize]
+    }
+
+    /// Changes the rule of a side.
+    pub fn set(&mut self, axis: GridAxis, side: Side, rule: EdgeRule) {
+        self.rules[axis as usize][side as usize] = rule;
+    }
+
+    /// Whether there is something beyond a side.
+    pub fn has(&self, axis: GridAxis, side: Side) -> bool {
+        !matches!(self.rule(axis, side), EdgeRule::Halo)
+    }
+
+    /// Whether an axis is a circle.
+    pub fn is_periodic(&self, axis: GridAxis) -> bool {
+        matches!(self.rule(axis, Side::Low), EdgeRule::Periodic)
+    }
+}
+
+impl EdgeRule {
+    /// The language's word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EdgeRule::Halo => "halo",
+            EdgeRule::Periodic => "periodic",
+            EdgeRule::Copy => "copy",
+            EdgeRule::Mirror => "mirror",
+            EdgeRule::Value(_) => "value",
+        }
+    }
+}
+
+impl Call {
+    /// The variables that it reads, by the stencil's fields.
+    pub fn reads(&self) -> impl Iterator<Item = VariableId> {
+        self.fields.iter().filter_map(|seat| seat.read)
+    }
+
+    /// The variables that it writes, by the stencil's fields.
+    pub fn writes(&self) -> impl Iterator<Item = VariableId> {
+        self.fields.iter().filter_map(|seat| seat.written)
+    }
+}
+
+impl Program {
+    /// The declared variable called `name`.
+    pub fn declared(&self, name: &str) -> Option<VariableId> {
+        self.variables.iter().find(|(_, own)| own.role.is_some() && own.name == name).map(|(id, _)| id)
+    }
+
+    /// Every call, in the order of the text.
+    pub fn calls(&self) -> Vec<&Call> {
+        fn visit<'a>(actions: &'a [Action], calls: &mut Vec<&'a Call>) {
+            for action in actions {
+                match action {
+                    Action::Call(call) => calls.push(call),
+                    Action::Rename(_) => {}
+                    Action::Repeat(repeat) => visit(&repeat.actions, calls),
+                }
+            }
+        }
+        let mut calls = Vec::new();
+        visit(&self.actions, &mut calls);
+        calls
+    }
+}
+
+impl fmt::Display for GridAxis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a program says, as `build --emit ir` shows it.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "program {}", self.name)?;
+        for (_, param) in self.numbers.params.iter() {
+            writeln!(f, "  param {}: {}", param.name, param.kind.name())?;
+        }
+        for (_, variable) in self.variables.iter() {
+            let role = variable.role.map_or("let", Role::name);
+            let kind: Kind = variable.stored.kind();
+            write!(f, "  {role} {}: {}{}", variable.name, kind.name(), variable.place)?;
+            for axis in GridAxis::ALL {
+                for side in Side::BOTH.into_iter().filter(|&side| variable.edges.has(axis, side)) {
+                    write!(f, ", {axis} {}: {}", side.name(), variable.edges.rule(axis, side).name())?;
+                }
+            }
+            writeln!(f)?;
+        }
+        self.write_actions(f, &self.actions, 1)
+    }
+}
+
+impl Program {
+    fn write_actions(&self, f: &mut fmt::Formatter<'_>, actions: &[Action], depth: usize) -> fmt::Result {
+        let indent = "  ".repeat(depth);
+        let name = |id: VariableId| self.variables[id].name.as_str();
+        for action in actions {
+            match action {
+                Action::Call(call) => {
+                    let outputs: Vec<&str> = call.writes().map(name).collect();
+                    let inputs: Vec<&str> = call.reads().map(name).collect();
+                    let stencil = &self.stencils[call.stencil].name;
+                    writeln!(f, "{indent}{} = {stencil}({})", outputs.join(", "), inputs.join(", "))?;
+                }
+                Action::Rename(rename) => writeln!(f, "{indent}{} = {}", name(rename.to), name(rename.from))?,
+                Action::Repeat(repeat) => {
+                    writeln!(f, "{indent}repeat")?;
+                    self.write_actions(f, &repeat.actions, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether what a call reads beyond an edge is said for all that it reads there.
+
+use super::Programmer;
+use crate::analysis::extents::reaches;
+use crate::diagnostic::Diagnostic;
+use crate::ir::program::{Call, GridAxis, Side};
+use crate::ir::{Handle, Stencil};
+use crate::lower::Found;
+
+impl Programmer<'_, '_> {
+    /// Reports a read beyond an edge that has a rule for another field of the call, and none for this one. Along k this
+    /// depends on the levels, and is found out when they are known.
+    pub(super) fn check_edges(&mut self, stencil: &Stencil, call: &Call) -> Found<()> {
+        let reaches = reaches(stencil);
+        let mut fine = Some(());
+        for (axis, side) in [GridAxis::I, GridAxis::J].into_iter().flat_map(|axis| Side::BOTH.map(|side| (axis, side)))
+        {
+            let ruled = call.reads().chain(call.writes()).find(|&id| self.program.variables[id].edges.has(axis, side));
+            let Some(ruled) = ruled else { continue };
+            for (id, field) in stencil.fields.iter() {
+                let (Some(read), Some(reach)) = (call.fields[id.index()].read, reaches[id.index()]) else { continue };
+                let (low, high) = match axis {
+                    GridAxis::I => (reach.low.i, reach.high.i),
+                    GridAxis::J | GridAxis::K => (reach.low.j, reach.high.j),
+                };
+                let by = if side == Side::Low { low } else { high };
+                let variable = &self.program.variables[read];
+                if by == 0 || !field.place.horizontal || variable.edges.has(axis, side) {
+                    continue;
+                }
+                let (name, declared) = (variable.name.clone(), variable.span);
+                let other = &self.program.variables[ruled];
+                let found = format!(
+                    "`{name}` is read beyond its edge: `{}` reads `{}` as far as `{axis}{by:+}`, and `{name}` has no boundary there",
+                    stencil.name, field.name
+                );
+                let found = Diagnostic::error(call.span, found)
+                    .label(format!("`{}` has a boundary along `{axis}`, so every cell is computed", other.name))
+                    .note(declared, "declared here")
+                    .note(field.span, "read as this")
+                    .help(format!(
+                        "say what lies there: `boundary {name} {{ {axis}: periodic }}`, or `copy`, `mirror`, `value(x)`"
+                    ));
+                fine = self.report(found);
+            }
+        }
+        fine
+    }
+}

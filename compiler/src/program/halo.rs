@@ -1,0 +1,137 @@
+//! Halos: how wide they are, and what each of their cells holds.
+
+use super::{Numbers, beyond_of};
+use crate::grid::{Form, Grid};
+use crate::ir::program::{Edges, GridAxis, Side};
+use crate::ir::scalar::Value;
+use crate::ir::{Binary, Body, Kind, Node, Stencil};
+
+/// Cells around the arrays, along i, j and k.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Halo {
+    /// Before the first cell.
+    pub low: [usize; 3],
+    /// After the last cell.
+    pub high: [usize; 3],
+}
+
+/// What lies beyond an edge.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Beyond {
+    /// The other end of the axis.
+    Periodic,
+    /// The outermost cell, over and over.
+    Copy,
+    /// The cells before the edge, in reverse.
+    Mirror,
+    /// A number.
+    Value(Value),
+}
+
+/// What lies beyond the edges of a variable.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EdgeValues {
+    sides: [[Option<Beyond>; 2]; 3],
+}
+
+/// Where a cell's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// The cell with this index along the axis.
+    Cell(usize),
+    /// A number.
+    Value(Value),
+    /// Nothing: there is no rule for this side.
+    Nothing,
+}
+
+impl Halo {
+    /// Cells beyond a side.
+    pub fn width(&self, axis: GridAxis, side: Side) -> usize {
+        match side {
+            Side::Low => self.low[axis as usize],
+            Side::High => self.high[axis as usize],
+        }
+    }
+
+    pub(super) fn widen(&mut self, axis: GridAxis, side: Side, width: usize) {
+        let own = match side {
+            Side::Low => &mut self.low[axis as usize],
+            Side::High => &mut self.high[axis as usize],
+        };
+        *own = (*own).max(width);
+    }
+
+    /// A grid with these cells around it.
+    pub fn around(&self, grid: Grid) -> Grid {
+        let wider = |axis: usize, n: usize| self.low[axis] + n + self.high[axis];
+        let nk = wider(2, grid.nk);
+        match grid.form {
+            Form::Rows => Grid::rows(wider(0, grid.ni), wider(1, grid.nj), nk),
+            Form::Cells => Grid::cells(grid.ni, nk),
+        }
+    }
+}
+
+impl EdgeValues {
+    pub(super) fn new(edges: &Edges, numbers: &Numbers) -> Self {
+        let side = |axis, side| beyond_of(edges.rule(axis, side), numbers);
+        Self { sides: GridAxis::ALL.map(|axis| Side::BOTH.map(|own| side(axis, own))) }
+    }
+
+    /// What lies beyond a side.
+    pub fn beyond(&self, axis: GridAxis, side: Side) -> Option<Beyond> {
+        self.sides[axis as usize][side as usize]
+    }
+
+    /// Whether something lies beyond a side.
+    pub fn has(&self, axis: GridAxis, side: Side) -> bool {
+        self.beyond(axis, side).is_some()
+    }
+
+    /// Where the value comes from of a cell that lies `index` cells after the first of `n` along an axis.
+    pub fn source(&self, axis: GridAxis, index: i64, n: usize) -> Source {
+        let last = n as i64 - 1;
+        let (side, by) = match index {
+            ..0 => (Side::Low, -1 - index),
+            _ if index > last => (Side::High, index - last - 1),
+            _ => return Source::Cell(index as usize),
+        };
+        // `by` is 0 right beyond the edge.
+        let inward = |by: i64| if side == Side::Low { by } else { last - by };
+        match self.beyond(axis, side) {
+            None => Source::Nothing,
+            Some(Beyond::Periodic) => Source::Cell(index.rem_euclid(n as i64) as usize),
+            Some(Beyond::Copy) => Source::Cell(inward(0) as usize),
+            Some(Beyond::Mirror) => Source::Cell(inward(by.min(last)) as usize),
+            Some(Beyond::Value(value)) => Source::Value(value),
+        }
+    }
+}
+
+/// A stencil on a grid with so many levels more before and after: its `k` and `nk` stay those of the arrays.
+pub(super) fn shifted(stencil: &Stencil, [low, high]: [usize; 2]) -> Stencil {
+    if low + high == 0 {
+        return stencil.clone();
+    }
+    stencil.map_bodies(|body| {
+        let mut moved = Body::new();
+        let mut renamed = Vec::with_capacity(body.len());
+        for (id, node) in body.iter() {
+            let span = body.span_of(id);
+            let less = match node {
+                Node::Level => low,
+                Node::LevelCount => low + high,
+                _ => 0,
+            };
+            let node = node.map_operands(|operand| renamed[crate::ir::Handle::index(operand)]);
+            let mut own = moved.add(node, body.kind_of(id), span);
+            if less > 0 {
+                let by = moved.add(Node::Int(less as i32), Kind::Int, span);
+                own = moved.add(Node::Binary(Binary::Sub, own, by), Kind::Int, span);
+            }
+            renamed.push(own);
+        }
+        moved
+    })
+}

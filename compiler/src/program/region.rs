@@ -1,0 +1,262 @@
+//! The cells that calls compute, and those on which variables have values.
+
+use super::{Stage, Staged, beyond};
+use crate::analysis::columns::columns_where;
+use crate::analysis::extents::reaches;
+use crate::analysis::levels;
+use crate::diagnostic::Refusal;
+use crate::grid::{Adjacency, Form, Grid, Region};
+use crate::ir::program::{Call, GridAxis, Side};
+use crate::ir::scalar::Value;
+use crate::ir::{FieldId, Handle, Role, Stencil, VariableId};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The cells on which a variable has a value, on the grid with its halo.
+#[derive(Clone, Debug, PartialEq)]
+pub struct There {
+    /// Along i, j and k; along an axis that it lacks, what does not matter.
+    axes: [Range<usize>; 3],
+    /// Of a grid without rows: by column. All if nothing is said.
+    columns: Option<Arc<[bool]>>,
+}
+
+/// Which variables have values where, at a place of the program.
+pub struct Known {
+    there: Vec<Option<There>>,
+    /// The widths of halos, and what each variable has of them.
+    edges: Vec<[[usize; 2]; 3]>,
+}
+
+impl There {
+    fn cells(&self) -> usize {
+        let columns = self.columns.as_ref().map(|columns| columns.iter().filter(|&&there| there).count());
+        let plane = columns.unwrap_or(self.axes[0].len() * self.axes[1].len());
+        plane * self.axes[2].len()
+    }
+
+    fn contains(&self, other: &There) -> bool {
+        let within = |a: &Range<usize>, b: &Range<usize>| b.start >= a.start && b.end <= a.end;
+        let axes = self.axes.iter().zip(&other.axes).all(|(own, other)| within(own, other));
+        let columns = match (&self.columns, &other.columns) {
+            (None, _) => true,
+            (Some(own), None) => own.iter().all(|&there| there),
+            (Some(own), Some(other)) => own.iter().zip(&other[..]).all(|(&own, &other)| own || !other),
+        };
+        axes && columns
+    }
+
+    /// What there is after more was computed: of two areas of which neither holds the other, the larger one counts.
+    fn joined(self, more: There) -> There {
+        match () {
+            () if more.contains(&self) => more,
+            () if self.contains(&more) => self,
+            () if more.cells() > self.cells() => more,
+            () => self,
+        }
+    }
+}
+
+impl Known {
+    /// Before the first call: what is given has values everywhere, and what its edges give.
+    pub fn new(staged: &Staged) -> Self {
+        let edges: Vec<[[usize; 2]; 3]> = staged
+            .edges
+            .iter()
+            .map(|edges| {
+                GridAxis::ALL.map(|axis| {
+                    Side::BOTH.map(|side| if edges.has(axis, side) { staged.halo.width(axis, side) } else { 0 })
+                })
+            })
+            .collect();
+        let mut known = Self { there: vec![None; edges.len()], edges };
+        for (id, variable) in staged.program.variables.iter() {
+            if variable.role.is_some_and(Role::is_read) {
+                let whole = There { axes: staged.inner_of(variable.place), columns: None };
+                known.there[id.index()] = Some(whole);
+            }
+        }
+        known
+    }
+
+    /// What can be read of a variable: where it has values, and beyond the edges that it reaches.
+    fn readable(&self, staged: &Staged, id: VariableId) -> There {
+        let inner = staged.inner_of(staged.program.variables[id].place);
+        let nothing = There { axes: [0..0, 0..0, 0..0], columns: None };
+        let mut there = self.there[id.index()].clone().unwrap_or(nothing);
+        for ((own, whole), [low, high]) in there.axes.iter_mut().zip(inner).zip(self.edges[id.index()]) {
+            // What lies beyond an edge is made of the cells before it.
+            if *own == whole {
+                *own = own.start - low.min(own.start)..own.end + high;
+            }
+        }
+        there
+    }
+
+    /// A variable gets the value of another.
+    pub fn rename(&mut self, from: VariableId, to: VariableId) {
+        self.there[to.index()] = self.there[from.index()].clone();
+    }
+
+    /// A call has computed its outputs.
+    pub fn write(&mut self, call: &Call, region: &Region) {
+        let columns = region.cells.as_ref().map(|cells| {
+            let mut columns = vec![false; region.i.end];
+            cells.iter().for_each(|&cell| columns[cell as usize] = true);
+            columns.into()
+        });
+        let own = There { axes: [region.i.clone(), region.j.clone(), region.k.clone()], columns };
+        for id in call.writes() {
+            let there = self.there[id.index()].take();
+            self.there[id.index()] = Some(there.map_or(own.clone(), |there| there.joined(own.clone())));
+        }
+    }
+}
+
+/// The cells that a call computes.
+pub fn region(
+    staged: &Staged,
+    stencil: &Stencil,
+    call: &Call,
+    params: &[Value],
+    adjacency: Option<&Adjacency>,
+    known: &Known,
+) -> Result<Region, Refusal> {
+    let there: Vec<Option<There>> =
+        call.fields.iter().map(|seat| seat.read.map(|read| known.readable(staged, read))).collect();
+    let region = computed(staged, stencil, params, adjacency, &there)?;
+    check_edges(staged, stencil, call, &region, &there)?;
+    Ok(region)
+}
+
+/// The cells for which everything that is read is there.
+fn computed(
+    staged: &Staged,
+    stencil: &Stencil,
+    params: &[Value],
+    adjacency: Option<&Adjacency>,
+    there: &[Option<There>],
+) -> Result<Region, Refusal> {
+    let mut region = staged.inner();
+    let program = &staged.program.name;
+    if staged.domain.form == Form::Rows {
+        for (number, reach) in reaches(stencil).into_iter().enumerate() {
+            let (Some(reach), Some(there)) = (reach, &there[number]) else { continue };
+            if !stencil.fields[FieldId::new(number)].place.horizontal {
+                continue;
+            }
+            region.i = within(&region.i, &there.axes[0], reach.low.i, reach.high.i);
+            region.j = within(&region.j, &there.axes[1], reach.low.j, reach.high.j);
+        }
+        if region.i.is_empty() || region.j.is_empty() {
+            let Grid { ni, nj, .. } = staged.domain;
+            return Err(Refusal::new(format!(
+                "`{}` computes no cell in program `{program}`: it reads further than the {ni}x{nj} cells go",
+                stencil.name
+            ))
+            .help("give a larger grid, or say what lies beyond its edges: `boundary { i: periodic, j: periodic }`"));
+        }
+    } else if let Some(adjacency) = adjacency {
+        let is_there = |field: FieldId, column: usize| {
+            let there = there[field.index()].as_ref();
+            there.and_then(|there| there.columns.as_ref()).is_none_or(|columns| columns[column])
+        };
+        region.cells = Some(columns_where(stencil, adjacency, &is_there)?);
+    }
+    let everywhere = 0..staged.grid.nk + 1;
+    let ranges: Vec<Range<usize>> =
+        there.iter().map(|there| there.as_ref().map_or(everywhere.clone(), |there| there.axes[2].clone())).collect();
+    let known = levels::Known::new(stencil, staged.precision, staged.grid.nk, params);
+    let computed = levels::readable(&known, region.k.clone(), Some(&ranges));
+    let (Some(&first), Some(&last)) = (computed.first(), computed.last()) else {
+        return Err(Refusal::new(format!(
+            "`{}` computes none of the {} levels in program `{program}`",
+            stencil.name, staged.domain.nk
+        ))
+        .help("give a grid with more levels, guard the read, as in `if k > 0 { a[k-1] } else { a }`, or say what lies beyond: `boundary { k: copy }`"));
+    };
+    if last - first + 1 != computed.len() {
+        let low = staged.halo.low[2];
+        let gap = (first..last).find(|level| !computed.contains(level)).unwrap_or(first);
+        return Err(Refusal::new(format!(
+            "the levels that `{}` can compute in program `{program}` have a gap: {} and {} can be computed, {} cannot",
+            stencil.name,
+            first - low,
+            last - low,
+            gap - low
+        ))
+        .help("every level between the first and the last must be computable: guard the reads on the levels between"));
+    }
+    region.k = first..last + 1;
+    Ok(region)
+}
+
+/// The cells of `of` for which all from `low` to `high` lie in `there`.
+fn within(of: &Range<usize>, there: &Range<usize>, low: i32, high: i32) -> Range<usize> {
+    let start = there.start as i64 - i64::from(low);
+    let end = there.end as i64 - i64::from(high);
+    let start = start.max(of.start as i64);
+    let end = end.min(of.end as i64);
+    if start < end { start as usize..end as usize } else { 0..0 }
+}
+
+/// Where a variable of the call has a rule for an edge, the call computes the cells there.
+fn check_edges(
+    staged: &Staged,
+    stencil: &Stencil,
+    call: &Call,
+    region: &Region,
+    there: &[Option<There>],
+) -> Result<(), Refusal> {
+    let inner = staged.inner();
+    let whole = [&inner.i, &inner.j, &inner.k];
+    let computed = [&region.i, &region.j, &region.k];
+    for axis in GridAxis::ALL {
+        let (whole, computed) = (whole[axis as usize], computed[axis as usize]);
+        for side in Side::BOTH {
+            let reached = match side {
+                Side::Low => computed.start == whole.start,
+                Side::High => computed.end == whole.end,
+            };
+            let has_rule = |&id: &VariableId| staged.edges[id.index()].has(axis, side);
+            let ruled = call.reads().chain(call.writes()).find(has_rule);
+            let (false, Some(ruled)) = (reached, ruled) else { continue };
+            let name = |id: VariableId| &staged.program.variables[id].name;
+            // What is read further than it is there.
+            let read = call.fields.iter().zip(there).zip(reaches(stencil)).find_map(|((seat, there), reach)| {
+                let (read, there, by) = (seat.read?, there.as_ref()?, beyond(reach?, axis, side));
+                let own = &there.axes[axis as usize];
+                let short = if side == Side::Low { own.start + by > whole.start } else { own.end < whole.end + by };
+                (axis.is_of(staged.program.variables[read].place) && short).then_some(read)
+            });
+            let what = read.map_or("something".to_owned(), |read| format!("`{}`", name(read)));
+            return Err(Refusal::new(format!(
+                "{what} is read beyond its {} edge along `{axis}` by `{}` in program `{}`: `{}` has a boundary there, so every \
+                 cell is computed, and {what} has none",
+                side.name(),
+                stencil.name,
+                staged.program.name,
+                name(ruled)
+            ))
+            .help(format!("say what lies there: `boundary {} {{ {axis}: copy }}`, or guard the read", what.trim_matches('`'))));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a region is every cell of the arrays.
+pub fn is_whole(staged: &Staged, region: &Region) -> bool {
+    *region == staged.inner()
+}
+
+impl Stage {
+    /// What the stage reads, and writes: fields with their variables.
+    pub fn reads(&self) -> impl Iterator<Item = (FieldId, VariableId)> {
+        self.call.fields.iter().enumerate().filter_map(|(n, seat)| Some((FieldId::new(n), seat.read?)))
+    }
+
+    /// What the stage writes.
+    pub fn writes(&self) -> impl Iterator<Item = (FieldId, VariableId)> {
+        self.call.fields.iter().enumerate().filter_map(|(n, seat)| Some((FieldId::new(n), seat.written?)))
+    }
+}

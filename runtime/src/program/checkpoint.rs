@@ -1,0 +1,279 @@
+//! Checkpoints: everything that a program holds on its way, in one `.npz` file.
+//!
+//! The file is an archive that NumPy reads: an array for each value, called by a name that the program has for it, and
+//! `about.json`, which says what it is a checkpoint of.
+
+use super::ProgramProblem;
+use super::driver::{Backend, Driver, Position};
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::{files, npy};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::program::{Action, EdgeRule, GridAxis, Side};
+use stencilc_compiler::ir::{Body, Handle, Node, Precision, Program, VariableId};
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
+
+/// What the first version of the format calls itself.
+const FORMAT: &str = "stencilc checkpoint 1";
+
+/// The entry that says what the file is.
+const ABOUT: &str = "about.json";
+
+/// More bytes than it ever has.
+const ABOUT_BYTES: u64 = 1 << 24;
+
+/// What a checkpoint is of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    format: String,
+    /// The program's name.
+    pub program: String,
+    /// A hash of the text that it stands in.
+    pub source: String,
+    /// What `real` is.
+    pub precision: Precision,
+    /// Whether fused multiply-adds were formed.
+    pub contract: bool,
+    /// The extents of the arrays.
+    pub grid: Grid,
+    /// The values of parameters, as text.
+    pub params: BTreeMap<String, String>,
+    /// How far the program is.
+    pub position: Position,
+    /// Which variable holds which array.
+    values: Vec<Held>,
+}
+
+/// A variable, and the array that it holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Held {
+    variable: usize,
+    array: String,
+}
+
+/// A checkpoint that was read.
+pub struct Checkpoint {
+    /// What it is of.
+    pub about: About,
+    arrays: BTreeMap<String, Array>,
+}
+
+impl About {
+    /// Of a program on its grid. `source` is a hash of its text.
+    pub fn new(problem: &ProgramProblem, source: &str, contract: bool) -> Self {
+        let staged = &problem.staged;
+        let outer = &problem.outer;
+        let params = outer.stencil.params.iter().zip(&outer.params);
+        Self {
+            format: FORMAT.to_owned(),
+            program: staged.program.name.clone(),
+            source: source.to_owned(),
+            precision: staged.precision,
+            contract,
+            grid: staged.domain,
+            params: params.map(|((_, param), value)| (param.name.clone(), format!("{value:?}"))).collect(),
+            position: Position::default(),
+            values: Vec::new(),
+        }
+    }
+}
+
+/// Writes what a program holds to the file at `path`, all of it or nothing.
+///
+/// # Errors
+/// The machine fails, or those of [`files::write_atomic`].
+pub fn save<B: Backend>(path: &Path, about: &About, problem: &ProgramProblem, driver: &Driver<B>) -> Result<()> {
+    let program = &problem.staged.program;
+    let mut names: BTreeMap<usize, String> = BTreeMap::new();
+    let mut arrays = Vec::new();
+    let mut values = Vec::new();
+    for (variable, slot) in driver.bound() {
+        let own = &program.variables[variable];
+        if !names.contains_key(&slot) {
+            let Some(data) = driver.get(variable)? else { continue };
+            let taken = |name: &String| names.values().any(|other| other == name);
+            let numbered = (2..).map(|n| format!("{}_{n}", own.name));
+            let name = std::iter::once(own.name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
+            arrays.push((name.clone(), Array { shape: problem.staged.domain.shape(own.place), data }));
+            names.insert(slot, name);
+        }
+        values.push(Held { variable: variable.index(), array: names[&slot].clone() });
+    }
+    let about = About { position: driver.position, values, ..about.clone() };
+    let text = serde_json::to_string_pretty(&about)
+        .map_err(|error| Error::check(format!("a checkpoint cannot be described: {error}")))?;
+    files::write_atomic(path, |out| {
+        let mut archive = ZipWriter::new_stream(out);
+        archive.start_file(ABOUT, SimpleFileOptions::default())?;
+        archive.write_all(text.as_bytes())?;
+        for (name, array) in &arrays {
+            let is_large = array.data.len() * array.data.element().bytes() >= 1 << 31;
+            let options =
+                SimpleFileOptions::default().large_file(is_large).compression_method(zip::CompressionMethod::Stored);
+            archive.start_file(format!("{name}.npy"), options)?;
+            npy::write(&mut archive, array)?;
+        }
+        archive.finish()?;
+        Ok(())
+    })
+}
+
+/// Reads the checkpoint in the file at `path`.
+///
+/// # Errors
+/// There is no such file, it is no checkpoint, or it is damaged.
+pub fn load(path: &Path) -> Result<Checkpoint> {
+    let shown = path.display();
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::input(format!("cannot read the checkpoint `{shown}`: {error}"))
+            .help("a checkpoint is written by `run --checkpoint FILE`; without one, leave out --resume")
+    };
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    let mut archive = ZipArchive::new(BufReader::new(file))
+        .map_err(|_| failed(&"it is no checkpoint, or was not written to its end"))?;
+    let mut text = String::new();
+    {
+        let entry = archive.by_name(ABOUT).map_err(|_| failed(&"it does not say what it is a checkpoint of"))?;
+        entry.take(ABOUT_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    }
+    let about: About = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    if about.format != FORMAT {
+        return Err(failed(&format!("it is a `{}`, and this version reads `{FORMAT}`", about.format)));
+    }
+    let mut arrays = BTreeMap::new();
+    for held in &about.values {
+        if arrays.contains_key(&held.array) {
+            continue;
+        }
+        let entry = archive.by_name(&format!("{}.npy", held.array));
+        let mut entry = entry.map_err(|_| failed(&format!("it holds no array `{}`", held.array)))?;
+        let length = entry.size();
+        let array = npy::read(&mut entry, length).map_err(|error| failed(&error.message))?;
+        // Only at its end the archive compares the checksum.
+        std::io::copy(&mut entry, &mut std::io::sink()).map_err(|error| failed(&error))?;
+        arrays.insert(held.array.clone(), array);
+    }
+    Ok(Checkpoint { about, arrays })
+}
+
+impl Checkpoint {
+    /// Whether a program can go on from here, with the same bits as if it had never stopped.
+    ///
+    /// # Errors
+    /// It is a checkpoint of something else.
+    pub fn check(&self, about: &About, program: &Program) -> Result<()> {
+        let own = &self.about;
+        let other = |what: &str, own: &dyn std::fmt::Display, given: &dyn std::fmt::Display, help: &str| {
+            Err(Error::input(format!("the checkpoint is of {what} {own}, this is {given}")).help(help))
+        };
+        if own.program != about.program {
+            return other("program", &own.program, &about.program, "resume the same program");
+        }
+        if own.source != about.source {
+            return Err(Error::input("the text of the program has changed since the checkpoint")
+                .help("start anew; or begin with the fields of the checkpoint: they are NumPy arrays in it"));
+        }
+        if own.precision != about.precision {
+            return other("precision", &own.precision.name(), &about.precision.name(), "give the same --precision");
+        }
+        if own.grid != about.grid {
+            return other("grid", &own.grid, &about.grid, "give the same --grid, or none");
+        }
+        if own.contract != about.contract {
+            return Err(Error::input("the checkpoint was made with another --contract").help("give the same"));
+        }
+        let counts = only_counts(program, own.position.step);
+        for (name, value) in &about.params {
+            let before = own.params.get(name);
+            if before.is_some_and(|before| before != value) && !counts.contains(name) {
+                return Err(Error::input(format!("the checkpoint has another value of the parameter `{name}`"))
+                    .help("only numbers of steps may change"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a program hold what it held.
+    ///
+    /// # Errors
+    /// An array has another size than its variable.
+    pub fn restore<B: Backend>(&self, problem: &ProgramProblem, driver: &mut Driver<B>) -> Result<()> {
+        let staged = &problem.staged;
+        let damaged = || Error::input("the checkpoint does not fit the program").help("it is damaged; start anew");
+        let mut first: BTreeMap<&str, VariableId> = BTreeMap::new();
+        for Held { variable, array } in &self.about.values {
+            if *variable >= staged.program.variables.len() {
+                return Err(damaged());
+            }
+            let id = VariableId::new(*variable);
+            if let Some(known) = first.get(array.as_str()) {
+                driver.share(*known, id);
+                continue;
+            }
+            let own = &staged.program.variables[id];
+            let element = crate::problem::element_of(own.stored, staged.precision);
+            let array_data = self.arrays.get(array).ok_or_else(damaged)?;
+            if array_data.shape != staged.domain.shape(own.place) || array_data.data.element() != element {
+                return Err(damaged());
+            }
+            driver.set(id, &array_data.data)?;
+            first.insert(array, id);
+        }
+        driver.position = self.about.position;
+        Ok(())
+    }
+}
+
+/// The parameters that say how often an outermost loop is run that is not done before `step`, and nothing else.
+fn only_counts(program: &Program, step: usize) -> Vec<String> {
+    fn params(program: &Program, body: &Body, found: &mut Vec<String>) {
+        for (_, node) in body.iter() {
+            match node {
+                Node::Param(param) => found.push(program.numbers.params[*param].name.clone()),
+                Node::Use { def, .. } => params(program, &program.numbers.defs[*def].body, found),
+                _ => {}
+            }
+        }
+    }
+    fn visit(program: &Program, actions: &[Action], others: &mut Vec<String>) {
+        for action in actions {
+            match action {
+                Action::Call(call) => call.params.iter().flatten().for_each(|body| params(program, body, others)),
+                Action::Rename(_) => {}
+                Action::Repeat(repeat) => {
+                    params(program, &repeat.times, others);
+                    visit(program, &repeat.actions, others);
+                }
+            }
+        }
+    }
+    let (mut counts, mut others) = (Vec::new(), Vec::new());
+    for (n, action) in program.actions.iter().enumerate() {
+        match action {
+            Action::Repeat(repeat) if n >= step => {
+                params(program, &repeat.times, &mut counts);
+                visit(program, &repeat.actions, &mut others);
+            }
+            Action::Call(_) | Action::Rename(_) | Action::Repeat(_) => {
+                visit(program, std::slice::from_ref(action), &mut others);
+            }
+        }
+    }
+    for (_, variable) in program.variables.iter() {
+        for axis in GridAxis::ALL {
+            for side in Side::BOTH {
+                if let EdgeRule::Value(body) = variable.edges.rule(axis, side) {
+                    params(program, body, &mut others);
+                }
+            }
+        }
+    }
+    counts.retain(|name| !others.contains(name));
+    counts
+}

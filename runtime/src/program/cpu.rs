@@ -1,0 +1,87 @@
+//! Programs on the CPU: the interpreter, which says what they mean.
+
+use super::ProgramProblem;
+use super::driver::Backend;
+use super::halo;
+use crate::array::Data;
+use crate::error::{Error, Result};
+use crate::interpreter::{Job, interpret};
+use std::cell::{Ref, RefCell};
+use stencilc_compiler::ir::{FieldId, Handle, VariableId};
+use stencilc_compiler::program::Staged;
+
+/// Computes stages with the interpreter.
+pub struct Interpreter<'a> {
+    problem: &'a ProgramProblem,
+}
+
+impl<'a> Interpreter<'a> {
+    /// For a problem.
+    pub fn new(problem: &'a ProgramProblem) -> Self {
+        Self { problem }
+    }
+
+    fn staged(&self) -> &'a Staged {
+        &self.problem.staged
+    }
+}
+
+impl Backend for Interpreter<'_> {
+    type Buffer = RefCell<Data>;
+
+    fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
+        let place = self.staged().program.variables[variable].place;
+        Ok(RefCell::new(halo::widened(self.staged(), place, data)))
+    }
+
+    fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data> {
+        let place = self.staged().program.variables[variable].place;
+        Ok(halo::narrowed(self.staged(), place, &buffer.borrow()))
+    }
+
+    fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
+        halo::fill(self.staged(), variable, &mut buffer.borrow_mut());
+        Ok(())
+    }
+
+    fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()> {
+        to.borrow_mut().clone_from(&from.borrow());
+        Ok(())
+    }
+
+    fn compute(
+        &self,
+        stage: usize,
+        reads: &[(FieldId, &Self::Buffer)],
+        writes: &[(FieldId, &Self::Buffer)],
+    ) -> Result<()> {
+        let staged = self.staged();
+        let stage = &staged.stages[stage];
+        let held: Vec<(FieldId, Ref<Data>)> = reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();
+        let mut inputs: Vec<Option<&Data>> = vec![None; stage.stencil.fields.len()];
+        for (field, data) in &held {
+            inputs[field.index()] = Some(data);
+        }
+        let mut outputs: Vec<Option<Data>> = stage.stencil.fields.iter().map(|_| None).collect();
+        for (field, buffer) in writes {
+            let mut data = buffer.try_borrow_mut().map_err(|_| Error::check("a stage writes what it reads"))?;
+            outputs[field.index()] = Some(std::mem::replace(&mut data, Data::Bool(Vec::new())));
+        }
+        let job = Job {
+            stencil: &stage.stencil,
+            precision: staged.precision,
+            grid: staged.grid,
+            adjacency: self.problem.adjacency.as_deref(),
+            region: &stage.region,
+            params: &stage.params,
+            inputs: &inputs,
+        };
+        let done = interpret(&job, &mut outputs, &|_| {});
+        for (field, buffer) in writes {
+            if let Some(data) = outputs[field.index()].take() {
+                buffer.replace(data);
+            }
+        }
+        done
+    }
+}

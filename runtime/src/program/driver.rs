@@ -1,0 +1,282 @@
+//! Does what a program says, step by step.
+//!
+//! A variable is bound to a slot: a buffer, and what is known of its content. A call reads the slots that its arguments
+//! are bound to, and writes fresh ones, which its results are bound to afterwards; so nothing that is read is written,
+//! and buffers rotate by themselves. A slot that nobody is bound to any more waits to be used again.
+
+use crate::array::Data;
+use crate::error::{Error, Result};
+use crate::problem::element_of;
+use std::cell::Cell;
+use std::rc::Rc;
+use stencilc_compiler::ir::{FieldId, Handle, Place, Stored, VariableId};
+use stencilc_compiler::program::{Staged, Step};
+
+/// Computes what a program asks for.
+pub trait Backend {
+    /// Where it keeps an array with its halo.
+    type Buffer;
+
+    /// A buffer for a variable that holds these numbers, given without a halo.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer>;
+
+    /// The numbers in a variable's buffer, without its halo.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data>;
+
+    /// Fills the halo of a variable's buffer.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()>;
+
+    /// Copies a buffer to another of the same shape.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()>;
+
+    /// Computes a stage of the program.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn compute(
+        &self,
+        stage: usize,
+        reads: &[(FieldId, &Self::Buffer)],
+        writes: &[(FieldId, &Self::Buffer)],
+    ) -> Result<()>;
+}
+
+/// What buffers of one size have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    place: Place,
+    stored: Stored,
+}
+
+/// A buffer, and what is known of its content.
+struct Slot<B> {
+    buffer: B,
+    shape: Shape,
+    /// The variable by whose rules its halo is filled.
+    filled: Cell<Option<VariableId>>,
+    /// What the cells hold that calls of a region do not compute: slots with the same mark hold the same there.
+    frame: Cell<Option<Frame>>,
+}
+
+/// What cells outside the region of a stage hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Frame {
+    mark: u64,
+    /// The first stage of this region.
+    region: usize,
+}
+
+/// How far a program is: so many steps of its outermost sequence are done, and so many times of the loop after them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Position {
+    /// Steps of the outermost sequence that are done.
+    pub step: usize,
+    /// Times that the loop after them was run.
+    pub time: usize,
+}
+
+/// A program on its way.
+pub struct Driver<'a, B: Backend> {
+    staged: &'a Staged,
+    backend: &'a B,
+    bound: Vec<Option<Rc<Slot<B::Buffer>>>>,
+    free: Vec<Slot<B::Buffer>>,
+    marks: Cell<u64>,
+    /// How far it is.
+    pub position: Position,
+}
+
+impl<'a, B: Backend> Driver<'a, B> {
+    /// A program before its first step: nothing is bound.
+    pub fn new(staged: &'a Staged, backend: &'a B) -> Self {
+        let bound = staged.program.variables.iter().map(|_| None).collect();
+        Self { staged, backend, bound, free: Vec::new(), marks: Cell::new(0), position: Position::default() }
+    }
+
+    /// Gives a variable its numbers.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub fn set(&mut self, variable: VariableId, data: &Data) -> Result<()> {
+        let buffer = self.backend.load(variable, data)?;
+        self.bind(variable, Rc::new(Slot::new(buffer, self.shape(variable))));
+        Ok(())
+    }
+
+    /// The numbers of a variable, if it is bound.
+    ///
+    /// # Errors
+    /// The machine fails.
+    pub fn get(&self, variable: VariableId) -> Result<Option<Data>> {
+        let slot = self.bound[variable.index()].as_ref();
+        slot.map(|slot| self.backend.read(variable, &slot.buffer)).transpose()
+    }
+
+    /// The variables that are bound, with the number of the slot that each is bound to: those of one slot are one value.
+    pub fn bound(&self) -> Vec<(VariableId, usize)> {
+        let mut slots: Vec<*const Slot<B::Buffer>> = Vec::new();
+        let mut bound = Vec::new();
+        for (n, slot) in self.bound.iter().enumerate() {
+            let Some(slot) = slot else { continue };
+            let own = Rc::as_ptr(slot);
+            let number = slots.iter().position(|&known| std::ptr::eq(known, own)).unwrap_or_else(|| {
+                slots.push(own);
+                slots.len() - 1
+            });
+            bound.push((VariableId::new(n), number));
+        }
+        bound
+    }
+
+    /// Gives a variable the value of another.
+    pub fn share(&mut self, from: VariableId, to: VariableId) {
+        if let Some(slot) = self.bound[from.index()].clone() {
+            self.bind(to, slot);
+        }
+    }
+
+    /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, and at the end.
+    ///
+    /// # Errors
+    /// The machine fails, or `after` does.
+    pub fn run(&mut self, after: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
+        let staged = self.staged;
+        while let Some(step) = staged.steps.get(self.position.step) {
+            match step {
+                Step::Repeat(times, steps) => {
+                    while self.position.time < *times {
+                        self.steps(steps)?;
+                        self.position.time += 1;
+                        if self.position.time < *times {
+                            after(self)?;
+                        }
+                    }
+                    self.position.time = 0;
+                }
+                Step::Stage(_) | Step::Rename(..) => self.steps(std::slice::from_ref(step))?,
+            }
+            self.position.step += 1;
+            if matches!(step, Step::Repeat(1.., _)) {
+                after(self)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Stage(stage) => self.stage(*stage)?,
+                Step::Rename(from, to) => self.share(*from, *to),
+                Step::Repeat(times, steps) => (0..*times).try_for_each(|_| self.steps(steps))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a stage, and binds its results.
+    fn stage(&mut self, number: usize) -> Result<()> {
+        let stage = &self.staged.stages[number];
+        let mut reads = Vec::new();
+        for (field, variable) in stage.reads() {
+            reads.push((field, self.with_halo(variable)?));
+        }
+        let mut writes = Vec::new();
+        for (field, variable) in stage.writes() {
+            writes.push((field, variable, self.target(number, variable)?));
+        }
+        let reads: Vec<(FieldId, &B::Buffer)> = reads.iter().map(|(field, slot)| (*field, &slot.buffer)).collect();
+        let targets: Vec<(FieldId, &B::Buffer)> =
+            writes.iter().map(|(field, _, slot)| (*field, &slot.buffer)).collect();
+        self.backend.compute(number, &reads, &targets)?;
+        drop(reads);
+        for (_, variable, slot) in writes {
+            slot.filled.set(None);
+            self.bind(variable, Rc::new(slot));
+        }
+        Ok(())
+    }
+
+    /// What a variable is bound to, its halo filled by its rules.
+    fn with_halo(&mut self, variable: VariableId) -> Result<Rc<Slot<B::Buffer>>> {
+        let missing = || {
+            let name = &self.staged.program.variables[variable].name;
+            Error::check(format!("`{name}` has no value"))
+        };
+        let slot = self.bound[variable.index()].clone().ok_or_else(missing)?;
+        if !self.staged.needs_halo(variable) || slot.filled.get().is_some_and(|by| self.has_same_edges(by, variable)) {
+            return Ok(slot);
+        }
+        self.backend.fill_halo(variable, &slot.buffer)?;
+        slot.filled.set(Some(variable));
+        Ok(slot)
+    }
+
+    fn has_same_edges(&self, a: VariableId, b: VariableId) -> bool {
+        a == b || self.staged.edges[a.index()] == self.staged.edges[b.index()]
+    }
+
+    /// A slot that a stage may write a variable to: cells that it does not compute hold what the variable holds now.
+    fn target(&mut self, number: usize, variable: VariableId) -> Result<Slot<B::Buffer>> {
+        let (stage, shape) = (&self.staged.stages[number], self.shape(variable));
+        let before = if stage.is_whole { None } else { self.bound[variable.index()].clone() };
+        let region = self.staged.stages.iter().position(|own| own.region == stage.region).unwrap_or(number);
+        let frame = before.as_ref().and_then(|before| before.frame.get()).filter(|frame| frame.region == region);
+        let suits = |slot: &Slot<B::Buffer>| slot.shape == shape;
+        let framed = self.free.iter().position(|slot| suits(slot) && frame.is_some() && slot.frame.get() == frame);
+        let found = framed.or_else(|| self.free.iter().position(suits));
+        let slot = match found {
+            Some(place) => self.free.swap_remove(place),
+            None => self.fresh(variable)?,
+        };
+        let Some(before) = before else {
+            slot.frame.set(None);
+            return Ok(slot);
+        };
+        if frame.is_none() || slot.frame.get() != frame {
+            self.backend.copy(&before.buffer, &slot.buffer)?;
+            self.marks.set(self.marks.get() + 1);
+            let frame = Some(Frame { mark: self.marks.get(), region });
+            before.frame.set(frame);
+            slot.frame.set(frame);
+        }
+        Ok(slot)
+    }
+
+    fn fresh(&self, variable: VariableId) -> Result<Slot<B::Buffer>> {
+        let shape = self.shape(variable);
+        let len = self.staged.inner_of(shape.place).iter().map(std::ops::Range::len).product();
+        let data = Data::fresh(element_of(shape.stored, self.staged.precision), len);
+        Ok(Slot::new(self.backend.load(variable, &data)?, shape))
+    }
+
+    fn shape(&self, variable: VariableId) -> Shape {
+        let own = &self.staged.program.variables[variable];
+        Shape { place: own.place, stored: own.stored }
+    }
+
+    fn bind(&mut self, variable: VariableId, slot: Rc<Slot<B::Buffer>>) {
+        let before = self.bound[variable.index()].replace(slot);
+        if let Some(slot) = before.and_then(|before| Rc::try_unwrap(before).ok()) {
+            self.free.push(slot);
+        }
+    }
+}
+
+impl<B> Slot<B> {
+    fn new(buffer: B, shape: Shape) -> Self {
+        Self { buffer, shape, filled: Cell::new(None), frame: Cell::new(None) }
+    }
+}

@@ -1,0 +1,226 @@
+//! The kernel that fills halos.
+//!
+//! What a cell of a halo holds is found out on the host, once: columns and levels are given as pairs of where a value goes
+//! and where it comes from. So one text serves every storage.
+
+use super::ProgramProblem;
+use crate::array::Element;
+use crate::error::Result;
+use crate::machine::{Arg, Launch, Machine};
+use crate::pack::Packing;
+use crate::problem::element_of;
+use stencilc_compiler::grid::Form;
+use stencilc_compiler::ir::program::{GridAxis, Side};
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Handle, Precision, VariableId};
+use stencilc_compiler::program::{Beyond, Source};
+use stencilc_compiler::storage::Layout;
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+
+/// The most blocks along y.
+const BLOCKS: usize = 65_535;
+
+/// Numbers that may lie beyond an edge: of each axis those of both sides.
+const VALUES: [(GridAxis, Side); 6] = [
+    (GridAxis::I, Side::Low),
+    (GridAxis::I, Side::High),
+    (GridAxis::J, Side::Low),
+    (GridAxis::J, Side::High),
+    (GridAxis::K, Side::Low),
+    (GridAxis::K, Side::High),
+];
+
+/// The name of the kernel for an element.
+pub fn name(element: Element) -> String {
+    format!("fill_halo_{}", element.name())
+}
+
+/// The kernel for an element. A source less than 0 is a number: -1 the first of them, -2 the second.
+pub fn text(element: Element) -> String {
+    let c_type = match element {
+        Element::F32 => "float",
+        Element::F64 => "double",
+        Element::I32 => "int",
+        Element::Bool => "unsigned char",
+    };
+    let name = name(element);
+    format!(
+        r#"// Fills the cells around a field: columns and levels are pairs of where a value goes and where it comes from.
+extern "C" __global__ void __launch_bounds__({THREADS})
+{name}({c_type}* field, const long long plane, const int* columns, const int column_count, const int* levels,
+    const int level_count, const {c_type} i_low, const {c_type} i_high, const {c_type} j_low, const {c_type} j_high,
+    const {c_type} k_low, const {c_type} k_high)
+{{
+    const int column = blockIdx.x * {THREADS} + threadIdx.x;
+    if (column >= column_count) return;
+    const int to = columns[2 * column];
+    const int from = columns[2 * column + 1];
+    for (int level = blockIdx.y; level < level_count; level += gridDim.y) {{
+        const int source = levels[2 * level + 1];
+        const int number = from < 0 ? from : source;
+        field[to + levels[2 * level] * plane] = number >= 0 ? field[from + source * plane]
+            : number == -1 ? i_low : number == -2 ? i_high : number == -3 ? j_low : number == -4 ? j_high
+            : number == -5 ? k_low : k_high;
+    }}
+}}
+"#
+    )
+}
+
+/// How the halo of one variable is filled: tables on a machine, and what is launched with them.
+pub struct Filling<M: Machine> {
+    plane: i64,
+    parts: Vec<Part<M>>,
+    values: [Arg; 6],
+    /// The type of the elements.
+    pub element: Element,
+}
+
+/// Columns and levels that are filled in one launch.
+struct Part<M: Machine> {
+    columns: M::Buffer,
+    column_count: usize,
+    levels: M::Buffer,
+    level_count: usize,
+}
+
+/// Pairs of where a value goes and where it comes from.
+type Pairs = Vec<[i32; 2]>;
+
+impl<M: Machine> Filling<M> {
+    /// For a variable in a layout; nothing if it has no halo to fill.
+    ///
+    /// # Errors
+    /// The machine has too little memory.
+    pub fn new(machine: &M, problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> Result<Option<Self>> {
+        let staged = &problem.staged;
+        if !staged.needs_halo(variable) {
+            return Ok(None);
+        }
+        let own = &staged.program.variables[variable];
+        let element = element_of(own.stored, staged.precision);
+        let (inner_columns, outer_columns) = columns(problem, layout, variable);
+        let (inner_levels, outer_levels) = levels(problem, variable);
+        let all_levels = [inner_levels, outer_levels.clone()].concat();
+        let mut parts = Vec::new();
+        for (columns, levels) in [(outer_columns, all_levels), (inner_columns, outer_levels)] {
+            if !columns.is_empty() && !levels.is_empty() {
+                parts.push(Part {
+                    columns: machine.upload(bytemuck::cast_slice(&columns))?,
+                    column_count: columns.len(),
+                    levels: machine.upload(bytemuck::cast_slice(&levels))?,
+                    level_count: levels.len(),
+                });
+            }
+        }
+        let edges = &staged.edges[variable.index()];
+        let values = VALUES.map(|(axis, side)| match edges.beyond(axis, side) {
+            Some(Beyond::Value(value)) => argument(value, element, staged.precision),
+            _ => argument(Value::Int(0), element, staged.precision),
+        });
+        let plane = if own.place.horizontal { layout.plane as i64 } else { 1 };
+        Ok(Some(Self { plane, parts, values, element }))
+    }
+
+    /// Fills the halo of a buffer.
+    ///
+    /// # Errors
+    /// The launch fails.
+    pub fn fill(&self, machine: &M, kernel: &M::Kernel, buffer: &M::Buffer, packing: &Packing) -> Result<()> {
+        for Part { columns, column_count, levels, level_count } in &self.parts {
+            let mut arguments = vec![
+                Arg::Pointer(machine.address(buffer, packing.pointer())),
+                Arg::I64(self.plane),
+                Arg::Pointer(machine.address(columns, 0)),
+                Arg::I32(*column_count as i32),
+                Arg::Pointer(machine.address(levels, 0)),
+                Arg::I32(*level_count as i32),
+            ];
+            arguments.extend(self.values);
+            let blocks = [column_count.div_ceil(THREADS as usize) as u32, (*level_count).min(BLOCKS) as u32, 1];
+            machine.launch(kernel, &Launch::new(blocks, [THREADS, 1, 1]), &arguments)?;
+        }
+        Ok(())
+    }
+}
+
+/// A number as an argument that is one of the field's elements.
+fn argument(value: Value, element: Element, precision: Precision) -> Arg {
+    let real = || match value {
+        Value::Int(x) => f64::from(x),
+        Value::Real(_) | Value::Bool(_) => value.rounded(precision).real(),
+    };
+    match element {
+        Element::F32 => Arg::F32(real() as f32),
+        Element::F64 => Arg::F64(real()),
+        Element::I32 => Arg::I32(if let Value::Int(x) = value { x } else { 0 }),
+        Element::Bool => Arg::U8(u8::from(value == Value::Bool(true))),
+    }
+}
+
+/// How a table says that a value is a number: of which axis and side.
+fn number(axis: GridAxis, side: Side) -> i32 {
+    let place = VALUES.iter().position(|own| *own == (axis, side)).unwrap_or(0);
+    -1 - place as i32
+}
+
+/// Where a value comes from that lies at an index along an axis; nothing if nobody says.
+fn source(problem: &ProgramProblem, variable: VariableId, axis: GridAxis, index: usize) -> Option<i32> {
+    let staged = &problem.staged;
+    let own = staged.inner_of(staged.program.variables[variable].place)[axis as usize].clone();
+    let index = index as i64 - own.start as i64;
+    match staged.edges[variable.index()].source(axis, index, own.len()) {
+        Source::Cell(cell) => Some((own.start + cell) as i32),
+        Source::Value(_) => Some(number(axis, if index < 0 { Side::Low } else { Side::High })),
+        Source::Nothing => None,
+    }
+}
+
+/// Columns of the arrays, which stay where they are, and those around them.
+fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (Pairs, Pairs) {
+    let staged = &problem.staged;
+    let place = staged.program.variables[variable].place;
+    if !place.horizontal {
+        return (vec![[0, 0]], Vec::new());
+    }
+    let grid = staged.grid;
+    let at = |i: usize, j: usize| layout.place(grid, i, j) as i32;
+    let [inner_i, inner_j, _] = staged.inner_of(place);
+    let (mut inner, mut outer) = (Vec::new(), Vec::new());
+    for j in 0..grid.nj {
+        for i in 0..grid.ni {
+            let to = at(i, j);
+            if grid.form == Form::Cells || inner_i.contains(&i) && inner_j.contains(&j) {
+                inner.push([to, to]);
+                continue;
+            }
+            let sources = [(GridAxis::I, i), (GridAxis::J, j)].map(|(axis, n)| source(problem, variable, axis, n));
+            // Where both say a number, i comes before j.
+            match sources {
+                [Some(i), Some(j)] if i >= 0 && j >= 0 => outer.push([to, at(i as usize, j as usize)]),
+                [Some(i), Some(j)] => outer.push([to, if i < 0 { i } else { j }]),
+                _ => {}
+            }
+        }
+    }
+    (inner, outer)
+}
+
+/// The same of levels.
+fn levels(problem: &ProgramProblem, variable: VariableId) -> (Pairs, Pairs) {
+    let staged = &problem.staged;
+    let place = staged.program.variables[variable].place;
+    let own = staged.inner_of(place)[2].clone();
+    if !GridAxis::K.is_of(place) {
+        return (vec![[0, 0]], Vec::new());
+    }
+    let all = 0..place.levels.count(staged.grid.nk);
+    let inner = own.clone().map(|level| [level as i32; 2]).collect();
+    let outer = all.filter(|level| !own.contains(level)).filter_map(|level| {
+        let source = source(problem, variable, GridAxis::K, level)?;
+        Some([level as i32, source])
+    });
+    (inner, outer.collect())
+}

@@ -1,0 +1,99 @@
+//! Programs: calls of stencils in time, on the CPU and on machines.
+//!
+//! [`driver`] does what a program says: which buffer holds which variable, when halos are filled, what is copied. What it
+//! asks to be computed, a [`driver::Backend`] computes: the interpreter ([`cpu`]), which is the meaning, or kernels
+//! ([`kernels`]).
+
+pub mod checkpoint;
+pub mod cpu;
+pub mod driver;
+mod fill;
+mod halo;
+pub mod kernels;
+#[cfg(test)]
+mod tests;
+
+use crate::array::Data;
+use crate::error::{Error, Result};
+use crate::problem::{Problem, Request};
+use driver::{Backend, Driver};
+use std::sync::Arc;
+use stencilc_compiler::grid::Adjacency;
+use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
+use stencilc_compiler::program::Staged;
+
+/// A program, a grid, and the numbers to compute with, all checked.
+#[derive(Debug)]
+pub struct ProgramProblem {
+    /// The program on its grid.
+    pub staged: Staged,
+    /// What is given to it and taken from it: a stencil that computes nothing. Its inputs are what is given, its outputs
+    /// what they hold before the first step.
+    pub outer: Problem,
+    /// Which columns are neighbours, if they stand in no rows.
+    pub adjacency: Option<Arc<Adjacency>>,
+}
+
+impl ProgramProblem {
+    /// Checks a request, whose stencil is the program's facade, and fills in what it leaves open.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`], and of the program on the grid.
+    pub fn new(program: &Program, request: Request) -> Result<Self> {
+        let contract = request.contract;
+        Self::of(program, Problem::new(request)?, contract)
+    }
+
+    /// A program, given what its facade is given.
+    ///
+    /// # Errors
+    /// The program does not fit the grid.
+    pub fn of(program: &Program, mut outer: Problem, contract: bool) -> Result<Self> {
+        let adjacency = outer.adjacency.clone();
+        let (precision, grid) = (outer.precision, outer.grid);
+        let staged = Staged::new(program, precision, contract, grid, adjacency.as_deref(), &outer.params)?;
+        outer.region = staged.computed();
+        Ok(Self { staged, outer, adjacency })
+    }
+
+    /// The field of the facade that a declared variable is.
+    pub fn outer_field(&self, variable: VariableId) -> Option<FieldId> {
+        let place = self.staged.program.outer().position(|own| own == variable);
+        place.map(FieldId::new)
+    }
+
+    /// What a declared variable holds before the first step: what is given, or a fresh output.
+    ///
+    /// # Errors
+    /// There is no such array.
+    pub fn initial(&self, variable: VariableId) -> Result<&Data> {
+        let field = self.outer_field(variable);
+        let data = field
+            .and_then(|field| self.outer.inputs[field.index()].as_ref().or(self.outer.outputs[field.index()].as_ref()));
+        data.ok_or_else(|| Error::call(format!("`{}` has no array", self.staged.program.variables[variable].name)))
+    }
+}
+
+/// A program before its first step, with what is given to it.
+///
+/// # Errors
+/// There is not enough memory.
+pub fn started<'a, B: Backend>(problem: &'a ProgramProblem, backend: &'a B) -> Result<Driver<'a, B>> {
+    let mut driver = Driver::new(&problem.staged, backend);
+    for variable in problem.staged.program.outer() {
+        driver.set(variable, problem.initial(variable)?)?;
+    }
+    Ok(driver)
+}
+
+/// What the declared variables hold that are written, by the facade's fields.
+///
+/// # Errors
+/// The machine fails.
+pub fn results<B: Backend>(problem: &ProgramProblem, driver: &Driver<B>) -> Result<Vec<Option<Data>>> {
+    let variables = &problem.staged.program.variables;
+    let outer = problem.staged.program.outer();
+    outer
+        .map(|id| if variables[id].role.is_some_and(|role| role.is_written()) { driver.get(id) } else { Ok(None) })
+        .collect()
+}

@@ -1,0 +1,366 @@
+use super::cpu::Interpreter;
+use super::kernels::{Kernels, Planned, Text};
+use super::*;
+use crate::emulate::{Compiler, Emulator, Settings, Source as Kernel};
+use crate::grid::in_rows;
+use crate::random;
+use std::collections::BTreeMap;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::plan::{Choices, variants};
+use stencilc_compiler::source::Source;
+use stencilc_compiler::storage::fields::Fields;
+
+fn program(text: &str) -> Program {
+    let lowered = stencilc_compiler::check(&Source::new("own", text));
+    assert!(lowered.is_ok(), "{text}: {:?}", lowered.diagnostics);
+    lowered.programs.into_iter().next().unwrap()
+}
+
+fn problem(program: &Program, grid: Grid, precision: Precision, settings: &[(&str, &str)]) -> Result<ProgramProblem> {
+    let facade = program.facade();
+    let settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    ProgramProblem::new(
+        program,
+        Request {
+            stencil: &facade,
+            precision,
+            contract: false,
+            grid: Some(grid),
+            adjacency: None,
+            arrays: BTreeMap::new(),
+            settings,
+            seed: 0,
+            cast: false,
+            draw_all: false,
+        },
+    )
+}
+
+/// What the interpreter makes of it.
+fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
+    let backend = Interpreter::new(problem);
+    let mut driver = started(problem, &backend).unwrap();
+    driver.run(&mut |_| Ok(())).unwrap();
+    results(problem, &driver).unwrap()
+}
+
+/// What kernels make of it on the emulator.
+fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Data>>> {
+    let planned = Planned::new(problem, choices)?;
+    let compiler = Compiler::find()?;
+    let mut loaded = Vec::new();
+    // Two stages may call the same stencil, so each text is a library of its own.
+    for Text { name, text } in planned.texts() {
+        let settings = Settings { strict: true, ..Settings::default() };
+        loaded.extend(compiler.build(&[Kernel { name: &name, text: &text }], &settings)?);
+    }
+    let machine = Emulator::default();
+    let backend = Kernels::new(&machine, problem, &planned, loaded)?;
+    let mut driver = started(problem, &backend)?;
+    driver.run(&mut |_| Ok(()))?;
+    results(problem, &driver)
+}
+
+/// Asserts that arrays are the same to the last bit.
+fn same(a: &[Option<Data>], b: &[Option<Data>], about: &str) {
+    for (a, b) in a.iter().zip(b) {
+        match (a, b) {
+            (Some(a), Some(b)) => {
+                let differing = (0..a.len()).find(|&n| a.bits(n) != b.bits(n));
+                assert_eq!((differing, a.len()), (None, b.len()), "{about}");
+            }
+            (a, b) => assert_eq!(a.is_some(), b.is_some(), "{about}"),
+        }
+    }
+}
+
+/// A plane of numbers, padded as the rules say, one axis after the other: as `numpy.pad` does it, with the modes `wrap`,
+/// `edge`, `symmetric` and `constant`.
+struct Padded {
+    numbers: BTreeMap<[i64; 3], f64>,
+}
+
+const WIDTH: i64 = 4;
+
+impl Padded {
+    /// `rules` are those of i, j and k, low and high.
+    fn new(data: &[f64], n: [i64; 3], rules: [[&str; 2]; 3], value: f64) -> Self {
+        let mut numbers = BTreeMap::new();
+        for (at, &x) in data.iter().enumerate() {
+            let at = at as i64;
+            numbers.insert([at % n[0], at / n[0] % n[1], at / n[0] / n[1]], x);
+        }
+        // The last one padded wins: i.
+        for axis in [2, 1, 0] {
+            // Each line along the axis is padded once, from its first cell.
+            let first: Vec<[i64; 3]> = numbers.keys().copied().filter(|cell| cell[axis] == 0).collect();
+            for cell in first {
+                let line: Vec<f64> = (0..n[axis]).map(|at| numbers[&replaced(cell, axis, at)]).collect();
+                for by in 1..=WIDTH {
+                    for (side, at) in [(0, -by), (1, n[axis] - 1 + by)] {
+                        let len = line.len() as i64;
+                        let near = |by: i64| line[if side == 0 { by } else { len - 1 - by } as usize];
+                        let x = match rules[axis][side] {
+                            "periodic" if side == 0 => line[(len - 1 - (by - 1) % len) as usize],
+                            "periodic" => line[((by - 1) % len) as usize],
+                            "copy" => near(0),
+                            "mirror" if by <= len => near(by - 1),
+                            "value" => value,
+                            _ => continue,
+                        };
+                        numbers.insert(replaced(cell, axis, at), x);
+                    }
+                }
+            }
+        }
+        Self { numbers }
+    }
+
+    fn at(&self, cell: [i64; 3]) -> Option<f64> {
+        self.numbers.get(&cell).copied()
+    }
+}
+
+fn replaced(mut cell: [i64; 3], axis: usize, at: i64) -> [i64; 3] {
+    cell[axis] = at;
+    cell
+}
+
+const EXTENTS: [i64; 3] = [5, 4, 4];
+
+/// Reads far, through a name, and along levels behind a guard.
+const STEP: &str = "
+    stencil step {
+        in a
+        out b
+        let d = a[i-1] - 0.5*a[i+2] + a[j-2]
+        b = 0.25*d[j+1] + 0.125*d[i-1] + (if k > 1 { a[k-1] } else { 0.5*a[j+3] }) - 0.0625*a[i+1, j-1, k+1]
+    }
+";
+
+/// The same by hand, of padded numbers; nothing where something is missing.
+fn step(a: &Padded, [i, j, k]: [i64; 3]) -> Option<f64> {
+    let d = |i: i64, j: i64| Some(a.at([i - 1, j, k])? - 0.5 * a.at([i + 2, j, k])? + a.at([i, j - 2, k])?);
+    let level = if k > 1 { a.at([i, j, k - 1])? } else { 0.5 * a.at([i, j + 3, k])? };
+    // Both branches' horizontal reads count.
+    a.at([i, j + 3, k])?;
+    Some(0.25 * d(i, j + 1)? + 0.125 * d(i - 1, j)? + level - 0.0625 * a.at([i + 1, j - 1, k + 1])?)
+}
+
+fn by_hand(start: &[f64], rules: [[&str; 2]; 3], steps: usize) -> Vec<f64> {
+    let mut a = start.to_vec();
+    for _ in 0..steps {
+        let padded = Padded::new(&a, EXTENTS, rules, 0.75);
+        for (n, x) in a.iter_mut().enumerate() {
+            let n = n as i64;
+            let cell = [n % EXTENTS[0], n / EXTENTS[0] % EXTENTS[1], n / EXTENTS[0] / EXTENTS[1]];
+            *x = step(&padded, cell).unwrap_or(*x);
+        }
+    }
+    a
+}
+
+fn text(rules: [[&str; 2]; 3]) -> String {
+    let rule = |rule: &str| if rule == "value" { "value(x)".to_owned() } else { rule.to_owned() };
+    let mut said = Vec::new();
+    for (axis, [low, high]) in ["i", "j", "k"].into_iter().zip(rules) {
+        if low == high {
+            said.push(format!("{axis}: {}", rule(low)));
+        } else {
+            said.push(format!("{axis} low: {}, {axis} high: {}", rule(low), rule(high)));
+        }
+    }
+    format!(
+        "program own {{ inout a; param n: int = 2; param x = 0.75; boundary a {{ {} }}; repeat n {{ a = step(a) }} }}{STEP}",
+        said.join(", ")
+    )
+}
+
+const RULES: [&str; 5] = ["periodic", "value", "copy", "mirror", "halo"];
+
+/// Every rule along every axis, and different ones on two sides.
+fn combinations() -> Vec<[[&'static str; 2]; 3]> {
+    let mut all = Vec::new();
+    for i in RULES {
+        for j in RULES {
+            for k in RULES {
+                all.push([[i; 2], [j; 2], [k; 2]]);
+            }
+        }
+    }
+    for low in &RULES[1..] {
+        for high in &RULES[1..] {
+            all.push([[low, high], [high, low], ["halo", low]]);
+        }
+    }
+    all
+}
+
+/// Whether there is a cell left to compute: 4 cells with a reach of 3 and more, and nothing outside.
+fn computes(rules: [[&str; 2]; 3]) -> bool {
+    let numbers = vec![0.0; EXTENTS.iter().product::<i64>() as usize];
+    let padded = Padded::new(&numbers, EXTENTS, rules, 0.75);
+    let [ni, nj, nk] = EXTENTS;
+    (0..nk).any(|k| (0..nj).any(|j| (0..ni).any(|i| step(&padded, [i, j, k]).is_some())))
+}
+
+#[test]
+fn boundaries_mean_what_padding_by_hand_means() {
+    let grid = Grid::rows(5, 4, 4);
+    let mut computed = 0;
+    for rules in combinations() {
+        let found = problem(&program(&text(rules)), grid, Precision::F64, &[]);
+        if !computes(rules) {
+            assert!(found.is_err(), "{rules:?}");
+            continue;
+        }
+        computed += 1;
+        let problem = found.unwrap_or_else(|error| panic!("{rules:?}: {error}"));
+        let start = problem.initial(VariableId::new(0)).unwrap().clone();
+        let Data::F64(start) = start else { panic!("not f64") };
+        let expected = vec![Some(Data::F64(by_hand(&start, rules, 2)))];
+        same(&interpreted(&problem), &expected, &format!("{rules:?}"));
+    }
+    assert!(computed > 50, "{computed}");
+}
+
+#[test]
+fn kernels_equal_the_interpreter_on_every_storage() {
+    let grid = Grid::rows(5, 4, 4);
+    let rules = [
+        [["periodic"; 2], ["periodic"; 2], ["copy"; 2]],
+        [["value"; 2], ["mirror"; 2], ["periodic"; 2]],
+        [["copy", "value"], ["mirror", "copy"], ["halo", "mirror"]],
+    ];
+    for (n, rules) in rules.into_iter().enumerate() {
+        let precision = [Precision::F64, Precision::F32][n % 2];
+        let problem = problem(&program(&text(rules)), grid, precision, &[("n", "3")]).unwrap();
+        let expected = interpreted(&problem);
+        let variants = variants().filter(|own| own.fields == Fields::Soa).skip(n).step_by(5);
+        for own in variants {
+            let choices = Choices { precision, contract: false, block: [8, 2, 2], ..own };
+            let found = emulated(&problem, &choices).unwrap_or_else(|error| panic!("{choices:?}: {error}"));
+            same(&found, &expected, &format!("{rules:?} {choices:?}"));
+        }
+    }
+}
+
+/// Names that are made on the way, renamed, and partly computed.
+const NAMES: &str = "
+    program waves {
+        inout u, v
+        out energy
+        in c on (i, j)
+        param n: int = 5
+
+        boundary u { i: periodic }
+
+        repeat n {
+            let before = u
+            u = push(u, v, c)
+            v = speed(u, before)
+            energy = square(v)
+        }
+    }
+    stencil push { in u, v; in c on (i, j); out new; new = 2*u - v + c*(u[i-1] + u[i+1] - 2*u) + 0.1*v[j+1] }
+    stencil speed { in new, old; out v; v = 0.5*new - 0.25*old }
+    stencil square { in v; out e; e = v * v }
+";
+
+#[test]
+fn what_a_call_does_not_compute_keeps_its_value() {
+    let (ni, nj, nk) = (6, 5, 2);
+    let problem = problem(&program(NAMES), Grid::rows(ni, nj, nk), Precision::F64, &[]).unwrap();
+    let numbers = |name: &str, len: usize| match random::fill(crate::Element::F64, len, -1.0, 1.0, 0, name) {
+        Data::F64(numbers) => numbers,
+        other => panic!("{other:?}"),
+    };
+    let len = ni * nj * nk;
+    let (mut u, mut v, c) = (numbers("u", len), numbers("v", len), numbers("c", ni * nj));
+    let mut energy = vec![f64::NAN; len];
+    for _ in 0..5 {
+        let (before, old_v) = (u.clone(), v.clone());
+        for n in 0..len {
+            let (i, j) = (n % ni, n / ni % nj);
+            if j + 1 < nj {
+                let at = |by: isize| before[n - i + (i as isize + by).rem_euclid(ni as isize) as usize];
+                u[n] = 2.0 * at(0) - old_v[n] + c[n % (ni * nj)] * (at(-1) + at(1) - 2.0 * at(0)) + 0.1 * old_v[n + ni];
+            }
+        }
+        for n in 0..len {
+            v[n] = 0.5 * u[n] - 0.25 * before[n];
+            energy[n] = v[n] * v[n];
+        }
+    }
+    let expected = vec![Some(Data::F64(u)), Some(Data::F64(v)), Some(Data::F64(energy)), None];
+    let found = interpreted(&problem);
+    same(&found, &expected, "by hand");
+    let choices = Choices { contract: false, block: [8, 2, 1], ..Choices::default() };
+    for storage in ["regular", "compressed"] {
+        let choices = Choices { storage: storage.to_owned(), ..choices.clone() };
+        same(&emulated(&problem, &choices).unwrap(), &found, storage);
+    }
+}
+
+#[test]
+fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("waves.npz");
+    let problem = problem(&program(NAMES), Grid::rows(6, 5, 2), Precision::F64, &[]).unwrap();
+    let whole = interpreted(&problem);
+    let about = checkpoint::About::new(&problem, "hash", false);
+    for stop in 1..5 {
+        let backend = Interpreter::new(&problem);
+        let mut driver = started(&problem, &backend).unwrap();
+        let mut times = 0;
+        let stopped = driver.run(&mut |driver| {
+            times += 1;
+            if times < stop {
+                return Ok(());
+            }
+            checkpoint::save(&path, &about, &problem, driver)?;
+            Err(Error::check("killed"))
+        });
+        assert_eq!(stopped.unwrap_err().message, "killed");
+        let read = checkpoint::load(&path).unwrap();
+        read.check(&about, &problem.staged.program).unwrap();
+        let mut driver = Driver::new(&problem.staged, &backend);
+        read.restore(&problem, &mut driver).unwrap();
+        driver.run(&mut |_| Ok(())).unwrap();
+        same(&results(&problem, &driver).unwrap(), &whole, &format!("stopped after {stop}"));
+    }
+}
+
+/// A problem on a grid of cells that happen to stand in rows.
+fn on_cells(text: &str, ni: usize, nj: usize, nk: usize) -> Result<ProgramProblem> {
+    let program = program(text);
+    let facade = program.facade();
+    let request = Request {
+        stencil: &facade,
+        precision: Precision::F64,
+        contract: false,
+        grid: Some(Grid::cells(ni * nj, nk)),
+        adjacency: Some(Arc::new(in_rows("plane", ni, nj)?)),
+        arrays: BTreeMap::new(),
+        settings: BTreeMap::new(),
+        seed: 0,
+        cast: false,
+        draw_all: false,
+    };
+    ProgramProblem::new(&program, request)
+}
+
+#[test]
+fn cells_that_stand_in_no_rows_have_edges_along_k_alone() {
+    let rules = [["halo"; 2], ["halo"; 2], ["mirror", "copy"]];
+    let (ni, nj, nk) = (7, 6, 4);
+    let cells = on_cells(&text(rules), ni, nj, nk).unwrap();
+    let rows = problem(&program(&text(rules)), Grid::rows(ni, nj, nk), Precision::F64, &[]).unwrap();
+    let expected = interpreted(&rows);
+    same(&interpreted(&cells), &expected, "cells");
+    let choices = Choices { storage: "uncompressed".to_owned(), contract: false, ..Choices::default() };
+    same(&emulated(&cells, &choices).unwrap(), &expected, "kernels on cells");
+    let periodic = on_cells(&text([["periodic"; 2], ["halo"; 2], ["halo"; 2]]), ni, nj, nk);
+    assert!(periodic.unwrap_err().message.contains("its cells stand in no rows"));
+}

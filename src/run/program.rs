@@ -1,0 +1,361 @@
+//! `stencilc run` of a program: steps in time, output on the way, checkpoints.
+
+use super::{Args, draw, level, note_replaced, problem_request, targets};
+use crate::args::Device;
+use crate::input::Input;
+use crate::summary::Summary;
+use crate::terminal::{self, Progress};
+use serde_json::json;
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
+use stencilc_compiler::program::Step;
+use stencilc_runtime::bench::hash;
+use stencilc_runtime::cache::{compile_cached, emulated_cached};
+use stencilc_runtime::cuda::{self, Gpu};
+use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
+use stencilc_runtime::program::cpu::Interpreter;
+use stencilc_runtime::program::driver::{Backend, Driver};
+use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
+use stencilc_runtime::program::{ProgramProblem, started};
+use stencilc_runtime::{Array, Data, Error, Result, npy};
+
+/// Without `--every`, a checkpoint is written so often, and at the end.
+const CHECKPOINT: Duration = Duration::from_secs(60);
+
+/// Options of `run` that are about programs.
+#[derive(clap::Args)]
+pub struct ProgramArgs {
+    /// Which program of the file
+    #[arg(long, value_name = "NAME", conflicts_with = "stencil")]
+    pub program: Option<String>,
+    /// Of a program: write outputs, pictures and the checkpoint every so many steps, too. `{step}` in a file's name is the
+    /// number of the step, `{step:06}` with zeros before it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: Option<u64>,
+    /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing
+    #[arg(long, value_name = "FILE.npz")]
+    pub checkpoint: Option<PathBuf>,
+    /// Of a program: go on from a checkpoint
+    #[arg(long, value_name = "FILE.npz")]
+    pub resume: Option<PathBuf>,
+}
+
+impl ProgramArgs {
+    /// Refuses what only programs have.
+    ///
+    /// # Errors
+    /// One of the options was given.
+    pub fn refuse(&self, stencil: &str) -> Result<()> {
+        let given = [
+            ("--every", self.every.is_some()),
+            ("--checkpoint", self.checkpoint.is_some()),
+            ("--resume", self.resume.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Error::call(format!("{option} is for programs, and `{stencil}` is a stencil"))
+                .help("a program repeats calls of stencils: `program name { repeat steps { ... } }`")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A field that is written on the way.
+struct Target {
+    variable: VariableId,
+    field: FieldId,
+    pattern: String,
+    /// The level to draw, if it is a picture.
+    level: Option<usize>,
+}
+
+/// What happens after each step.
+struct Way<'a> {
+    args: &'a Args,
+    problem: &'a ProgramProblem,
+    targets: &'a [Target],
+    about: &'a About,
+    progress: &'a Progress,
+    /// Steps done, of `total`.
+    done: Cell<u64>,
+    total: u64,
+    saved: RefCell<Instant>,
+}
+
+/// Runs a program.
+///
+/// # Errors
+/// Something is wrong with the call, the arrays, the checkpoint or the device, or nothing can be written.
+pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Instant) -> Result<()> {
+    refuse_options(args, program)?;
+    let facade = program.facade();
+    let mut taken = Vec::new();
+    let with_step = |pair: &crate::args::Pair| pair.with_value(&numbered(pair.value(), 0));
+    let outputs: Vec<_> = args.outputs.iter().map(with_step).collect();
+    let plots: Vec<_> = args.plot.iter().map(with_step).collect();
+    let outputs = targets(&outputs, "--out", &facade, |field| field.role.is_written(), &mut taken)?;
+    let plots = targets(&plots, "--plot", &facade, |_| true, &mut taken)?;
+    if let Some(path) = &args.of_program.checkpoint {
+        crate::output::check("--checkpoint", path, "npz")?;
+    }
+    let (device, no_gpu) = Device::choose(args.device);
+    if let Some(error) = no_gpu {
+        terminal::note(&format!("running on the cpu: {}", error.message));
+    }
+    let resumed = args.of_program.resume.as_deref().map(checkpoint::load).transpose()?;
+    let choices = args.kernel.args.choices();
+    let since = Instant::now();
+    let mut request = problem_request(args, &facade, &choices)?;
+    if let (Some(resumed), None) = (&resumed, request.grid) {
+        request.grid = Some(resumed.about.grid);
+    }
+    let problem = ProgramProblem::new(program, request)?;
+    let problem_seconds = since.elapsed().as_secs_f64();
+    let hash = hash(&[input.source.text.as_bytes()]);
+    let about = About::new(&problem, &hash, choices.contract);
+    if let Some(resumed) = &resumed {
+        resumed.check(&about, program)?;
+    }
+    let variables: Vec<VariableId> = program.outer().collect();
+    let mut all = Vec::new();
+    let pattern = |pairs: &[crate::args::Pair], field: FieldId| {
+        let name = &facade.fields[field].name;
+        pairs.iter().find(|pair| pair.name() == name).map_or(String::new(), |pair| pair.value().to_owned())
+    };
+    for (field, _) in outputs {
+        let pattern = pattern(&args.outputs, field);
+        all.push(Target { variable: variables[field.index()], field, pattern, level: None });
+    }
+    for (field, _) in plots {
+        let pattern = pattern(&args.plot, field);
+        let level = Some(level(args.level, &problem.outer, field)?);
+        all.push(Target { variable: variables[field.index()], field, pattern, level });
+    }
+    let total = problem.staged.steps.iter().map(times).sum();
+    let before = resumed.as_ref().map_or(0, |resumed| steps_before(&problem, resumed));
+    let progress = Progress::steps((total - before.min(total)) as usize, "running");
+    let way = Way {
+        args,
+        problem: &problem,
+        targets: &all,
+        about: &about,
+        progress: &progress,
+        done: Cell::new(before),
+        total,
+        saved: RefCell::new(Instant::now()),
+    };
+    let since = Instant::now();
+    let results = match device {
+        Device::Cpu => way.run(&Interpreter::new(&problem), resumed.as_ref())?,
+        Device::Emulate => {
+            let planned = Planned::new(&problem, &choices)?;
+            let loaded = emulated(&planned)?;
+            way.run(&Kernels::new(&Emulator::default(), &problem, &planned, loaded)?, resumed.as_ref())?
+        }
+        Device::Cuda(ordinal) => {
+            let gpu = Gpu::open(ordinal)?;
+            let planned = Planned::new(&problem, &choices)?;
+            let loaded = compiled(&gpu, &planned)?;
+            way.run(&Kernels::new(&gpu, &problem, &planned, loaded)?, resumed.as_ref())?
+        }
+    };
+    let seconds = since.elapsed().as_secs_f64();
+    drop(progress);
+    let outer = &problem.outer;
+    let summaries: Vec<Summary> = outer
+        .stencil
+        .fields
+        .iter()
+        .zip(&results)
+        .filter_map(|((_, field), data)| data.as_ref().map(|data| Summary::new(field, data, outer.grid, &outer.region)))
+        .collect();
+    let steps = total - before.min(total);
+    let drawn = if resumed.is_some() { Vec::new() } else { outer.drawn.clone() };
+    if json {
+        return terminal::json(&json!({
+            "program": program.name,
+            "device": device.to_string(),
+            "grid": outer.grid,
+            "precision": outer.precision,
+            "steps": { "total": total, "done": steps },
+            "outputs": summaries,
+            "drawn": drawn,
+            "seed": args.seed,
+            "timings": {
+                "parse": input.parse_seconds,
+                "lower": input.lower_seconds,
+                "problem": problem_seconds,
+                "run": seconds,
+                "total": start.elapsed().as_secs_f64(),
+            },
+        }));
+    }
+    if !drawn.is_empty() {
+        terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", ")));
+    }
+    let mut text = format!("{} on {device}, {}, grid {}", program.name, outer.precision.name(), outer.grid);
+    if total > 0 {
+        text.push_str(&format!(", {}", terminal::count(steps as usize, "step")));
+        if before > 0 {
+            text.push_str(&format!(" after the {before} of the checkpoint"));
+        }
+        text.push_str(&format!(", {} steps a second", rate(steps as f64 / seconds)));
+    }
+    text.push('\n');
+    let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
+    text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
+    terminal::print(&text)
+}
+
+/// Kernels for the emulator.
+fn emulated(planned: &Planned) -> Result<Vec<emulate::Kernel>> {
+    let compiler = Compiler::find()?;
+    let mut loaded = Vec::new();
+    for Text { name, text } in planned.texts() {
+        let source = emulate::Source { name: &name, text: &text };
+        let built = emulated_cached(&compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
+        loaded.extend(emulate::load(&built.compiled.image, &[source])?);
+    }
+    Ok(loaded)
+}
+
+/// Kernels for a GPU.
+fn compiled(gpu: &Gpu, planned: &Planned) -> Result<Vec<cuda::Kernel>> {
+    let mut loaded = Vec::new();
+    for Text { name, text } in planned.texts() {
+        let built = compile_cached(&text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin)?;
+        loaded.push(gpu.load(&built.compiled.image)?.kernel(&name)?);
+    }
+    Ok(loaded)
+}
+
+impl Way<'_> {
+    /// Runs the program on a backend, and returns what the outputs hold, by field of the facade.
+    fn run<B: Backend>(&self, backend: &B, resumed: Option<&Checkpoint>) -> Result<Vec<Option<Data>>> {
+        let mut driver = match resumed {
+            Some(resumed) => {
+                let mut driver = Driver::new(&self.problem.staged, backend);
+                resumed.restore(self.problem, &mut driver)?;
+                driver
+            }
+            None => started(self.problem, backend)?,
+        };
+        if self.args.of_program.every.is_some() && resumed.is_none() {
+            self.write(&driver, 0)?;
+        }
+        driver.run(&mut |driver| self.after(driver))?;
+        self.write(&driver, self.total)?;
+        if let Some(path) = &self.args.of_program.checkpoint {
+            checkpoint::save(path, self.about, self.problem, &driver)?;
+        }
+        stencilc_runtime::program::results(self.problem, &driver)
+    }
+
+    /// After each step.
+    fn after<B: Backend>(&self, driver: &Driver<B>) -> Result<()> {
+        let done = self.done.get() + 1;
+        self.done.set(done);
+        self.progress.advance(1);
+        let is_time = match self.args.of_program.every {
+            Some(every) => done.is_multiple_of(every),
+            None => false,
+        };
+        // What the end holds is written there.
+        if is_time && done < self.total {
+            self.write(driver, done)?;
+        }
+        let is_due = match self.args.of_program.every {
+            Some(_) => is_time,
+            None => self.saved.borrow().elapsed() > CHECKPOINT,
+        };
+        match &self.args.of_program.checkpoint {
+            Some(path) if is_due => {
+                checkpoint::save(path, self.about, self.problem, driver)?;
+                self.saved.replace(Instant::now());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the fields that are asked for.
+    fn write<B: Backend>(&self, driver: &Driver<B>, step: u64) -> Result<()> {
+        let outer = &self.problem.outer;
+        for target in self.targets {
+            let Some(data) = driver.get(target.variable)? else { continue };
+            let field = &outer.stencil.fields[target.field];
+            let path = PathBuf::from(numbered(&target.pattern, step));
+            match target.level {
+                Some(level) => draw(&path, field, &data, outer, level)?,
+                None => {
+                    note_replaced(&self.args.inputs, &field.name, &path);
+                    npy::save(Path::new(&path), &Array { shape: outer.grid.shape(field.place), data })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses options that are about one stencil.
+fn refuse_options(args: &Args, program: &Program) -> Result<()> {
+    let given = [("--at", !args.at.is_empty()), ("--bits", args.bits), ("--runs", args.runs != 1)];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Error::call(format!("{option} is for stencils, and `{}` is a program", program.name))
+            .help("run one of its stencils: --stencil NAME")),
+        None => Ok(()),
+    }
+}
+
+/// Steps that count: those of an outermost loop.
+fn times(step: &Step) -> u64 {
+    match step {
+        Step::Repeat(times, _) => *times as u64,
+        Step::Stage(_) | Step::Rename(..) => 0,
+    }
+}
+
+/// Steps that were done before a checkpoint.
+fn steps_before(problem: &ProgramProblem, resumed: &Checkpoint) -> u64 {
+    let position = resumed.about.position;
+    let before: u64 = problem.staged.steps.iter().take(position.step).map(times).sum();
+    before + position.time as u64
+}
+
+/// A file's name with the number of a step: `{step}`, or `{step:06}` with zeros before it.
+fn numbered(pattern: &str, step: u64) -> String {
+    let mut name = pattern.replace("{step}", &step.to_string());
+    while let Some(start) = name.find("{step:0") {
+        let digits = &name[start + "{step:0".len()..];
+        let Some(end) = digits.find('}') else { break };
+        let Ok(width) = digits[..end].parse::<usize>() else { break };
+        let number = format!("{step:0width$}", width = width.min(20));
+        name.replace_range(start..start + "{step:0".len() + end + 1, &number);
+    }
+    name
+}
+
+/// A rate in a width that reads well.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        ..100.0 => format!("{per_second:.1}"),
+        ..1e4 => format!("{per_second:.0}"),
+        _ => format!("{:.0} thousand", per_second / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+
+    #[test]
+    fn names_of_files_bear_the_step() {
+        assert_eq!(numbered("phi_{step}.npy", 20), "phi_20.npy");
+        assert_eq!(numbered("phi_{step:06}.npy", 20), "phi_000020.npy");
+        assert_eq!(numbered("{step:x}/phi.npy", 20), "{step:x}/phi.npy");
+        assert_eq!(numbered("phi.npy", 20), "phi.npy");
+    }
+}
