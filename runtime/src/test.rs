@@ -111,7 +111,7 @@ pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: b
     problem.region = own.outer.region.clone();
     let backend = Interpreter::new(&own);
     let mut driver = started(&own, &backend)?;
-    driver.run(&mut |_| Ok(()))?;
+    driver.run(None, &mut |_, _| Ok(()))?;
     results(&own, &driver)
 }
 

@@ -5,11 +5,13 @@ use crate::args::Device;
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
+use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::Step;
 use stencilc_runtime::bench::hash;
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
@@ -20,6 +22,7 @@ use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
 use stencilc_runtime::program::driver::{Backend, Driver};
 use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
+use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_runtime::program::{ProgramProblem, started};
 use stencilc_runtime::{Array, Data, Error, Result, npy};
 
@@ -36,12 +39,31 @@ pub struct ProgramArgs {
     /// number of the step, `{step:06}` with zeros before it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every: Option<u64>,
+    /// Of a program: which calls become one kernel; if not given, streamed where that is possible, else merged
+    #[arg(long, value_name = "PLAN", value_parser = plan_kind())]
+    pub fuse: Option<PlanKind>,
+    /// Of a program: steps of a loop that one kernel computes
+    #[arg(long, value_name = "N", value_parser = parse_steps)]
+    pub steps: Option<usize>,
     /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing
     #[arg(long, value_name = "FILE.npz")]
     pub checkpoint: Option<PathBuf>,
     /// Of a program: go on from a checkpoint
     #[arg(long, value_name = "FILE.npz")]
     pub resume: Option<PathBuf>,
+}
+
+fn plan_kind() -> impl TypedValueParser<Value = PlanKind> {
+    let values = PlanKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
+    PossibleValuesParser::new(values)
+        .map(|name| PlanKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(PlanKind::Separate))
+}
+
+fn parse_steps(text: &str) -> std::result::Result<usize, String> {
+    match text.parse() {
+        Ok(steps) if (1..=16).contains(&steps) => Ok(steps),
+        _ => Err("a whole number from 1 to 16".to_owned()),
+    }
 }
 
 impl ProgramArgs {
@@ -51,6 +73,8 @@ impl ProgramArgs {
     /// One of the options was given.
     pub fn refuse(&self, stencil: &str) -> Result<()> {
         let given = [
+            ("--fuse", self.fuse.is_some()),
+            ("--steps", self.steps.is_some()),
             ("--every", self.every.is_some()),
             ("--checkpoint", self.checkpoint.is_some()),
             ("--resume", self.resume.is_some()),
@@ -134,7 +158,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         let level = Some(level(args.level, &problem.outer, field)?);
         all.push(Target { variable: variables[field.index()], field, pattern, level });
     }
-    let total = problem.staged.steps.iter().map(times).sum();
+    let total = problem.staged.steps.iter().map(Step::times).sum();
     let before = resumed.as_ref().map_or(0, |resumed| steps_before(&problem, resumed));
     let progress = Progress::steps((total - before.min(total)) as usize, "running");
     let way = Way {
@@ -149,17 +173,17 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     };
     let since = Instant::now();
     let results = match device {
-        Device::Cpu => way.run(&Interpreter::new(&problem), resumed.as_ref())?,
+        Device::Cpu => way.run(&problem, &Interpreter::new(&problem), resumed.as_ref())?,
         Device::Emulate => {
-            let planned = Planned::new(&problem, &choices)?;
+            let planned = planned(args, &problem, &choices)?;
             let loaded = emulated(&planned)?;
-            way.run(&Kernels::new(&Emulator::default(), &problem, &planned, loaded)?, resumed.as_ref())?
+            way.run(&planned.problem, &Kernels::new(&Emulator::default(), &planned, loaded)?, resumed.as_ref())?
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
-            let planned = Planned::new(&problem, &choices)?;
+            let planned = planned(args, &problem, &choices)?;
             let loaded = compiled(&gpu, &planned)?;
-            way.run(&Kernels::new(&gpu, &problem, &planned, loaded)?, resumed.as_ref())?
+            way.run(&planned.problem, &Kernels::new(&gpu, &planned, loaded)?, resumed.as_ref())?
         }
     };
     let seconds = since.elapsed().as_secs_f64();
@@ -210,6 +234,21 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     terminal::print(&text)
 }
 
+/// The plan that is asked for, or the usual one.
+fn planned(args: &Args, problem: &ProgramProblem, choices: &Choices) -> Result<Planned> {
+    let own = &args.of_program;
+    let mut plan = ProgramPlan::usual(problem, choices);
+    if let Some(kind) = own.fuse {
+        plan.kind = kind;
+        plan.steps = 1;
+    }
+    if let Some(steps) = own.steps {
+        plan.steps = steps;
+    }
+    plan.shape = usual_shape(plan.steps);
+    Planned::new(problem, &plan)
+}
+
 /// Kernels for the emulator.
 fn emulated(planned: &Planned) -> Result<Vec<emulate::Kernel>> {
     let compiler = Compiler::find()?;
@@ -233,32 +272,37 @@ fn compiled(gpu: &Gpu, planned: &Planned) -> Result<Vec<cuda::Kernel>> {
 }
 
 impl Way<'_> {
-    /// Runs the program on a backend, and returns what the outputs hold, by field of the facade.
-    fn run<B: Backend>(&self, backend: &B, resumed: Option<&Checkpoint>) -> Result<Vec<Option<Data>>> {
+    /// Runs the program, fused or not, on a backend, and returns what the outputs hold, by field of the facade.
+    fn run<B: Backend>(
+        &self,
+        problem: &ProgramProblem,
+        backend: &B,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<Vec<Option<Data>>> {
         let mut driver = match resumed {
             Some(resumed) => {
-                let mut driver = Driver::new(&self.problem.staged, backend);
-                resumed.restore(self.problem, &mut driver)?;
+                let mut driver = Driver::new(&problem.staged, backend);
+                resumed.restore(problem, &mut driver)?;
                 driver
             }
-            None => started(self.problem, backend)?,
+            None => started(problem, backend)?,
         };
         if self.args.of_program.every.is_some() && resumed.is_none() {
             self.write(&driver, 0)?;
         }
-        driver.run(&mut |driver| self.after(driver))?;
+        driver.run(self.args.of_program.every, &mut |driver, times| self.after(driver, times))?;
         self.write(&driver, self.total)?;
         if let Some(path) = &self.args.of_program.checkpoint {
             checkpoint::save(path, self.about, self.problem, &driver)?;
         }
-        stencilc_runtime::program::results(self.problem, &driver)
+        stencilc_runtime::program::results(problem, &driver)
     }
 
-    /// After each step.
-    fn after<B: Backend>(&self, driver: &Driver<B>) -> Result<()> {
-        let done = self.done.get() + 1;
+    /// After a step, or several.
+    fn after<B: Backend>(&self, driver: &Driver<B>, times: u64) -> Result<()> {
+        let done = self.done.get() + times;
         self.done.set(done);
-        self.progress.advance(1);
+        self.progress.advance(times as usize);
         let is_time = match self.args.of_program.every {
             Some(every) => done.is_multiple_of(every),
             None => false,
@@ -310,18 +354,10 @@ fn refuse_options(args: &Args, program: &Program) -> Result<()> {
     }
 }
 
-/// Steps that count: those of an outermost loop.
-fn times(step: &Step) -> u64 {
-    match step {
-        Step::Repeat(times, _) => *times as u64,
-        Step::Stage(_) | Step::Rename(..) => 0,
-    }
-}
-
 /// Steps that were done before a checkpoint.
 fn steps_before(problem: &ProgramProblem, resumed: &Checkpoint) -> u64 {
     let position = resumed.about.position;
-    let before: u64 = problem.staged.steps.iter().take(position.step).map(times).sum();
+    let before: u64 = problem.staged.steps.iter().take(position.step).map(Step::times).sum();
     before + position.time as u64
 }
 

@@ -84,6 +84,11 @@ impl EdgeValues {
         self.sides[axis as usize][side as usize]
     }
 
+    /// Makes an axis a circle.
+    pub(super) fn set_circle(&mut self, axis: GridAxis) {
+        self.sides[axis as usize] = [Some(Beyond::Periodic); 2];
+    }
+
     /// Whether something lies beyond a side.
     pub fn has(&self, axis: GridAxis, side: Side) -> bool {
         self.beyond(axis, side).is_some()

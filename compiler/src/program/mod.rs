@@ -3,6 +3,7 @@
 //! A field whose boundary says what lies beyond an edge gets a **halo** of cells there, as many as any call reads beyond
 //! the edge, filled by the rule. On the grid with its halo, a call is a stencil like any other; all else stays as it is.
 
+mod fuse;
 mod halo;
 mod numbers;
 mod region;
@@ -14,6 +15,7 @@ use crate::ir::program::{Action, Call, EdgeRule, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{Handle, Levels, Place, Precision, Program, Stencil, VariableId};
 use crate::plan::prepare;
+pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 use numbers::Numbers;
 use region::Known;
@@ -50,6 +52,8 @@ pub struct Stage {
     pub region: Region,
     /// Whether that is every cell of the arrays.
     pub is_whole: bool,
+    /// Whether it fetches what lies beyond an edge from the other end, and needs no halo.
+    pub wraps: bool,
     /// The call.
     pub call: Call,
 }
@@ -61,8 +65,38 @@ pub enum Step {
     Stage(usize),
     /// Gives a variable (the second) the value of another.
     Rename(VariableId, VariableId),
-    /// Does something so many times.
-    Repeat(usize, Vec<Step>),
+    /// Does something several times.
+    Repeat(Loop),
+}
+
+/// Something that is done several times.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// How often.
+    pub times: usize,
+    /// What is done each time.
+    pub steps: Vec<Step>,
+    /// What does the same as several times.
+    pub wide: Option<Wide>,
+}
+
+impl Step {
+    /// How often an outermost loop is run; 0 of what is none.
+    pub fn times(&self) -> u64 {
+        match self {
+            Step::Repeat(own) => own.times as u64,
+            Step::Stage(_) | Step::Rename(..) => 0,
+        }
+    }
+}
+
+/// Several times of a loop at once.
+#[derive(Clone, Debug)]
+pub struct Wide {
+    /// How many.
+    pub times: usize,
+    /// What is done.
+    pub steps: Vec<Step>,
 }
 
 impl Staged {
@@ -127,7 +161,7 @@ impl Staged {
                     })?;
                     // What has values before the first time has them each time.
                     let steps = self.actions(&repeat.actions, numbers, contract, adjacency, known)?;
-                    Step::Repeat(times, steps)
+                    Step::Repeat(Loop { times, steps, wide: None })
                 }
             });
         }
@@ -167,7 +201,7 @@ impl Staged {
         let region = region::region(self, &stencil, call, &params, adjacency, known)?;
         known.write(call, &region);
         let is_whole = region::is_whole(self, &region);
-        Ok(Stage { stencil, params, region, is_whole, call: call.clone() })
+        Ok(Stage { stencil, params, region, is_whole, wraps: false, call: call.clone() })
     }
 
     /// The cells of the arrays, on the grid with its halo.

@@ -10,7 +10,7 @@ use crate::problem::element_of;
 use std::cell::Cell;
 use std::rc::Rc;
 use stencilc_compiler::ir::{FieldId, Handle, Place, Stored, VariableId};
-use stencilc_compiler::program::{Staged, Step};
+use stencilc_compiler::program::{Loop, Staged, Step};
 
 /// Computes what a program asks for.
 pub trait Backend {
@@ -147,32 +147,47 @@ impl<'a, B: Backend> Driver<'a, B> {
         }
     }
 
-    /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, and at the end.
+    /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, or after several
+    /// of them, how many there were; never later than at a multiple of `every`.
     ///
     /// # Errors
     /// The machine fails, or `after` does.
-    pub fn run(&mut self, after: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
+    pub fn run(&mut self, every: Option<u64>, after: &mut dyn FnMut(&Self, u64) -> Result<()>) -> Result<()> {
         let staged = self.staged;
+        let before = staged.steps.iter().take(self.position.step).map(Step::times).sum::<u64>();
+        let mut done = before + self.position.time as u64;
         while let Some(step) = staged.steps.get(self.position.step) {
-            match step {
-                Step::Repeat(times, steps) => {
-                    while self.position.time < *times {
-                        self.steps(steps)?;
-                        self.position.time += 1;
-                        if self.position.time < *times {
-                            after(self)?;
-                        }
-                    }
-                    self.position.time = 0;
+            let Step::Repeat(own) = step else {
+                self.steps(std::slice::from_ref(step))?;
+                self.position.step += 1;
+                continue;
+            };
+            while self.position.time < own.times {
+                let until = every.map_or(u64::MAX, |every| every - done % every);
+                let left = (own.times - self.position.time).min(usize::try_from(until).unwrap_or(usize::MAX));
+                let times = self.some(own, left)?;
+                done += times as u64;
+                self.position.time += times;
+                if self.position.time == own.times {
+                    self.position = Position { step: self.position.step + 1, time: 0 };
+                    after(self, times as u64)?;
+                    break;
                 }
-                Step::Stage(_) | Step::Rename(..) => self.steps(std::slice::from_ref(step))?,
+                after(self, times as u64)?;
             }
-            self.position.step += 1;
-            if matches!(step, Step::Repeat(1.., _)) {
-                after(self)?;
+            if own.times == 0 {
+                self.position.step += 1;
             }
         }
         Ok(())
+    }
+
+    /// Does a loop once, or several times at once, at most `left` times. Returns how often.
+    fn some(&mut self, own: &Loop, left: usize) -> Result<usize> {
+        match &own.wide {
+            Some(wide) if wide.times <= left => self.steps(&wide.steps).map(|()| wide.times),
+            _ => self.steps(&own.steps).map(|()| 1),
+        }
     }
 
     fn steps(&mut self, steps: &[Step]) -> Result<()> {
@@ -180,7 +195,12 @@ impl<'a, B: Backend> Driver<'a, B> {
             match step {
                 Step::Stage(stage) => self.stage(*stage)?,
                 Step::Rename(from, to) => self.share(*from, *to),
-                Step::Repeat(times, steps) => (0..*times).try_for_each(|_| self.steps(steps))?,
+                Step::Repeat(own) => {
+                    let mut left = own.times;
+                    while left > 0 {
+                        left -= self.some(own, left)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -191,7 +211,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         let stage = &self.staged.stages[number];
         let mut reads = Vec::new();
         for (field, variable) in stage.reads() {
-            reads.push((field, self.with_halo(variable)?));
+            reads.push((field, self.with_halo(variable, stage.wraps)?));
         }
         let mut writes = Vec::new();
         for (field, variable) in stage.writes() {
@@ -209,14 +229,17 @@ impl<'a, B: Backend> Driver<'a, B> {
         Ok(())
     }
 
-    /// What a variable is bound to, its halo filled by its rules.
-    fn with_halo(&mut self, variable: VariableId) -> Result<Rc<Slot<B::Buffer>>> {
+    /// What a variable is bound to, its halo filled by its rules unless the stage needs none.
+    fn with_halo(&mut self, variable: VariableId, wraps: bool) -> Result<Rc<Slot<B::Buffer>>> {
         let missing = || {
             let name = &self.staged.program.variables[variable].name;
             Error::check(format!("`{name}` has no value"))
         };
         let slot = self.bound[variable.index()].clone().ok_or_else(missing)?;
-        if !self.staged.needs_halo(variable) || slot.filled.get().is_some_and(|by| self.has_same_edges(by, variable)) {
+        if wraps
+            || !self.staged.needs_halo(variable)
+            || slot.filled.get().is_some_and(|by| self.has_same_edges(by, variable))
+        {
             return Ok(slot);
         }
         self.backend.fill_halo(variable, &slot.buffer)?;

@@ -4,6 +4,7 @@ use super::ProgramProblem;
 use super::driver::Backend;
 use super::fill::{self, Filling};
 use super::halo;
+use super::plan::ProgramPlan;
 use crate::array::{Data, Element};
 use crate::error::{Error, Result};
 use crate::execute::plain_argument;
@@ -13,11 +14,15 @@ use crate::problem::element_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stencilc_compiler::cuda::{self, What};
-use stencilc_compiler::ir::{FieldId, Handle, VariableId};
+use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
 use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
-use stencilc_compiler::storage::Layout;
+use stencilc_compiler::source::Source;
+use stencilc_compiler::step::stream::{Shape, Strip, stream};
+use stencilc_compiler::step::{self, Edge, Rows, Subject};
 use stencilc_compiler::storage::fields::{Fields, Seat};
 use stencilc_compiler::storage::sharing::Sharing;
+use stencilc_compiler::storage::{Columns, Layout};
 
 /// A text to compile.
 pub struct Text {
@@ -27,13 +32,32 @@ pub struct Text {
     pub text: String,
 }
 
-/// The kernels of a program: a plan and a text for each of its stages.
+/// The kernels of a program: a text for each of its stages, and where its fields lie.
 pub struct Planned {
-    plans: Vec<(Plan, cuda::Kernel)>,
+    /// The program, fused as the plan says.
+    pub problem: ProgramProblem,
+    stages: Vec<StageKernel>,
     layout: Arc<Layout>,
     /// The types of elements whose halos are filled.
     fills: BTreeSet<&'static str>,
     elements: Vec<Element>,
+}
+
+/// The kernel of a stage.
+enum StageKernel {
+    /// A thread a cell, or for several.
+    Cells(Box<Plan>, cuda::Kernel),
+    /// Warps that walk down rows.
+    Rows(step::Kernel),
+}
+
+impl StageKernel {
+    fn text(&self) -> Text {
+        match self {
+            StageKernel::Cells(_, kernel) => Text { name: kernel.name.clone(), text: kernel.text.clone() },
+            StageKernel::Rows(kernel) => Text { name: kernel.name.clone(), text: kernel.text.clone() },
+        }
+    }
 }
 
 impl Planned {
@@ -41,7 +65,8 @@ impl Planned {
     ///
     /// # Errors
     /// A choice makes no sense for one of them.
-    pub fn new(problem: &ProgramProblem, choices: &Choices) -> Result<Self> {
+    pub fn new(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Self> {
+        let choices = &plan.choices;
         if choices.fields != Fields::Soa {
             return Err(Error::call("the fields of a program lie each by itself").help("leave out --fields"));
         }
@@ -50,48 +75,34 @@ impl Planned {
                 Error::call("--checked is for single stencils").help("run the stencil that is wrong: --stencil NAME")
             );
         }
+        let problem = plan.fused(problem)?;
         let staged = &problem.staged;
-        let mut choices = choices.clone();
-        // Rows start aligned where all stages compute the same columns.
-        let first = staged.stages.first().map(|stage| (&stage.region.i, &stage.region.j, &stage.region.cells));
-        let are_alike =
-            staged.stages.iter().all(|stage| Some((&stage.region.i, &stage.region.j, &stage.region.cells)) == first);
-        if !are_alike {
-            choices.share = vec![staged.program.name.clone()];
+        if staged.stages.is_empty() {
+            return Err(Error::input(format!("program `{}` calls nothing", staged.program.name)));
         }
-        let computed = staged.stages.iter().map(|stage| stage.region.column_numbers(staged.grid).into()).collect();
-        let smallest = staged.stages.iter().map(|stage| stage.stencil.smallest(staged.precision)).min().unwrap_or(8);
-        let sharing = Sharing { computed, smallest };
-        let mut plans = Vec::new();
+        let by_rows = staged.stages.iter().any(|stage| stage.wraps);
+        if by_rows && (choices.storage != "regular" || problem.adjacency.is_some()) {
+            return Err(Error::call("--fuse streamed walks down rows, and cells of tables stand in none")
+                .help("give --storage regular, or --fuse recomputed"));
+        }
+        let layouts = Planner::new(&problem, choices);
+        let mut stages = Vec::new();
         for stage in &staged.stages {
-            let target = Target {
-                grid: staged.grid,
-                adjacency: problem.adjacency.as_deref(),
-                region: &stage.region,
-                levels_known: true,
-                sharing: Some(&sharing),
-                layouts: None,
-            };
-            let plan = plan::plan(&stage.stencil, &choices, Some(target))?;
-            let kernel = cuda::print(&plan)?;
-            plans.push((plan, kernel));
+            stages.push(match stage.wraps && stage.stencil.sweeps.is_empty() {
+                false => layouts.cells(&stage.stencil, &stage.region)?,
+                true => layouts.rows(&stage.stencil, &plan.shape)?,
+            });
         }
-        let layouts = plans.iter().filter_map(|(plan, _)| plan.fixed.as_ref()).map(|fixed| &fixed.layout);
-        let layout = layouts.clone().next().cloned();
-        let layout = layout.ok_or_else(|| Error::input(format!("program `{}` calls nothing", staged.program.name)))?;
-        if layouts.clone().any(|own| own.columns != layout.columns || own.plane != layout.plane) {
-            return Err(Error::check("the stages of a program have different layouts"));
-        }
+        let layout = layouts.layout(&stages)?;
         let needing = staged.program.variables.iter().filter(|(id, _)| staged.needs_halo(*id));
         let elements: Vec<Element> = needing.map(|(_, own)| element_of(own.stored, staged.precision)).collect();
         let fills = elements.iter().map(|element| element.name()).collect();
-        Ok(Self { plans, layout, fills, elements })
+        Ok(Self { stages, layout, fills, elements, problem })
     }
 
     /// The texts to compile.
     pub fn texts(&self) -> Vec<Text> {
-        let kernels =
-            self.plans.iter().map(|(_, kernel)| Text { name: kernel.name.clone(), text: kernel.text.clone() });
+        let kernels = self.stages.iter().map(StageKernel::text);
         let fills = self.fill_elements().map(|element| Text { name: fill::name(element), text: fill::text(element) });
         kernels.chain(fills).collect()
     }
@@ -103,6 +114,93 @@ impl Planned {
             .iter()
             .copied()
             .filter(move |element| self.fills.contains(element.name()) && seen.insert(element.name()))
+    }
+}
+
+/// Plans stages of one program, whose fields have one layout.
+struct Planner<'a> {
+    problem: &'a ProgramProblem,
+    choices: Choices,
+    sharing: Sharing,
+}
+
+impl<'a> Planner<'a> {
+    fn new(problem: &'a ProgramProblem, choices: &Choices) -> Self {
+        let staged = &problem.staged;
+        let mut choices = choices.clone();
+        // Rows start aligned where all stages compute the same columns.
+        let columns = |region: &'a Region| (&region.i, &region.j, &region.cells);
+        let mut regions = staged.stages.iter().map(|stage| columns(&stage.region));
+        let first = regions.next();
+        if regions.any(|own| Some(own) != first) {
+            choices.share = vec![staged.program.name.clone()];
+        }
+        let computed = staged.stages.iter().map(|stage| stage.region.column_numbers(staged.grid).into()).collect();
+        let smallest = staged.stages.iter().map(|stage| stage.stencil.smallest(staged.precision)).min().unwrap_or(8);
+        Self { problem, choices, sharing: Sharing { computed, smallest } }
+    }
+
+    fn plan(&self, stencil: &Stencil, region: &Region) -> Result<Plan> {
+        let target = Target {
+            grid: self.problem.staged.grid,
+            adjacency: self.problem.adjacency.as_deref(),
+            region,
+            levels_known: true,
+            sharing: Some(&self.sharing),
+            layouts: None,
+        };
+        Ok(plan::plan(stencil, &self.choices, Some(target))?)
+    }
+
+    fn cells(&self, stencil: &Stencil, region: &Region) -> Result<StageKernel> {
+        let plan = self.plan(stencil, region)?;
+        let kernel = cuda::print(&plan)?;
+        Ok(StageKernel::Cells(Box::new(plan), kernel))
+    }
+
+    fn rows(&self, stencil: &Stencil, shape: &Shape) -> Result<StageKernel> {
+        let staged = &self.problem.staged;
+        let layout = self.bare()?;
+        let Columns::Rows { row } = layout.columns else {
+            return Err(Error::check("rows of cells that stand in none"));
+        };
+        let Grid { ni, nj, nk, .. } = staged.domain;
+        let subject = Subject {
+            stencil,
+            precision: staged.precision,
+            extents: [ni, nj, nk],
+            rows: Rows { first: 0, row, plane: layout.plane },
+            edges: [Edge::Periodic; 2],
+        };
+        // Where extents do not divide, strips overlap.
+        let other = Shape { strip: Strip::Overlapping, lane: 16, ..*shape };
+        Ok(StageKernel::Rows(stream(&subject, shape).or_else(|_| stream(&subject, &other))?))
+    }
+
+    /// The layout where no stage says more of it than that cells stand in rows.
+    fn bare(&self) -> Result<Arc<Layout>> {
+        let lowered = stencilc_compiler::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
+        let copy = lowered.stencils.first().ok_or_else(|| Error::check("no stencil to copy with"))?;
+        let plain = Choices { precision: self.choices.precision, ..Choices::default() };
+        let own = Self { problem: self.problem, choices: plain, sharing: self.sharing.clone() };
+        let plan = own.plan(copy, &self.problem.staged.inner())?;
+        Ok(Arc::clone(&fixed(&plan)?.layout))
+    }
+
+    /// The layout of all stages.
+    fn layout(&self, stages: &[StageKernel]) -> Result<Arc<Layout>> {
+        let mut found: Option<Arc<Layout>> = None;
+        for stage in stages {
+            let own = match stage {
+                StageKernel::Cells(plan, _) => Arc::clone(&fixed(plan)?.layout),
+                StageKernel::Rows(_) => self.bare()?,
+            };
+            if found.as_ref().is_some_and(|known| known.columns != own.columns || known.plane != own.plane) {
+                return Err(Error::check("the stages of a program have different layouts"));
+            }
+            found.get_or_insert(own);
+        }
+        found.ok_or_else(|| Error::check("a program without stages"))
     }
 }
 
@@ -128,22 +226,25 @@ impl<'a, M: Machine> Kernels<'a, M> {
     ///
     /// # Errors
     /// The machine has too little memory.
-    pub fn new(
-        machine: &'a M,
-        problem: &'a ProgramProblem,
-        planned: &'a Planned,
-        loaded: Vec<M::Kernel>,
-    ) -> Result<Self> {
+    pub fn new(machine: &'a M, planned: &'a Planned, loaded: Vec<M::Kernel>) -> Result<Self> {
+        let problem = &planned.problem;
         let mut loaded = loaded.into_iter();
         let missing = || Error::check("fewer kernels were compiled than there are");
         let mut stages = Vec::new();
-        for (plan, _) in &planned.plans {
-            let fixed = fixed(plan)?;
-            let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
-            stages.push(Loaded {
-                kernel: loaded.next().ok_or_else(missing)?,
-                launch: Launch::new(plan.launch(fixed)?, plan.choices.block),
-                tables: tables.collect::<Result<Vec<M::Buffer>>>()?,
+        for stage in &planned.stages {
+            let kernel = loaded.next().ok_or_else(missing)?;
+            stages.push(match stage {
+                StageKernel::Cells(plan, _) => {
+                    let fixed = fixed(plan)?;
+                    let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
+                    let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
+                    Loaded { kernel, launch, tables: tables.collect::<Result<Vec<M::Buffer>>>()? }
+                }
+                StageKernel::Rows(own) => {
+                    let step::Launch { grid, block, cluster, shared, cooperative } = own.launch;
+                    let launch = Launch { grid, block, cluster, shared, cooperative };
+                    Loaded { kernel, launch, tables: Vec::new() }
+                }
             });
         }
         let mut fills = BTreeMap::new();
@@ -173,24 +274,62 @@ impl<'a, M: Machine> Kernels<'a, M> {
         reads: &[(FieldId, &M::Buffer)],
         writes: &[(FieldId, &M::Buffer)],
     ) -> Result<Vec<Arg>> {
-        let (plan, kernel) = &self.planned.plans[stage];
         let own = &self.problem.staged.stages[stage];
-        let pointer = |field: FieldId, among: &[(FieldId, &M::Buffer)], seat: Option<VariableId>| {
-            let (_, buffer) = among.iter().find(|(id, _)| *id == field)?;
-            Some(Arg::Pointer(self.machine.address(buffer, self.packing(seat?).pointer())))
+        let read = |field: FieldId| {
+            let (_, buffer) = reads.iter().find(|(id, _)| *id == field)?;
+            Some((own.call.fields[field.index()].read?, *buffer))
         };
-        let fixed = fixed(plan)?;
-        let argument = |what: What| match what {
-            What::Input(field) => pointer(field, reads, own.call.fields[field.index()].read),
-            What::Output(field) => pointer(field, writes, own.call.fields[field.index()].written),
-            What::Table(number) => Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[number], 0))),
-            What::Param(_) | What::Size(_) | What::Report | What::Columns => {
-                plain_argument(plan, fixed, &own.params, what)
+        let written = |field: FieldId| {
+            let (_, buffer) = writes.iter().find(|(id, _)| *id == field)?;
+            Some((own.call.fields[field.index()].written?, *buffer))
+        };
+        let (name, arguments): (&str, Option<Vec<Arg>>) = match &self.planned.stages[stage] {
+            StageKernel::Cells(plan, kernel) => {
+                let fixed = fixed(plan)?;
+                let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
+                    Arg::Pointer(self.machine.address(buffer, self.packing(variable).pointer()))
+                };
+                let argument = |what: What| match what {
+                    What::Input(field) => read(field).map(pointer),
+                    What::Output(field) => written(field).map(pointer),
+                    What::Table(number) => {
+                        Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[number], 0)))
+                    }
+                    What::Param(_) | What::Size(_) | What::Report | What::Columns => {
+                        plain_argument(plan, fixed, &own.params, what)
+                    }
+                };
+                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));
+                (&kernel.name, arguments.collect())
+            }
+            StageKernel::Rows(kernel) => {
+                let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
+                    Arg::Pointer(self.machine.address(buffer, self.first_cell(variable)))
+                };
+                let argument = |what: step::What| match what {
+                    step::What::Input(field) => read(field).map(pointer),
+                    step::What::Output(field) => written(field).map(pointer),
+                    // Parameters have become numbers.
+                    step::What::Param(_) => None,
+                };
+                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));
+                (&kernel.name, arguments.collect())
             }
         };
-        let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));
-        let missing = || Error::check(format!("an argument of the kernel `{}` is missing", kernel.name));
-        arguments.collect::<Option<Vec<Arg>>>().ok_or_else(missing)
+        arguments.ok_or_else(|| Error::check(format!("an argument of the kernel `{name}` is missing")))
+    }
+
+    /// Bytes before the first cell of a variable's array, its halo left out.
+    fn first_cell(&self, variable: VariableId) -> usize {
+        let staged = &self.problem.staged;
+        let own = &staged.program.variables[variable];
+        let [i, j, k] = staged.inner_of(own.place).map(|range| range.start);
+        let layout = &self.planned.layout;
+        let element = match own.place.horizontal {
+            true => layout.place(staged.grid, i, j) + k * layout.plane,
+            false => k,
+        };
+        self.packing(variable).pointer() + element * element_of(own.stored, staged.precision).bytes()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod driver;
 mod fill;
 mod halo;
 pub mod kernels;
+pub mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +24,7 @@ use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
 use stencilc_compiler::program::Staged;
 
 /// A program, a grid, and the numbers to compute with, all checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ProgramProblem {
     /// The program on its grid.
     pub staged: Staged,

@@ -1,5 +1,6 @@
 use super::cpu::Interpreter;
 use super::kernels::{Kernels, Planned, Text};
+use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use super::*;
 use crate::emulate::{Compiler, Emulator, Settings, Source as Kernel};
 use crate::grid::in_rows;
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, variants};
+use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::fields::Fields;
 
@@ -41,13 +43,19 @@ fn problem(program: &Program, grid: Grid, precision: Precision, settings: &[(&st
 fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
     let backend = Interpreter::new(problem);
     let mut driver = started(problem, &backend).unwrap();
-    driver.run(&mut |_| Ok(())).unwrap();
+    driver.run(None, &mut |_, _| Ok(())).unwrap();
     results(problem, &driver).unwrap()
 }
 
 /// What kernels make of it on the emulator.
 fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Data>>> {
-    let planned = Planned::new(problem, choices)?;
+    let plan = ProgramPlan { kind: PlanKind::Separate, steps: 1, choices: choices.clone(), shape: usual_shape(1) };
+    planned(problem, &plan)
+}
+
+/// What the kernels of a plan make of it on the emulator.
+fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Data>>> {
+    let planned = Planned::new(problem, plan)?;
     let compiler = Compiler::find()?;
     let mut loaded = Vec::new();
     // Two stages may call the same stencil, so each text is a library of its own.
@@ -56,10 +64,10 @@ fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Da
         loaded.extend(compiler.build(&[Kernel { name: &name, text: &text }], &settings)?);
     }
     let machine = Emulator::default();
-    let backend = Kernels::new(&machine, problem, &planned, loaded)?;
-    let mut driver = started(problem, &backend)?;
-    driver.run(&mut |_| Ok(()))?;
-    results(problem, &driver)
+    let backend = Kernels::new(&machine, &planned, loaded)?;
+    let mut driver = started(&planned.problem, &backend)?;
+    driver.run(None, &mut |_, _| Ok(()))?;
+    results(&planned.problem, &driver)
 }
 
 /// Asserts that arrays are the same to the last bit.
@@ -314,7 +322,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
         let backend = Interpreter::new(&problem);
         let mut driver = started(&problem, &backend).unwrap();
         let mut times = 0;
-        let stopped = driver.run(&mut |driver| {
+        let stopped = driver.run(None, &mut |driver, _| {
             times += 1;
             if times < stop {
                 return Ok(());
@@ -327,7 +335,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
         read.check(&about, &problem.staged.program).unwrap();
         let mut driver = Driver::new(&problem.staged, &backend);
         read.restore(&problem, &mut driver).unwrap();
-        driver.run(&mut |_| Ok(())).unwrap();
+        driver.run(None, &mut |_, _| Ok(())).unwrap();
         same(&results(&problem, &driver).unwrap(), &whole, &format!("stopped after {stop}"));
     }
 }
@@ -363,4 +371,112 @@ fn cells_that_stand_in_no_rows_have_edges_along_k_alone() {
     same(&emulated(&cells, &choices).unwrap(), &expected, "kernels on cells");
     let periodic = on_cells(&text([["periodic"; 2], ["halo"; 2], ["halo"; 2]]), ni, nj, nk);
     assert!(periodic.unwrap_err().message.contains("its cells stand in no rows"));
+}
+
+/// Programs that can be fused in part or as a whole, each with a grid.
+fn fusible() -> Vec<(String, Grid)> {
+    let diffusion = "
+        program own {
+            inout phi; param n: int = 7; param alpha = 1/32
+            boundary { i: periodic, j: periodic }
+            repeat n { let lap = laplacian(phi); let bi = laplacian(lap); phi = euler(phi, bi, alpha) }
+        }
+        stencil laplacian { in a; out l; l = a[i-1] + a[i+1] + a[j-1] + a[j+1] - 4*a }
+        stencil euler { in a, b; param c; out new; new = a - c*b }
+    ";
+    let closed = "
+        program own {
+            inout phi; out lap; in w on (i, j); param n: int = 5
+            repeat n { lap = laplacian(phi); let flux = times(lap, w); phi = add(phi, flux) }
+        }
+        stencil laplacian { in a; out l; l = a[i-1] + a[i+1] - 2*a }
+        stencil times { in l; in w on (i, j); out f; f = w * l }
+        stencil add { in a, f; out new; new = a + 0.1 * f }
+    ";
+    let leapfrog = "
+        program own {
+            inout u, before; in c; param n: int = 6
+            boundary u, c { i: periodic, j: periodic }
+            repeat n { let next = wave(u, before, c); before = u; u = next }
+        }
+        stencil wave { in u, b, c; out n; n = 2*u - b + 0.1*c*(u[i-1] + u[i+1] + u[j-1] + u[j+1] - 4*u) }
+    ";
+    let single = "
+        program own {
+            inout a: f32; param n: int = 5
+            boundary { i: periodic, j: periodic }
+            repeat n { a = blur(a) }
+        }
+        stencil blur { in a: f32; out b: f32; b = 0.3*a[i-1] + 0.4*a[i+1] + 0.2*a[j-2] + 0.1*a[i+1, j+1] }
+    ";
+    let inner = "
+        program own {
+            inout a; in q; param n: int = 3
+            boundary a { i: periodic, j: copy }
+            let b = blur(a)
+            repeat n { a = blur(a); repeat 4 { a = scaled(a, b) }; a = scaled(a, q) }
+            a = blur(a)
+        }
+        stencil blur { in a; out b; b = 0.5*a[i-1] + 0.25*a[i+1] + 0.125*a[j-1] }
+        stencil scaled { in a, b; out c; c = 0.5*a + 0.25*b }
+    ";
+    let grid = Grid::rows(32, 9, 3);
+    let mut all: Vec<(String, Grid)> =
+        [diffusion, closed, leapfrog, single, inner].map(|text| (text.to_owned(), grid)).to_vec();
+    all.push((NAMES.to_owned(), Grid::rows(6, 5, 2)));
+    for rules in [[["periodic"; 2], ["periodic"; 2], ["copy"; 2]], [["mirror"; 2], ["periodic"; 2], ["halo"; 2]]] {
+        all.push((text(rules), Grid::rows(8, 8, 4)));
+    }
+    all
+}
+
+#[test]
+fn fusing_changes_no_bit() {
+    let mut fewer = 0;
+    for (text, grid) in fusible() {
+        for precision in [Precision::F32, Precision::F64] {
+            let problem = problem(&program(&text), grid, precision, &[]).unwrap();
+            let expected = interpreted(&problem);
+            for fuse in [Fuse::Nothing, Fuse::Pointwise, Fuse::Everything] {
+                for times in [1, 2, 3] {
+                    let staged = problem.staged.fused(Fusing { fuse, times, wraps: false });
+                    fewer += usize::from(staged.stages.len() < problem.staged.stages.len());
+                    let fused = ProgramProblem { staged, ..problem.clone() };
+                    same(&interpreted(&fused), &expected, &format!("{text} {fuse:?} {times}"));
+                }
+            }
+        }
+    }
+    assert!(fewer > 20, "{fewer}");
+}
+
+#[test]
+fn every_plan_equals_the_interpreter() {
+    let mut streamed = 0;
+    for (text, grid) in fusible() {
+        for precision in [Precision::F32, Precision::F64] {
+            let problem = problem(&program(&text), grid, precision, &[]).unwrap();
+            let expected = interpreted(&problem);
+            for (kind, steps) in [
+                (PlanKind::Merged, 1),
+                (PlanKind::Recomputed, 1),
+                (PlanKind::Recomputed, 2),
+                (PlanKind::Streamed, 1),
+                (PlanKind::Streamed, 3),
+            ] {
+                let choices = Choices { precision, block: [8, 2, 1], ..Choices::default() };
+                let plan = ProgramPlan { kind, steps, choices, shape: usual_shape(steps) };
+                match planned(&problem, &plan) {
+                    Ok(found) => {
+                        streamed += usize::from(kind == PlanKind::Streamed);
+                        same(&found, &expected, &format!("{text} {plan}"));
+                    }
+                    Err(error) => {
+                        assert!(steps > 1 || kind == PlanKind::Streamed, "{text} {plan}: {error}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(streamed >= 12, "{streamed}");
 }

@@ -1,0 +1,477 @@
+//! Calls that follow each other become one stage, and steps of a loop one step, where that changes no bit.
+//!
+//! A stage may take in the one before it if each value that it reads of it is computed there: where it looks beyond an
+//! edge, the axis is a circle, so that what lies there is what the stage before computes at the other end; all that it
+//! reads is a circle then. Where values are read beside the cell, they are computed as often as they are read, unless
+//! the kernel keeps them.
+
+use super::{Beyond, Loop, Stage, Staged, Step, Wide};
+use crate::analysis::extents::{Extents, reaches};
+use crate::fuse::{Fused, Fusion};
+use crate::grid::Region;
+use crate::ir::program::{Call, GridAxis, Seat, Side};
+use crate::ir::scalar::Value;
+use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, fold, settle};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which calls become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fuse {
+    /// None: a stage a call.
+    Nothing,
+    /// Those that read no neighbour of each other's results.
+    Pointwise,
+    /// All that can.
+    Everything,
+}
+
+/// How a program is fused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fusing {
+    /// Which calls become one.
+    pub fuse: Fuse,
+    /// Steps of a loop that become one, if a step is a single stage.
+    pub times: usize,
+    /// Whether stages fetch what lies beyond an edge from the other end, so that they need no halo.
+    pub wraps: bool,
+}
+
+/// What is done one after the other, without loops.
+#[derive(Clone, Copy)]
+enum Action {
+    Stage(usize),
+    Rename(VariableId, VariableId),
+}
+
+impl Staged {
+    /// The same program with fewer stages. Parameters have become numbers.
+    pub fn fused(&self, fusing: Fusing) -> Staged {
+        let mut fused = Fuser { staged: self, fusing, stages: Vec::new(), edges: self.edges.clone() };
+        let steps = fused.steps(&self.steps);
+        let Fuser { stages, edges, .. } = fused;
+        let mut own = Staged { stages, edges, steps, ..self.clone() };
+        own.widen();
+        own
+    }
+
+    /// Gives the halo the widths that its stages need, and moves their regions along.
+    fn widen(&mut self) {
+        let before = self.halo;
+        let mut halo = super::Halo::default();
+        for axis in [0, 1] {
+            (halo.low[axis], halo.high[axis]) = (0, 0);
+        }
+        // Levels are numbered in the bodies, and stay.
+        (halo.low[2], halo.high[2]) = (before.low[2], before.high[2]);
+        for stage in self.stages.iter().filter(|stage| !stage.wraps) {
+            let reaches = reaches(&stage.stencil);
+            for (field, variable) in stage.reads() {
+                let Some(reach) = reaches[field.index()] else { continue };
+                for axis in [GridAxis::I, GridAxis::J] {
+                    for side in Side::BOTH {
+                        if self.edges[variable.index()].has(axis, side) {
+                            halo.widen(axis, side, super::beyond(reach, axis, side));
+                        }
+                    }
+                }
+            }
+        }
+        let moved = |range: &std::ops::Range<usize>, axis: usize| {
+            let at = |n: usize| n + halo.low[axis] - before.low[axis];
+            at(range.start)..at(range.end)
+        };
+        for stage in &mut self.stages {
+            let Region { i, j, k, cells } = &stage.region;
+            stage.region = Region { i: moved(i, 0), j: moved(j, 1), k: k.clone(), cells: cells.clone() };
+        }
+        self.halo = halo;
+        self.grid = halo.around(self.domain);
+    }
+}
+
+/// Makes stages of stages.
+struct Fuser<'a> {
+    staged: &'a Staged,
+    fusing: Fusing,
+    stages: Vec<Stage>,
+    edges: Vec<super::EdgeValues>,
+}
+
+/// Stages that become one.
+struct Group {
+    fusion: Fusion,
+    /// Variables that were computed, each with the region where.
+    computed: BTreeMap<VariableId, Region>,
+    /// Variables that were read as they were before the group.
+    read: BTreeSet<VariableId>,
+    /// Variables that have the value of another from before the group.
+    aliases: BTreeMap<VariableId, VariableId>,
+    /// Axes along which the group is a circle.
+    circles: BTreeSet<GridAxis>,
+    actions: Vec<Action>,
+}
+
+impl Fuser<'_> {
+    fn steps(&mut self, steps: &[Step]) -> Vec<Step> {
+        let mut done = Vec::new();
+        let mut waiting: Vec<Action> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Stage(stage) => waiting.push(Action::Stage(*stage)),
+                Step::Rename(from, to) => waiting.push(Action::Rename(*from, *to)),
+                Step::Repeat(own) => {
+                    self.flush(&mut waiting, &mut done);
+                    let inner = self.steps(&own.steps);
+                    let wide = self.wide(&own.steps);
+                    done.push(Step::Repeat(Loop { times: own.times, steps: inner, wide }));
+                }
+            }
+        }
+        self.flush(&mut waiting, &mut done);
+        done
+    }
+
+    /// Several steps of a loop as one stage, if they can be.
+    fn wide(&mut self, steps: &[Step]) -> Option<Wide> {
+        if self.fusing.times < 2 || self.fusing.fuse != Fuse::Everything {
+            return None;
+        }
+        let actions = steps.iter().map(|step| match step {
+            Step::Stage(stage) => Some(Action::Stage(*stage)),
+            Step::Rename(from, to) => Some(Action::Rename(*from, *to)),
+            Step::Repeat(_) => None,
+        });
+        let actions: Vec<Action> = actions.collect::<Option<_>>()?;
+        let mut group = self.new_group();
+        for _ in 0..self.fusing.times {
+            for &action in &actions {
+                let has_stage = group.actions.iter().any(|action| matches!(action, Action::Stage(_)));
+                let is_taken = match action {
+                    Action::Rename(from, to) if has_stage || group.aliases.contains_key(&from) => {
+                        self.renames_inside(&mut group, from, to)
+                    }
+                    action => self.takes(&mut group, action),
+                };
+                if !is_taken {
+                    return None;
+                }
+            }
+        }
+        // What one time takes from before the first, the next has to take from the first.
+        if group.aliases.keys().any(|&variable| self.is_wanted(&group, variable)) {
+            return None;
+        }
+        let steps = self.finish(group);
+        Some(Wide { times: self.fusing.times, steps })
+    }
+
+    /// Makes stages of what waits, as few as can be.
+    fn flush(&mut self, waiting: &mut Vec<Action>, done: &mut Vec<Step>) {
+        let mut group = self.new_group();
+        for action in std::mem::take(waiting) {
+            if !self.takes(&mut group, action) {
+                let full = std::mem::replace(&mut group, self.new_group());
+                done.extend(self.finish(full));
+                // Alone, every stage can be.
+                self.takes(&mut group, action);
+            }
+        }
+        done.extend(self.finish(group));
+    }
+
+    fn new_group(&self) -> Group {
+        Group {
+            fusion: Fusion::new(&self.staged.program.name, self.staged.precision, Vec::new()),
+            computed: BTreeMap::new(),
+            read: BTreeSet::new(),
+            aliases: BTreeMap::new(),
+            circles: BTreeSet::new(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// Adds a stage to a group, if it can be.
+    fn takes(&mut self, group: &mut Group, action: Action) -> bool {
+        match action {
+            Action::Stage(stage) => {
+                if !group.actions.is_empty() && !self.fits(group, stage) {
+                    return false;
+                }
+                let own = &self.staged.stages[stage];
+                let stencil = with_numbers(&own.stencil, &own.params);
+                let fields = own.call.fields.iter();
+                let fields = fields.map(|seat| (seat.read.map(VariableId::index), seat.written.map(VariableId::index)));
+                if own.stencil.sweeps.is_empty() {
+                    group.fusion.call(&Fused { stencil: &stencil, fields: fields.collect(), params: Vec::new() });
+                }
+                for (_, variable) in own.reads() {
+                    if !group.computed.contains_key(&variable) {
+                        group.read.insert(variable);
+                    }
+                }
+                for (_, variable) in own.writes() {
+                    group.aliases.remove(&variable);
+                    group.computed.insert(variable, own.region.clone());
+                }
+            }
+            Action::Rename(from, to) => {
+                // It is done before the group, or its value is one of the group's.
+                if group.read.contains(&to) || group.computed.contains_key(&to) && !group.computed.contains_key(&from) {
+                    return false;
+                }
+                match group.computed.get(&from).cloned() {
+                    Some(region) => {
+                        group.fusion.rename(from.index(), to.index(), &self.field(from));
+                        group.computed.insert(to, region);
+                    }
+                    None if group.actions.iter().any(|action| matches!(action, Action::Stage(_))) => return false,
+                    None => {}
+                }
+            }
+        }
+        group.actions.push(action);
+        true
+    }
+
+    /// Gives a variable the value of another in the midst of a group.
+    fn renames_inside(&self, group: &mut Group, from: VariableId, to: VariableId) -> bool {
+        let (source, target) = (&self.edges[from.index()], &self.edges[to.index()]);
+        // A field is read beyond its edges by rules of its own; a result is looked at when it is read.
+        let has_rules = GridAxis::ALL.into_iter().any(|axis| target.is_ruled(axis));
+        if !group.computed.contains_key(&from) && has_rules && source != target {
+            return false;
+        }
+        group.fusion.rename(from.index(), to.index(), &self.field(from));
+        match group.computed.get(&from).cloned() {
+            Some(region) => {
+                group.aliases.remove(&to);
+                group.computed.insert(to, region);
+            }
+            None => {
+                group.computed.remove(&to);
+                group.aliases.insert(to, from);
+                group.read.insert(from);
+            }
+        }
+        group.actions.push(Action::Rename(from, to));
+        true
+    }
+
+    /// Whether a stage may join a group.
+    fn fits(&mut self, group: &mut Group, stage: usize) -> bool {
+        let own = &self.staged.stages[stage];
+        let has_sweeps = |stage: usize| !self.staged.stages[stage].stencil.sweeps.is_empty();
+        let any_sweeps = group.actions.iter().any(|action| matches!(action, Action::Stage(n) if has_sweeps(*n)));
+        if self.fusing.fuse == Fuse::Nothing || has_sweeps(stage) || any_sweeps {
+            return false;
+        }
+        // What a group gives, it gives on the same cells.
+        if group.computed.values().any(|region| *region != own.region) && !self.gives_one(group, own) {
+            return false;
+        }
+        let reaches = reaches(&own.stencil);
+        let mut circles = group.circles.clone();
+        for (field, variable) in own.reads() {
+            let (Some(region), Some(reach)) = (group.computed.get(&variable), reaches[field.index()]) else { continue };
+            if (reach.low.k, reach.high.k) != (0, 0) {
+                return false;
+            }
+            let beside = [reach.low.i, reach.high.i, reach.low.j, reach.high.j] != [0; 4];
+            if beside && self.fusing.fuse == Fuse::Pointwise {
+                return false;
+            }
+            if region.cells.is_some() && (beside || region.cells != own.region.cells) {
+                return false;
+            }
+            for axis in GridAxis::ALL {
+                if !lies_within(&own.region, region, reach, axis) {
+                    let is_circle = axis != GridAxis::K && self.edges[variable.index()].is_circle(axis);
+                    if !is_circle || !covers(region, &own.region, axis) {
+                        return false;
+                    }
+                    circles.insert(axis);
+                }
+            }
+        }
+        // All that is read becomes a circle, too, if nothing else lies beyond its edges.
+        let read = group.read.iter().copied().chain(own.reads().map(|(_, variable)| variable));
+        let read: BTreeSet<VariableId> = read.collect();
+        let variables = &self.staged.program.variables;
+        for &axis in &circles {
+            let is_other = |&variable: &VariableId| {
+                let edges = &self.edges[variable.index()];
+                axis.is_of(variables[variable].place) && !edges.is_circle(axis) && edges.is_ruled(axis)
+            };
+            if read.iter().any(is_other) {
+                return false;
+            }
+        }
+        for &axis in &circles {
+            for variable in read.iter().filter(|&&variable| axis.is_of(variables[variable].place)) {
+                self.edges[variable.index()].set_circle(axis);
+            }
+        }
+        group.circles = circles;
+        true
+    }
+
+    /// Whether the regions of a group differ in names alone that nobody else reads.
+    fn gives_one(&self, group: &Group, own: &Stage) -> bool {
+        let written: BTreeSet<VariableId> = own.writes().map(|(_, variable)| variable).collect();
+        let others = group.computed.iter().filter(|(variable, region)| {
+            !written.contains(variable) && **region != own.region && self.is_wanted(group, **variable)
+        });
+        others.count() == 0
+    }
+
+    /// Whether a variable is looked at outside of the stages that compute it here: by the user, or by another stage.
+    fn is_wanted(&self, group: &Group, variable: VariableId) -> bool {
+        let inside: BTreeSet<usize> = group
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::Stage(stage) => Some(*stage),
+                Action::Rename(..) => None,
+            })
+            .collect();
+        let is_read = |(number, stage): (usize, &Stage)| {
+            !inside.contains(&number) && stage.reads().any(|(_, read)| read == variable)
+        };
+        // What the next time begins with is wanted, too.
+        self.staged.program.variables[variable].role.is_some()
+            || group.read.contains(&variable)
+            || self.staged.stages.iter().enumerate().any(is_read)
+            || self.renames().any(|(from, _)| from == variable)
+    }
+
+    fn renames(&self) -> impl Iterator<Item = (VariableId, VariableId)> {
+        fn collect(steps: &[Step], found: &mut Vec<(VariableId, VariableId)>) {
+            for step in steps {
+                match step {
+                    Step::Stage(_) => {}
+                    Step::Rename(from, to) => found.push((*from, *to)),
+                    Step::Repeat(own) => collect(&own.steps, found),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        collect(&self.staged.steps, &mut found);
+        found.into_iter()
+    }
+
+    /// A variable as a field.
+    fn field(&self, variable: VariableId) -> Field {
+        let own = &self.staged.program.variables[variable];
+        Field {
+            name: own.name.clone(),
+            doc: String::new(),
+            role: crate::ir::Role::In,
+            place: own.place,
+            stored: own.stored,
+            range: own.range,
+            span: own.span,
+        }
+    }
+
+    /// The steps of a group: names that change, and one stage.
+    fn finish(&mut self, group: Group) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut stages = Vec::new();
+        for action in &group.actions {
+            match action {
+                Action::Stage(stage) => stages.push(*stage),
+                Action::Rename(from, to) if !group.computed.contains_key(to) && !group.aliases.contains_key(to) => {
+                    steps.push(Step::Rename(*from, *to));
+                }
+                Action::Rename(..) => {}
+            }
+        }
+        let Some(&last) = stages.last() else { return steps };
+        let stage = match stages.as_slice() {
+            [only] if !self.staged.stages[*only].stencil.sweeps.is_empty() => self.staged.stages[*only].clone(),
+            _ => self.stage(group, &stages, last),
+        };
+        self.stages.push(stage);
+        steps.push(Step::Stage(self.stages.len() - 1));
+        steps
+    }
+
+    fn stage(&self, group: Group, stages: &[usize], last: usize) -> Stage {
+        let own = &self.staged.stages[last];
+        let outputs: Vec<VariableId> =
+            group.computed.keys().copied().filter(|&variable| self.is_wanted(&group, variable)).collect();
+        let numbers: Vec<usize> = outputs.iter().map(|variable| variable.index()).collect();
+        let (mut stencil, reads, writes) = group.fusion.finish(&numbers);
+        stencil.name = match stages {
+            [only] => self.staged.stages[*only].stencil.name.clone(),
+            _ => self.staged.program.name.clone(),
+        };
+        stencil.file = self.staged.program.file.clone();
+        let stencil = settle(&fold(&stencil, self.staged.precision));
+        let mut fields = vec![Seat::default(); stencil.fields.len()];
+        for (variable, field) in reads {
+            fields[field.index()].read = Some(VariableId::new(variable));
+        }
+        for (variable, field) in writes {
+            fields[field.index()].written = Some(VariableId::new(variable));
+        }
+        let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
+        let wraps = self.fusing.wraps;
+        Stage { stencil, params: Vec::new(), region: own.region.clone(), is_whole: own.is_whole, wraps, call }
+    }
+}
+
+/// Whether all that a reach leads to from one region lies in another, along an axis.
+fn lies_within(from: &Region, of: &Region, reach: Extents, axis: GridAxis) -> bool {
+    let (from, of, low, high) = match axis {
+        GridAxis::I => (&from.i, &of.i, reach.low.i, reach.high.i),
+        GridAxis::J => (&from.j, &of.j, reach.low.j, reach.high.j),
+        GridAxis::K => (&from.k, &of.k, 0, 0),
+    };
+    let low = from.start as i64 + i64::from(low);
+    let high = from.end as i64 + i64::from(high);
+    low >= of.start as i64 && high <= of.end as i64
+}
+
+/// Whether a region has all cells of another along an axis.
+fn covers(region: &Region, other: &Region, axis: GridAxis) -> bool {
+    lies_within(other, region, Extents::default(), axis)
+}
+
+/// A stencil whose parameters are numbers.
+fn with_numbers(stencil: &Stencil, params: &[Value]) -> Stencil {
+    let mut own = stencil.map_bodies(|body| {
+        let mut known = Body::new();
+        for (id, node) in body.iter() {
+            let node = match node {
+                Node::Param(param) => literal(params, *param).unwrap_or_else(|| node.clone()),
+                node => node.clone(),
+            };
+            known.add(node, body.kind_of(id), body.span_of(id));
+        }
+        known
+    });
+    own.params = crate::ir::Arena::new();
+    own.prints.clear();
+    own
+}
+
+fn literal(params: &[Value], param: ParamId) -> Option<Node> {
+    params.get(param.index()).map(|value| match *value {
+        Value::Real(x) => Node::Real(x),
+        Value::Int(x) => Node::Int(x),
+        Value::Bool(x) => Node::Bool(x),
+    })
+}
+
+impl super::EdgeValues {
+    /// Whether an axis is a circle.
+    pub fn is_circle(&self, axis: GridAxis) -> bool {
+        Side::BOTH.into_iter().all(|side| self.beyond(axis, side) == Some(Beyond::Periodic))
+    }
+
+    /// Whether anything lies beyond an edge of an axis.
+    fn is_ruled(&self, axis: GridAxis) -> bool {
+        Side::BOTH.into_iter().any(|side| self.has(axis, side))
+    }
+}

@@ -1,0 +1,197 @@
+//! Plans of programs: which calls become one, and which kernels compute them.
+
+use super::ProgramProblem;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::ir::program::GridAxis;
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::program::{Fuse, Fusing, Staged, Step};
+use stencilc_compiler::step::stream::{Shape, Strip};
+
+/// How a program is computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramPlan {
+    /// Which calls become one.
+    pub kind: PlanKind,
+    /// Steps of a loop that one kernel computes.
+    pub steps: usize,
+    /// How cells are stored and reached, where a thread computes one.
+    pub choices: Choices,
+    /// How rows are streamed, where a warp walks down them.
+    pub shape: Shape,
+}
+
+/// Which calls become one, and what lies beyond edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanKind {
+    /// A kernel a call, and kernels that fill halos.
+    Separate,
+    /// Calls that read no neighbour of each other's results share a kernel.
+    Merged,
+    /// One kernel a step, where that is possible: values beside a cell are computed again. Halos are filled.
+    Recomputed,
+    /// The same, but warps walk down rows and keep values in registers; edges are fetched from the other end, so there is no
+    /// halo.
+    Streamed,
+}
+
+impl PlanKind {
+    /// All of them, in the order that lists show.
+    pub const ALL: [PlanKind; 4] = [PlanKind::Separate, PlanKind::Merged, PlanKind::Recomputed, PlanKind::Streamed];
+
+    /// What the command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PlanKind::Separate => "separate",
+            PlanKind::Merged => "merged",
+            PlanKind::Recomputed => "recomputed",
+            PlanKind::Streamed => "streamed",
+        }
+    }
+
+    /// One line about it.
+    pub fn summary(self) -> &'static str {
+        match self {
+            PlanKind::Separate => "a kernel a call, and one that fills halos",
+            PlanKind::Merged => "calls that read no neighbour of each other share a kernel",
+            PlanKind::Recomputed => {
+                "a kernel for all calls of a step, which computes again what it needs beside a cell"
+            }
+            PlanKind::Streamed => {
+                "a kernel for all calls of a step, or of several, whose warps walk down rows of a periodic plane"
+            }
+        }
+    }
+}
+
+impl fmt::Display for ProgramPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--fuse {}", self.kind.name())?;
+        if self.steps > 1 {
+            write!(f, " --steps {}", self.steps)?;
+        }
+        match self.kind {
+            PlanKind::Streamed => write!(f, " {}", shape_text(&self.shape)),
+            PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
+                let [x, y, z] = self.choices.block;
+                write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)
+            }
+        }
+    }
+}
+
+/// `--lane 16 --ahead 2 --strip overlapping`
+fn shape_text(shape: &Shape) -> String {
+    let strip = match shape.strip {
+        Strip::Overlapping => "overlapping",
+        Strip::Aligned => "aligned",
+    };
+    let rows = shape.rows.map_or(String::new(), |rows| format!(" --rows {rows}"));
+    format!("--lane {} --ahead {} --strip {strip}{rows} --warps {}", shape.lane, shape.ahead, shape.block / 32)
+}
+
+impl ProgramPlan {
+    /// The plan that is taken if nobody chooses: streamed if the program is one that can be, else merged.
+    pub fn usual(problem: &ProgramProblem, choices: &Choices) -> Self {
+        let plan = |kind, steps| Self { kind, steps, choices: choices.clone(), shape: usual_shape(steps) };
+        let steps = match choices.precision {
+            Precision::F32 => 4,
+            Precision::F64 => 3,
+        };
+        let streamed = plan(PlanKind::Streamed, if has_loop(&problem.staged) { steps } else { 1 });
+        if choices.storage == "regular" && streamed.check(problem).is_ok() {
+            streamed
+        } else {
+            plan(PlanKind::Merged, 1)
+        }
+    }
+
+    /// Whether the plan can be made for a problem.
+    ///
+    /// # Errors
+    /// It cannot, and why.
+    pub fn check(&self, problem: &ProgramProblem) -> Result<()> {
+        super::kernels::Planned::new(problem, self).map(|_| ())
+    }
+
+    /// The program as the plan computes it.
+    ///
+    /// # Errors
+    /// It cannot be fused like that.
+    pub fn fused(&self, problem: &ProgramProblem) -> Result<ProgramProblem> {
+        let (fuse, wraps) = match self.kind {
+            PlanKind::Separate => (Fuse::Nothing, false),
+            PlanKind::Merged => (Fuse::Pointwise, false),
+            PlanKind::Recomputed => (Fuse::Everything, false),
+            PlanKind::Streamed => (Fuse::Everything, true),
+        };
+        let mut own = problem.clone();
+        // A stage a call is what there is.
+        if self.kind != PlanKind::Separate {
+            own.staged = problem.staged.fused(Fusing { fuse, times: self.steps, wraps });
+        }
+        if self.steps > 1 && !own.staged.steps.iter().any(is_wide) {
+            return Err(Error::call(format!(
+                "--steps {}: no loop of program `{}` becomes one kernel",
+                self.steps, own.staged.program.name
+            ))
+            .help("several steps become one where all calls of a loop do: --fuse recomputed or --fuse streamed, on periodic axes"));
+        }
+        if wraps {
+            check_circles(&own.staged)?;
+        }
+        Ok(own)
+    }
+}
+
+/// A stage that wraps reads circles alone.
+fn check_circles(staged: &Staged) -> Result<()> {
+    for stage in &staged.stages {
+        let reaches = stencilc_compiler::analysis::extents::reaches(&stage.stencil);
+        for (field, variable) in stage.reads() {
+            let Some(reach) = reaches[stencilc_compiler::ir::Handle::index(field)] else { continue };
+            let own = &staged.program.variables[variable];
+            let edges = &staged.edges[stencilc_compiler::ir::Handle::index(variable)];
+            let beside = [(GridAxis::I, reach.low.i, reach.high.i), (GridAxis::J, reach.low.j, reach.high.j)];
+            for (axis, low, high) in beside {
+                if (low, high) != (0, 0) && axis.is_of(own.place) && !edges.is_circle(axis) {
+                    return Err(Error::call(format!(
+                        "--fuse streamed fetches what lies beyond an edge from the other end, and `{}` is not periodic along `{axis}`",
+                        own.name
+                    ))
+                    .help("--fuse recomputed and --fuse merged fill halos, by any rule"));
+                }
+            }
+        }
+        if !stage.is_whole {
+            return Err(Error::call(format!(
+                "--fuse streamed computes every cell, and `{}` computes some alone",
+                stage.stencil.name
+            ))
+            .help("--fuse recomputed and --fuse merged compute any region"));
+        }
+    }
+    Ok(())
+}
+
+fn has_loop(staged: &Staged) -> bool {
+    staged.steps.iter().any(|step| matches!(step, Step::Repeat(_)))
+}
+
+fn is_wide(step: &Step) -> bool {
+    match step {
+        Step::Repeat(own) => own.wide.is_some() || own.steps.iter().any(is_wide),
+        Step::Stage(_) | Step::Rename(..) => false,
+    }
+}
+
+/// The shape that is fastest for so many steps at once where nobody has measured.
+pub fn usual_shape(steps: usize) -> Shape {
+    match steps {
+        1 => Shape { strip: Strip::Aligned, lane: 32, ..Shape::default() },
+        _ => Shape { lane: 16, ..Shape::default() },
+    }
+}
