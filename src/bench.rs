@@ -1,5 +1,6 @@
 //! `stencilc bench`: measures which storage, strategy and block is the fastest for a stencil on a grid.
 
+mod program;
 pub mod table;
 
 use crate::args::Device;
@@ -32,6 +33,8 @@ pub struct Args {
     blocks: Vec<Shapes>,
     #[command(flatten)]
     method: MethodArgs,
+    #[command(flatten)]
+    of_program: program::ProgramArgs,
     /// A file for results as they come, one row of JSON a line; what it holds already is not measured again
     #[arg(short, long = "output", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -55,6 +58,9 @@ struct Done {
 /// A kernel differs from the interpreter; or something is wrong with the file, the call, the grid or the device.
 pub fn bench(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.kernels.file)?;
+    if let Some(program) = input.program(args.of_program.program.as_deref(), args.kernels.stencil.as_deref())? {
+        return program::bench(args, &input, program, json);
+    }
     let stencil = input.stencil(args.kernels.stencil.as_deref())?;
     if let Some(path) = &args.csv {
         output::check("--csv", path, "csv")?;

@@ -1,6 +1,6 @@
 //! `stencilc run`: computes a stencil or a program on arrays, or on random numbers.
 
-mod program;
+pub mod program;
 
 use crate::args::given::Given;
 use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};

@@ -158,6 +158,11 @@ impl KernelsArgs {
         Drawn { stencil, precision, contract, grid, share, set, seed }.problem(input)
     }
 
+    /// Whether no option says how cells are stored and reached.
+    pub fn is_open(&self) -> bool {
+        self.variants.is_open()
+    }
+
     /// Tells which parameters have values at random, once: times may depend on them.
     pub fn tell_drawn(&self, problem: &Problem, told: &mut BTreeSet<String>) {
         let params = problem.stencil.params.iter().map(|(_, param)| &param.name);

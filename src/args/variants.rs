@@ -41,6 +41,11 @@ impl VariantArgs {
         if all.is_empty() { vec![self.only()] } else { all }
     }
 
+    /// Whether they leave strategy and storage open.
+    pub fn is_open(&self) -> bool {
+        [&self.access, &self.storage].into_iter().all(|names| *names == [ALL])
+    }
+
     fn only(&self) -> Choices {
         let first = |names: &[String]| names.first().cloned().unwrap_or_default();
         Choices { storage: first(&self.storage), access: first(&self.access), ..Choices::default() }

@@ -53,13 +53,18 @@ pub struct ProgramArgs {
     pub resume: Option<PathBuf>,
 }
 
-fn plan_kind() -> impl TypedValueParser<Value = PlanKind> {
+/// Plans by their names.
+pub fn plan_kind() -> impl TypedValueParser<Value = PlanKind> {
     let values = PlanKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
     PossibleValuesParser::new(values)
         .map(|name| PlanKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(PlanKind::Separate))
 }
 
-fn parse_steps(text: &str) -> std::result::Result<usize, String> {
+/// A number of steps that one kernel computes.
+///
+/// # Errors
+/// It is none.
+pub fn parse_steps(text: &str) -> std::result::Result<usize, String> {
     match text.parse() {
         Ok(steps) if (1..=16).contains(&steps) => Ok(steps),
         _ => Err("a whole number from 1 to 16".to_owned()),

@@ -76,7 +76,12 @@ impl Bed {
         }
     }
 
-    pub(super) fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
+    /// A kernel on a GPU.
+    pub(crate) fn load_on(&self, gpu: &Gpu, text: &str, name: &str) -> Result<crate::cuda::Kernel> {
+        gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
+    }
+
+    pub(crate) fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
         emulated(&self.compile(text, name)?.compiled.image, name, text)
     }
 

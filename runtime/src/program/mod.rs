@@ -10,6 +10,7 @@ pub mod driver;
 mod fill;
 mod halo;
 pub mod kernels;
+pub mod measure;
 pub mod plan;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,235 @@
+//! How long a step of a program takes by a plan, and whether it leaves the interpreter's bits.
+
+use super::cpu::Interpreter;
+use super::driver::{Driver, Position};
+use super::kernels::{Kernels, Planned};
+use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use super::{ProgramProblem, results, started};
+use crate::array::Data;
+use crate::bench::Bed;
+use crate::bench::limit::{self, Limit, Streams};
+use crate::bench::statistics::Statistics;
+use crate::error::{Error, Result};
+use crate::execute::{Repeat, Rotation};
+use crate::machine::Machine;
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::program::{Staged, Step};
+use stencilc_compiler::step::stream::{Shape, Strip};
+
+/// How a program is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramMethod {
+    /// How often each outermost loop is run in one measurement.
+    pub times: usize,
+    /// How many measurements there are.
+    pub runs: usize,
+    /// How many steps are compared with the interpreter; 0 if none is.
+    pub compared: usize,
+}
+
+/// What came of a plan.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Times of a step, in microseconds.
+    Measured(Statistics),
+    /// It cannot compute this program, and why.
+    Refused(String),
+    /// It computes something else: the first field that differs.
+    Differs(String),
+}
+
+/// What the interpreter leaves after some steps: by field of the facade.
+pub struct Reference {
+    problem: ProgramProblem,
+    outputs: Vec<Option<Data>>,
+}
+
+impl ProgramProblem {
+    /// The same with this many times of each outermost loop.
+    pub fn with_times(&self, times: usize) -> Self {
+        let mut own = self.clone();
+        set_times(&mut own.staged, times);
+        own
+    }
+}
+
+fn set_times(staged: &mut Staged, times: usize) {
+    for step in &mut staged.steps {
+        if let Step::Repeat(own) = step {
+            own.times = times;
+        }
+    }
+}
+
+/// Outermost steps of a program; 1 if it has no loop.
+fn steps(staged: &Staged) -> u64 {
+    staged.steps.iter().map(Step::times).sum::<u64>().max(1)
+}
+
+/// What the interpreter computes in so many steps.
+///
+/// # Errors
+/// There is not enough memory.
+pub fn reference(problem: &ProgramProblem, times: usize) -> Result<Reference> {
+    let problem = problem.with_times(times);
+    let backend = Interpreter::new(&problem);
+    let mut driver = started(&problem, &backend)?;
+    driver.run(None, &mut |_, _| Ok(()))?;
+    let outputs = results(&problem, &driver)?;
+    Ok(Reference { problem: problem.clone(), outputs })
+}
+
+/// The copy of all that a step reads and writes, in place each time, as the program's fields are.
+///
+/// # Errors
+/// It cannot be compiled or launched.
+pub fn copy(problem: &ProgramProblem, bed: &Bed, runs: usize) -> Result<Option<Limit>> {
+    let fields = problem.outer.stencil.fields.iter().zip(&problem.outer.inputs).zip(&problem.outer.outputs);
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for (((_, field), input), output) in fields {
+        reads.extend(input.as_ref().filter(|_| field.role.is_read()));
+        writes.extend(output.as_ref().filter(|_| field.role.is_written()));
+    }
+    let streams = Streams { reads, writes };
+    let repeat = Repeat { warmups: 3, runs, rotation: Rotation::SAME };
+    match bed {
+        Bed::Cpu => Ok(None),
+        Bed::Emulator(_) => Ok(None),
+        Bed::Gpu(gpu) => limit::measure(&**gpu, |text| bed.load_on(gpu, text, limit::KERNEL), &streams, repeat),
+    }
+}
+
+/// Measures a plan, and compares some steps with the interpreter.
+///
+/// # Errors
+/// The machine fails. That a plan cannot be made is no error, nor is what it computes wrong.
+pub fn measured(
+    problem: &ProgramProblem,
+    plan: &ProgramPlan,
+    bed: &Bed,
+    reference: Option<&Reference>,
+    method: ProgramMethod,
+) -> Result<Outcome> {
+    let own = problem.with_times(method.times);
+    let planned = match Planned::new(&own, plan) {
+        Ok(planned) => planned,
+        Err(error) => return Ok(Outcome::Refused(error.message)),
+    };
+    match bed {
+        Bed::Cpu => Err(Error::call("the interpreter has no plans")),
+        Bed::Emulator(_) => {
+            let mut loaded = Vec::new();
+            for text in planned.texts() {
+                loaded.push(bed.load_emulated(&text.text, &text.name)?);
+            }
+            on(&crate::emulate::Emulator::default(), &planned, loaded, plan, reference, method)
+        }
+        Bed::Gpu(gpu) => {
+            let mut loaded = Vec::new();
+            for text in planned.texts() {
+                loaded.push(bed.load_on(gpu, &text.text, &text.name)?);
+            }
+            on(&**gpu, &planned, loaded, plan, reference, method)
+        }
+    }
+}
+
+fn on<M: Machine>(
+    machine: &M,
+    planned: &Planned,
+    loaded: Vec<M::Kernel>,
+    plan: &ProgramPlan,
+    reference: Option<&Reference>,
+    method: ProgramMethod,
+) -> Result<Outcome> {
+    let backend = Kernels::new(machine, planned, loaded)?;
+    if let Some(reference) = reference {
+        let own = Planned::new(&reference.problem, plan)?;
+        // The same kernels: only the number of steps differs.
+        let mut driver = Driver::new(&own.problem.staged, &backend);
+        for variable in own.problem.staged.program.outer() {
+            driver.set(variable, own.problem.initial(variable)?)?;
+        }
+        driver.run(None, &mut |_, _| Ok(()))?;
+        let found = results(&own.problem, &driver)?;
+        if let Some(field) = differing(reference, &found) {
+            return Ok(Outcome::Differs(field));
+        }
+    }
+    let staged = &planned.problem.staged;
+    let times = {
+        let mut driver = started(&planned.problem, &backend)?;
+        driver.run(None, &mut |_, _| Ok(()))?;
+        machine.time_each(method.runs, |_| {
+            driver.position = Position::default();
+            driver.run(None, &mut |_, _| Ok(()))
+        })?
+    };
+    let steps = steps(staged) as f64;
+    let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
+    Statistics::of(&each).map(Outcome::Measured).ok_or_else(|| Error::check("nothing was measured"))
+}
+
+/// The first field that differs, and where.
+fn differing(reference: &Reference, found: &[Option<Data>]) -> Option<String> {
+    let fields = reference.problem.outer.stencil.fields.iter();
+    for (((_, field), expected), found) in fields.zip(&reference.outputs).zip(found) {
+        let (Some(expected), Some(found)) = (expected, found) else { continue };
+        if let Some(mismatch) = crate::verify::compare(&reference.problem.outer, &field.name, expected, found) {
+            let (cell, cells) = (&mismatch.cell, mismatch.cells);
+            let (is, was) = (mismatch.found, mismatch.expected);
+            return Some(format!("`{}` differs on {cells} cells, first at {cell}: {is} instead of {was}", field.name));
+        }
+    }
+    None
+}
+
+/// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen.
+pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> Vec<ProgramPlan> {
+    let mut plans = Vec::new();
+    for &kind in kinds {
+        match kind {
+            PlanKind::Separate | PlanKind::Merged => {
+                let plan =
+                    |choices: &Choices| ProgramPlan { kind, steps: 1, choices: choices.clone(), shape: usual_shape(1) };
+                plans.extend(choices.iter().map(plan));
+            }
+            PlanKind::Recomputed => {
+                // Beyond two steps the work done again is more than what is saved.
+                for &steps in steps.iter().filter(|&&steps| steps <= 2) {
+                    let plan = |choices: &Choices| ProgramPlan {
+                        kind,
+                        steps,
+                        choices: choices.clone(),
+                        shape: usual_shape(1),
+                    };
+                    plans.extend(choices.iter().map(plan));
+                }
+            }
+            PlanKind::Streamed => {
+                let Some(choices) = choices.iter().find(|choices| choices.storage == "regular") else { continue };
+                for &steps in steps {
+                    plans.extend(shapes(steps).map(|shape| ProgramPlan {
+                        kind,
+                        steps,
+                        choices: choices.clone(),
+                        shape,
+                    }));
+                }
+            }
+        }
+    }
+    plans
+}
+
+/// Shapes of streams worth a look.
+fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
+    let strips: &[Strip] = if steps == 1 { &[Strip::Aligned, Strip::Overlapping] } else { &[Strip::Overlapping] };
+    strips.iter().flat_map(|&strip| {
+        [16, 32].into_iter().flat_map(move |lane| {
+            [2, 4]
+                .into_iter()
+                .flat_map(move |ahead| [64, 128].map(|block| Shape { lane, ahead, strip, block, ..Shape::default() }))
+        })
+    })
+}
