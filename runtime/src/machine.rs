@@ -44,6 +44,14 @@ pub trait Machine {
     /// itself may be reported by a later call.
     fn launch(&self, kernel: &Self::Kernel, launch: &Launch, args: &[Arg]) -> Result<()>;
 
+    /// How many blocks of a kernel can be there at once; nothing if there is no limit.
+    ///
+    /// # Errors
+    /// The machine does not tell.
+    fn blocks_at_once(&self, _: &Self::Kernel, _: &Launch) -> Result<Option<u32>> {
+        Ok(None)
+    }
+
     /// Microseconds that each of several launches took; the closure is told how many came before.
     ///
     /// # Errors

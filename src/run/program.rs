@@ -45,6 +45,9 @@ pub struct ProgramArgs {
     /// Of a program: steps of a loop that one kernel computes
     #[arg(long, value_name = "N", value_parser = parse_steps)]
     pub steps: Option<usize>,
+    /// Of a program that is `--fuse resident`: which of the ways to hold a plane in registers, from 0
+    #[arg(long, value_name = "N")]
+    pub resident: Option<usize>,
     /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing
     #[arg(long, value_name = "FILE.npz")]
     pub checkpoint: Option<PathBuf>,
@@ -80,6 +83,7 @@ impl ProgramArgs {
         let given = [
             ("--fuse", self.fuse.is_some()),
             ("--steps", self.steps.is_some()),
+            ("--resident", self.resident.is_some()),
             ("--every", self.every.is_some()),
             ("--checkpoint", self.checkpoint.is_some()),
             ("--resume", self.resume.is_some()),
@@ -251,6 +255,7 @@ fn planned(args: &Args, problem: &ProgramProblem, choices: &Choices) -> Result<P
         plan.steps = steps;
     }
     plan.shape = usual_shape(plan.steps);
+    plan.resident = own.resident.unwrap_or(0);
     Planned::new(problem, &plan)
 }
 

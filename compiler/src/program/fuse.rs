@@ -34,6 +34,8 @@ pub struct Fusing {
     pub times: usize,
     /// Whether stages fetch what lies beyond an edge from the other end, so that they need no halo.
     pub wraps: bool,
+    /// Whether a loop becomes one stage, if a step is one.
+    pub whole: bool,
 }
 
 /// What is done one after the other, without loops.
@@ -123,7 +125,8 @@ impl Fuser<'_> {
                     self.flush(&mut waiting, &mut done);
                     let inner = self.steps(&own.steps);
                     let wide = self.wide(&own.steps);
-                    done.push(Step::Repeat(Loop { times: own.times, steps: inner, wide }));
+                    let whole = self.whole(&inner);
+                    done.push(Step::Repeat(Loop { times: own.times, steps: inner, wide, whole }));
                 }
             }
         }
@@ -163,6 +166,22 @@ impl Fuser<'_> {
         }
         let steps = self.finish(group);
         Some(Wide { times: self.fusing.times, steps })
+    }
+
+    /// The stage that a loop is, if it is one whose outputs are what it begins with the next time.
+    fn whole(&mut self, steps: &[Step]) -> Option<usize> {
+        let (true, [Step::Stage(only)]) = (self.fusing.whole, steps) else { return None };
+        let stage = &mut self.stages[*only];
+        let written: Vec<_> = stage.writes().collect();
+        let mut carry = Vec::new();
+        for (input, variable) in stage.reads() {
+            carry.extend(written.iter().filter(|(_, own)| *own == variable).map(|(output, _)| (*output, input)));
+        }
+        if carry.is_empty() || !stage.is_whole {
+            return None;
+        }
+        stage.carry = carry;
+        Some(*only)
     }
 
     /// Makes stages of what waits, as few as can be.
@@ -417,7 +436,15 @@ impl Fuser<'_> {
         }
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
         let wraps = self.fusing.wraps;
-        Stage { stencil, params: Vec::new(), region: own.region.clone(), is_whole: own.is_whole, wraps, call }
+        Stage {
+            stencil,
+            params: Vec::new(),
+            region: own.region.clone(),
+            is_whole: own.is_whole,
+            wraps,
+            carry: Vec::new(),
+            call,
+        }
     }
 }
 

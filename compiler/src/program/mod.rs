@@ -13,7 +13,7 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Action, Call, EdgeRule, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Handle, Levels, Place, Precision, Program, Stencil, VariableId};
+use crate::ir::{FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId};
 use crate::plan::prepare;
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
@@ -54,6 +54,8 @@ pub struct Stage {
     pub is_whole: bool,
     /// Whether it fetches what lies beyond an edge from the other end, and needs no halo.
     pub wraps: bool,
+    /// Of a stage that may be done any number of times at once: which output becomes which input the next time.
+    pub carry: Vec<(FieldId, FieldId)>,
     /// The call.
     pub call: Call,
 }
@@ -78,6 +80,8 @@ pub struct Loop {
     pub steps: Vec<Step>,
     /// What does the same as several times.
     pub wide: Option<Wide>,
+    /// The stage that does the same as any number of times, one at least.
+    pub whole: Option<usize>,
 }
 
 impl Step {
@@ -161,7 +165,7 @@ impl Staged {
                     })?;
                     // What has values before the first time has them each time.
                     let steps = self.actions(&repeat.actions, numbers, contract, adjacency, known)?;
-                    Step::Repeat(Loop { times, steps, wide: None })
+                    Step::Repeat(Loop { times, steps, wide: None, whole: None })
                 }
             });
         }
@@ -201,7 +205,7 @@ impl Staged {
         let region = region::region(self, &stencil, call, &params, adjacency, known)?;
         known.write(call, &region);
         let is_whole = region::is_whole(self, &region);
-        Ok(Stage { stencil, params, region, is_whole, wraps: false, call: call.clone() })
+        Ok(Stage { stencil, params, region, is_whole, wraps: false, carry: Vec::new(), call: call.clone() })
     }
 
     /// The cells of the arrays, on the grid with its halo.

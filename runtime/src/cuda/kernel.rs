@@ -94,6 +94,9 @@ unsafe impl Sync for Kernel {}
 /// Bytes of shared memory that a block may have without the kernel having been told of more.
 const USUAL_SHARED: u32 = 48 << 10;
 
+/// Blocks of a cluster that every GPU takes that knows clusters.
+const USUAL_CLUSTER: u32 = 8;
+
 impl Kernel {
     /// How many blocks of so many threads a multiprocessor works on at once.
     ///
@@ -109,6 +112,17 @@ impl Kernel {
             unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.handle, threads.cast_signed(), 0) };
         context.succeed(answer, &format!("tell the occupancy of kernel {}", self.name))?;
         Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// Lets clusters of the kernel have more blocks than every GPU takes.
+    pub(super) fn allow_cluster(&self, blocks: u32) -> Result<()> {
+        if blocks <= USUAL_CLUSTER {
+            return Ok(());
+        }
+        let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        // SAFETY: the kernel is the driver's, and its module is loaded.
+        let answer = unsafe { cuFuncSetAttribute(self.handle, attribute, 1) };
+        self.module.context.succeed(answer, &format!("give kernel {} clusters of {blocks} blocks", self.name))
     }
 
     /// Lets blocks of the kernel have so much dynamic shared memory.

@@ -297,6 +297,7 @@ impl Gpu {
             }
         }
         kernel.allow_shared(shared)?;
+        kernel.allow_cluster(cluster.iter().product())?;
         let mut attributes = launch_attributes(cluster, cooperative);
         let config = CUlaunchConfig {
             gridDimX: grid[0],
@@ -384,6 +385,11 @@ impl Machine for Gpu {
 
     fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
         Gpu::launch(self, kernel, launch, args)
+    }
+
+    fn blocks_at_once(&self, kernel: &Kernel, launch: &Launch) -> Result<Option<u32>> {
+        let each = kernel.blocks_at_once(launch.block.iter().product())?;
+        Ok(Some(each.saturating_mul(self.multiprocessors)))
     }
 
     fn time_each(&self, runs: usize, launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {

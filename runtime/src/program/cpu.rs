@@ -52,9 +52,13 @@ impl Backend for Interpreter<'_> {
     fn compute(
         &self,
         stage: usize,
+        times: usize,
         reads: &[(FieldId, &Self::Buffer)],
         writes: &[(FieldId, &Self::Buffer)],
     ) -> Result<()> {
+        if times != 1 {
+            return Err(Error::check("the interpreter computes step after step"));
+        }
         let staged = self.staged();
         let stage = &staged.stages[stage];
         let held: Vec<(FieldId, Ref<Data>)> = reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();

@@ -41,17 +41,21 @@ pub trait Backend {
     /// The machine fails.
     fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()>;
 
-    /// Computes a stage of the program.
+    /// Computes a stage of the program, one that is a whole loop so many times.
     ///
     /// # Errors
     /// The machine fails.
     fn compute(
         &self,
         stage: usize,
+        times: usize,
         reads: &[(FieldId, &Self::Buffer)],
         writes: &[(FieldId, &Self::Buffer)],
     ) -> Result<()>;
 }
+
+/// The most times that a loop is run in one launch, so that one sees how far it is.
+const AT_ONCE: usize = 2048;
 
 /// What buffers of one size have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +188,10 @@ impl<'a, B: Backend> Driver<'a, B> {
 
     /// Does a loop once, or several times at once, at most `left` times. Returns how often.
     fn some(&mut self, own: &Loop, left: usize) -> Result<usize> {
+        if let Some(stage) = own.whole {
+            let times = left.min(AT_ONCE);
+            return self.stage(stage, times).map(|()| times);
+        }
         match &own.wide {
             Some(wide) if wide.times <= left => self.steps(&wide.steps).map(|()| wide.times),
             _ => self.steps(&own.steps).map(|()| 1),
@@ -193,7 +201,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn steps(&mut self, steps: &[Step]) -> Result<()> {
         for step in steps {
             match step {
-                Step::Stage(stage) => self.stage(*stage)?,
+                Step::Stage(stage) => self.stage(*stage, 1)?,
                 Step::Rename(from, to) => self.share(*from, *to),
                 Step::Repeat(own) => {
                     let mut left = own.times;
@@ -207,21 +215,22 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     /// Computes a stage, and binds its results.
-    fn stage(&mut self, number: usize) -> Result<()> {
+    fn stage(&mut self, number: usize, times: usize) -> Result<()> {
         let stage = &self.staged.stages[number];
-        let mut reads = Vec::new();
+        let mut held = Vec::new();
         for (field, variable) in stage.reads() {
-            reads.push((field, self.with_halo(variable, stage.wraps)?));
+            held.push((field, self.with_halo(variable, stage.wraps)?));
         }
         let mut writes = Vec::new();
         for (field, variable) in stage.writes() {
             writes.push((field, variable, self.target(number, variable)?));
         }
-        let reads: Vec<(FieldId, &B::Buffer)> = reads.iter().map(|(field, slot)| (*field, &slot.buffer)).collect();
+        let reads: Vec<(FieldId, &B::Buffer)> = held.iter().map(|(field, slot)| (*field, &slot.buffer)).collect();
         let targets: Vec<(FieldId, &B::Buffer)> =
             writes.iter().map(|(field, _, slot)| (*field, &slot.buffer)).collect();
-        self.backend.compute(number, &reads, &targets)?;
-        drop(reads);
+        self.backend.compute(number, times, &reads, &targets)?;
+        // Slots that only this call still held are free from now on.
+        drop(held);
         for (_, variable, slot) in writes {
             slot.filled.set(None);
             self.bind(variable, Rc::new(slot));

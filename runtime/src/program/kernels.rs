@@ -4,7 +4,7 @@ use super::ProgramProblem;
 use super::driver::Backend;
 use super::fill::{self, Filling};
 use super::halo;
-use super::plan::ProgramPlan;
+use super::plan::{PlanKind, ProgramPlan};
 use crate::array::{Data, Element};
 use crate::error::{Error, Result};
 use crate::execute::plain_argument;
@@ -17,9 +17,10 @@ use stencilc_compiler::cuda::{self, What};
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
 use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
+use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
-use stencilc_compiler::step::stream::{Shape, Strip, stream};
-use stencilc_compiler::step::{self, Edge, Rows, Subject};
+use stencilc_compiler::step::stream::{self, Shape, Strip};
+use stencilc_compiler::step::{self, Edge, Rows, Subject, resident};
 use stencilc_compiler::storage::fields::{Fields, Seat};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::storage::{Columns, Layout};
@@ -90,7 +91,7 @@ impl Planned {
         for stage in &staged.stages {
             stages.push(match stage.wraps && stage.stencil.sweeps.is_empty() {
                 false => layouts.cells(&stage.stencil, &stage.region)?,
-                true => layouts.rows(&stage.stencil, &plan.shape)?,
+                true => layouts.rows(stage, plan)?,
             });
         }
         let layout = layouts.layout(&stages)?;
@@ -158,7 +159,7 @@ impl<'a> Planner<'a> {
         Ok(StageKernel::Cells(Box::new(plan), kernel))
     }
 
-    fn rows(&self, stencil: &Stencil, shape: &Shape) -> Result<StageKernel> {
+    fn rows(&self, stage: &Stage, plan: &ProgramPlan) -> Result<StageKernel> {
         let staged = &self.problem.staged;
         let layout = self.bare()?;
         let Columns::Rows { row } = layout.columns else {
@@ -166,15 +167,41 @@ impl<'a> Planner<'a> {
         };
         let Grid { ni, nj, nk, .. } = staged.domain;
         let subject = Subject {
-            stencil,
+            stencil: &stage.stencil,
             precision: staged.precision,
             extents: [ni, nj, nk],
             rows: Rows { first: 0, row, plane: layout.plane },
             edges: [Edge::Periodic; 2],
         };
         // Where extents do not divide, strips overlap.
-        let other = Shape { strip: Strip::Overlapping, lane: 16, ..*shape };
-        Ok(StageKernel::Rows(stream(&subject, shape).or_else(|_| stream(&subject, &other))?))
+        let shape = plan.shape;
+        let other = Shape { strip: Strip::Overlapping, lane: 16, ..shape };
+        let kernel = match plan.kind {
+            PlanKind::Resident if !stage.carry.is_empty() => {
+                let shapes = resident::shapes(&subject, &stage.carry, &shape.gpu);
+                let own = shapes.get(plan.resident);
+                if own.is_none() && !shapes.is_empty() {
+                    let ways = shapes.len();
+                    return Err(Error::call(format!(
+                        "--resident {}: there are {ways} ways to hold a plane",
+                        plan.resident
+                    ))
+                    .help("they are counted from 0"));
+                }
+                // Whatever is wrong, the first shape that there could be says so.
+                let smallest = resident::Shape { rows: nj, warps: 1, blocks: 1, early: false };
+                resident::resident(&subject, &stage.carry, own.copied().unwrap_or(smallest))?
+            }
+            PlanKind::Persistent if !stage.carry.is_empty() => stream::persistent(&subject, &stage.carry, &shape)
+                .or_else(|_| stream::persistent(&subject, &stage.carry, &other))?,
+            PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
+                return Err(Error::check("a plan that fills halos has no rows to walk down"));
+            }
+            PlanKind::Streamed | PlanKind::Resident | PlanKind::Persistent => {
+                stream::stream(&subject, &shape).or_else(|_| stream::stream(&subject, &other))?
+            }
+        };
+        Ok(StageKernel::Rows(kernel))
     }
 
     /// The layout where no stage says more of it than that cells stand in rows.
@@ -209,6 +236,10 @@ struct Loaded<M: Machine> {
     kernel: M::Kernel,
     launch: Launch,
     tables: Vec<M::Buffer>,
+    /// Arrays for what some of the steps of a loop write.
+    spares: Vec<(FieldId, M::Buffer)>,
+    /// What blocks wait at.
+    barrier: Option<M::Buffer>,
 }
 
 /// Computes stages with kernels.
@@ -231,19 +262,40 @@ impl<'a, M: Machine> Kernels<'a, M> {
         let mut loaded = loaded.into_iter();
         let missing = || Error::check("fewer kernels were compiled than there are");
         let mut stages = Vec::new();
-        for stage in &planned.stages {
+        for (number, stage) in planned.stages.iter().enumerate() {
             let kernel = loaded.next().ok_or_else(missing)?;
             stages.push(match stage {
                 StageKernel::Cells(plan, _) => {
                     let fixed = fixed(plan)?;
                     let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
                     let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
-                    Loaded { kernel, launch, tables: tables.collect::<Result<Vec<M::Buffer>>>()? }
+                    let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
+                    Loaded { kernel, launch, tables, spares: Vec::new(), barrier: None }
                 }
                 StageKernel::Rows(own) => {
                     let step::Launch { grid, block, cluster, shared, cooperative } = own.launch;
-                    let launch = Launch { grid, block, cluster, shared, cooperative };
-                    Loaded { kernel, launch, tables: Vec::new() }
+                    let mut launch = Launch { grid, block, cluster, shared, cooperative };
+                    if cooperative {
+                        // Fewer blocks do as well, if all of them are there.
+                        let most = machine.blocks_at_once(&kernel, &launch)?.unwrap_or(u32::MAX);
+                        launch.grid[0] = launch.grid[0].min(most.max(1));
+                    }
+                    let mut spares = Vec::new();
+                    let mut barrier = None;
+                    for parameter in &own.parameters {
+                        match parameter.what {
+                            step::What::Spare(field) => {
+                                let variable = problem.staged.stages[number].call.fields[field.index()].written;
+                                let variable = variable.ok_or_else(missing)?;
+                                let bytes = packing_of(planned, variable).bytes();
+                                spares.push((field, machine.upload(&vec![PADDING; bytes])?));
+                            }
+                            step::What::Barrier => barrier = Some(machine.upload(&0u32.to_ne_bytes())?),
+                            step::What::Input(_) | step::What::Output(_) | step::What::Param(_) | step::What::Steps => {
+                            }
+                        }
+                    }
+                    Loaded { kernel, launch, tables: Vec::new(), spares, barrier }
                 }
             });
         }
@@ -261,16 +313,13 @@ impl<'a, M: Machine> Kernels<'a, M> {
     }
 
     fn packing(&self, variable: VariableId) -> Packing<'_> {
-        let staged = &self.problem.staged;
-        let own = &staged.program.variables[variable];
-        let element = element_of(own.stored, staged.precision);
-        let seat = Seat { group: 0, number: 0, fields: 1 };
-        Packing::new(&self.planned.layout, staged.grid, own.place, element, Fields::Soa, seat)
+        packing_of(self.planned, variable)
     }
 
     fn arguments(
         &self,
         stage: usize,
+        times: usize,
         reads: &[(FieldId, &M::Buffer)],
         writes: &[(FieldId, &M::Buffer)],
     ) -> Result<Vec<Arg>> {
@@ -311,6 +360,15 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     step::What::Output(field) => written(field).map(pointer),
                     // Parameters have become numbers.
                     step::What::Param(_) => None,
+                    step::What::Steps => i32::try_from(times).ok().map(Arg::I32),
+                    step::What::Spare(field) => {
+                        let (_, spare) = self.stages[stage].spares.iter().find(|(id, _)| *id == field)?;
+                        own.call.fields[field.index()].written.map(|variable| pointer((variable, spare)))
+                    }
+                    step::What::Barrier => {
+                        let barrier = self.stages[stage].barrier.as_ref()?;
+                        Some(Arg::Pointer(self.machine.address(barrier, 0)))
+                    }
                 };
                 let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));
                 (&kernel.name, arguments.collect())
@@ -331,6 +389,15 @@ impl<'a, M: Machine> Kernels<'a, M> {
         };
         self.packing(variable).pointer() + element * element_of(own.stored, staged.precision).bytes()
     }
+}
+
+/// Where the cells of a variable are.
+fn packing_of(planned: &Planned, variable: VariableId) -> Packing<'_> {
+    let staged = &planned.problem.staged;
+    let own = &staged.program.variables[variable];
+    let element = element_of(own.stored, staged.precision);
+    let seat = Seat { group: 0, number: 0, fields: 1 };
+    Packing::new(&planned.layout, staged.grid, own.place, element, Fields::Soa, seat)
 }
 
 fn fixed(plan: &Plan) -> Result<&Fixed> {
@@ -369,8 +436,14 @@ impl<M: Machine> Backend for Kernels<'_, M> {
         self.machine.copy(from, to)
     }
 
-    fn compute(&self, stage: usize, reads: &[(FieldId, &M::Buffer)], writes: &[(FieldId, &M::Buffer)]) -> Result<()> {
+    fn compute(
+        &self,
+        stage: usize,
+        times: usize,
+        reads: &[(FieldId, &M::Buffer)],
+        writes: &[(FieldId, &M::Buffer)],
+    ) -> Result<()> {
         let own = &self.stages[stage];
-        self.machine.launch(&own.kernel, &own.launch, &self.arguments(stage, reads, writes)?)
+        self.machine.launch(&own.kernel, &own.launch, &self.arguments(stage, times, reads, writes)?)
     }
 }

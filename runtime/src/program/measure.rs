@@ -184,38 +184,45 @@ fn differing(reference: &Reference, found: &[Option<Data>]) -> Option<String> {
     None
 }
 
+/// The most ways to hold a plane in registers that are worth a look.
+const RESIDENT: usize = 6;
+
 /// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen.
 pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> Vec<ProgramPlan> {
+    let plan = |kind, steps, choices: &Choices, shape, resident| ProgramPlan {
+        kind,
+        steps,
+        choices: choices.clone(),
+        shape,
+        resident,
+    };
+    // Rows are walked down in one storage.
+    let rows = choices.iter().find(|choices| choices.storage == "regular");
     let mut plans = Vec::new();
     for &kind in kinds {
         match kind {
             PlanKind::Separate | PlanKind::Merged => {
-                let plan =
-                    |choices: &Choices| ProgramPlan { kind, steps: 1, choices: choices.clone(), shape: usual_shape(1) };
-                plans.extend(choices.iter().map(plan));
+                plans.extend(choices.iter().map(|choices| plan(kind, 1, choices, usual_shape(1), 0)));
             }
             PlanKind::Recomputed => {
                 // Beyond two steps the work done again is more than what is saved.
                 for &steps in steps.iter().filter(|&&steps| steps <= 2) {
-                    let plan = |choices: &Choices| ProgramPlan {
-                        kind,
-                        steps,
-                        choices: choices.clone(),
-                        shape: usual_shape(1),
-                    };
-                    plans.extend(choices.iter().map(plan));
+                    plans.extend(choices.iter().map(|choices| plan(kind, steps, choices, usual_shape(1), 0)));
                 }
             }
             PlanKind::Streamed => {
-                let Some(choices) = choices.iter().find(|choices| choices.storage == "regular") else { continue };
                 for &steps in steps {
-                    plans.extend(shapes(steps).map(|shape| ProgramPlan {
-                        kind,
-                        steps,
-                        choices: choices.clone(),
-                        shape,
-                    }));
+                    let of = |choices| shapes(steps).map(move |shape| plan(kind, steps, choices, shape, 0));
+                    plans.extend(rows.into_iter().flat_map(of));
                 }
+            }
+            PlanKind::Persistent => {
+                let of = |choices| shapes(1).map(move |shape| plan(kind, 1, choices, shape, 0));
+                plans.extend(rows.into_iter().flat_map(of));
+            }
+            PlanKind::Resident => {
+                let of = |choices| (0..RESIDENT).map(move |number| plan(kind, 1, choices, usual_shape(1), number));
+                plans.extend(rows.into_iter().flat_map(of));
             }
         }
     }
@@ -224,12 +231,10 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> V
 
 /// Shapes of streams worth a look.
 fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
-    let strips: &[Strip] = if steps == 1 { &[Strip::Aligned, Strip::Overlapping] } else { &[Strip::Overlapping] };
-    strips.iter().flat_map(|&strip| {
-        [16, 32].into_iter().flat_map(move |lane| {
-            [2, 4]
-                .into_iter()
-                .flat_map(move |ahead| [64, 128].map(|block| Shape { lane, ahead, strip, block, ..Shape::default() }))
-        })
-    })
+    let is_one = steps == 1;
+    let strips: &[Strip] = if is_one { &[Strip::Aligned, Strip::Overlapping] } else { &[Strip::Overlapping] };
+    // Rows ahead cost registers, of which several steps leave none.
+    let ahead: &[usize] = if is_one { &[2, 4] } else { &[2] };
+    let each = strips.iter().flat_map(move |&strip| ahead.iter().map(move |&ahead| (strip, ahead)));
+    each.flat_map(|(strip, ahead)| [16, 32].map(|lane| Shape { lane, ahead, strip, ..Shape::default() }))
 }

@@ -21,6 +21,8 @@ pub struct ProgramPlan {
     pub choices: Choices,
     /// How rows are streamed, where a warp walks down them.
     pub shape: Shape,
+    /// How a plane lies in registers, where it stays there: which of the shapes that it can have.
+    pub resident: usize,
 }
 
 /// Which calls become one, and what lies beyond edges.
@@ -36,11 +38,22 @@ pub enum PlanKind {
     /// The same, but warps walk down rows and keep values in registers; edges are fetched from the other end, so there is no
     /// halo.
     Streamed,
+    /// A whole loop in one launch: blocks stream step after step, and wait for each other between two.
+    Persistent,
+    /// A whole loop in one launch: each plane stays in the registers of a cluster of blocks, which send each other their edges.
+    Resident,
 }
 
 impl PlanKind {
     /// All of them, in the order that lists show.
-    pub const ALL: [PlanKind; 4] = [PlanKind::Separate, PlanKind::Merged, PlanKind::Recomputed, PlanKind::Streamed];
+    pub const ALL: [PlanKind; 6] = [
+        PlanKind::Separate,
+        PlanKind::Merged,
+        PlanKind::Recomputed,
+        PlanKind::Streamed,
+        PlanKind::Persistent,
+        PlanKind::Resident,
+    ];
 
     /// What the command line calls it.
     pub fn name(self) -> &'static str {
@@ -49,6 +62,8 @@ impl PlanKind {
             PlanKind::Merged => "merged",
             PlanKind::Recomputed => "recomputed",
             PlanKind::Streamed => "streamed",
+            PlanKind::Persistent => "persistent",
+            PlanKind::Resident => "resident",
         }
     }
 
@@ -63,6 +78,8 @@ impl PlanKind {
             PlanKind::Streamed => {
                 "a kernel for all calls of a step, or of several, whose warps walk down rows of a periodic plane"
             }
+            PlanKind::Persistent => "a kernel for a whole loop, whose blocks stream step after step",
+            PlanKind::Resident => "a kernel for a whole loop, which holds each plane in registers",
         }
     }
 }
@@ -74,7 +91,8 @@ impl fmt::Display for ProgramPlan {
             write!(f, " --steps {}", self.steps)?;
         }
         match self.kind {
-            PlanKind::Streamed => write!(f, " {}", shape_text(&self.shape)),
+            PlanKind::Streamed | PlanKind::Persistent => write!(f, " {}", shape_text(&self.shape)),
+            PlanKind::Resident => write!(f, " --resident {}", self.resident),
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 let [x, y, z] = self.choices.block;
                 write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)
@@ -96,7 +114,7 @@ fn shape_text(shape: &Shape) -> String {
 impl ProgramPlan {
     /// The plan that is taken if nobody chooses: streamed if the program is one that can be, else merged.
     pub fn usual(problem: &ProgramProblem, choices: &Choices) -> Self {
-        let plan = |kind, steps| Self { kind, steps, choices: choices.clone(), shape: usual_shape(steps) };
+        let plan = |kind, steps| Self { kind, steps, choices: choices.clone(), shape: usual_shape(steps), resident: 0 };
         let steps = match choices.precision {
             Precision::F32 => 4,
             Precision::F64 => 3,
@@ -126,12 +144,13 @@ impl ProgramPlan {
             PlanKind::Separate => (Fuse::Nothing, false),
             PlanKind::Merged => (Fuse::Pointwise, false),
             PlanKind::Recomputed => (Fuse::Everything, false),
-            PlanKind::Streamed => (Fuse::Everything, true),
+            PlanKind::Streamed | PlanKind::Persistent | PlanKind::Resident => (Fuse::Everything, true),
         };
+        let whole = matches!(self.kind, PlanKind::Persistent | PlanKind::Resident);
         let mut own = problem.clone();
         // A stage a call is what there is.
         if self.kind != PlanKind::Separate {
-            own.staged = problem.staged.fused(Fusing { fuse, times: self.steps, wraps });
+            own.staged = problem.staged.fused(Fusing { fuse, times: self.steps, wraps, whole });
         }
         if self.steps > 1 && !own.staged.steps.iter().any(is_wide) {
             return Err(Error::call(format!(
@@ -139,6 +158,14 @@ impl ProgramPlan {
                 self.steps, own.staged.program.name
             ))
             .help("several steps become one where all calls of a loop do: --fuse recomputed or --fuse streamed, on periodic axes"));
+        }
+        if whole && !own.staged.steps.iter().any(is_one) {
+            return Err(Error::call(format!(
+                "--fuse {}: no loop of program `{}` is one kernel whose outputs are its inputs",
+                self.kind.name(),
+                own.staged.program.name
+            ))
+            .help("--fuse streamed launches a kernel a step"));
         }
         if wraps {
             check_circles(&own.staged)?;
@@ -184,6 +211,13 @@ fn has_loop(staged: &Staged) -> bool {
 fn is_wide(step: &Step) -> bool {
     match step {
         Step::Repeat(own) => own.wide.is_some() || own.steps.iter().any(is_wide),
+        Step::Stage(_) | Step::Rename(..) => false,
+    }
+}
+
+fn is_one(step: &Step) -> bool {
+    match step {
+        Step::Repeat(own) => own.whole.is_some() || own.steps.iter().any(is_one),
         Step::Stage(_) | Step::Rename(..) => false,
     }
 }
