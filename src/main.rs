@@ -59,7 +59,7 @@ enum Command {
     /// Write a stencil's kernel, launcher and header, and say what the kernel costs
     Build(build::Args),
     /// Compute a stencil on arrays, or on random numbers
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Run the tests that stand in stencil files
     Test(test::Args),
     /// Compare every kernel with the interpreter, bit for bit

@@ -179,18 +179,20 @@ impl<'a> Planner<'a> {
         let kernel = match plan.kind {
             PlanKind::Resident if !stage.carry.is_empty() => {
                 let shapes = resident::shapes(&subject, &stage.carry, &shape.gpu);
-                let own = shapes.get(plan.resident);
-                if own.is_none() && !shapes.is_empty() {
-                    let ways = shapes.len();
-                    return Err(Error::call(format!(
-                        "--resident {}: there are {ways} ways to hold a plane",
-                        plan.resident
-                    ))
-                    .help("they are counted from 0"));
-                }
-                // Whatever is wrong, the first shape that there could be says so.
-                let smallest = resident::Shape { rows: nj, warps: 1, blocks: 1, early: false };
-                resident::resident(&subject, &stage.carry, own.copied().unwrap_or(smallest))?
+                let Some(&own) = shapes.get(plan.resident) else {
+                    let ways = match shapes.len() {
+                        0 => "finds no room in registers".to_owned(),
+                        ways => format!(
+                            "has {ways} ways to lie in registers, and the one with number {} is none",
+                            plan.resident
+                        ),
+                    };
+                    return Err(Error::call(format!("--fuse resident: a plane of {ni}x{nj} cells {ways}")).help(
+                        "rows are multiples of 128 cells in f32, and of 64 in f64; ways are counted from 0; \
+                         --fuse streamed has no such limits",
+                    ));
+                };
+                resident::resident(&subject, &stage.carry, own)?
             }
             PlanKind::Persistent if !stage.carry.is_empty() => stream::persistent(&subject, &stage.carry, &shape)
                 .or_else(|_| stream::persistent(&subject, &stage.carry, &other))?,

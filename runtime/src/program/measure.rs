@@ -229,6 +229,9 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> V
     plans
 }
 
+/// Rows that a warp walks down: as many as fill whole waves, or these.
+const ROWS: [Option<usize>; 4] = [None, Some(32), Some(64), Some(128)];
+
 /// Shapes of streams worth a look.
 fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
     let is_one = steps == 1;
@@ -236,5 +239,9 @@ fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
     // Rows ahead cost registers, of which several steps leave none.
     let ahead: &[usize] = if is_one { &[2, 4] } else { &[2] };
     let each = strips.iter().flat_map(move |&strip| ahead.iter().map(move |&ahead| (strip, ahead)));
-    each.flat_map(|(strip, ahead)| [16, 32].map(|lane| Shape { lane, ahead, strip, ..Shape::default() }))
+    each.flat_map(|(strip, ahead)| {
+        [16, 32]
+            .into_iter()
+            .flat_map(move |lane| ROWS.map(|rows| Shape { lane, ahead, strip, rows, ..Shape::default() }))
+    })
 }
