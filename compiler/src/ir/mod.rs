@@ -38,7 +38,7 @@
 //!
 //! Meshes: a [`Place`] on a set or a
 //! map, a path [`Step`] through a slot, folds over a map with holes. Increments and reductions: further variants beside
-//! [`Store`]. Programs: a tree of calls over stencils. `docs/architecture.md` says how each fits.
+//! [`Store`]. `docs/architecture.md` says how each fits.
 
 pub mod arena;
 mod contract;
