@@ -39,7 +39,7 @@ pub struct ProgramArgs {
     /// number of the step, `{step:06}` with zeros before it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every: Option<u64>,
-    /// Of a program: which calls become one kernel; if not given, streamed where that is possible, else merged
+    /// Of a program: which calls become one kernel; if not given, resident or streamed where that is possible, else merged
     #[arg(long, value_name = "PLAN", value_parser = plan_kind())]
     pub fuse: Option<PlanKind>,
     /// Of a program: steps of a loop that one kernel computes
@@ -184,13 +184,13 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     let results = match device {
         Device::Cpu => way.run(&problem, &Interpreter::new(&problem), resumed.as_ref())?,
         Device::Emulate => {
-            let planned = planned(args, &problem, &choices)?;
+            let planned = planned(args, &problem, &choices, true)?;
             let loaded = emulated(&planned)?;
             way.run(&planned.problem, &Kernels::new(&Emulator::default(), &planned, loaded)?, resumed.as_ref())?
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
-            let planned = planned(args, &problem, &choices)?;
+            let planned = planned(args, &problem, &choices, has_clusters(&gpu.arch()))?;
             let loaded = compiled(&gpu, &planned)?;
             way.run(&planned.problem, &Kernels::new(&gpu, &planned, loaded)?, resumed.as_ref())?
         }
@@ -243,18 +243,27 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     terminal::print(&text)
 }
 
+/// Whether GPUs of an architecture have clusters of blocks: those since sm_90.
+fn has_clusters(arch: &str) -> bool {
+    let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
+    number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
+}
+
 /// The plan that is asked for, or the usual one.
-fn planned(args: &Args, problem: &ProgramProblem, choices: &Choices) -> Result<Planned> {
+fn planned(args: &Args, problem: &ProgramProblem, choices: &Choices, has_clusters: bool) -> Result<Planned> {
     let own = &args.of_program;
-    let mut plan = ProgramPlan::usual(problem, choices);
+    let mut plan = ProgramPlan::usual(problem, choices, has_clusters);
     if let Some(kind) = own.fuse {
         plan.kind = kind;
         plan.steps = 1;
     }
     if let Some(steps) = own.steps {
         plan.steps = steps;
+        if own.fuse.is_none() {
+            plan.kind = PlanKind::Streamed;
+        }
     }
-    plan.shape = usual_shape(plan.steps);
+    plan.shape = usual_shape(plan.steps, choices.precision);
     plan.resident = own.resident.unwrap_or(0);
     Planned::new(problem, &plan)
 }
@@ -395,7 +404,12 @@ fn rate(per_second: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::numbered;
+    use super::{has_clusters, numbered};
+
+    #[test]
+    fn hopper_and_later_have_clusters() {
+        assert_eq!(["sm_70", "sm_90", "sm_90a", "sm_120"].map(has_clusters), [false, true, true, true]);
+    }
 
     #[test]
     fn names_of_files_bear_the_step() {

@@ -202,12 +202,15 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> V
     for &kind in kinds {
         match kind {
             PlanKind::Separate | PlanKind::Merged => {
-                plans.extend(choices.iter().map(|choices| plan(kind, 1, choices, usual_shape(1), 0)));
+                plans
+                    .extend(choices.iter().map(|choices| plan(kind, 1, choices, usual_shape(1, choices.precision), 0)));
             }
             PlanKind::Recomputed => {
                 // Beyond two steps the work done again is more than what is saved.
                 for &steps in steps.iter().filter(|&&steps| steps <= 2) {
-                    plans.extend(choices.iter().map(|choices| plan(kind, steps, choices, usual_shape(1), 0)));
+                    plans.extend(
+                        choices.iter().map(|choices| plan(kind, steps, choices, usual_shape(1, choices.precision), 0)),
+                    );
                 }
             }
             PlanKind::Streamed => {
@@ -221,7 +224,9 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> V
                 plans.extend(rows.into_iter().flat_map(of));
             }
             PlanKind::Resident => {
-                let of = |choices| (0..RESIDENT).map(move |number| plan(kind, 1, choices, usual_shape(1), number));
+                let of = |choices| {
+                    (0..RESIDENT).map(move |number| plan(kind, 1, choices, usual_shape(1, choices.precision), number))
+                };
                 plans.extend(rows.into_iter().flat_map(of));
             }
         }

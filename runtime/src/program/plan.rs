@@ -112,19 +112,27 @@ fn shape_text(shape: &Shape) -> String {
 }
 
 impl ProgramPlan {
-    /// The plan that is taken if nobody chooses: streamed if the program is one that can be, else merged.
-    pub fn usual(problem: &ProgramProblem, choices: &Choices) -> Self {
-        let plan = |kind, steps| Self { kind, steps, choices: choices.clone(), shape: usual_shape(steps), resident: 0 };
+    /// The plan that is taken if nobody chooses: the first of those that can be made, in the order in which they are fast. Only
+    /// some GPUs have clusters.
+    pub fn usual(problem: &ProgramProblem, choices: &Choices, has_clusters: bool) -> Self {
+        let plan = |kind, steps| Self {
+            kind,
+            steps,
+            choices: choices.clone(),
+            shape: usual_shape(steps, choices.precision),
+            resident: 0,
+        };
         let steps = match choices.precision {
             Precision::F32 => 4,
             Precision::F64 => 3,
         };
-        let streamed = plan(PlanKind::Streamed, if has_loop(&problem.staged) { steps } else { 1 });
-        if choices.storage == "regular" && streamed.check(problem).is_ok() {
-            streamed
-        } else {
-            plan(PlanKind::Merged, 1)
+        let merged = plan(PlanKind::Merged, 1);
+        if choices.storage != "regular" {
+            return merged;
         }
+        let resident = has_clusters.then(|| plan(PlanKind::Resident, 1));
+        let rows = [plan(PlanKind::Streamed, steps), plan(PlanKind::Streamed, 1)];
+        resident.into_iter().chain(rows).find(|plan| plan.check(problem).is_ok()).unwrap_or(merged)
     }
 
     /// Whether the plan can be made for a problem.
@@ -147,6 +155,14 @@ impl ProgramPlan {
             PlanKind::Streamed | PlanKind::Persistent | PlanKind::Resident => (Fuse::Everything, true),
         };
         let whole = matches!(self.kind, PlanKind::Persistent | PlanKind::Resident);
+        if self.steps > 1 && !matches!(self.kind, PlanKind::Recomputed | PlanKind::Streamed) {
+            return Err(Error::call(format!(
+                "--steps {} is for kernels of several steps, and --fuse {} makes none",
+                self.steps,
+                self.kind.name()
+            ))
+            .help("give --fuse streamed or --fuse recomputed"));
+        }
         let mut own = problem.clone();
         // A stage a call is what there is.
         if self.kind != PlanKind::Separate {
@@ -204,10 +220,6 @@ fn check_circles(staged: &Staged) -> Result<()> {
     Ok(())
 }
 
-fn has_loop(staged: &Staged) -> bool {
-    staged.steps.iter().any(|step| matches!(step, Step::Repeat(_)))
-}
-
 fn is_wide(step: &Step) -> bool {
     match step {
         Step::Repeat(own) => own.wide.is_some() || own.steps.iter().any(is_wide),
@@ -223,9 +235,10 @@ fn is_one(step: &Step) -> bool {
 }
 
 /// The shape that is fastest for so many steps at once where nobody has measured.
-pub fn usual_shape(steps: usize) -> Shape {
-    match steps {
-        1 => Shape { strip: Strip::Aligned, lane: 32, ..Shape::default() },
+pub fn usual_shape(steps: usize, precision: Precision) -> Shape {
+    match (steps, precision) {
+        (1, Precision::F32) => Shape { strip: Strip::Aligned, lane: 16, ahead: 4, ..Shape::default() },
+        (1, Precision::F64) => Shape { strip: Strip::Aligned, lane: 32, ..Shape::default() },
         _ => Shape { lane: 16, ..Shape::default() },
     }
 }

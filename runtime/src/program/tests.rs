@@ -53,7 +53,7 @@ fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Da
         kind: PlanKind::Separate,
         steps: 1,
         choices: choices.clone(),
-        shape: usual_shape(1),
+        shape: usual_shape(1, choices.precision),
         resident: 0,
     };
     planned(problem, &plan)
@@ -474,7 +474,7 @@ fn every_plan_equals_the_interpreter() {
                 (PlanKind::Resident, 1),
             ] {
                 let choices = Choices { precision, block: [8, 2, 1], ..Choices::default() };
-                let plan = ProgramPlan { kind, steps, choices, shape: usual_shape(steps), resident: 0 };
+                let plan = ProgramPlan { kind, steps, choices, shape: usual_shape(steps, precision), resident: 0 };
                 match planned(&problem, &plan) {
                     Ok(found) => {
                         streamed += usize::from(kind == PlanKind::Streamed);
