@@ -16,6 +16,8 @@ mod new;
 mod print;
 #[path = "cli/profile.rs"]
 mod profile;
+#[path = "cli/program.rs"]
+mod program;
 #[path = "cli/report.rs"]
 mod report;
 #[path = "cli/share.rs"]

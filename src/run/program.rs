@@ -169,6 +169,10 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     }
     let total = problem.staged.steps.iter().map(Step::times).sum();
     let before = resumed.as_ref().map_or(0, |resumed| steps_before(&problem, resumed));
+    if before > total {
+        return Err(Error::call(format!("the checkpoint is after {before} steps, and the program has {total}"))
+            .help("give it more steps, or an earlier checkpoint"));
+    }
     let progress = Progress::steps((total - before.min(total)) as usize, "running");
     let way = Way {
         args,

@@ -172,16 +172,13 @@ impl<'a, B: Backend> Driver<'a, B> {
                 let times = self.some(own, left)?;
                 done += times as u64;
                 self.position.time += times;
-                if self.position.time == own.times {
-                    self.position = Position { step: self.position.step + 1, time: 0 };
-                    after(self, times as u64)?;
-                    break;
-                }
                 after(self, times as u64)?;
             }
-            if own.times == 0 {
-                self.position.step += 1;
+            // From the end of the last loop a longer one can go on.
+            if self.position.step + 1 == staged.steps.len() {
+                break;
             }
+            self.position = Position { step: self.position.step + 1, time: 0 };
         }
         Ok(())
     }

@@ -43,7 +43,11 @@ impl ProgramProblem {
     /// Those of [`Problem::new`], and of the program on the grid.
     pub fn new(program: &Program, request: Request) -> Result<Self> {
         let contract = request.contract;
-        Self::of(program, Problem::new(request)?, contract)
+        // To whoever gives and takes, it is a program.
+        let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
+        let outer =
+            Problem::new(request).map_err(|error| Error { message: error.message.replace(&seen, &own), ..error })?;
+        Self::of(program, outer, contract)
     }
 
     /// A program, given what its facade is given.

@@ -184,14 +184,14 @@ impl ProgramPlan {
             .help("--fuse streamed launches a kernel a step"));
         }
         if wraps {
-            check_circles(&own.staged)?;
+            check_circles(&own.staged, self.kind.name())?;
         }
         Ok(own)
     }
 }
 
 /// A stage that wraps reads circles alone.
-fn check_circles(staged: &Staged) -> Result<()> {
+fn check_circles(staged: &Staged, fuse: &str) -> Result<()> {
     for stage in &staged.stages {
         let reaches = stencilc_compiler::analysis::extents::reaches(&stage.stencil);
         for (field, variable) in stage.reads() {
@@ -202,7 +202,7 @@ fn check_circles(staged: &Staged) -> Result<()> {
             for (axis, low, high) in beside {
                 if (low, high) != (0, 0) && axis.is_of(own.place) && !edges.is_circle(axis) {
                     return Err(Error::call(format!(
-                        "--fuse streamed fetches what lies beyond an edge from the other end, and `{}` is not periodic along `{axis}`",
+                        "--fuse {fuse} fetches what lies beyond an edge from the other end, and `{}` is not periodic along `{axis}`",
                         own.name
                     ))
                     .help("--fuse recomputed and --fuse merged fill halos, by any rule"));
@@ -211,7 +211,7 @@ fn check_circles(staged: &Staged) -> Result<()> {
         }
         if !stage.is_whole {
             return Err(Error::call(format!(
-                "--fuse streamed computes every cell, and `{}` computes some alone",
+                "--fuse {fuse} computes every cell, and `{}` computes some alone",
                 stage.stencil.name
             ))
             .help("--fuse recomputed and --fuse merged compute any region"));

@@ -1,0 +1,118 @@
+//! `stencilc run` of a program: output on the way, checkpoints, kills, plans, and wrong calls.
+
+use crate::folder::{Folder, text};
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const RUN: &str = "run diffusion4 --grid 24x16x2 --device cpu";
+
+/// A simulation that takes a while.
+const SLOW: &str = "run diffusion4 --grid 96x96x4 --device cpu --set steps=4000";
+
+#[test]
+fn outputs_are_written_on_the_way() {
+    let folder = Folder::new();
+    let said = folder
+        .done(&format!("{RUN} --set steps=10 --every 4 --out phi=phi_{{step:03}}.npy --plot phi=phi_{{step}}.png"));
+    assert!(said.contains("10 steps"), "{said}");
+    for name in ["phi_000.npy", "phi_004.npy", "phi_008.npy", "phi_010.npy", "phi_0.png", "phi_8.png", "phi_10.png"] {
+        assert!(folder.path(name).is_file(), "{name}");
+    }
+    // What is there after four steps is what four steps alone leave.
+    folder.done(&format!("{RUN} --set steps=4 --out phi=four.npy"));
+    assert_eq!(fs::read(folder.path("phi_004.npy")).unwrap(), fs::read(folder.path("four.npy")).unwrap());
+}
+
+#[test]
+fn a_run_that_is_killed_goes_on_with_the_same_bits() {
+    let folder = Folder::new();
+    folder.done(&format!("{SLOW} --out phi=whole.npy"));
+    let whole = fs::read(folder.path("whole.npy")).unwrap();
+    let mut stopped = 0;
+    for wait in [5, 40, 150] {
+        let line = format!("{SLOW} --every 50 --checkpoint way.npz --out phi=on.npy");
+        let mut child = folder.command(&line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Once there is a checkpoint, whenever.
+        let start = Instant::now();
+        while !folder.path("way.npz").is_file() && start.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(wait));
+        stopped += usize::from(child.kill().is_ok());
+        child.wait().unwrap();
+        folder.done(&format!("{SLOW} --resume way.npz --out phi=resumed.npy"));
+        assert_eq!(fs::read(folder.path("resumed.npy")).unwrap(), whole, "killed after {wait} ms");
+        fs::remove_file(folder.path("way.npz")).unwrap();
+        // Nothing is left of what was being written.
+        let names = fs::read_dir(folder.path(".")).unwrap().map(|file| file.unwrap().file_name());
+        let strays: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(".tmp")).collect();
+        assert!(strays.len() <= 1, "{strays:?}");
+    }
+    assert!(stopped > 0);
+}
+
+#[test]
+fn every_plan_leaves_the_same_bytes() {
+    let folder = Folder::new();
+    let run = "run diffusion4 --grid 128x8x2 --set steps=7";
+    folder.done(&format!("{run} --device cpu --out phi=cpu.npy"));
+    let expected = fs::read(folder.path("cpu.npy")).unwrap();
+    for plan in [
+        "",
+        "--fuse separate --storage compressed",
+        "--fuse merged",
+        "--fuse recomputed --steps 2",
+        "--fuse streamed --steps 3",
+        "--fuse persistent",
+        "--fuse resident --resident 1",
+    ] {
+        folder.done(&format!("{run} --device emulate {plan} --out phi=kernel.npy"));
+        assert_eq!(fs::read(folder.path("kernel.npy")).unwrap(), expected, "{plan}");
+    }
+}
+
+#[test]
+fn wrong_calls_of_programs() {
+    let folder = Folder::new();
+    fs::write(
+        folder.path("walls.stn"),
+        "program walls { inout a; param n: int = 3; boundary { i: copy }; repeat n { a = blur(a) } }\n\
+         stencil blur { in a; out b; b = 0.5*a[i-1] + 0.5*a[i+1] }\n",
+    )
+    .unwrap();
+    folder.done(&format!("{RUN} --set steps=3 --checkpoint way.npz"));
+    fs::write(folder.path("torn.npz"), &fs::read(folder.path("way.npz")).unwrap()[..500]).unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "run laplap --grid 8x8x1 --every 3",
+        "run laplap --grid 8x8x1 --fuse merged",
+        "run diffusion4 --program smooth --grid 8x8x1",
+        "run laplap --program smooth --grid 8x8x1",
+        "run diffusion4 --grid 8x8x1 --set stepz=3",
+        "run diffusion4 --grid 8x8x1 --set steps=-1 --device cpu",
+        "run diffusion4 --grid 8x1x1 --device cpu",
+        "run diffusion4 --grid 8x8x1 --at 1,1,0",
+        "run diffusion4 --grid 8x8x1 --runs 3",
+        "run diffusion4 --grid 8x8x1 --every 0",
+        "run diffusion4 --grid 8x8x1 --checkpoint way.zip",
+        "run diffusion4 --grid 8x8x1 --resume nowhere.npz",
+        "run diffusion4 --grid 8x8x1 --resume torn.npz",
+        "run diffusion4 --grid 8x8x1 --resume phi.npy",
+        "run diffusion4 --resume way.npz --precision f32 --device cpu",
+        "run diffusion4 --grid 24x16x3 --resume way.npz --device cpu",
+        "run diffusion4 --resume way.npz --set alpha=0.01 --device cpu",
+        "run diffusion4 --resume way.npz --set steps=2 --device cpu",
+        "run walls.stn --resume way.npz --device cpu",
+        "run walls.stn --grid 8x8x1 --device emulate --fuse streamed",
+        "run walls.stn --grid 8x8x1 --device emulate --fuse recomputed --steps 2",
+        "run walls.stn --grid 8x8x1 --device emulate --fuse resident",
+        "run walls.stn --grid 8x8x1 --device emulate --fuse merged --steps 2",
+        "run diffusion4 --grid 8x8x1 --device emulate --fuse streamed --storage compressed",
+        "run diffusion4 --grid 60x8x1 --device emulate --fuse resident",
+        "run diffusion4 --grid 8x8x1 --device emulate --fuse fast",
+        "run diffusion4 --grid 8x8x1 --device emulate --fields aos",
+    ]));
+    let output = folder.run("run diffusion4 --resume way.npz --set steps=5 --device cpu --json");
+    let report: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!((&report["steps"]["total"], &report["steps"]["done"]), (&5.into(), &2.into()));
+}
