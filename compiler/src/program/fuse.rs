@@ -5,6 +5,7 @@
 //! reads is a circle then. Where values are read beside the cell, they are computed as often as they are read, unless
 //! the kernel keeps them.
 
+use super::region::is_whole;
 use super::{Beyond, Loop, Stage, Staged, Step, Wide};
 use crate::analysis::extents::{Extents, reaches};
 use crate::fuse::{Fused, Fusion};
@@ -60,9 +61,6 @@ impl Staged {
     fn widen(&mut self) {
         let before = self.halo;
         let mut halo = super::Halo::default();
-        for axis in [0, 1] {
-            (halo.low[axis], halo.high[axis]) = (0, 0);
-        }
         // Levels are numbered in the bodies, and stay.
         (halo.low[2], halo.high[2]) = (before.low[2], before.high[2]);
         for stage in self.stages.iter().filter(|stage| !stage.wraps) {
@@ -161,7 +159,7 @@ impl Fuser<'_> {
             }
         }
         // What one time takes from before the first, the next has to take from the first.
-        if group.aliases.keys().any(|&variable| self.is_wanted(&group, variable)) {
+        if group.aliases.keys().any(|&variable| self.is_wanted(&group, variable, None)) {
             return None;
         }
         let steps = self.finish(group);
@@ -239,6 +237,8 @@ impl Fuser<'_> {
                     return false;
                 }
                 match group.computed.get(&from).cloned() {
+                    // What the group does not compute of one, the other has, too.
+                    Some(region) if !is_whole(self.staged, &region) => return false,
                     Some(region) => {
                         group.fusion.rename(from.index(), to.index(), &self.field(from));
                         group.computed.insert(to, region);
@@ -260,8 +260,12 @@ impl Fuser<'_> {
         if !group.computed.contains_key(&from) && has_rules && source != target {
             return false;
         }
+        let computed = group.computed.get(&from).cloned();
+        if computed.as_ref().is_some_and(|region| !is_whole(self.staged, region)) {
+            return false;
+        }
         group.fusion.rename(from.index(), to.index(), &self.field(from));
-        match group.computed.get(&from).cloned() {
+        match computed {
             Some(region) => {
                 group.aliases.remove(&to);
                 group.computed.insert(to, region);
@@ -285,7 +289,7 @@ impl Fuser<'_> {
             return false;
         }
         // What a group gives, it gives on the same cells.
-        if group.computed.values().any(|region| *region != own.region) && !self.gives_one(group, own) {
+        if !self.gives_one(group, stage) {
             return false;
         }
         let reaches = reaches(&own.stencil);
@@ -334,25 +338,21 @@ impl Fuser<'_> {
         true
     }
 
-    /// Whether the regions of a group differ in names alone that nobody else reads.
-    fn gives_one(&self, group: &Group, own: &Stage) -> bool {
-        let written: BTreeSet<VariableId> = own.writes().map(|(_, variable)| variable).collect();
-        let others = group.computed.iter().filter(|(variable, region)| {
-            !written.contains(variable) && **region != own.region && self.is_wanted(group, **variable)
-        });
-        others.count() == 0
+    /// Whether a stage may join a group that gives other cells: what differs is looked at by stages of the group alone.
+    fn gives_one(&self, group: &Group, stage: usize) -> bool {
+        let region = &self.staged.stages[stage].region;
+        let mut others = group.computed.iter().filter(|(_, own)| *own != region);
+        !others.any(|(&variable, _)| self.is_wanted(group, variable, Some(stage)))
     }
 
-    /// Whether a variable is looked at outside of the stages that compute it here: by the user, or by another stage.
-    fn is_wanted(&self, group: &Group, variable: VariableId) -> bool {
-        let inside: BTreeSet<usize> = group
-            .actions
-            .iter()
-            .filter_map(|action| match action {
-                Action::Stage(stage) => Some(*stage),
-                Action::Rename(..) => None,
-            })
-            .collect();
+    /// Whether a variable is looked at outside of the stages that compute it here, of which `next` may become one: by the
+    /// user, or by another stage.
+    fn is_wanted(&self, group: &Group, variable: VariableId, next: Option<usize>) -> bool {
+        let inside = group.actions.iter().filter_map(|action| match action {
+            Action::Stage(stage) => Some(*stage),
+            Action::Rename(..) => None,
+        });
+        let inside: BTreeSet<usize> = inside.chain(next).collect();
         let is_read = |(number, stage): (usize, &Stage)| {
             !inside.contains(&number) && stage.reads().any(|(_, read)| read == variable)
         };
@@ -418,7 +418,7 @@ impl Fuser<'_> {
     fn stage(&self, group: Group, stages: &[usize], last: usize) -> Stage {
         let own = &self.staged.stages[last];
         let outputs: Vec<VariableId> =
-            group.computed.keys().copied().filter(|&variable| self.is_wanted(&group, variable)).collect();
+            group.computed.keys().copied().filter(|&variable| self.is_wanted(&group, variable, None)).collect();
         let numbers: Vec<usize> = outputs.iter().map(|variable| variable.index()).collect();
         let (mut stencil, reads, writes) = group.fusion.finish(&numbers);
         stencil.name = match stages {

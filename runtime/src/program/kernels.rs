@@ -83,7 +83,8 @@ impl Planned {
         }
         let by_rows = staged.stages.iter().any(|stage| stage.wraps);
         if by_rows && (choices.storage != "regular" || problem.adjacency.is_some()) {
-            return Err(Error::call("--fuse streamed walks down rows, and cells of tables stand in none")
+            let kind = plan.kind.name();
+            return Err(Error::call(format!("--fuse {kind} works on rows, and cells of tables stand in none"))
                 .help("give --storage regular, or --fuse recomputed"));
         }
         let layouts = Planner::new(&problem, choices);

@@ -426,10 +426,27 @@ fn fusible() -> Vec<(String, Grid)> {
         stencil blur { in a; out b; b = 0.5*a[i-1] + 0.25*a[i+1] + 0.125*a[j-1] }
         stencil scaled { in a, b; out c; c = 0.5*a + 0.25*b }
     ";
+    // Calls that compute some cells alone, of variables that others compute on all.
+    let rims = "
+        program own {
+            inout a, b, last; param n: int = 4
+            repeat n { a = half(a); a = drift(a, b); last = a; b = half(b) }
+        }
+        stencil half { in g; out h; h = 0.5*g }
+        stencil drift { in a, b; out c; c = a + b[i-1] }
+    ";
+    let wide_rims = "
+        program own {
+            inout a; out c; param n: int = 4
+            repeat n { a = half(a); let d = blur(a); c = blur(d); a = blur(a) }
+        }
+        stencil half { in g; out h; h = 0.5*g }
+        stencil blur { in a; out b; b = a[i-1] + 0.25*a[j+1] }
+    ";
     // Wide enough for whole lanes of 16 bytes.
     let grid = Grid::rows(128, 8, 3);
     let mut all: Vec<(String, Grid)> =
-        [diffusion, closed, leapfrog, single, inner].map(|text| (text.to_owned(), grid)).to_vec();
+        [diffusion, closed, leapfrog, single, inner, rims, wide_rims].map(|text| (text.to_owned(), grid)).to_vec();
     all.push((NAMES.to_owned(), Grid::rows(6, 5, 2)));
     for rules in [[["periodic"; 2], ["periodic"; 2], ["copy"; 2]], [["mirror"; 2], ["periodic"; 2], ["halo"; 2]]] {
         all.push((text(rules), Grid::rows(8, 8, 4)));
