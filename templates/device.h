@@ -292,6 +292,41 @@ __device__ __forceinline__ void grid_barrier(unsigned* state)
 }
 #endif
 
+//: flag_raise
+// Tells the block that waits for a flag that it can read all that this block has written. All threads of the block call.
+#ifdef STENCILC_EMULATED
+inline void flag_raise(unsigned* flag, int line = __builtin_LINE()) { emulated::flag_raise(flag, line); }
+#else
+__device__ __forceinline__ void flag_raise(unsigned* flag)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" :: "l"(flag), "r"(1u) : "memory");
+    }
+}
+#endif
+
+//: flag_wait
+// Waits until another block of a cooperative launch has raised a flag, and lowers it. All threads of the block call. The
+// flag is 0 in global memory before the first launch.
+#ifdef STENCILC_EMULATED
+inline void flag_wait(unsigned* flag, int line = __builtin_LINE()) { emulated::flag_wait(flag, line); }
+#else
+__device__ __forceinline__ void flag_wait(unsigned* flag)
+{
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+        unsigned now;
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(flag) : "memory");
+        } while (now == 0);
+        *flag = 0;
+        __threadfence();
+    }
+    __syncthreads();
+}
+#endif
+
 //: load_evict_first
 // Loads what nobody will read again: it leaves the cache first.
 #ifdef STENCILC_EMULATED

@@ -65,6 +65,8 @@ fn what_is_missing_shows_as_wrong_numbers() {
         ("sends", "mbarrier_wait_cluster(&come[stage % 2], stage / 2 % 2);", ""),
         ("grid_steps", "grid_barrier(state); // the", "// the"),
         ("grid_steps", "grid_barrier(state);\n    for", "for"),
+        ("flags", "flag_wait(&state[blockIdx.x]);", ""),
+        ("flags", "flag_wait", "__syncthreads(); // "),
     ];
     let kernels: Vec<_> = faults
         .iter()
@@ -176,6 +178,12 @@ fn faults_are_told_with_kernel_block_and_thread() {
         ),
         ("STENCILC_SHARED(float, t, [4]);\nb[x] = *cluster_shared(t, 1);", usual, "block 1 of a cluster of 1"),
         ("grid_barrier(state);", usual, "in a launch that is not cooperative"),
+        ("flag_raise(state);", usual, "in a launch that is not cooperative"),
+        (
+            "flag_wait(state);",
+            Launch { cooperative: true, ..usual },
+            "kernel wrong, block (0, 0, 0), thread (0, 0, 0): deadlock: waits at flag_wait (line",
+        ),
         (
             "if (blockIdx.x == 0) grid_barrier(state);",
             Launch { cooperative: true, ..usual },

@@ -80,5 +80,6 @@ int cuModuleLoadDataEx(void **module, const void *, unsigned, void *, void *) {
 }
 int cuModuleUnload(void *) { return 0; }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, std::size_t) { return 0; }
+int cuOccupancyMaxActiveClusters(int *, void *, const void *) { return 0; }
 #endif
 }

@@ -197,6 +197,19 @@ extern "C" __global__ void grid_steps(const float* __restrict__ a, float* b, uns
     }
 }
 
+//: flags
+extern "C" __global__ void flags(const float* __restrict__ a, float* b, unsigned* state)
+{
+    const int x = blockIdx.x * 64 + threadIdx.x;
+    float before = 0.0f;
+    if (blockIdx.x > 0) {
+        flag_wait(&state[blockIdx.x]);
+        before = b[blockIdx.x * 64 - 1 - threadIdx.x] + float(state[blockIdx.x]);
+    }
+    b[x] = a[x] + before;
+    if (blockIdx.x + 1 < gridDim.x) flag_raise(&state[blockIdx.x + 1]);
+}
+
 //: atomics
 extern "C" __global__ void atomics(const float* __restrict__ a, float* b, unsigned* state)
 {

@@ -102,6 +102,14 @@ pub fn cases() -> Vec<Case> {
             }
             written(2 * READ, |at| states[if at < READ { 2 } else { 3 }][at % READ])
         }),
+        case("flags", Launch { cooperative: true, ..launch(16, 64) }, |a| {
+            let mut sums = vec![0.0; READ];
+            for x in 0..READ {
+                let block = x / 64 * 64;
+                sums[x] = a[x] + if block > 0 { sums[block - 1 - x % 64] } else { 0.0 };
+            }
+            written(READ, |x| sums[x])
+        }),
         case("atomics", launch(16, 64), |a| {
             let sum: f32 = a.iter().sum();
             let least = a.iter().copied().fold(0.0, f32::min) as i32;
@@ -136,7 +144,7 @@ pub fn kernel(name: &str) -> &'static str {
 pub fn run<M: Machine>(machine: &M, kernel: &M::Kernel, launch: &Launch) -> Result<Vec<f32>> {
     let read = machine.upload(bytemuck::cast_slice(&numbers()))?;
     let write = machine.upload(bytemuck::cast_slice(&vec![0f32; WRITTEN]))?;
-    let state = machine.upload(&[0; 4])?;
+    let state = machine.upload(&[0; 64])?;
     let arguments = [&read, &write, &state].map(|buffer| Arg::Pointer(machine.address(buffer, 0)));
     machine.launch(kernel, launch, &arguments)?;
     let (bytes, guards) = machine.download(&write)?;

@@ -218,8 +218,9 @@ impl Bed {
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         spare.push(buffer);
                     }
-                    What::Barrier => {
-                        let buffer = machine.upload(&[0; 4]).unwrap();
+                    What::Barrier | What::Flags(_) => {
+                        let count = if let What::Flags(count) = parameter.what { count } else { 1 };
+                        let buffer = machine.upload(&vec![0; 4 * count]).unwrap();
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         spare.push(buffer);
                     }

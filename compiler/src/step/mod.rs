@@ -96,6 +96,8 @@ pub enum What {
     Spare(FieldId),
     /// An `unsigned` that is 0 before the first launch, for the blocks of a launch to wait for each other.
     Barrier,
+    /// So many `unsigned`s that are 0 before the first launch, for blocks of a launch to wait for one another.
+    Flags(usize),
 }
 
 /// How a step kernel is launched.

@@ -246,7 +246,7 @@ impl Candidate {
             Bed::Gpu(gpu) => {
                 let loaded = gpu.load(&self.image)?.kernel(&kernel.name)?;
                 let threads = choices.block.iter().product();
-                let blocks = loaded.blocks_at_once(threads)?;
+                let blocks = loaded.blocks_at_once(threads, 0)?;
                 let part = f64::from(blocks * threads) / f64::from(gpu.threads_at_once().max(1));
                 row.kernel.occupancy = Some(Occupancy { blocks, part });
                 let ready = stages.gpu.with_same(&**gpu, |text| bed.load(gpu, text, same::KERNEL))?;

@@ -49,6 +49,7 @@ driver_calls! {
     cuModuleLoadDataEx,
     cuModuleUnload,
     cuOccupancyMaxActiveBlocksPerMultiprocessor,
+    cuOccupancyMaxActiveClusters,
 }
 
 /// Milliseconds between two events. cudarc imports the successor only, which drivers before 12.8 do not have.

@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys::{
     self, CUfunction, CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUmodule, CUresult,
+    CUlaunchAttributeValue, CUlaunchConfig, CUmodule, CUresult,
 };
 
 use super::context::Context;
 use super::driver::{
     cuFuncGetAttribute, cuFuncSetAttribute, cuModuleGetFunction, cuModuleUnload,
-    cuOccupancyMaxActiveBlocksPerMultiprocessor,
+    cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveClusters,
 };
-use crate::machine::Arg;
+use crate::machine::{Arg, Launch};
 use crate::{Error, Result};
 
 /// Kernels in the GPU's memory, unloaded with the last of them.
@@ -98,24 +98,51 @@ const USUAL_SHARED: u32 = 48 << 10;
 const USUAL_CLUSTER: u32 = 8;
 
 impl Kernel {
-    /// How many blocks of so many threads a multiprocessor works on at once.
+    /// How many blocks of so many threads, with so much dynamic shared memory, a multiprocessor works on at once.
     ///
     /// # Errors
     ///
     /// When the driver does not tell, as after a kernel has failed.
-    pub fn blocks_at_once(&self, threads: u32) -> Result<u32> {
+    pub fn blocks_at_once(&self, threads: u32, shared: u32) -> Result<u32> {
         let context = &self.module.context;
         context.bind()?;
+        self.allow_shared(shared)?;
         let mut blocks = 0;
+        let (threads, shared) = (threads.cast_signed(), shared as usize);
         // SAFETY: the kernel is the driver's, and the number goes into an integer that is there.
-        let answer =
-            unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.handle, threads.cast_signed(), 0) };
+        let answer = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.handle, threads, shared) };
         context.succeed(answer, &format!("tell the occupancy of kernel {}", self.name))?;
         Ok(u32::try_from(blocks).unwrap_or(0))
     }
 
+    /// How many clusters of a launch the GPU works on at once.
+    ///
+    /// # Errors
+    ///
+    /// When the driver does not tell, as after a kernel has failed.
+    pub(super) fn clusters_at_once(&self, launch: &Launch) -> Result<u32> {
+        let context = &self.module.context;
+        context.bind()?;
+        self.allow(launch)?;
+        // Whether all are there is what is asked.
+        let mut attributes = launch_attributes(launch.cluster, false);
+        let config = launch_config(launch, &mut attributes);
+        let mut clusters = 0;
+        // SAFETY: the kernel is the driver's, the attributes outlive the call, and the number goes into an integer that is
+        // there.
+        let answer = unsafe { cuOccupancyMaxActiveClusters(&mut clusters, self.handle, &config) };
+        context.succeed(answer, &format!("tell how many clusters of kernel {} there are at once", self.name))?;
+        Ok(u32::try_from(clusters).unwrap_or(0))
+    }
+
+    /// Lets blocks and clusters of the kernel be as large as a launch has them.
+    pub(super) fn allow(&self, launch: &Launch) -> Result<()> {
+        self.allow_shared(launch.shared)?;
+        self.allow_cluster(launch.cluster.iter().product())
+    }
+
     /// Lets clusters of the kernel have more blocks than every GPU takes.
-    pub(super) fn allow_cluster(&self, blocks: u32) -> Result<()> {
+    fn allow_cluster(&self, blocks: u32) -> Result<()> {
         if blocks <= USUAL_CLUSTER {
             return Ok(());
         }
@@ -126,7 +153,7 @@ impl Kernel {
     }
 
     /// Lets blocks of the kernel have so much dynamic shared memory.
-    pub(super) fn allow_shared(&self, bytes: u32) -> Result<()> {
+    fn allow_shared(&self, bytes: u32) -> Result<()> {
         if bytes <= USUAL_SHARED {
             return Ok(());
         }
@@ -154,6 +181,23 @@ pub(super) fn launch_attributes([x, y, z]: [u32; 3], cooperative: bool) -> Vec<C
         attributes.push(attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value));
     }
     attributes
+}
+
+/// A launch as the driver takes it. The attributes have to outlive it.
+pub(super) fn launch_config(launch: &Launch, attributes: &mut [CUlaunchAttribute]) -> CUlaunchConfig {
+    let Launch { grid, block, shared, .. } = *launch;
+    CUlaunchConfig {
+        gridDimX: grid[0],
+        gridDimY: grid[1],
+        gridDimZ: grid[2],
+        blockDimX: block[0],
+        blockDimY: block[1],
+        blockDimZ: block[2],
+        sharedMemBytes: shared,
+        hStream: std::ptr::null_mut(),
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: attributes.len() as u32,
+    }
 }
 
 /// Where a parameter is among all: its first byte, and how many.

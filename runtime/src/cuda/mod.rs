@@ -17,7 +17,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUlaunchConfig, CUresult};
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
 
 pub use buffer::Buffer;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
@@ -31,7 +31,7 @@ use driver::{
     attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemcpyDtoD_v2, cuMemsetD8_v2, cuModuleLoadDataEx,
     describe, device, split_version,
 };
-use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, parameters, spell};
+use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, launch_config, parameters, spell};
 
 /// An open GPU. Buffers, modules and kernels may outlive it.
 pub struct Gpu {
@@ -270,7 +270,7 @@ impl Gpu {
     /// When the grid or the block is more than the GPU or the kernel takes, or when the arguments are not those of
     /// the kernel. (Drivers before CUDA 12.4 do not tell what those are.)
     pub fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
-        let Launch { grid, block, cluster, shared, cooperative } = *launch;
+        let Launch { grid, block, cluster, cooperative, .. } = *launch;
         check_extents(&self.limits, &kernel.name, kernel.registers, kernel.max_threads, grid, block)?;
         let mut packed = Packed::new(args);
         if let Some(known) = &kernel.parameters
@@ -296,21 +296,9 @@ impl Gpu {
                 running.push(Arc::clone(&kernel.name));
             }
         }
-        kernel.allow_shared(shared)?;
-        kernel.allow_cluster(cluster.iter().product())?;
+        kernel.allow(launch)?;
         let mut attributes = launch_attributes(cluster, cooperative);
-        let config = CUlaunchConfig {
-            gridDimX: grid[0],
-            gridDimY: grid[1],
-            gridDimZ: grid[2],
-            blockDimX: block[0],
-            blockDimY: block[1],
-            blockDimZ: block[2],
-            sharedMemBytes: shared,
-            hStream: std::ptr::null_mut(),
-            attrs: attributes.as_mut_ptr(),
-            numAttrs: attributes.len() as u32,
-        };
+        let config = launch_config(launch, &mut attributes);
         // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the
         // driver does not read beyond them, and it copies them and the attributes before it returns.
         let answer = unsafe { cuLaunchKernelEx(&config, kernel.handle, std::ptr::null_mut(), extra.as_mut_ptr()) };
@@ -388,7 +376,11 @@ impl Machine for Gpu {
     }
 
     fn blocks_at_once(&self, kernel: &Kernel, launch: &Launch) -> Result<Option<u32>> {
-        let each = kernel.blocks_at_once(launch.block.iter().product())?;
+        let cluster: u32 = launch.cluster.iter().product();
+        if cluster > 1 {
+            return Ok(Some(kernel.clusters_at_once(launch)?.saturating_mul(cluster)));
+        }
+        let each = kernel.blocks_at_once(launch.block.iter().product(), launch.shared)?;
         Ok(Some(each.saturating_mul(self.multiprocessors)))
     }
 

@@ -35,17 +35,17 @@ namespace emulated {
 using Size = __SIZE_TYPE__;
 using Bits = unsigned long long;
 
-enum class State : unsigned char { ready, block, warp, mbarrier, cluster, grid, ended };
+enum class State : unsigned char { ready, block, warp, mbarrier, cluster, grid, flag, ended };
 
 enum class Operation : unsigned char {
     none, syncthreads, syncthreads_count, syncthreads_and, syncthreads_or, syncwarp, shfl, shfl_up, shfl_down, shfl_xor,
-    any, all, ballot, mbarrier_wait, cluster_wait, grid_barrier
+    any, all, ballot, mbarrier_wait, cluster_wait, grid_barrier, flag_raise, flag_wait
 };
 
 static const char* const NAMES[] = {
     "", "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__syncwarp", "__shfl_sync",
     "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__any_sync", "__all_sync", "__ballot_sync", "mbarrier_wait",
-    "cluster_wait", "grid_barrier"
+    "cluster_wait", "grid_barrier", "flag_raise", "flag_wait"
 };
 
 enum Order : int { FORWARD, REVERSE, SHUFFLED };

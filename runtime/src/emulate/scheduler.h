@@ -147,7 +147,7 @@ inline void report_deadlock()
             break;
         case State::cluster: comes = other.block->cluster != waiting->block->cluster || other.state == State::cluster; break;
         case State::grid: comes = other.state == State::grid; break;
-        case State::ready: case State::mbarrier: case State::ended: break;
+        case State::ready: case State::mbarrier: case State::flag: case State::ended: break;
         }
         if (!comes) missing = &other;
     }

@@ -196,6 +196,47 @@ inline void grid_barrier(const unsigned* state, int line)
     pause();
 }
 
+inline void check_place(const void* place, unsigned alignment, const char* what, int line)
+{
+    if (!place || reinterpret_cast<Size>(place) % alignment != 0) {
+        report(current, "%s (line %d): its address %p is not a multiple of %u", what, line, place, alignment);
+        abandon();
+    }
+}
+
+// Flags are waited for by blocks that are there with those that raise them.
+inline void check_flag(const unsigned* flag, const char* what, int line)
+{
+    if (!machine->launch->cooperative) {
+        report(current, "%s (line %d) in a launch that is not cooperative: the blocks may not all be there", what, line);
+        abandon();
+    }
+    check_place(flag, sizeof *flag, what, line);
+}
+
+inline void flag_raise(unsigned* flag, int line)
+{
+    check_flag(flag, "flag_raise", line);
+    block_barrier(Operation::flag_raise, 0, line);
+    if (current->number != 0) return;
+    *flag = 1;
+    for (Size i = 0; i < Size(machine->count) * machine->threads_of_block; ++i) {
+        if (machine->threads[i].state == State::flag) machine->threads[i].state = State::ready;
+    }
+}
+
+inline void flag_wait(unsigned* flag, int line)
+{
+    check_flag(flag, "flag_wait", line);
+    if (current->number == 0) {
+        while (*flag == 0) {
+            wait(State::flag, Operation::flag_wait, line);
+        }
+        *flag = 0;
+    }
+    block_barrier(Operation::flag_wait, 0, line);
+}
+
 inline Copy* new_copy(void* to, const void* from, unsigned bytes, unsigned valid)
 {
     Copy* copy = machine->spare;
@@ -211,14 +252,6 @@ inline void land(Copy* copy)
     __builtin_memset(static_cast<char*>(copy->to) + copy->valid, 0, copy->bytes - copy->valid);
     copy->next = machine->spare;
     machine->spare = copy;
-}
-
-inline void check_place(const void* place, unsigned alignment, const char* what, int line)
-{
-    if (!place || reinterpret_cast<Size>(place) % alignment != 0) {
-        report(current, "%s (line %d): its address %p is not a multiple of %u", what, line, place, alignment);
-        abandon();
-    }
 }
 
 inline void copy_async(void* to, const void* from, unsigned bytes, int valid, int line)

@@ -241,8 +241,8 @@ struct Loaded<M: Machine> {
     tables: Vec<M::Buffer>,
     /// Arrays for what some of the steps of a loop write.
     spares: Vec<(FieldId, M::Buffer)>,
-    /// What blocks wait at.
-    barrier: Option<M::Buffer>,
+    /// What blocks wait at: a barrier or flags.
+    signals: Option<M::Buffer>,
 }
 
 /// Computes stages with kernels.
@@ -273,7 +273,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
                     let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
                     let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
-                    Loaded { kernel, launch, tables, spares: Vec::new(), barrier: None }
+                    Loaded { kernel, launch, tables, spares: Vec::new(), signals: None }
                 }
                 StageKernel::Rows(own) => {
                     let step::Launch { grid, block, cluster, shared, cooperative } = own.launch;
@@ -281,10 +281,10 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     if cooperative {
                         // Fewer blocks do as well, if all of them are there.
                         let most = machine.blocks_at_once(&kernel, &launch)?.unwrap_or(u32::MAX);
-                        launch.grid[0] = launch.grid[0].min(most.max(1));
+                        launch.grid[0] = launch.grid[0].min(most.max(cluster[0]));
                     }
                     let mut spares = Vec::new();
-                    let mut barrier = None;
+                    let mut signals = None;
                     for parameter in &own.parameters {
                         match parameter.what {
                             step::What::Spare(field) => {
@@ -293,12 +293,13 @@ impl<'a, M: Machine> Kernels<'a, M> {
                                 let bytes = packing_of(planned, variable).bytes();
                                 spares.push((field, machine.upload(&vec![PADDING; bytes])?));
                             }
-                            step::What::Barrier => barrier = Some(machine.upload(&0u32.to_ne_bytes())?),
+                            step::What::Barrier => signals = Some(machine.upload(&[0; 4])?),
+                            step::What::Flags(count) => signals = Some(machine.upload(&vec![0; 4 * count])?),
                             step::What::Input(_) | step::What::Output(_) | step::What::Param(_) | step::What::Steps => {
                             }
                         }
                     }
-                    Loaded { kernel, launch, tables: Vec::new(), spares, barrier }
+                    Loaded { kernel, launch, tables: Vec::new(), spares, signals }
                 }
             });
         }
@@ -368,9 +369,9 @@ impl<'a, M: Machine> Kernels<'a, M> {
                         let (_, spare) = self.stages[stage].spares.iter().find(|(id, _)| *id == field)?;
                         own.call.fields[field.index()].written.map(|variable| pointer((variable, spare)))
                     }
-                    step::What::Barrier => {
-                        let barrier = self.stages[stage].barrier.as_ref()?;
-                        Some(Arg::Pointer(self.machine.address(barrier, 0)))
+                    step::What::Barrier | step::What::Flags(_) => {
+                        let signals = self.stages[stage].signals.as_ref()?;
+                        Some(Arg::Pointer(self.machine.address(signals, 0)))
                     }
                 };
                 let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));

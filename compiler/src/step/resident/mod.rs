@@ -7,10 +7,15 @@
 //! Nobody waits at a barrier. Each warp has two mbarriers, used in turn, which count the bytes that are sent to it. Two are
 //! enough: who sends the rows of a step has received those of the step before, which were sent after the rows before
 //! these had been read.
+//!
+//! Where there are more planes than clusters at once, all steps of all planes are shared evenly among these, as McNaughton
+//! ("Scheduling with deadlines and loss functions", 1959) shares tasks that can be interrupted: a cluster begins with the
+//! first steps of a plane whose others are too many for it, and hands the plane over to the next cluster, which ends with it.
 
 mod print;
 mod rows;
 mod shapes;
+mod shares;
 mod spans;
 
 use super::flow::Flow;
@@ -43,7 +48,8 @@ const SHARED: usize = 227 << 10;
 /// Bytes that a lane sends at once.
 const SENT: usize = 16;
 
-/// A kernel with a time loop in it. It takes the number of steps, and leaves in each output what it is after so many.
+/// A kernel with a time loop in it. It takes the number of steps, at least 1, and leaves in each output what it is after so
+/// many. Fewer clusters than its launch has do as well.
 ///
 /// # Errors
 /// The stencil reads other levels, an output that is carried is no match for its input, or the shape does not fit the grid.
@@ -65,18 +71,20 @@ pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kern
         writer.need(to);
     }
     let name = writer.names.fresh(&format!("{}_resident", subject.stencil.name));
-    let steps = writer.names.fresh("steps");
+    let [steps, flags] = ["steps", "flags"].map(|wish| writer.names.fresh(wish));
+    let blocks = subject.extents[2] * shape.blocks;
     writer.parameters.push(Parameter { name: steps.clone(), c_type: "int".into(), what: What::Steps });
+    writer.parameters.push(Parameter { name: flags.clone(), c_type: "unsigned*".into(), what: What::Flags(blocks) });
     let r = writer.names.internal("r");
     let mut printer = Printer { writer, flow: &flow, shape, carry, parts, spans, widened: BTreeMap::new(), r };
     printer.widened = printer.kept_wide();
-    let (text, shared) = printer.print(&name, &steps)?;
+    let (text, shared) = printer.print(&name, &steps, &flags)?;
     let launch = Launch {
-        grid: [(subject.extents[2] * shape.blocks) as u32, 1, 1],
+        grid: [blocks as u32, 1, 1],
         block: [(shape.warps * LANES) as u32, 1, 1],
         cluster: [shape.blocks as u32, 1, 1],
         shared: shared as u32,
-        cooperative: false,
+        cooperative: true,
     };
     Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
 }

@@ -25,12 +25,16 @@ struct Texts {
     name: String,
     signature: Vec<String>,
     setup: Vec<String>,
+    planes: String,
+    turn: String,
     segment: Vec<String>,
     state: Vec<String>,
     step: String,
-    steps: String,
+    first_step: String,
+    last_step: String,
     body: Vec<String>,
     finish: Vec<String>,
+    last: Vec<String>,
 }
 
 /// Prints one kernel.
@@ -81,7 +85,7 @@ impl Printer<'_> {
         several.map(|(place, (window, _))| (place, [window.before(), window.after()])).collect()
     }
 
-    pub fn print(&mut self, name: &str, steps: &str) -> Result<(String, usize), Refusal> {
+    pub fn print(&mut self, name: &str, steps: &str, flags: &str) -> Result<(String, usize), Refusal> {
         let subject = self.writer.subject;
         let Shape { rows, warps, blocks, .. } = self.shape;
         let lane = self.lane();
@@ -89,14 +93,14 @@ impl Printer<'_> {
             self.writer.names.internals(["lane", "warp", "rank", "k", "first_row", "column"]);
         let [above, below, above_rank, below_rank, arrived, sent_name] =
             self.writer.names.internals(["above", "below", "above_rank", "below_rank", "arrived", "sent"]);
-        let [step] = self.writer.names.internals(["step"]);
+        let [step, first_step, last_step, turn] =
+            self.writer.names.internals(["step", "first_step", "last_step", "turn"]);
         let mut setup = vec![
             format!("const int {lane_name} = threadIdx.x % 32, {warp} = threadIdx.x / 32;"),
             match blocks {
                 1 => format!("const int {rank} = 0;"),
                 _ => format!("const int {rank} = cluster_rank();"),
             },
-            format!("const int {k} = blockIdx.x / {blocks};"),
             format!("const int {first_row} = ({rank} * {warps} + {warp}) * {rows}, {column} = {lane_name} * {lane};"),
         ];
         let offsets = self.offsets();
@@ -140,13 +144,19 @@ impl Printer<'_> {
             }
             shared = shared.max(offset + 2 * warps * count * subject.extents[0] * field_bytes(subject, field));
         }
-        let (segment, state) = self.begin(&k, &first_row, &column);
-        let body = self.step(&step, steps, sends.then_some(bytes));
+        let (share, planes, first_line) = self.shares(&k, &first_step, &last_step, steps);
+        setup.extend(share);
+        let (mut segment, mut state) = self.begin(&k, &first_row, &column, &first_step);
+        segment.insert(0, first_line);
+        state.insert(0, format!("if ({first_step} > 0) flag_wait(&{flags}[blockIdx.x]);"));
+        let body = self.step(&step, &turn, steps, sends.then_some(bytes));
         let mut finish = self.end(&first_row, &column, &k);
+        finish.push(format!("if ({last_step} < {steps}) flag_raise(&{flags}[blockIdx.x + {blocks}]);"));
+        let mut last = Vec::new();
         if sends {
-            finish.push("// No block ends while others send to it.".into());
-            finish.push("cluster_arrive();".into());
-            finish.push("cluster_wait();".into());
+            last.push("// No block ends while others send to it.".into());
+            last.push("cluster_arrive();".into());
+            last.push("cluster_wait();".into());
         }
         let mut lines = prelude::functions(&self.writer.helpers, subject.precision);
         lines.extend(functions(&[&state, &body, &finish]));
@@ -160,12 +170,16 @@ impl Printer<'_> {
             name: name.to_owned(),
             signature: self.writer.signature(false),
             setup,
+            planes,
+            turn,
             segment,
             state,
             step,
-            steps: steps.to_owned(),
+            first_step,
+            last_step,
             body,
             finish,
+            last,
         };
         let operations = device::lines(&render(TEMPLATE, &texts)?);
         texts.prelude.splice(0..0, operations);
@@ -190,8 +204,9 @@ impl Printer<'_> {
         self.writer.names.internal(&format!("{base}_rows"))
     }
 
-    /// Where a plane of the arrays is, and the state before the first step.
-    pub fn begin(&mut self, k: &str, first_row: &str, column: &str) -> (Vec<String>, Vec<String>) {
+    /// Where a plane of the arrays is, and the state before its first step here: what is given, or what another cluster has
+    /// left in the outputs.
+    pub fn begin(&mut self, k: &str, first_row: &str, column: &str, first_step: &str) -> (Vec<String>, Vec<String>) {
         let subject = self.writer.subject;
         let Rows { first, row, plane } = subject.rows;
         let lane = self.lane();
@@ -208,19 +223,20 @@ impl Printer<'_> {
             lines.push(format!("const {stored}* const {from} = {base} + {plane} + {column};"));
         }
         lines.extend(self.writer.uniforms(self.flow));
-        for &(_, field) in self.carry {
+        for &(output, field) in self.carry {
             let declared = &subject.stencil.fields[field];
-            let base = self.writer.input(field).to_owned();
+            let (base, output) = (self.writer.input(field).to_owned(), self.writer.output(output).to_owned());
             let stored = stored_type(declared.stored, subject.precision);
-            let rows = self.rows(&base);
+            let (rows, before) = (self.rows(&base), self.writer.names.internal(&format!("{base}_before")));
             let window = window(self.flow, field);
             let count = window.before() + self.shape.rows + window.after();
             let many = width(declared.stored.bytes(subject.precision), lane, &[first, row, plane]);
             let from = subject.plane(declared.place.levels, 0, k);
+            state.push(format!("const {stored}* const {before} = ({first_step} > 0 ? {output} : {base}) + {from};"));
             state.push(format!("{stored} {rows}[{count}][{lane}];"));
             state.push("#pragma unroll".into());
             state.push(format!("for (int {0} = 0; {0} < {1}; ++{0}) {{", self.r, self.shape.rows));
-            let at = format!("{base} + {from} + ({first_row} + {}) * {row}LL + {column}", self.r);
+            let at = format!("{before} + ({first_row} + {}) * {row}LL + {column}", self.r);
             let into = plus(&self.r, window.before() as i32);
             state.push(format!("    load_row<{many}>({rows}[{into}], {at});"));
             state.push("}".into());
@@ -248,13 +264,13 @@ impl Printer<'_> {
         lines
     }
 
-    /// One step.
-    pub fn step(&mut self, step: &str, steps: &str, bytes: Option<usize>) -> Vec<String> {
+    /// One step, whose number among all that the cluster computes is `turn`.
+    pub fn step(&mut self, step: &str, turn: &str, steps: &str, bytes: Option<usize>) -> Vec<String> {
         let subject = self.writer.subject;
         let lane = self.lane();
         let mut lines = Vec::new();
         if let Some(bytes) = bytes {
-            lines.extend(self.send(step, bytes));
+            lines.extend(self.send(turn, bytes));
         }
         // Values of all rows; of what is computed and of what is fetched from neighbouring lanes.
         for place in 0..self.parts.len() {
@@ -273,13 +289,13 @@ impl Printer<'_> {
                 lines.push(format!("{stored} {name}[{}][{lane}];", self.shape.rows));
             }
         }
-        lines.extend(self.stage(Stage::Inner, step, steps));
+        lines.extend(self.stage(Stage::Inner, step, turn, steps));
         if bytes.is_some() {
             let [warp, arrived] = self.writer.names.internals(["warp", "arrived"]);
-            lines.push(format!("mbarrier_wait_cluster(&{arrived}[{step} % 2][{warp}], {step} / 2 % 2);"));
+            lines.push(format!("mbarrier_wait_cluster(&{arrived}[{turn} % 2][{warp}], {turn} / 2 % 2);"));
         }
-        lines.extend(self.stage(Stage::Top, step, steps));
-        lines.extend(self.stage(Stage::Bottom, step, steps));
+        lines.extend(self.stage(Stage::Top, step, turn, steps));
+        lines.extend(self.stage(Stage::Bottom, step, turn, steps));
         for &(to, from) in self.carry {
             let base = self.writer.input(from).to_owned();
             let (rows, new) = (self.rows(&base), self.new_rows(to));
@@ -318,13 +334,13 @@ impl Printer<'_> {
     }
 
     /// Sends the outermost rows.
-    pub fn send(&mut self, step: &str, bytes: usize) -> Vec<String> {
+    pub fn send(&mut self, turn: &str, bytes: usize) -> Vec<String> {
         let subject = self.writer.subject;
         let Shape { rows, warps, .. } = self.shape;
         let ni = subject.extents[0];
         let [lane, warp, above, below, above_rank, below_rank, arrived] =
             self.writer.names.internals(["lane", "warp", "above", "below", "above_rank", "below_rank", "arrived"]);
-        let mut lines = vec![format!("if ({lane} == 0) mbarrier_expect(&{arrived}[{step} % 2][{warp}], {bytes});")];
+        let mut lines = vec![format!("if ({lane} == 0) mbarrier_expect(&{arrived}[{turn} % 2][{warp}], {bytes});")];
         for &(_, field) in self.carry {
             let window = window(self.flow, field);
             let (before, after) = (window.before(), window.after());
@@ -338,12 +354,12 @@ impl Printer<'_> {
             let over = |count: usize| self.over(count);
             let mut send = |number: usize, to: &str, rank: &str, slot: usize, from: usize| {
                 let place =
-                    format!("{sent} + (({step} % 2 * {warps} + {to}) * {count} + {}) * {ni}", plus(&r, slot as i32));
+                    format!("{sent} + (({turn} % 2 * {warps} + {to}) * {count} + {}) * {ni}", plus(&r, slot as i32));
                 let row = plus(&r, from as i32);
                 lines.push("#pragma unroll".into());
                 lines.push(over(number));
                 lines.push(format!(
-                    "    push_row({place}, {own}[{row}], {lane}, {rank}, &{arrived}[{step} % 2][{to}]);"
+                    "    push_row({place}, {own}[{row}], {lane}, {rank}, &{arrived}[{turn} % 2][{to}]);"
                 ));
             };
             // What is below a warp's last row is the first of the next, and the other way round.

@@ -33,7 +33,7 @@ pub enum Stage {
 
 impl Printer<'_> {
     /// Takes row `r` of what the neighbours have sent, less its lag.
-    fn receive(&mut self, place: usize, step: &str) -> Vec<String> {
+    fn receive(&mut self, place: usize, turn: &str) -> Vec<String> {
         let Shape { rows, warps, .. } = self.shape;
         let (ni, row) = (self.writer.subject.extents[0], &self.flow.rows[place]);
         let [lane, warp] = self.writer.names.internals(["lane", "warp"]);
@@ -51,7 +51,7 @@ impl Printer<'_> {
         let count = before + after;
         let to = plus(&self.r, before - lag);
         vec![format!(
-            "pull_row({own}[{to}], {sent} + (({step} % 2 * {warps} + {warp}) * {count} + {slot}) * {ni}, {lane});"
+            "pull_row({own}[{to}], {sent} + (({turn} % 2 * {warps} + {warp}) * {count} + {slot}) * {ni}, {lane});"
         )]
     }
 
@@ -88,7 +88,7 @@ impl Printer<'_> {
     }
 
     /// Everything that can be computed in a stage: a loop over rows, in which each value is as far behind as it lags.
-    pub fn stage(&mut self, stage: Stage, step: &str, steps: &str) -> Vec<String> {
+    pub fn stage(&mut self, stage: Stage, step: &str, turn: &str, steps: &str) -> Vec<String> {
         let count = self.parts.len() + self.writer.subject.stencil.stores.len();
         let mut made: Vec<(usize, Making, i32, i32)> = Vec::new();
         for number in 0..count {
@@ -102,7 +102,7 @@ impl Printer<'_> {
             vec!["#pragma unroll".to_owned(), format!("for (int {0} = {first}; {0} < {end}; ++{0}) {{", self.r)];
         for (number, making, from, to) in made {
             let own = match (making, self.parts.get(number)) {
-                (Making::Received, _) => self.receive(number, step),
+                (Making::Received, _) => self.receive(number, turn),
                 (Making::Made, Some(_)) => self.value(number),
                 (Making::Made, None) => self.store(number - self.parts.len(), step, steps),
             };

@@ -28,10 +28,10 @@ pub fn shapes(subject: &Subject, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
                 continue;
             }
             shape.early = all <= most;
-            // Clusters that are there at once each compute their planes; a processor works best with about eight warps, and
+            // Clusters that are there at once share the planes; a processor works best with about eight warps, and
             // the more rows a warp has, the less it sends and computes twice.
             let at_once = (gpu.processors as usize / blocks).max(1);
-            let waves = nk.div_ceil(at_once) as f64;
+            let waves = (nk as f64 / at_once as f64).max(1.0);
             let reach = flow.j.before() + flow.j.after();
             let work = (shape.rows + reach) as f64 * (warps.max(8) as f64 / 8.0);
             // A step is never quicker than rows come from another processor.
