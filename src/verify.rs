@@ -1,17 +1,19 @@
-//! `stencilc verify`: compares every kernel with the interpreter, bit for bit.
+//! `stencilc verify`: compares every kernel, and every plan of programs, with the interpreter, bit for bit.
+
+mod outcome;
+mod program;
 
 use crate::args::{self, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
 use crate::drawn::Drawn;
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
+use outcome::{Outcome, Totals, quoted, refusals, told};
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::fmt;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::ir::{Precision, Program, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Span;
 use stencilc_compiler::storage::fields::Fields;
@@ -19,7 +21,7 @@ use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::Problem;
-use stencilc_runtime::verify::{self, Mismatch, Verdict, expect, plan_for, verify_emulated};
+use stencilc_runtime::verify::{self, Verdict, expect, plan_for, verify_emulated};
 use stencilc_runtime::{Error, Fault, Result, nvrtc};
 
 /// Grids that are verified on if none is given: no extent is a multiple of a warp, one has less than a block and the
@@ -38,6 +40,8 @@ pub struct Args {
     /// Only this stencil of the files
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
+    #[command(flatten)]
+    of_programs: program::ProgramArgs,
     #[command(flatten)]
     variants: VariantArgs,
     #[command(flatten)]
@@ -108,28 +112,6 @@ struct Combination {
     outcome: Outcome,
 }
 
-/// What came of a kernel.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Outcome {
-    Done(Verdict),
-    /// There is no NVRTC to compile it.
-    Skipped {
-        status: &'static str,
-    },
-}
-
-/// How many kernels came to what.
-#[derive(Clone, Default, Serialize)]
-struct Totals {
-    equal: usize,
-    different: usize,
-    compiled: usize,
-    refused: usize,
-    skipped: usize,
-    failed: usize,
-}
-
 /// What kernels are compiled by and run on.
 struct Bench {
     device: Device,
@@ -146,17 +128,12 @@ struct Bench {
 /// A kernel differs from the interpreter; or something is wrong with a file, the call or the device.
 pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
-    let mut stencils: Vec<(&Input, &Stencil)> = Vec::new();
-    for input in &inputs {
-        match &args.stencil {
-            Some(name) => stencils.push((input, input.stencil(Some(name))?)),
-            None => stencils.extend(input.stencils.iter().map(|stencil| (input, stencil))),
-        }
-    }
+    let (stencils, programs) = args.subjects(&inputs)?;
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();
-    let progress = Progress::new(problems * args.combinations(Precision::F64).len(), "verifying");
+    let plans = program::count(args, programs.len());
+    let progress = Progress::new(problems * args.combinations(Precision::F64).len() + plans, "verifying");
     let mut cases = Vec::new();
     for (input, stencil) in stencils {
         let first = cases.len();
@@ -172,11 +149,46 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
         }
         progress.aside(|| warn(input, &cases[first..]));
     }
+    let mut of_programs = Vec::new();
+    for (input, program) in programs {
+        for &precision in args.precisions() {
+            for grid in &program::grids(args, &grids) {
+                let case = program::verify(args, &bench, &progress, input, program, precision, grid)?;
+                if !json {
+                    progress.aside(|| terminal::print(&case.text(args)))?;
+                }
+                of_programs.push(case);
+            }
+        }
+    }
     drop(progress);
-    report(&cases, bench.device, json)
+    report(&cases, &of_programs, bench.device, json)
 }
 
+/// Stencils, or programs, each with its file.
+type Of<'a, T> = Vec<(&'a Input, &'a T)>;
+
 impl Args {
+    /// What is verified: what is named, or all that the files have.
+    fn subjects<'a>(&self, inputs: &'a [Input]) -> Result<(Of<'a, Stencil>, Of<'a, Program>)> {
+        let program = self.of_programs.program.as_deref();
+        let (mut stencils, mut programs): (Of<Stencil>, Of<Program>) = Default::default();
+        for input in inputs {
+            match (self.stencil.as_deref(), program) {
+                (Some(name), _) => stencils.push((input, input.stencil(Some(name))?)),
+                (None, Some(_)) => programs.extend(input.program(program, None)?.map(|program| (input, program))),
+                (None, None) => {
+                    stencils.extend(input.stencils.iter().map(|stencil| (input, stencil)));
+                    programs.extend(input.programs.iter().map(|program| (input, program)));
+                }
+            }
+        }
+        if programs.is_empty() {
+            self.of_programs.refuse()?;
+        }
+        Ok((stencils, programs))
+    }
+
     fn precisions(&self) -> &[Precision] {
         self.precision.as_ref().map_or(&PRECISIONS, std::slice::from_ref)
     }
@@ -383,13 +395,16 @@ fn warn(input: &Input, cases: &[Case]) {
     terminal::diagnostics(&warnings.collect::<Vec<_>>(), &input.source);
 }
 
-fn report(cases: &[Case], device: Device, json: bool) -> Result<()> {
+fn report(cases: &[Case], programs: &[program::Case], device: Device, json: bool) -> Result<()> {
     let mut totals = Totals::default();
-    cases.iter().for_each(|case| totals.add(case));
+    cases.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
+    programs.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
     if json {
-        terminal::json(&json!({ "device": device.to_string(), "cases": cases, "totals": totals }))?;
+        let device = device.to_string();
+        terminal::json(&json!({ "device": device, "cases": cases, "programs": programs, "totals": totals }))?;
     } else {
-        terminal::print(&format!("in all: {totals}\n{}", refusals(cases)))?;
+        let reasons = refusals(cases.iter().flat_map(Case::outcomes));
+        terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
     }
     match totals.failed {
         0 => Ok(()),
@@ -397,23 +412,16 @@ fn report(cases: &[Case], device: Device, json: bool) -> Result<()> {
     }
 }
 
-/// Why combinations were refused, each reason once.
-fn refusals(cases: &[Case]) -> String {
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for combination in cases.iter().flat_map(|case| &case.combinations) {
-        if let Outcome::Done(Verdict::Refused { reason }) = &combination.outcome {
-            *reasons.entry(reason).or_default() += 1;
-        }
-    }
-    reasons.into_iter().map(|(reason, times)| format!("refused {times}: {reason}\n")).collect()
-}
-
 impl Case {
+    fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.combinations.iter().map(|combination| &combination.outcome)
+    }
+
     /// `laplap f64 37x29x9: 8 equal`, and what failed.
     fn text(&self, args: &Args) -> String {
         let Case { file, stencil, precision, grid, .. } = self;
         let mut totals = Totals::default();
-        totals.add(self);
+        totals.add(self.outcomes(), self.error.is_some());
         let mut text = format!("{stencil} {} {grid}: {totals}\n", precision.name());
         if let Some(error) = &self.error {
             text.push_str(&format!("  {error}\n"));
@@ -430,18 +438,8 @@ impl Case {
             text.push_str(&format!("  the device's functions differ in {differing} of {cells} values, {units}\n"));
         }
         for combination in &self.combinations {
-            let Outcome::Done(Verdict::Failed { order, mismatches, damage }) = &combination.outcome else { continue };
-            let order = order.map_or(String::new(), |order| format!(", threads in {order} order"));
-            text.push_str(&format!("  {}{order}:\n", combination.name()));
-            for Mismatch { field, cell, cells, expected, expected_bits, found, found_bits } in mismatches {
-                text.push_str(&format!(
-                    "    {field} differs first at {cell}, in all in {}:\n",
-                    terminal::count(*cells, "cell")
-                ));
-                text.push_str(&format!("      interpreter {expected_bits} {expected:?}\n"));
-                text.push_str(&format!("      kernel      {found_bits} {found:?}\n"));
-            }
-            damage.iter().for_each(|damage| text.push_str(&format!("    {damage}\n")));
+            let Some(failure) = combination.outcome.failure(&combination.name()) else { continue };
+            text.push_str(&failure);
             let mut again = format!(
                 "stencilc verify {} --stencil {stencil} {} --grid {grid} --seed {}",
                 quoted(file),
@@ -455,57 +453,11 @@ impl Case {
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./_-+=:,".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-impl Totals {
-    fn add(&mut self, case: &Case) {
-        self.failed += usize::from(case.error.is_some());
-        for combination in &case.combinations {
-            *match &combination.outcome {
-                Outcome::Done(Verdict::Equal { .. }) => &mut self.equal,
-                Outcome::Done(Verdict::Different { .. }) => &mut self.different,
-                Outcome::Done(Verdict::Compiled) => &mut self.compiled,
-                Outcome::Done(Verdict::Refused { .. }) => &mut self.refused,
-                Outcome::Done(Verdict::Failed { .. }) => &mut self.failed,
-                Outcome::Skipped { .. } => &mut self.skipped,
-            } += 1;
-        }
-    }
-
-    fn parts(&self) -> [(usize, &'static str); 6] {
-        let Totals { equal, different, compiled, refused, skipped, failed } = *self;
-        [
-            (equal, "equal"),
-            (different, "different as expected"),
-            (compiled, "compiled"),
-            (refused, "refused"),
-            (skipped, "skipped"),
-            (failed, "failed"),
-        ]
-    }
-
-    fn sum(&self) -> usize {
-        self.parts().iter().map(|(number, _)| number).sum()
-    }
-}
-
-/// `8 equal, 2 refused`
-impl fmt::Display for Totals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.parts().into_iter().filter(|&(number, _)| number > 0);
-        let parts: Vec<String> = parts.map(|(number, what)| format!("{number} {what}")).collect();
-        f.write_str(&parts.join(", "))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
+    use stencilc_runtime::verify::Mismatch;
 
     #[derive(Parser)]
     struct Call {

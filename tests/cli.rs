@@ -28,6 +28,8 @@ mod snapshot;
 mod test;
 #[path = "cli/tune.rs"]
 mod tune;
+#[path = "cli/verify.rs"]
+mod verify;
 
 use folder::{Folder, text};
 use serde_json::Value;

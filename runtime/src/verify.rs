@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::nvrtc::Kind as Image;
 use crate::problem::Problem;
 use serde::Serialize;
+use std::fmt;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::{Handle, Place};
@@ -47,6 +48,14 @@ pub struct Mismatch {
     pub found: f64,
     /// The kernel's value's bits.
     pub found_bits: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, cell, cells, expected, found, .. } = self;
+        let cells = if *cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+        write!(f, "`{field}` differs on {cells}, first at {cell}: {found} instead of {expected}")
+    }
 }
 
 /// What came of one combination.
@@ -113,7 +122,11 @@ pub fn expect(problem: &Problem, progress: &(dyn Fn(usize) + Sync)) -> Result<Ex
     Ok(Expected { outputs, untaken })
 }
 
-fn check_worth(problem: &Problem, name: &str, place: Place, data: &Data) -> Result<()> {
+/// Whether a comparison of what an output holds would prove something.
+///
+/// # Errors
+/// It would not: too much of it is not finite, or all the same.
+pub(crate) fn check_worth(problem: &Problem, name: &str, place: Place, data: &Data) -> Result<()> {
     let (mut count, mut not_finite, mut first, mut constant) = (0usize, 0usize, None, true);
     for index in problem.region.numbers(problem.grid, place) {
         let bits = data.bits(index);

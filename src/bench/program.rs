@@ -8,9 +8,10 @@ use crate::terminal::{self, Progress};
 use serde_json::json;
 use stencilc_compiler::ir::Program;
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::program::ProgramProblem;
-use stencilc_runtime::program::measure::{Outcome, ProgramMethod, candidates, copy, measured, reference};
+use stencilc_runtime::program::measure::{Outcome, ProgramMethod, candidates, copy, measured};
 use stencilc_runtime::program::plan::PlanKind;
+use stencilc_runtime::program::verify::Reference;
+use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Result};
 
 /// Options of `bench` that are about programs.
@@ -59,11 +60,12 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
         };
         let plans = candidates(kinds, &own.steps, &choices);
         for grid in args.kernels.grids(&bed)? {
-            let problem = args.kernels.problem(input, &facade, precision, &grid)?;
+            let problem = args.kernels.problem(input, &facade, precision, &grid);
+            let problem = problem.map_err(|error| of_program(program, error))?;
             let problem = ProgramProblem::of(program, problem, choices.first().is_none_or(|own| own.contract))?;
             let limit = copy(&problem, &bed, method.runs)?;
             let compared = if method.verify { COMPARED } else { 0 };
-            let known = if compared > 0 { Some(reference(&problem, compared)?) } else { None };
+            let known = if compared > 0 { Some(Reference::new(problem.with_times(compared))?) } else { None };
             let method = ProgramMethod { times: own.times as usize, runs: method.runs, compared };
             let progress = Progress::new(plans.len(), "measuring");
             let mut found = Vec::new();

@@ -253,6 +253,8 @@ pub struct Kernels<'a, M: Machine> {
     stages: Vec<Loaded<M>>,
     fillings: BTreeMap<VariableId, Filling<M>>,
     fills: BTreeMap<&'static str, M::Kernel>,
+    /// Whether what is read is looked at byte by byte.
+    watched: bool,
 }
 
 impl<'a, M: Machine> Kernels<'a, M> {
@@ -313,7 +315,29 @@ impl<'a, M: Machine> Kernels<'a, M> {
                 fillings.insert(id, filling);
             }
         }
-        Ok(Self { machine, problem, planned, stages, fillings, fills })
+        Ok(Self { machine, problem, planned, stages, fillings, fills, watched: false })
+    }
+
+    /// The same, but what is read must be whole, the bytes between rows and planes among it.
+    pub fn watched(self) -> Self {
+        Self { watched: true, ..self }
+    }
+
+    /// What is wrong with the tables of the kernels, if anything is.
+    ///
+    /// # Errors
+    /// The machine fails.
+    pub fn damage(&self) -> Result<Option<String>> {
+        for (stage, loaded) in self.planned.stages.iter().zip(&self.stages) {
+            let StageKernel::Cells(plan, _) = stage else { continue };
+            for (number, (table, buffer)) in fixed(plan)?.layout.tables.iter().zip(&loaded.tables).enumerate() {
+                let (bytes, guards) = self.machine.download(buffer)?;
+                if !guards.intact() || bytes != bytemuck::cast_slice::<i32, u8>(table) {
+                    return Ok(Some(format!("the storage's table {number} was overwritten")));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn packing(&self, variable: VariableId) -> Packing<'_> {
@@ -426,7 +450,17 @@ impl<M: Machine> Backend for Kernels<'_, M> {
             return Err(Error::check(format!("the kernel is wrong: `{}`: {guards}", own.name))
                 .help("this is a fault of the compiler; please report it"));
         }
-        Ok(halo::narrowed(&self.problem.staged, own.place, &self.packing(variable).unpack(&packed)))
+        let packing = self.packing(variable);
+        let wide = packing.unpack(&packed);
+        if self.watched {
+            let mut expected = vec![PADDING; packed.len()];
+            packing.pack(&wide, &mut expected);
+            if let Some(byte) = (0..packed.len()).find(|&byte| packed[byte] != expected[byte]) {
+                let what = format!("`{}`: padding was overwritten at byte {byte} of its buffer", own.name);
+                return Err(Error::check(what).help("this is a fault of the compiler; please report it"));
+            }
+        }
+        Ok(halo::narrowed(&self.problem.staged, own.place, &wide))
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &M::Buffer) -> Result<()> {

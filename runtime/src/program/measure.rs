@@ -1,11 +1,10 @@
 //! How long a step of a program takes by a plan, and whether it leaves the interpreter's bits.
 
-use super::cpu::Interpreter;
 use super::driver::{Driver, Position};
 use super::kernels::{Kernels, Planned};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use super::verify::Reference;
 use super::{ProgramProblem, results, started};
-use crate::array::Data;
 use crate::bench::Bed;
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::statistics::Statistics;
@@ -38,12 +37,6 @@ pub enum Outcome {
     Differs(String),
 }
 
-/// What the interpreter leaves after some steps: by field of the facade.
-pub struct Reference {
-    problem: ProgramProblem,
-    outputs: Vec<Option<Data>>,
-}
-
 impl ProgramProblem {
     /// The same with this many times of each outermost loop.
     pub fn with_times(&self, times: usize) -> Self {
@@ -64,19 +57,6 @@ fn set_times(staged: &mut Staged, times: usize) {
 /// Outermost steps of a program; 1 if it has no loop.
 fn steps(staged: &Staged) -> u64 {
     staged.steps.iter().map(Step::times).sum::<u64>().max(1)
-}
-
-/// What the interpreter computes in so many steps.
-///
-/// # Errors
-/// There is not enough memory.
-pub fn reference(problem: &ProgramProblem, times: usize) -> Result<Reference> {
-    let problem = problem.with_times(times);
-    let backend = Interpreter::new(&problem);
-    let mut driver = started(&problem, &backend)?;
-    driver.run(None, &mut |_, _| Ok(()))?;
-    let outputs = results(&problem, &driver)?;
-    Ok(Reference { problem: problem.clone(), outputs })
 }
 
 /// The copy of all that a step reads and writes, in place each time, as the program's fields are.
@@ -152,8 +132,8 @@ fn on<M: Machine>(
         }
         driver.run(None, &mut |_, _| Ok(()))?;
         let found = results(&own.problem, &driver)?;
-        if let Some(field) = differing(reference, &found) {
-            return Ok(Outcome::Differs(field));
+        if let Some(mismatch) = reference.mismatches(&found).first() {
+            return Ok(Outcome::Differs(mismatch.to_string()));
         }
     }
     let staged = &planned.problem.staged;
@@ -168,20 +148,6 @@ fn on<M: Machine>(
     let steps = steps(staged) as f64;
     let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
     Statistics::of(&each).map(Outcome::Measured).ok_or_else(|| Error::check("nothing was measured"))
-}
-
-/// The first field that differs, and where.
-fn differing(reference: &Reference, found: &[Option<Data>]) -> Option<String> {
-    let fields = reference.problem.outer.stencil.fields.iter();
-    for (((_, field), expected), found) in fields.zip(&reference.outputs).zip(found) {
-        let (Some(expected), Some(found)) = (expected, found) else { continue };
-        if let Some(mismatch) = crate::verify::compare(&reference.problem.outer, &field.name, expected, found) {
-            let (cell, cells) = (&mismatch.cell, mismatch.cells);
-            let (is, was) = (mismatch.found, mismatch.expected);
-            return Some(format!("`{}` differs on {cells} cells, first at {cell}: {is} instead of {was}", field.name));
-        }
-    }
-    None
 }
 
 /// The most ways to hold a plane in registers that are worth a look.

@@ -14,6 +14,7 @@ pub mod measure;
 pub mod plan;
 #[cfg(test)]
 mod tests;
+pub mod verify;
 
 use crate::array::Data;
 use crate::error::{Error, Result};
@@ -43,10 +44,7 @@ impl ProgramProblem {
     /// Those of [`Problem::new`], and of the program on the grid.
     pub fn new(program: &Program, request: Request) -> Result<Self> {
         let contract = request.contract;
-        // To whoever gives and takes, it is a program.
-        let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
-        let outer =
-            Problem::new(request).map_err(|error| Error { message: error.message.replace(&seen, &own), ..error })?;
+        let outer = Problem::new(request).map_err(|error| of_program(program, error))?;
         Self::of(program, outer, contract)
     }
 
@@ -78,6 +76,12 @@ impl ProgramProblem {
             .and_then(|field| self.outer.inputs[field.index()].as_ref().or(self.outer.outputs[field.index()].as_ref()));
         data.ok_or_else(|| Error::call(format!("`{}` has no array", self.staged.program.variables[variable].name)))
     }
+}
+
+/// What is wrong with the facade of a program: to whoever gives and takes, it is the program.
+pub fn of_program(program: &Program, error: Error) -> Error {
+    let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
+    Error { message: error.message.replace(&seen, &own), ..error }
 }
 
 /// A program before its first step, with what is given to it.

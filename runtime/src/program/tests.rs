@@ -13,13 +13,18 @@ use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::fields::Fields;
 
-fn program(text: &str) -> Program {
+pub(super) fn program(text: &str) -> Program {
     let lowered = stencilc_compiler::check(&Source::new("own", text));
     assert!(lowered.is_ok(), "{text}: {:?}", lowered.diagnostics);
     lowered.programs.into_iter().next().unwrap()
 }
 
-fn problem(program: &Program, grid: Grid, precision: Precision, settings: &[(&str, &str)]) -> Result<ProgramProblem> {
+pub(super) fn problem(
+    program: &Program,
+    grid: Grid,
+    precision: Precision,
+    settings: &[(&str, &str)],
+) -> Result<ProgramProblem> {
     let facade = program.facade();
     let settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     ProgramProblem::new(

@@ -1,0 +1,92 @@
+//! `stencilc verify` of programs: what is tried, what is said, how it ends.
+
+use crate::folder::{Folder, text};
+use serde_json::Value;
+use std::fs;
+
+/// A stencil and two programs, of which one sets a field to a number.
+const BOTH: &str = "
+    program steps { inout a; in c on (i, j); param n: int = 3; boundary { i: periodic, j: periodic }
+        repeat n { let b = blur(a); a = scaled(b, c) } }
+    program flat { out a; in c on (i, j); a = same(c) }
+    stencil blur { in a; out b; b = 0.5*a[i-1] + 0.25*a[j+2] }
+    stencil scaled { in b; in c on (i, j); out a; a = c * b }
+    stencil same { in c on (i, j); out a; a = 0*c + 1 }
+";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("both.stn"), BOTH).unwrap();
+    folder
+}
+
+/// The statuses of the plans of each case, with the plans that have them.
+fn statuses(case: &Value) -> Vec<(&str, &str)> {
+    let plans = case["plans"].as_array().unwrap().iter();
+    plans.map(|plan| (plan["plan"].as_str().unwrap(), plan["status"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn every_plan_of_a_program_is_compared() {
+    let folder = folder();
+    let call = "verify both.stn --program steps --precision f32 --grid 128x8x2 --steps 1,3 --json";
+    let report = folder.json(&format!("{call} --device emulate"));
+    let case = &report["programs"][0];
+    assert_eq!(
+        (&report["cases"], &case["program"], &case["times"]),
+        (&Value::Array(vec![]), &"steps".into(), &7.into())
+    );
+    let statuses = statuses(case);
+    assert!(statuses.iter().all(|(_, status)| *status == "equal"), "{statuses:?}");
+    let of = |fuse: &str| statuses.iter().filter(|(plan, _)| plan.starts_with(&format!("--fuse {fuse} "))).count();
+    let found = ["separate", "merged", "recomputed", "streamed", "persistent", "resident"].map(of);
+    // Each storage and strategy; all shapes of rows.
+    assert!(found[0] >= 12 && found[1..].iter().all(|&plans| plans > 1), "{found:?}");
+    assert_eq!(report["totals"]["equal"], statuses.len());
+    // Both stages of 16x8x2 cells.
+    assert_eq!(case["plans"][0]["cells"], 128 * 8 * 2);
+    // Without a device nothing is compared, and that is said.
+    let skipped = folder.json(&format!("{call} --device cpu --fuse merged"));
+    assert_eq!((&skipped["totals"]["skipped"], &skipped["totals"]["equal"]), (&4.into(), &0.into()));
+}
+
+#[test]
+fn plans_that_are_refused_are_counted_with_reasons() {
+    let folder = folder();
+    let call = "verify both.stn --program steps --precision f64 --grid 9x8x2 --device emulate --steps 2,3 --times 5";
+    let report = folder.json(&format!("{call} --fuse resident,recomputed,persistent --json"));
+    let case = &report["programs"][0];
+    let refused = case["refused"].as_array().unwrap();
+    assert_eq!((refused.len(), &refused[0]["plans"]), (1, &6.into()), "{refused:?}");
+    assert!(refused[0]["reason"].as_str().unwrap().contains("a plane of 9x8 cells finds no room"), "{refused:?}");
+    assert!(statuses(case).iter().all(|(_, status)| *status == "equal"));
+    let said = folder.done(&format!("{call} --fuse resident"));
+    assert!(said.contains("steps f64 9x8x2, 5 times: 6 refused\nrefused 6: --fuse resident"), "{said}");
+}
+
+#[test]
+fn a_file_with_stencils_and_programs_is_verified_as_a_whole() {
+    let folder = folder();
+    let call = "verify both.stn --storage regular --access idxvar --precision f64 --grid 7x6x2 --device emulate";
+    let output = folder.run(&format!("{call} --fuse separate"));
+    // What is the same everywhere proves nothing.
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    insta::assert_snapshot!(text(&output.stdout));
+    let only = folder.json(&format!("{call} --stencil blur --json"));
+    assert_eq!((only["cases"].as_array().unwrap().len(), &only["programs"]), (1, &Value::Array(vec![])));
+}
+
+#[test]
+fn wrong_calls_of_verify() {
+    insta::assert_snapshot!(folder().transcript(&[
+        "verify both.stn --program step",
+        "verify two.stn --program one",
+        "verify both.stn --program steps --stencil blur",
+        "verify two.stn --fuse merged",
+        "verify both.stn --program steps --fuse fast",
+        "verify both.stn --program steps --steps 17",
+        "verify both.stn --program steps --times 0",
+        "verify both.stn --program steps --grid 1x1x1 --device emulate",
+        "verify both.stn --program steps --set m=3 --device emulate",
+    ]));
+}
