@@ -19,7 +19,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum What {
-    /// Stencils that come along
+    /// Stencils and programs that come along
     Stencils,
     /// How neighbours are reached
     Accesses,
@@ -64,12 +64,13 @@ pub fn list(args: &Args, json: bool) -> Result<()> {
     terminal::print(&terminal::table(&rows, &[]))
 }
 
-/// Files that come along, each with the first line of its documentation or of its first stencil's.
+/// Files that come along, each with the first line of its documentation, or else of its first program's or stencil's.
 fn stencils() -> Vec<Entry> {
     let mut entries: Vec<Entry> = input::embedded()
         .map(|source| {
-            let Lowered { doc, stencils, .. } = stencilc_compiler::check(&source);
-            let docs = [doc].into_iter().chain(stencils.into_iter().map(|stencil| stencil.doc));
+            let Lowered { doc, programs, stencils, .. } = stencilc_compiler::check(&source);
+            let of_programs = programs.into_iter().map(|program| program.doc);
+            let docs = [doc].into_iter().chain(of_programs).chain(stencils.into_iter().map(|stencil| stencil.doc));
             let summary = docs.filter_map(|doc| doc.lines().next().map(str::to_owned)).next();
             Entry { name: source.name, summary: summary.unwrap_or_default() }
         })

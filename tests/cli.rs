@@ -128,9 +128,9 @@ fn wrong_calls() {
         "run laplap --device cpu --in phi=phi.npy --out res=",
         "run laplap --device cpu --in phi=phi.npy --plot res=res.png --level 3",
         "run laplap --device cpu --in phi=phi.npy --level 1",
-        "run gray_scott --device cpu --grid 9x6x3 --set fed=1",
-        "run gray_scott --device cpu --grid 9x6x3 --set feed=much",
-        "run gray_scott --device cpu --grid 9x6x3 --set feed=1 --set feed=2",
+        "run gray_scott --stencil gray_scott --device cpu --grid 9x6x3 --set fed=1",
+        "run gray_scott --stencil gray_scott --device cpu --grid 9x6x3 --set feed=much",
+        "run gray_scott --stencil gray_scott --device cpu --grid 9x6x3 --set feed=1 --set feed=2",
         "run weigh.stn --device cpu --grid 9x6x3",
         "run weigh.stn --device cpu --grid 9x6x3 --set first=1 --plot w=w.png",
         "build weigh.stn --grid 9x6x3",
@@ -141,8 +141,8 @@ fn wrong_calls() {
         "laplap.stn",
         "stencl laplap",
         "chek laplap",
-        "run gray_scott --device cpu --grid 9x6x3 --param feed=1",
-        "run gray_scott --device cpu --grid 9x6x3 --set feed=1e999",
+        "run gray_scott --stencil gray_scott --device cpu --grid 9x6x3 --param feed=1",
+        "run gray_scott --stencil gray_scott --device cpu --grid 9x6x3 --set feed=1e999",
         "run laplap --device cpu --grid -9x6x3",
         "run laplap --device cpu --dtype single",
         "run laplap --device cpu --grid 9x6x3 --seed one",
@@ -189,7 +189,9 @@ fn a_gpu_that_is_not_there() {
 #[test]
 fn nothing_is_written_if_something_cannot_be() {
     let folder = Folder::new();
-    let output = folder.run("run gray_scott --device cpu --grid 9x6x3 --out u_next=u.npy --out v_next=nowhere/v.npy");
+    let output = folder.run(
+        "run gray_scott --stencil gray_scott --device cpu --grid 9x6x3 --out u_next=u.npy --out v_next=nowhere/v.npy",
+    );
     assert_eq!(output.status.code(), Some(1));
     assert!(!folder.path("u.npy").exists());
 }
@@ -359,9 +361,11 @@ fn what_is_no_file_is_not_read() {
 #[test]
 fn kernels_run_on_the_emulator() {
     let folder = Folder::new();
-    folder.done("run gray_scott --device cpu --grid 21x13x4 --out u_next=interpreted.npy");
+    folder.done("run gray_scott --stencil gray_scott --device cpu --grid 21x13x4 --out u_next=interpreted.npy");
     for more in ["", " --storage compressed --access zloop --precision f64"] {
-        let line = format!("run gray_scott --device emulate --grid 21x13x4 --out u_next=emulated.npy{more}");
+        let line = format!(
+            "run gray_scott --stencil gray_scott --device emulate --grid 21x13x4 --out u_next=emulated.npy{more}"
+        );
         assert!(folder.done(&line).contains("gray_scott on emulate ("));
         assert!(fs::read(folder.path("interpreted.npy")).unwrap() == fs::read(folder.path("emulated.npy")).unwrap());
     }

@@ -162,7 +162,7 @@ fn outputs_of_every_kind() {
     std::os::unix::fs::symlink(".", at("here")).unwrap();
     let said = ends(
         folder.path(),
-        "stencilc run gray_scott --grid 9x9x1 --device cpu --out u_next=a.npy --out v_next=here/a.npy",
+        "stencilc run gray_scott --stencil gray_scott --grid 9x9x1 --device cpu --out u_next=a.npy --out v_next=here/a.npy",
     );
     assert!(said.contains("`here/a.npy`, which is written already") && !at("a.npy").exists(), "{said}");
     let said = ends(folder.path(), &format!("{run} --out res=both --plot res=./both"));

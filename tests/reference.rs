@@ -439,6 +439,47 @@ fn acoustic8() {
 }
 
 #[test]
+fn heat() {
+    check("heat", &[], [(1, 1), (1, 1), (0, 0)], |cell| {
+        let t = cell.field::<Number>("t");
+        let (kappa, dt, dx) = (cell.param("kappa"), cell.param("dt"), cell.param("dx"));
+        let flow = |di, dj| (t(di, dj, 0) - t(0, 0, 0)) / dx;
+        [t(0, 0, 0) + kappa * dt * (flow(1, 0) + flow(-1, 0) + flow(0, 1) + flow(0, -1)) / dx]
+    });
+}
+
+#[test]
+fn shallow_water() {
+    check("shallow_water", &[], [(1, 1), (1, 1), (0, 0)], |cell| {
+        let [u, v, h] = ["u", "v", "h"].map(|name| {
+            let field = cell.field::<Number>(name);
+            move |i: i32, j: i32| field(i, j, 0)
+        });
+        let (dt, dx, g, f) = (cell.param("dt"), cell.param("dx"), cell.param("g"), cell.param("f"));
+        let through_west = |i: i32, j: i32| u(i, j) * (h(i, j) + h(i - 1, j)) * 0.5;
+        let through_south = |i: i32, j: i32| v(i, j) * (h(i, j) + h(i, j - 1)) * 0.5;
+        let vorticity = |i: i32, j: i32| {
+            let spin = (v(i, j) - v(i - 1, j)) / dx - (u(i, j) - u(i, j - 1)) / dx;
+            (f + spin) / (0.25 * (h(i, j) + h(i - 1, j) + h(i, j - 1) + h(i - 1, j - 1)))
+        };
+        let head = |i: i32, j: i32| {
+            let (west, east, south, north) = (u(i, j), u(i + 1, j), v(i, j), v(i, j + 1));
+            g * h(i, j) + 0.5 * (0.5 * (west * west + east * east) + 0.5 * (south * south + north * north))
+        };
+        // At the southern and the northern corner of the western face, and likewise of the southern one.
+        let along_i = |j: i32| vorticity(0, j) * 0.5 * (through_south(-1, j) + through_south(0, j));
+        let along_j = |i: i32| vorticity(i, 0) * 0.5 * (through_west(i, -1) + through_west(i, 0));
+        let begun = |name: &str| cell.field::<Number>(name)(0, 0, 0);
+        let divergence = (through_west(1, 0) - through_west(0, 0) + through_south(0, 1) - through_south(0, 0)) / dx;
+        [
+            begun("u0") + dt * (0.5 * (along_i(0) + along_i(1)) - (head(0, 0) - head(-1, 0)) / dx),
+            begun("v0") - dt * (0.5 * (along_j(0) + along_j(1)) + (head(0, 0) - head(0, -1)) / dx),
+            begun("h0") - dt * divergence,
+        ]
+    });
+}
+
+#[test]
 fn terrain_slope() {
     check("terrain_slope", &[], [(1, 1), (1, 1), (0, 0)], |cell| {
         let z = cell.field::<Number>("height");

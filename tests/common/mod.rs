@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each suite uses its own part")]
 
 pub mod device;
+pub mod simulation;
 pub mod step;
 
 use std::collections::BTreeMap;
