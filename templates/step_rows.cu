@@ -46,6 +46,13 @@ static __device__ __forceinline__ void put_between(T* to, const T (&row)[N], int
     }
 }
 
+//: copy_run
+/* W elements that follow each other, from one array to another. */
+template <int W, class T> static __device__ __forceinline__ void copy_run(T* to, const T* from)
+{
+    *reinterpret_cast<Run<T, W>*>(to) = *reinterpret_cast<const Run<T, W>*>(from);
+}
+
 //: copy_row
 /* A row as it is, possibly in another type. */
 template <int N, class To, class T> static __device__ __forceinline__ void copy_row(To (&to)[N], const T (&row)[N])

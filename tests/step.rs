@@ -1,6 +1,8 @@
 //! Step kernels: each equals the interpreter bit for bit on the emulator, and leaves what is no cell as it was.
 
 mod common;
+#[path = "step/tiled.rs"]
+mod tiled;
 
 use common::lowered;
 use common::step::Bed;
@@ -84,25 +86,35 @@ fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3], edges: [Ed
     count
 }
 
-#[test]
-fn streams_equal_the_interpreter() {
+/// Those, and some that come along.
+fn stencils() -> Vec<Stencil> {
     let mut stencils = lowered("steps", STENCILS);
     for file in ["laplap", "hdiff", "gray_scott"] {
         let text = std::fs::read_to_string(format!("{}/stencils/{file}.stn", env!("CARGO_MANIFEST_DIR"))).unwrap();
         stencils.extend(lowered(file, &text));
     }
-    let (closed, open) = ([Edge::Periodic; 2], [Edge::Open; 2]);
-    let grids = [
-        // A row of one warp; several aligned strips; what no power of two divides; smaller than the reach.
-        ([128, 24, 3], [0, 0, 0], closed),
-        ([256, 17, 2], [4, 8, 4], [Edge::Open, Edge::Periodic]),
-        ([150, 31, 2], [3, 1, 7], closed),
-        ([37, 19, 1], [0, 3, 0], [Edge::Periodic, Edge::Open]),
-        ([4, 3, 2], [0, 0, 0], closed),
-        ([256, 20, 2], [0, 0, 0], open),
-        ([22, 14, 2], [0, 0, 0], open),
-    ];
-    let cases: Vec<_> = stencils.iter().flat_map(|stencil| grids.map(|grid| (stencil, grid))).collect();
+    stencils
+}
+
+const CLOSED: [Edge; 2] = [Edge::Periodic; 2];
+const OPEN: [Edge; 2] = [Edge::Open; 2];
+
+/// Extents, padding and edges: a row of one warp; several aligned strips; what no power of two divides; smaller than the
+/// reach.
+const GRIDS: [([usize; 3], [usize; 3], [Edge; 2]); 7] = [
+    ([128, 24, 3], [0, 0, 0], CLOSED),
+    ([256, 17, 2], [4, 8, 4], [Edge::Open, Edge::Periodic]),
+    ([150, 31, 2], [3, 1, 7], CLOSED),
+    ([37, 19, 1], [0, 3, 0], [Edge::Periodic, Edge::Open]),
+    ([4, 3, 2], [0, 0, 0], CLOSED),
+    ([256, 20, 2], [0, 0, 0], OPEN),
+    ([22, 14, 2], [0, 0, 0], OPEN),
+];
+
+#[test]
+fn streams_equal_the_interpreter() {
+    let stencils = stencils();
+    let cases: Vec<_> = stencils.iter().flat_map(|stencil| GRIDS.map(|grid| (stencil, grid))).collect();
     let kernels =
         cases.into_par_iter().map(|(stencil, (extents, padding, edges))| check(stencil, extents, padding, edges));
     let kernels: usize = kernels.sum();
@@ -203,7 +215,7 @@ fn persistent_kernels_equal_the_interpreter() {
             let bed = Bed::new(stencil, precision, extents, padding);
             let carry = pairs(stencil, carry);
             // So few blocks at once that each has several parts.
-            let gpu = Gpu { processors: 1, registers: 65_536, threads: 128 };
+            let gpu = Gpu { processors: 1, threads: 128, ..Gpu::SM_90 };
             let shape = Shape { strip, gpu, rows: Some(5), block: 64, ..Shape::default() };
             let kernel = persistent(&bed.subject(), &carry, &shape).unwrap();
             let expected = [1, 2, 5].map(|steps| (steps as i32, bed.after(&carry, steps)));

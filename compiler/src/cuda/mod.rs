@@ -34,6 +34,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("cell.cu.tera", include_str!("../../../templates/cell.cu.tera")),
     ("levels.cu.tera", include_str!("../../../templates/levels.cu.tera")),
     ("step_stream.cu.tera", include_str!("../../../templates/step_stream.cu.tera")),
+    ("step_tiled.cu.tera", include_str!("../../../templates/step_tiled.cu.tera")),
     ("step_resident.cu.tera", include_str!("../../../templates/step_resident.cu.tera")),
     ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
     ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),

@@ -79,11 +79,13 @@ pub struct Flow {
 const REACH: i32 = 1 << 12;
 
 impl Window {
-    fn union(self, other: Window) -> Window {
+    /// From the smaller to the larger.
+    pub fn union(self, other: Window) -> Window {
         Window { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
-    fn moved(self, by: i32) -> Window {
+    /// The same, seen from so far away.
+    pub fn moved(self, by: i32) -> Window {
         Window { low: self.low.saturating_add(by), high: self.high.saturating_add(by) }
     }
 

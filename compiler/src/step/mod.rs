@@ -6,8 +6,8 @@
 //!
 //! A kernel of [`crate::plan`] computes a cell a thread, whatever the grid. One of these knows more: columns stand in
 //! rows, extents are known, no value looks at another level. Then a warp can walk down a plane row by row and keep in
-//! registers what it has read or computed ([`stream`]), or a cluster can hold a plane in registers through all steps
-//! ([`resident`]).
+//! registers what it has read or computed ([`stream`]), a block can compute a tile with its values in shared memory
+//! ([`tiled`]), or a cluster can hold a plane in registers through all steps ([`resident`]).
 //!
 //! Each kernel computes every output on every cell that its [`Edge`]s let it, and its values are those of the interpreter
 //! to the last bit: operations are those of the stencil's bodies, in their order.
@@ -15,11 +15,14 @@
 mod flow;
 pub mod resident;
 pub mod stream;
+pub mod tiled;
 mod write;
 
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, ParamId, Precision, Stencil};
+use flow::{Flow, Window};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// What a step kernel computes, and on which arrays.
 #[derive(Clone, Copy, Debug)]
@@ -127,15 +130,30 @@ pub struct Gpu {
     pub registers: u32,
     /// Threads that one holds.
     pub threads: u32,
+    /// Bytes of shared memory that one has.
+    pub shared: u32,
 }
 
 impl Gpu {
     /// An H200, and an H100 with all its memory: sm_90.
-    pub const SM_90: Gpu = Gpu { processors: 132, registers: 65_536, threads: 2_048 };
+    pub const SM_90: Gpu = Gpu { processors: 132, registers: 65_536, threads: 2_048, shared: 228 << 10 };
 }
 
 /// Lanes of a warp.
 const LANES: usize = 32;
+
+/// The most bytes of shared memory that a block can have.
+const SHARED: usize = 227 << 10;
+
+/// The columns and rows that are computed.
+fn computed(subject: &Subject, flow: &Flow) -> [Range<usize>; 2] {
+    let [ni, nj, _] = subject.extents;
+    let along = |edge: Edge, n: usize, reach: Window| match edge {
+        Edge::Periodic => 0..n,
+        Edge::Open => reach.before()..n.saturating_sub(reach.after()),
+    };
+    [along(subject.edges[0], ni, flow.i), along(subject.edges[1], nj, flow.j)]
+}
 
 /// Refuses outputs that cannot become the inputs that they are said to become, and fields that change without one.
 fn check_carry(subject: &Subject, carry: &[Carry]) -> Result<(), Refusal> {

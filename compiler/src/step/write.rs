@@ -250,7 +250,7 @@ pub fn functions(calls: &[&Vec<String>]) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, text) in FUNCTIONS.split("//: ").skip(1).filter_map(|section| section.split_once('\n')) {
         let needed = match name.trim() {
-            "Run" => calls("load_row") || calls("put_row") || calls("put_between"),
+            "Run" => ["load_row", "put_row", "put_between", "copy_run"].iter().any(|name| calls(name)),
             "put_row" => calls("put_row") || calls("put_between"),
             name => calls(name),
         };

@@ -20,7 +20,7 @@ mod spans;
 
 use super::flow::Flow;
 use super::write::Writer;
-use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, Subject, What, check_carry};
+use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, SHARED, Subject, What, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 use print::Printer;
@@ -41,9 +41,6 @@ pub struct Shape {
     /// take, and needs more registers.
     pub early: bool,
 }
-
-/// The most bytes of shared memory that a block can have.
-const SHARED: usize = 227 << 10;
 
 /// Bytes that a lane sends at once.
 const SENT: usize = 16;

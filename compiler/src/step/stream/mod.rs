@@ -12,7 +12,7 @@ mod tiling;
 mod turns;
 
 use super::flow::Flow;
-use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, Subject, check_carry};
+use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, Subject, check_carry, computed};
 use crate::diagnostic::Refusal;
 use print::{Frame, Printer};
 use tiling::{Tiling, held};

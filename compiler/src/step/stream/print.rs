@@ -2,9 +2,9 @@
 
 use super::super::flow::{Flow, Source, Use, Window};
 use super::super::write::{Writer, each, functions, width};
-use super::tiling::{Held, Tiling, computed, wanted};
+use super::tiling::{Held, Tiling, wanted};
 use super::turns::{turns, warp_text};
-use super::{Carry, LANES, Shape, Strip, Subject};
+use super::{Carry, LANES, Shape, Strip, Subject, computed};
 use crate::cuda::{prelude, render};
 use crate::device;
 use crate::diagnostic::Refusal;

@@ -2,10 +2,9 @@
 
 use super::super::flow::{Flow, Source, Window};
 use super::super::write::register_bytes;
-use super::{Edge, Gpu, LANES, Shape, Strip, Subject};
+use super::{Gpu, LANES, Shape, Strip, Subject, computed};
 use crate::diagnostic::Refusal;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The columns of a lane and the rows of a warp.
 #[derive(Clone, Copy, Debug)]
@@ -174,16 +173,6 @@ fn least_common_multiple(a: usize, b: usize) -> usize {
         (x, y) = (y, x % y);
     }
     a / x * b
-}
-
-/// The columns and rows that are computed.
-pub fn computed(subject: &Subject, flow: &Flow) -> [Range<usize>; 2] {
-    let [ni, nj, _] = subject.extents;
-    let along = |edge: Edge, n: usize, reach: Window| match edge {
-        Edge::Periodic => 0..n,
-        Edge::Open => reach.before()..n.saturating_sub(reach.after()),
-    };
-    [along(subject.edges[0], ni, flow.i), along(subject.edges[1], nj, flow.j)]
 }
 
 /// How far users look along i at each row, by how many rows back.

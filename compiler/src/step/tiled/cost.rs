@@ -1,0 +1,172 @@
+//! Which tiles should be fastest.
+//!
+//! A model of what a multiprocessor has to do for a tile: bytes that come from memory and, around the tile, from the level 2
+//! cache; accesses to shared memory, 32 banks wide; operations. What is slowest counts, with a part of the others, which do
+//! not hide behind it entirely. A tile's loads and barriers follow each other: that is hidden only by other blocks.
+
+use super::super::flow::{Flow, Source, Use};
+use super::super::{Gpu, LANES, SHARED, Subject};
+use super::load::Load;
+use super::loops::{Home, Loops};
+use super::memory::{Memory, element};
+use super::{Shape, Tiling};
+use crate::ir::{Node, Precision};
+use std::collections::BTreeSet;
+
+/// Bytes a clock that a multiprocessor gets from memory, and from the level 2 cache, where all of them ask for some.
+const MEMORY: f64 = 17.0;
+const CACHE: f64 = 28.0;
+
+/// Clocks until what is asked for comes from memory, and until it comes from shared memory and is computed with.
+const LOADED: f64 = 900.0;
+const LOOKED: f64 = 60.0;
+
+/// Clocks from an operation of a warp to its next.
+const NEXT: f64 = 2.0;
+
+/// Warps' operations a clock.
+const ISSUED: f64 = 4.0;
+
+/// Operations that find a thread's cells in a loop, and what a load of some elements needs.
+const PLACED: f64 = 14.0;
+
+/// What the slower parts leave of the faster ones' time to be seen.
+const SEEN: f64 = 0.25;
+
+/// Bytes of shared memory that a block has besides its own.
+const RESERVED: usize = 1 << 10;
+
+/// Shapes that a stencil can have on a subject, those that should be fastest first.
+pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
+    let Ok(flow) = Flow::new(subject) else { return Vec::new() };
+    let loops = Loops::new(&flow);
+    let mut found: Vec<(f64, Shape, [usize; 2])> = Vec::new();
+    for columns in [32, 64, 128] {
+        for tile in [8, 16, 32, 64].map(|rows| [columns, rows]) {
+            for (threads, rows) in [128, 256, 512].into_iter().flat_map(|threads| [8, 4, 2].map(|rows| (threads, rows)))
+            {
+                let shape = Shape { tile, threads, rows };
+                let Ok(tiling) = Tiling::new(subject, &flow, &shape) else { continue };
+                let memory = Memory::new(subject, &flow, &loops, &tiling);
+                let is_known = found
+                    .iter()
+                    .any(|(_, own, tile)| *tile == tiling.tile && own.threads == threads && own.rows == rows);
+                if memory.bytes() <= SHARED.min(gpu.shared as usize - RESERVED) && !is_known {
+                    found.push((cost(subject, &flow, &loops, &memory, &tiling, &shape, gpu), shape, tiling.tile));
+                }
+            }
+        }
+    }
+    found.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    found.into_iter().map(|(_, shape, _)| shape).collect()
+}
+
+/// Clocks that the tiles of all planes should take.
+fn cost(
+    subject: &Subject,
+    flow: &Flow,
+    loops: &Loops,
+    memory: &Memory,
+    tiling: &Tiling,
+    shape: &Shape,
+    gpu: &Gpu,
+) -> f64 {
+    let work = Work::new(subject, flow, loops, memory, tiling, shape);
+    let parts = [work.from_memory / MEMORY + work.from_cache / CACHE, work.shared, work.operations / ISSUED];
+    let most = parts.into_iter().fold(0.0, f64::max);
+    let own = most + SEEN * (parts.iter().sum::<f64>() - most);
+    let room = gpu.shared as usize / (memory.bytes() + RESERVED);
+    let blocks = room.min(gpu.threads as usize / shape.threads).clamp(1, 32) as f64;
+    let each = own.max((own + work.latency) / blocks);
+    let tiles = tiling.count(subject) as f64 / f64::from(gpu.processors);
+    // Blocks follow each other, so only the last of them leave a multiprocessor idle.
+    (tiles + 0.5 * (blocks.min(tiles) - 1.0)).max(1.0) * each
+}
+
+/// What a block does.
+struct Work {
+    /// Bytes.
+    from_memory: f64,
+    from_cache: f64,
+    /// Clocks of shared memory.
+    shared: f64,
+    /// Instructions of warps.
+    operations: f64,
+    /// Clocks that what follows each other takes.
+    latency: f64,
+}
+
+impl Work {
+    fn new(subject: &Subject, flow: &Flow, loops: &Loops, memory: &Memory, tiling: &Tiling, shape: &Shape) -> Self {
+        let mut own = Self { from_memory: 0.0, from_cache: 0.0, shared: 0.0, operations: 0.0, latency: 0.0 };
+        let stencil = subject.stencil;
+        let cells = (tiling.tile[0] * tiling.tile[1]) as f64;
+        for store in &stencil.stores {
+            own.from_memory += cells * stencil.fields[store.field].stored.bytes(subject.precision) as f64;
+        }
+        for (place, row) in flow.rows.iter().enumerate() {
+            let Source::Field(field, _) = row.source else { continue };
+            let (_, bytes) = element(subject, row.source);
+            own.from_memory += cells * bytes as f64;
+            if let Home::Tile(area) = loops.homes[place] {
+                let load = Load::new(subject, tiling, memory, field, area);
+                let loaded = load.elements(tiling.tile[1]) as f64;
+                own.from_cache += (loaded - cells).max(0.0) * bytes as f64;
+                own.shared += loaded * bytes as f64 / 128.0;
+                own.operations += load.items(tiling.tile[1]) as f64 * PLACED / LANES as f64;
+                own.latency = LOADED;
+            }
+        }
+        for number in 0..loops.loops.len() {
+            own.add_loop(subject, flow, loops, tiling, shape, number);
+        }
+        own
+    }
+
+    fn add_loop(
+        &mut self,
+        subject: &Subject,
+        flow: &Flow,
+        loops: &Loops,
+        tiling: &Tiling,
+        shape: &Shape,
+        number: usize,
+    ) {
+        let stencil = subject.stencil;
+        let own = &loops.loops[number];
+        let [columns, all_rows] = own.area.cells(tiling.tile);
+        let parts = all_rows.div_ceil(shape.rows);
+        let items = (columns * parts) as f64;
+        let rows = all_rows.div_ceil(parts) as i32;
+        let words = |place: usize| (element(subject, flow.rows[place].source).1 as f64 / 4.0).max(1.0);
+        // What several rows look at is read once.
+        let looks: BTreeSet<(usize, Use)> = loops
+            .uses(flow, number)
+            .filter(|(place, _)| matches!(loops.homes[*place], Home::Tile(_)))
+            .flat_map(|(place, used)| (0..rows).map(move |row| (place, Use { j: used.j + row, ..used })))
+            .collect();
+        let kept: Vec<usize> =
+            own.values.iter().copied().filter(|&place| loops.homes[place] != Home::Register).collect();
+        let moved = looks.iter().map(|(place, _)| words(*place)).sum::<f64>()
+            + kept.iter().map(|&place| words(place) * f64::from(rows)).sum::<f64>();
+        self.shared += items * moved / LANES as f64;
+        let mut nodes = 0;
+        let mut count = |body: &crate::ir::Body| {
+            nodes += body.iter().filter(|(_, node)| !matches!(node, Node::Read { .. } | Node::Use { .. })).count();
+        };
+        for &place in &own.values {
+            if let Source::Def(def, _) = flow.rows[place].source {
+                count(&stencil.defs[def].body);
+            }
+        }
+        if number + 1 == loops.loops.len() {
+            stencil.stores.iter().for_each(|store| count(&store.body));
+        }
+        // Multiprocessors have half as many units for double precision.
+        let each = if subject.precision == Precision::F64 { 2.0 } else { 1.0 };
+        let accesses = (looks.len() + kept.len() * rows as usize) as f64;
+        let operations = accesses + each * f64::from(rows) * nodes as f64 + PLACED;
+        self.operations += items * operations / LANES as f64;
+        self.latency += (items / shape.threads as f64).ceil() * (LOOKED + NEXT * operations);
+    }
+}

@@ -1,0 +1,193 @@
+//! Which values are computed together, for which cells of a tile, and in which order.
+//!
+//! A loop goes over the cells of a rectangle and computes some values there. What it looks at beside a cell is complete when
+//! it begins, for a barrier stands between loops of different ranks; loops of one rank know nothing of each other. A value
+//! that all its users look at in one loop, at the cell itself, is computed there, and nowhere kept.
+
+use super::super::flow::{Flow, Source, Use, Window};
+
+/// A rectangle of cells: how much further it begins and ends than a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Along i.
+    pub i: Window,
+    /// Along j.
+    pub j: Window,
+}
+
+/// Where a value is when it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// A field's element in its array.
+    Array,
+    /// In shared memory.
+    Tile(Area),
+    /// In a register, in the loop that computes it.
+    Register,
+}
+
+/// Values that are computed together.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// How many barriers stand between it and that of the outputs.
+    pub rank: usize,
+    /// The cells.
+    pub area: Area,
+    /// The definitions, by their places in [`Flow::rows`], each after those it looks at.
+    pub values: Vec<usize>,
+}
+
+/// All loops, in the order in which they are executed. The last one computes the outputs.
+#[derive(Clone, Debug)]
+pub struct Loops {
+    /// The loops.
+    pub loops: Vec<Loop>,
+    /// Of each row of the [`Flow`] where it is.
+    pub homes: Vec<Home>,
+}
+
+/// A tile itself.
+const TILE: Area = Area { i: Window { low: 0, high: 0 }, j: Window { low: 0, high: 0 } };
+
+impl Area {
+    /// The cells that are looked at from those of this one.
+    fn seen(self, used: Use) -> Area {
+        Area { i: self.i.moved(used.i), j: self.j.moved(used.j) }
+    }
+
+    fn union(self, other: Area) -> Area {
+        Area { i: self.i.union(other.i), j: self.j.union(other.j) }
+    }
+
+    /// Columns and rows, for a tile of so many.
+    pub fn cells(self, tile: [usize; 2]) -> [usize; 2] {
+        let along = |window: Window, tile: usize| tile.saturating_add_signed((window.high - window.low) as isize);
+        [along(self.i, tile[0]), along(self.j, tile[1])]
+    }
+}
+
+impl Loops {
+    /// The loops of a stencil.
+    pub fn new(flow: &Flow) -> Self {
+        let mut loops = vec![Loop { rank: 0, area: TILE, values: Vec::new() }];
+        let mut homes = vec![Home::Register; flow.rows.len()];
+        // Of each row which loops look at it, and where.
+        let mut looks: Vec<Vec<(usize, Use)>> = vec![Vec::new(); flow.rows.len()];
+        let look = |number: usize, uses: &[Use], looks: &mut Vec<Vec<(usize, Use)>>| {
+            for &used in uses {
+                if let Some(place) = flow.place(used.source) {
+                    looks[place].push((number, used));
+                }
+            }
+        };
+        flow.stores.iter().for_each(|uses| look(0, uses, &mut looks));
+        // Users come after what they use, so backwards all of them are known when a value's turn comes.
+        for (place, row) in flow.rows.iter().enumerate().rev() {
+            let own = &looks[place];
+            let Some(&(first, _)) = own.first() else { continue };
+            let is_here = own.iter().all(|(_, used)| (used.i, used.j) == (0, 0));
+            let areas = own.iter().map(|&(number, used)| loops[number].area.seen(used));
+            let area = areas.reduce(Area::union).unwrap_or(TILE);
+            let number = match row.source {
+                Source::Field(..) => {
+                    homes[place] = if is_here { Home::Array } else { Home::Tile(area) };
+                    continue;
+                }
+                Source::Def(..) if is_here && own.iter().all(|(number, _)| *number == first) => first,
+                Source::Def(..) => {
+                    homes[place] = Home::Tile(area);
+                    let rank = 1 + own.iter().map(|(number, _)| loops[*number].rank).max().unwrap_or(0);
+                    let known = loops.iter().position(|own| own.rank == rank && own.area == area);
+                    known.unwrap_or_else(|| {
+                        loops.push(Loop { rank, area, values: Vec::new() });
+                        loops.len() - 1
+                    })
+                }
+            };
+            loops[number].values.insert(0, place);
+            look(number, &row.uses, &mut looks);
+        }
+        loops.sort_by_key(|own| std::cmp::Reverse(own.rank));
+        Self { loops, homes }
+    }
+
+    /// What a loop looks at: its values, and the outputs if it is the last.
+    pub fn uses<'a>(&'a self, flow: &'a Flow, number: usize) -> impl Iterator<Item = (usize, Use)> + 'a {
+        let of_values = self.loops[number].values.iter().flat_map(|&place| &flow.rows[place].uses);
+        let is_last = number + 1 == self.loops.len();
+        let of_stores = flow.stores.iter().filter(move |_| is_last).flatten();
+        of_values.chain(of_stores).filter_map(|&used| Some((flow.place(used.source)?, used)))
+    }
+
+    /// Whether a loop begins after a barrier that the one before it has not had.
+    pub fn waits(&self, number: usize) -> bool {
+        number > 0 && self.loops[number].rank < self.loops[number - 1].rank
+    }
+
+    /// The first loop that looks at a field's tile.
+    pub fn first_reader(&self, flow: &Flow) -> Option<usize> {
+        let is_read = |place: usize| {
+            matches!(flow.rows[place].source, Source::Field(..)) && matches!(self.homes[place], Home::Tile(_))
+        };
+        (0..self.loops.len()).find(|&number| self.uses(flow, number).any(|(place, _)| is_read(place)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Precision;
+    use crate::plan::prepare;
+    use crate::source::Source as Text;
+    use crate::step::{Edge, Rows, Subject};
+
+    /// What each loop computes, after which barriers and how far around a tile.
+    fn told(body: &str) -> Vec<String> {
+        let text = format!("stencil s {{ in a; out r\n{body} }}");
+        let stencil = prepare(&crate::check(&Text::new("s", &text)).stencils[0], Precision::F64, true);
+        let subject = Subject {
+            stencil: &stencil,
+            precision: Precision::F64,
+            extents: [8, 8, 2],
+            rows: Rows { first: 0, row: 8, plane: 64 },
+            edges: [Edge::Periodic; 2],
+        };
+        let flow = Flow::new(&subject).unwrap();
+        let loops = Loops::new(&flow);
+        let name = |place: &usize| match flow.rows[*place].source {
+            Source::Field(field, _) => stencil.fields[field].name.clone(),
+            Source::Def(def, _) => stencil.defs[def].name.clone(),
+        };
+        let text = |own: &Loop| {
+            let names: Vec<String> = own.values.iter().map(name).collect();
+            let Area { i, j } = own.area;
+            format!("{}: {} i {}..{} j {}..{}", own.rank, names.join(" "), i.low, i.high, j.low, j.high)
+        };
+        let tiles = (0..flow.rows.len()).filter(|&place| matches!(loops.homes[place], Home::Tile(_)));
+        let tiles: Vec<String> = tiles.map(|place| name(&place)).collect();
+        loops.loops.iter().map(text).chain([tiles.join(" ")]).collect()
+    }
+
+    #[test]
+    fn what_is_looked_at_beside_a_cell_is_kept() {
+        let body = "let l = a[j-1] + a[j+1]\nlet g = l * 2\nlet s = g[i+1] - g\nr = s * s + g";
+        assert_eq!(told(body), ["1: l g i 0..1 j 0..0", "0: s i 0..0 j 0..0", "a g"]);
+    }
+
+    #[test]
+    fn values_of_one_area_share_a_loop() {
+        // `x` is looked at in two definitions, which are computed in the same loop.
+        let body = "let x = a * a\nlet u = x + 1\nlet v = x - 1\nr = u[i-1] + v[i-1]";
+        assert_eq!(told(body), ["1: x u v i -1..-1 j 0..0", "0:  i 0..0 j 0..0", "u v"]);
+        // Of different areas, they do not, and then it is kept.
+        let body = "let x = a * a\nlet u = x + 1\nlet v = x - 1\nr = u[i-1] + v[i+1]";
+        let expected =
+            ["2: x i -1..1 j 0..0", "1: v i 1..1 j 0..0", "1: u i -1..-1 j 0..0", "0:  i 0..0 j 0..0", "x u v"];
+        assert_eq!(told(body), expected);
+    }
+
+    #[test]
+    fn what_is_only_here_is_nowhere_kept() {
+        assert_eq!(told("let x = 2 * a\nr = x * x"), ["0: x i 0..0 j 0..0", ""]);
+    }
+}

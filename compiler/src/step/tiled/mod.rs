@@ -1,0 +1,128 @@
+//! `tiled`: a block of threads computes a tile of a plane, with values that others look at in shared memory.
+//!
+//! A block loads its tile of each field that is looked at beside a cell, with as much around it as is looked at. Then it
+//! computes each definition once, for the tile and what others look at around it, from the first to the last. Between
+//! values that look at each other's cells stands a barrier. Values that nobody looks at from another cell stay in registers,
+//! and fields that are read at the cell itself alone come from memory when they are needed.
+//!
+//! Tiles of a plane know nothing of each other: what lies around one is loaded, and computed, by its neighbours too. Several
+//! time steps are one larger stencil, and then this is overlapped tiling in time, as by Holewinski, Pouchet and Sadayappan
+//! ("High-performance code generation for stencil computations on GPU architectures", 2012).
+//!
+//! A thread computes some rows of a column: threads of a warp stand side by side, so that no two of them want the same bank
+//! of shared memory, and what two rows look at is read once. Wider accesses would move no more bytes at a time.
+
+mod cost;
+mod load;
+mod loops;
+mod memory;
+mod print;
+
+use super::flow::Flow;
+use super::{Kernel, LANES, Launch, SHARED, Subject, computed};
+use crate::diagnostic::Refusal;
+pub use cost::shapes;
+use loops::Loops;
+use memory::Memory;
+use print::Printer;
+use std::ops::Range;
+
+/// How a kernel cuts planes into tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Columns and rows of a tile. Fewer where the grid has fewer.
+    pub tile: [usize; 2],
+    /// Threads of a block: whole warps.
+    pub threads: usize,
+    /// Rows that a thread computes one after the other, at most: 1 to 16.
+    pub rows: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { tile: [64, 32], threads: 256, rows: 4 }
+    }
+}
+
+/// The most that a tile has along an axis.
+const WIDEST: usize = 1024;
+
+/// Elements along i that loads come in where rows are aligned: a tile of a row begins, and ends, at a multiple.
+const TOGETHER: usize = 4;
+
+/// Where tiles are in a plane.
+#[derive(Clone, Debug)]
+struct Tiling {
+    /// Columns and rows of a tile.
+    tile: [usize; 2],
+    /// Tiles along i and j.
+    tiles: [usize; 2],
+    /// The columns and rows that are computed.
+    computed: [Range<usize>; 2],
+}
+
+impl Tiling {
+    fn new(subject: &Subject, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
+        let name = &subject.stencil.name;
+        let refuse = |why: String| Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}")));
+        if !shape.threads.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.threads) {
+            return refuse(format!("{} threads are no whole warps", shape.threads));
+        }
+        if !(1..=16).contains(&shape.rows) {
+            return refuse(format!("{} rows a thread, and 1 to 16 are possible", shape.rows));
+        }
+        if shape.tile.iter().any(|size| !(1..=WIDEST).contains(size)) {
+            let [i, j] = shape.tile;
+            return refuse(format!("tiles of {i}x{j} cells, and 1 to {WIDEST} along an axis are possible"));
+        }
+        let computed = computed(subject, flow);
+        let [i, j] = &computed;
+        if i.is_empty() || j.is_empty() {
+            return Err(Refusal::new(format!("no column has all neighbours that stencil `{name}` reads")));
+        }
+        // All columns are cut into tiles, even those that are not stored, so that tiles begin where rows are aligned.
+        let extents = [subject.extents[0], j.len()];
+        let tile = [0, 1].map(|axis| shape.tile[axis].min(extents[axis]));
+        let tiles = [0, 1].map(|axis| extents[axis].div_ceil(tile[axis]));
+        Ok(Self { tile, tiles, computed })
+    }
+
+    /// Tiles of all planes.
+    fn count(&self, subject: &Subject) -> u128 {
+        self.tiles[0] as u128 * self.tiles[1] as u128 * subject.extents[2] as u128
+    }
+}
+
+/// A kernel of tiles.
+///
+/// # Errors
+/// The stencil reads other levels, or the values of a tile find no room in shared memory.
+pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
+    let flow = Flow::new(subject)?;
+    let tiling = Tiling::new(subject, &flow, shape)?;
+    let loops = Loops::new(&flow);
+    let memory = Memory::new(subject, &flow, &loops, &tiling);
+    let refuse = |why: String| {
+        let name = &subject.stencil.name;
+        Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}"))
+            .help("give it smaller tiles, or fewer steps"))
+    };
+    let [i, j] = tiling.tile;
+    let bytes = memory.bytes();
+    if bytes > SHARED {
+        return refuse(format!("tiles of {i}x{j} cells take {bytes} bytes of shared memory, and {SHARED} have room"));
+    }
+    let Some(blocks) = u32::try_from(tiling.count(subject)).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
+        return refuse(format!("{} tiles are more than a launch can have", tiling.count(subject)));
+    };
+    let mut printer = Printer::new(subject, &flow, &loops, &memory, &tiling, shape);
+    let (name, text) = printer.print()?;
+    let launch = Launch {
+        grid: [blocks, 1, 1],
+        block: [shape.threads as u32, 1, 1],
+        cluster: [1; 3],
+        shared: bytes as u32,
+        cooperative: false,
+    };
+    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
+}
