@@ -64,11 +64,15 @@ int cuEventElapsedTime(float *, void *, void *) { return 0; }
 int cuEventRecord(void *, void *) { return 0; }
 int cuFuncGetAttribute(int *, int, void *) { return 0; }
 int cuFuncSetAttribute(void *, int, int) { return 0; }
+int cuGraphDestroy(void *) { return 0; }
+int cuGraphExecDestroy(void *) { return 0; }
+int cuGraphInstantiateWithFlags(void **, void *, unsigned long long) { return 0; }
+int cuGraphLaunch(void *, void *) { return 0; }
 #ifndef WITHOUT_LAUNCH
 int cuLaunchKernelEx() { return 1; }
 #endif
 int cuMemFree_v2(unsigned long long) { return 0; }
-int cuMemcpyDtoD_v2(unsigned long long, unsigned long long, std::size_t) { return 0; }
+int cuMemcpyDtoDAsync_v2(unsigned long long, unsigned long long, std::size_t, void *) { return 0; }
 int cuMemcpyDtoH_v2(void *, unsigned long long, std::size_t) { return 0; }
 int cuMemcpyHtoD_v2(unsigned long long, const void *, std::size_t) { return 0; }
 int cuMemsetD8_v2(unsigned long long, unsigned char, std::size_t) { return 0; }
@@ -81,5 +85,9 @@ int cuModuleLoadDataEx(void **module, const void *, unsigned, void *, void *) {
 int cuModuleUnload(void *) { return 0; }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, std::size_t) { return 0; }
 int cuOccupancyMaxActiveClusters(int *, void *, const void *) { return 0; }
+int cuStreamBeginCapture_v2(void *, int) { return 0; }
+int cuStreamCreate(void **, unsigned) { return 0; }
+int cuStreamDestroy_v2(void *) { return 0; }
+int cuStreamEndCapture(void *, void **) { return 0; }
 #endif
 }

@@ -52,6 +52,22 @@ pub trait Machine {
         Ok(None)
     }
 
+    /// Launches and copies that were recorded.
+    type Recording;
+
+    /// Records the launches and copies of a closure, which are not done: `replay` does them, as often as one likes. Nothing, and
+    /// the closure is not called, if the machine cannot.
+    ///
+    /// # Errors
+    /// Those of the closure, and when it does what cannot be recorded, such as reserving memory.
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
+
+    /// Starts what was recorded. The buffers have to be there still.
+    ///
+    /// # Errors
+    /// When a kernel launched before has failed.
+    fn replay(&self, recording: &Self::Recording) -> Result<()>;
+
     /// Microseconds that each of several launches took; the closure is told how many came before.
     ///
     /// # Errors

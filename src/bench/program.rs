@@ -29,6 +29,9 @@ pub struct ProgramArgs {
     /// Of a program: steps of its loop in one measurement
     #[arg(long, value_name = "N", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     times: u32,
+    /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
+    #[arg(long)]
+    no_graph: bool,
 }
 
 /// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
@@ -58,7 +61,7 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
         } else {
             all
         };
-        let plans = candidates(kinds, &own.steps, &choices);
+        let plans = candidates(kinds, &own.steps, &choices, !own.no_graph);
         for grid in args.kernels.grids(&bed)? {
             let problem = args.kernels.problem(input, &facade, precision, &grid);
             let problem = problem.map_err(|error| of_program(program, error))?;

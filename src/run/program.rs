@@ -48,6 +48,9 @@ pub struct ProgramArgs {
     /// Of a program that is `--fuse resident`: which of the ways to hold a plane in registers, from 0
     #[arg(long, value_name = "N")]
     pub resident: Option<usize>,
+    /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
+    #[arg(long)]
+    pub no_graph: bool,
     /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing
     #[arg(long, value_name = "FILE.npz")]
     pub checkpoint: Option<PathBuf>,
@@ -87,6 +90,7 @@ impl ProgramArgs {
             ("--every", self.every.is_some()),
             ("--checkpoint", self.checkpoint.is_some()),
             ("--resume", self.resume.is_some()),
+            ("--no-graph", self.no_graph),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(Error::call(format!("{option} is for programs, and `{stencil}` is a stencil"))
@@ -269,6 +273,7 @@ fn planned(args: &Args, problem: &ProgramProblem, choices: &Choices, has_cluster
     }
     plan.shape = usual_shape(plan.steps, choices.precision);
     plan.resident = own.resident.unwrap_or(0);
+    plan.graph = !own.no_graph;
     Planned::new(problem, &plan)
 }
 

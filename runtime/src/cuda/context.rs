@@ -1,9 +1,10 @@
 //! The context of a GPU, which everything on it needs: failures with the kernels' names, waiting, and events.
 
 use std::ffi::c_uint;
+use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult, CUstream_st};
 
 use super::driver::{
     Driver, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain, cuEventCreate,
@@ -19,6 +20,8 @@ pub(super) struct Context {
     /// The kernels launched since the last time that all were known to have ended well. The driver reports a kernel's
     /// failure at some later call, which can then say whose it may be.
     running: Mutex<Vec<Arc<str>>>,
+    /// The stream that launches and copies go into: the default one, or one that records them.
+    pub(super) stream: AtomicPtr<CUstream_st>,
 }
 
 // SAFETY: the driver's calls may come from any thread, as long as the context is current there; `bind` sees to it.
@@ -34,7 +37,7 @@ impl Context {
         succeed(unsafe { cuDevicePrimaryCtxRetain(&mut handle, device) }, "be opened").map_err(|error| {
             error.help("another program may have it for itself or fill its memory: see `nvidia-smi`")
         })?;
-        Ok(Self { handle, device, driver, running: Mutex::default() })
+        Ok(Self { handle, device, driver, running: Mutex::default(), stream: AtomicPtr::default() })
     }
 
     /// Makes the context that of this thread, as every call that concerns it needs.
@@ -46,6 +49,14 @@ impl Context {
     pub(super) fn running(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
         // A list of names is fit for use whatever became of the thread that held it.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a kernel was started.
+    pub(super) fn started(&self, kernel: &Arc<str>) {
+        let mut running = self.running();
+        if !running.iter().any(|name| Arc::ptr_eq(name, kernel)) {
+            running.push(Arc::clone(kernel));
+        }
     }
 
     /// As [`succeed`], but the failure of a kernel is told as such, and with its name.

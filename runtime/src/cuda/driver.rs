@@ -36,12 +36,16 @@ driver_calls! {
     cuFuncSetAttribute,
     cuGetErrorName,
     cuGetErrorString,
+    cuGraphDestroy,
+    cuGraphExecDestroy,
+    cuGraphInstantiateWithFlags,
+    cuGraphLaunch,
     cuInit,
     cuLaunchKernelEx,
     cuMemAlloc_v2,
     cuMemFree_v2,
     cuMemGetInfo_v2,
-    cuMemcpyDtoD_v2,
+    cuMemcpyDtoDAsync_v2,
     cuMemcpyDtoH_v2,
     cuMemcpyHtoD_v2,
     cuMemsetD8_v2,
@@ -50,6 +54,10 @@ driver_calls! {
     cuModuleUnload,
     cuOccupancyMaxActiveBlocksPerMultiprocessor,
     cuOccupancyMaxActiveClusters,
+    cuStreamBeginCapture_v2,
+    cuStreamCreate,
+    cuStreamDestroy_v2,
+    cuStreamEndCapture,
 }
 
 /// Milliseconds between two events. cudarc imports the successor only, which drivers before 12.8 do not have.

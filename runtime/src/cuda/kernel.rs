@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys::{
     self, CUfunction, CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUlaunchConfig, CUmodule, CUresult,
+    CUlaunchAttributeValue, CUlaunchConfig, CUmodule, CUresult, CUstream,
 };
 
 use super::context::Context;
@@ -126,7 +126,7 @@ impl Kernel {
         self.allow(launch)?;
         // Whether all are there is what is asked.
         let mut attributes = launch_attributes(launch.cluster, false);
-        let config = launch_config(launch, &mut attributes);
+        let config = launch_config(launch, &mut attributes, std::ptr::null_mut());
         let mut clusters = 0;
         // SAFETY: the kernel is the driver's, the attributes outlive the call, and the number goes into an integer that is
         // there.
@@ -184,7 +184,7 @@ pub(super) fn launch_attributes([x, y, z]: [u32; 3], cooperative: bool) -> Vec<C
 }
 
 /// A launch as the driver takes it. The attributes have to outlive it.
-pub(super) fn launch_config(launch: &Launch, attributes: &mut [CUlaunchAttribute]) -> CUlaunchConfig {
+pub(super) fn launch_config(launch: &Launch, attributes: &mut [CUlaunchAttribute], stream: CUstream) -> CUlaunchConfig {
     let Launch { grid, block, shared, .. } = *launch;
     CUlaunchConfig {
         gridDimX: grid[0],
@@ -194,7 +194,7 @@ pub(super) fn launch_config(launch: &Launch, attributes: &mut [CUlaunchAttribute
         blockDimY: block[1],
         blockDimZ: block[2],
         sharedMemBytes: shared,
-        hStream: std::ptr::null_mut(),
+        hStream: stream,
         attrs: attributes.as_mut_ptr(),
         numAttrs: attributes.len() as u32,
     }

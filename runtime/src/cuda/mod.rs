@@ -9,18 +9,21 @@
 mod buffer;
 mod context;
 mod driver;
+mod graph;
 mod kernel;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
 
 pub use buffer::Buffer;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
+pub use graph::Graph;
 pub use kernel::{Kernel, Module};
 
 use crate::machine::{Arg, GUARD, Guards, Launch, Machine, PATTERN};
@@ -28,8 +31,8 @@ use crate::{Error, Result};
 use buffer::in_bytes;
 use context::{Context, Event};
 use driver::{
-    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemcpyDtoD_v2, cuMemsetD8_v2, cuModuleLoadDataEx,
-    describe, device, split_version,
+    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemcpyDtoDAsync_v2, cuMemsetD8_v2,
+    cuModuleLoadDataEx, describe, device, split_version,
 };
 use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, launch_config, parameters, spell};
 
@@ -197,8 +200,9 @@ impl Gpu {
         if from.length == 0 {
             return Ok(());
         }
-        // SAFETY: the context is current, and both buffers have that many bytes.
-        let answer = unsafe { cuMemcpyDtoD_v2(to.pointer(0), from.pointer(0), from.length) };
+        let stream = to.context.stream.load(Ordering::Relaxed);
+        // SAFETY: the context is current, both buffers have that many bytes, and the stream is the context's.
+        let answer = unsafe { cuMemcpyDtoDAsync_v2(to.pointer(0), from.pointer(0), from.length, stream) };
         to.context.succeed(answer, "copy memory")
     }
 
@@ -290,15 +294,11 @@ impl Gpu {
 
         let context = &kernel.module.context;
         context.bind()?;
-        {
-            let mut running = context.running();
-            if !running.iter().any(|name| Arc::ptr_eq(name, &kernel.name)) {
-                running.push(Arc::clone(&kernel.name));
-            }
-        }
+        context.started(&kernel.name);
         kernel.allow(launch)?;
         let mut attributes = launch_attributes(cluster, cooperative);
-        let config = launch_config(launch, &mut attributes);
+        let stream = context.stream.load(Ordering::Relaxed);
+        let config = launch_config(launch, &mut attributes, stream);
         // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the
         // driver does not read beyond them, and it copies them and the attributes before it returns.
         let answer = unsafe { cuLaunchKernelEx(&config, kernel.handle, std::ptr::null_mut(), extra.as_mut_ptr()) };
@@ -382,6 +382,16 @@ impl Machine for Gpu {
         }
         let each = kernel.blocks_at_once(launch.block.iter().product(), launch.shared)?;
         Ok(Some(each.saturating_mul(self.multiprocessors)))
+    }
+
+    type Recording = Graph;
+
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        Gpu::record(self, work).map(Some)
+    }
+
+    fn replay(&self, graph: &Graph) -> Result<()> {
+        Gpu::replay(self, graph)
     }
 
     fn time_each(&self, runs: usize, launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {

@@ -4,6 +4,7 @@
 //! are bound to, and writes fresh ones, which its results are bound to afterwards; so nothing that is read is written,
 //! and buffers rotate by themselves. A slot that nobody is bound to any more waits to be used again.
 
+use super::cycles::{Cycle, State};
 use crate::array::Data;
 use crate::error::{Error, Result};
 use crate::problem::element_of;
@@ -16,6 +17,9 @@ use stencilc_compiler::program::{Loop, Staged, Step};
 pub trait Backend {
     /// Where it keeps an array with its halo.
     type Buffer;
+
+    /// What was asked for, recorded.
+    type Recording;
 
     /// A buffer for a variable that holds these numbers, given without a halo.
     ///
@@ -52,6 +56,19 @@ pub trait Backend {
         reads: &[(FieldId, &Self::Buffer)],
         writes: &[(FieldId, &Self::Buffer)],
     ) -> Result<()>;
+
+    /// Records what a closure asks for, which is not done: `replay` does it, as often as one likes. Nothing, and the closure is
+    /// not called, if that has no use.
+    ///
+    /// # Errors
+    /// Those of the closure, and when it asks for what cannot be recorded, such as a buffer.
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
+
+    /// Does what was recorded.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn replay(&self, recording: &Self::Recording) -> Result<()>;
 }
 
 /// The most times that a loop is run in one launch, so that one sees how far it is.
@@ -66,6 +83,7 @@ struct Shape {
 
 /// A buffer, and what is known of its content.
 struct Slot<B> {
+    number: usize,
     buffer: B,
     shape: Shape,
     /// The variable by whose rules its halo is filled.
@@ -75,8 +93,8 @@ struct Slot<B> {
 }
 
 /// What cells outside the region of a stage hold.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Frame {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
     mark: u64,
     /// The first stage of this region.
     region: usize,
@@ -94,10 +112,17 @@ pub struct Position {
 /// A program on its way.
 pub struct Driver<'a, B: Backend> {
     staged: &'a Staged,
-    backend: &'a B,
+    pub(super) backend: &'a B,
     bound: Vec<Option<Rc<Slot<B::Buffer>>>>,
     free: Vec<Slot<B::Buffer>>,
+    /// Slots that were made.
+    slots: usize,
     marks: Cell<u64>,
+    /// Whether loops may be recorded.
+    pub(super) records: bool,
+    pub(super) cycles: Vec<Cycle<B::Recording>>,
+    /// Stages that were computed.
+    pub(super) launches: u64,
     /// How far it is.
     pub position: Position,
 }
@@ -106,7 +131,18 @@ impl<'a, B: Backend> Driver<'a, B> {
     /// A program before its first step: nothing is bound.
     pub fn new(staged: &'a Staged, backend: &'a B) -> Self {
         let bound = staged.program.variables.iter().map(|_| None).collect();
-        Self { staged, backend, bound, free: Vec::new(), marks: Cell::new(0), position: Position::default() }
+        Self {
+            staged,
+            backend,
+            bound,
+            free: Vec::new(),
+            slots: 0,
+            marks: Cell::new(0),
+            records: true,
+            cycles: Vec::new(),
+            launches: 0,
+            position: Position::default(),
+        }
     }
 
     /// Gives a variable its numbers.
@@ -115,7 +151,8 @@ impl<'a, B: Backend> Driver<'a, B> {
     /// There is not so much memory.
     pub fn set(&mut self, variable: VariableId, data: &Data) -> Result<()> {
         let buffer = self.backend.load(variable, data)?;
-        self.bind(variable, Rc::new(Slot::new(buffer, self.shape(variable))));
+        let slot = self.slot(buffer, variable);
+        self.bind(variable, Rc::new(slot));
         Ok(())
     }
 
@@ -169,7 +206,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             while self.position.time < own.times {
                 let until = every.map_or(u64::MAX, |every| every - done % every);
                 let left = (own.times - self.position.time).min(usize::try_from(until).unwrap_or(usize::MAX));
-                let times = self.some(own, left)?;
+                let times = self.times(own, left)?;
                 done += times as u64;
                 self.position.time += times;
                 after(self, times as u64)?;
@@ -184,7 +221,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     /// Does a loop once, or several times at once, at most `left` times. Returns how often.
-    fn some(&mut self, own: &Loop, left: usize) -> Result<usize> {
+    pub(super) fn some(&mut self, own: &Loop, left: usize) -> Result<usize> {
         if let Some(stage) = own.whole {
             let times = left.min(AT_ONCE);
             return self.stage(stage, times).map(|()| times);
@@ -203,7 +240,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 Step::Repeat(own) => {
                     let mut left = own.times;
                     while left > 0 {
-                        left -= self.some(own, left)?;
+                        left -= self.times(own, left)?;
                     }
                 }
             }
@@ -226,6 +263,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         let targets: Vec<(FieldId, &B::Buffer)> =
             writes.iter().map(|(field, _, slot)| (*field, &slot.buffer)).collect();
         self.backend.compute(number, times, &reads, &targets)?;
+        self.launches += 1;
         // Slots that only this call still held are free from now on.
         drop(held);
         for (_, variable, slot) in writes {
@@ -284,11 +322,39 @@ impl<'a, B: Backend> Driver<'a, B> {
         Ok(slot)
     }
 
-    fn fresh(&self, variable: VariableId) -> Result<Slot<B::Buffer>> {
+    fn fresh(&mut self, variable: VariableId) -> Result<Slot<B::Buffer>> {
         let shape = self.shape(variable);
         let len = self.staged.inner_of(shape.place).iter().map(std::ops::Range::len).product();
         let data = Data::fresh(element_of(shape.stored, self.staged.precision), len);
-        Ok(Slot::new(self.backend.load(variable, &data)?, shape))
+        let buffer = self.backend.load(variable, &data)?;
+        Ok(self.slot(buffer, variable))
+    }
+
+    fn slot(&mut self, buffer: B::Buffer, variable: VariableId) -> Slot<B::Buffer> {
+        self.slots += 1;
+        let shape = self.shape(variable);
+        Slot { number: self.slots, buffer, shape, filled: Cell::new(None), frame: Cell::new(None) }
+    }
+
+    /// Where everything is.
+    pub(super) fn state(&self) -> State {
+        // Of marks it counts alone which are the same.
+        let mut marks = Vec::new();
+        let mut known = |slot: &Slot<B::Buffer>| {
+            let frame = slot.frame.get().map(|Frame { mark, region }| {
+                let place = marks.iter().position(|known| *known == mark).unwrap_or_else(|| {
+                    marks.push(mark);
+                    marks.len() - 1
+                });
+                Frame { mark: place as u64, region }
+            });
+            (slot.number, slot.filled.get(), frame)
+        };
+        let slots = self.bound.iter().flatten().map(|slot| &**slot).chain(&self.free);
+        State {
+            slots: slots.map(&mut known).collect(),
+            bound: self.bound.iter().map(|slot| slot.as_ref().map(|slot| slot.number)).collect(),
+        }
     }
 
     fn shape(&self, variable: VariableId) -> Shape {
@@ -301,11 +367,5 @@ impl<'a, B: Backend> Driver<'a, B> {
         if let Some(slot) = before.and_then(|before| Rc::try_unwrap(before).ok()) {
             self.free.push(slot);
         }
-    }
-}
-
-impl<B> Slot<B> {
-    fn new(buffer: B, shape: Shape) -> Self {
-        Self { buffer, shape, filled: Cell::new(None), frame: Cell::new(None) }
     }
 }

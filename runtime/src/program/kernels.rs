@@ -42,6 +42,8 @@ pub struct Planned {
     /// The types of elements whose halos are filled.
     fills: BTreeSet<&'static str>,
     elements: Vec<Element>,
+    /// Whether launches of loops are recorded.
+    graph: bool,
 }
 
 /// The kernel of a stage.
@@ -99,7 +101,7 @@ impl Planned {
         let needing = staged.program.variables.iter().filter(|(id, _)| staged.needs_halo(*id));
         let elements: Vec<Element> = needing.map(|(_, own)| element_of(own.stored, staged.precision)).collect();
         let fills = elements.iter().map(|element| element.name()).collect();
-        Ok(Self { stages, layout, fills, elements, problem })
+        Ok(Self { stages, layout, fills, elements, graph: plan.graph, problem })
     }
 
     /// The texts to compile.
@@ -434,6 +436,7 @@ fn fixed(plan: &Plan) -> Result<&Fixed> {
 
 impl<M: Machine> Backend for Kernels<'_, M> {
     type Buffer = M::Buffer;
+    type Recording = M::Recording;
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<M::Buffer> {
         let place = self.problem.staged.program.variables[variable].place;
@@ -483,5 +486,12 @@ impl<M: Machine> Backend for Kernels<'_, M> {
     ) -> Result<()> {
         let own = &self.stages[stage];
         self.machine.launch(&own.kernel, &own.launch, &self.arguments(stage, times, reads, writes)?)
+    }
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
+        if self.planned.graph { self.machine.record(work) } else { Ok(None) }
+    }
+
+    fn replay(&self, recording: &M::Recording) -> Result<()> {
+        self.machine.replay(recording)
     }
 }

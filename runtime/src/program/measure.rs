@@ -154,13 +154,14 @@ fn on<M: Machine>(
 const RESIDENT: usize = 6;
 
 /// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen.
-pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices]) -> Vec<ProgramPlan> {
+pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], graph: bool) -> Vec<ProgramPlan> {
     let plan = |kind, steps, choices: &Choices, shape, resident| ProgramPlan {
         kind,
         steps,
         choices: choices.clone(),
         shape,
         resident,
+        graph,
     };
     // Rows are walked down in one storage.
     let rows = choices.iter().find(|choices| choices.storage == "regular");

@@ -6,6 +6,7 @@
 
 pub mod checkpoint;
 pub mod cpu;
+mod cycles;
 pub mod driver;
 mod fill;
 mod halo;

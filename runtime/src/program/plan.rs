@@ -23,6 +23,8 @@ pub struct ProgramPlan {
     pub shape: Shape,
     /// How a plane lies in registers, where it stays there: which of the shapes that it can have.
     pub resident: usize,
+    /// Whether a loop's launches are recorded and started many at once, as a CUDA graph.
+    pub graph: bool,
 }
 
 /// Which calls become one, and what lies beyond edges.
@@ -97,7 +99,12 @@ impl fmt::Display for ProgramPlan {
                 let [x, y, z] = self.choices.block;
                 write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)
             }
+        }?;
+        // Whole loops are one launch anyway.
+        if self.graph || matches!(self.kind, PlanKind::Persistent | PlanKind::Resident) {
+            return Ok(());
         }
+        f.write_str(" --no-graph")
     }
 }
 
@@ -121,6 +128,7 @@ impl ProgramPlan {
             choices: choices.clone(),
             shape: usual_shape(steps, choices.precision),
             resident: 0,
+            graph: true,
         };
         let steps = match choices.precision {
             Precision::F32 => 4,

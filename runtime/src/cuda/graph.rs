@@ -1,0 +1,102 @@
+//! Graphs: launches that are recorded once, and then started all at once, as often as one likes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cudarc::driver::sys::{CUgraphExec, CUstream, CUstream_flags, CUstreamCaptureMode};
+
+use super::Gpu;
+use super::context::Context;
+use super::driver::{
+    cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch, cuStreamBeginCapture_v2,
+    cuStreamCreate, cuStreamDestroy_v2, cuStreamEndCapture,
+};
+use crate::Result;
+
+/// Recorded launches and copies. What they read and write has to outlive it.
+pub struct Graph {
+    context: Arc<Context>,
+    handle: CUgraphExec,
+    /// The kernels in it.
+    kernels: Vec<Arc<str>>,
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: it is not launched again, and launches that are under way keep what they need. A failure to free has no
+        // remedy.
+        let _ = unsafe { cuGraphExecDestroy(self.handle) };
+    }
+}
+
+/// The stream that launches are recorded in, instead of being started.
+struct Recorder<'a> {
+    context: &'a Arc<Context>,
+    stream: CUstream,
+}
+
+impl<'a> Recorder<'a> {
+    fn begin(context: &'a Arc<Context>) -> Result<Self> {
+        context.bind()?;
+        let mut stream = std::ptr::null_mut();
+        // SAFETY: the context is current, and the handle goes into a pointer that is there.
+        let answer = unsafe { cuStreamCreate(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as u32) };
+        context.succeed(answer, "make a stream")?;
+        let own = Self { context, stream };
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream was made above.
+        context.succeed(unsafe { cuStreamBeginCapture_v2(stream, mode) }, "record launches")?;
+        context.stream.store(stream, Ordering::Relaxed);
+        Ok(own)
+    }
+
+    /// What was recorded.
+    fn end(self, kernels: Vec<Arc<str>>) -> Result<Graph> {
+        let (mut graph, mut handle) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the stream records, and the graph goes into a pointer that is there.
+        self.context.succeed(unsafe { cuStreamEndCapture(self.stream, &mut graph) }, "record these launches")?;
+        // SAFETY: the graph was made above, and what can be launched goes into a pointer that is there.
+        let answer = unsafe { cuGraphInstantiateWithFlags(&mut handle, graph, 0) };
+        // SAFETY: what can be launched has all that it needs of the graph. A failure to free has no remedy.
+        let _ = unsafe { cuGraphDestroy(graph) };
+        self.context.succeed(answer, "make a graph of launches")?;
+        Ok(Graph { context: Arc::clone(self.context), handle, kernels })
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        self.context.stream.store(std::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the stream is not used again; what it still records is given up. A failure to free has no remedy.
+        let _ = unsafe { cuStreamDestroy_v2(self.stream) };
+    }
+}
+
+impl Gpu {
+    /// Records the launches and copies of a closure, which are not done: [`Gpu::replay`] does them.
+    ///
+    /// # Errors
+    /// Those of the closure, and when it does what cannot be recorded, such as reserving memory.
+    pub fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Graph> {
+        let recorder = Recorder::begin(&self.context)?;
+        let before = std::mem::take(&mut *self.context.running());
+        let done = work();
+        let kernels = std::mem::replace(&mut *self.context.running(), before);
+        done?;
+        recorder.end(kernels)
+    }
+
+    /// Starts what was recorded, and returns at once.
+    ///
+    /// # Errors
+    /// When a kernel launched before has failed.
+    pub fn replay(&self, graph: &Graph) -> Result<()> {
+        let context = &graph.context;
+        context.bind()?;
+        for kernel in &graph.kernels {
+            context.started(kernel);
+        }
+        // SAFETY: the context is current, and the null pointer its default stream.
+        context.succeed(unsafe { cuGraphLaunch(graph.handle, std::ptr::null_mut()) }, "start a graph of launches")
+    }
+}
