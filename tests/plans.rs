@@ -87,7 +87,7 @@ fn check(number: usize, program: &Program) -> String {
         let is_finite = |data: &Data| (0..data.len()).all(|cell| data.get(cell).is_finite());
         assert!(expected.iter().flatten().all(is_finite), "{}", program.name);
         let choices = Choices { precision, block: [8, 2, 1], ..Choices::default() };
-        let plan = ProgramPlan { kind, steps, choices, shape: usual_shape(steps, precision), resident: 0 };
+        let plan = ProgramPlan { kind, steps, choices, shape: usual_shape(steps, precision), resident: 0, graph: true };
         let about = format!("{} {plan} {}", program.name, precision.name());
         let Ok(found) = emulated(&problem, &plan).unwrap_or_else(|error| panic!("{about}: {error}")) else { continue };
         assert_eq!(found.len(), expected.len());

@@ -110,8 +110,8 @@ fn plans(args: &Args, precision: Precision) -> Vec<ProgramPlan> {
     let is_chosen = |kind: &PlanKind| own.fuse.is_empty() || own.fuse.contains(kind);
     let (separate, others): (Vec<PlanKind>, Vec<PlanKind>) =
         PlanKind::ALL.into_iter().filter(is_chosen).partition(|&kind| kind == PlanKind::Separate);
-    let mut plans = candidates(&separate, &own.steps, &all);
-    plans.extend(candidates(&others, &own.steps, &some));
+    let mut plans = candidates(&separate, &own.steps, &all, true);
+    plans.extend(candidates(&others, &own.steps, &some, true));
     plans
 }
 

@@ -305,7 +305,7 @@ mod tests {
         let compiler = Compiler::find().unwrap();
         let tools = Tools { arch: None, gpu: None, emulator: Some(&compiler) };
         let choices = Choices { contract: false, ..Choices::default() };
-        let plans = candidates(&[PlanKind::Separate, PlanKind::Merged, PlanKind::Streamed], &[1], &[choices]);
+        let plans = candidates(&[PlanKind::Separate, PlanKind::Merged, PlanKind::Streamed], &[1], &[choices], true);
         let mut reference = Reference::new(problem.with_times(5)).unwrap();
         reference.check_worth().unwrap();
         let verdicts = verify(&reference, &plans, &tools, &|_| {}).unwrap();
