@@ -24,13 +24,15 @@ const GRID: Grid = Grid::rows(128, 12, 5);
 const STEPS: &str = "7";
 
 /// Plans, with the steps of a kernel.
-const PLANS: [(PlanKind, usize); 8] = [
+const PLANS: [(PlanKind, usize); 10] = [
     (PlanKind::Separate, 1),
     (PlanKind::Merged, 1),
     (PlanKind::Recomputed, 1),
     (PlanKind::Recomputed, 2),
     (PlanKind::Streamed, 1),
     (PlanKind::Streamed, 3),
+    (PlanKind::Tiled, 1),
+    (PlanKind::Tiled, 3),
     (PlanKind::Persistent, 1),
     (PlanKind::Resident, 1),
 ];
@@ -87,7 +89,8 @@ fn check(number: usize, program: &Program) -> String {
         let is_finite = |data: &Data| (0..data.len()).all(|cell| data.get(cell).is_finite());
         assert!(expected.iter().flatten().all(is_finite), "{}", program.name);
         let choices = Choices { precision, block: [8, 2, 1], ..Choices::default() };
-        let plan = ProgramPlan { kind, steps, choices, shape: usual_shape(steps, precision), resident: 0, graph: true };
+        let shape = usual_shape(steps, precision);
+        let plan = ProgramPlan { kind, steps, choices, shape, tile: None, resident: 0, graph: true };
         let about = format!("{} {plan} {}", program.name, precision.name());
         let Ok(found) = emulated(&problem, &plan).unwrap_or_else(|error| panic!("{about}: {error}")) else { continue };
         assert_eq!(found.len(), expected.len());
@@ -111,12 +114,12 @@ fn every_plan_of_every_program_equals_the_interpreter() {
         programs().par_iter().enumerate().map(|(number, program)| check(number, program)).collect();
     insta::assert_snapshot!(found.join("\n"), @r"
     rigid_box: separate 1, merged 1, recomputed 1
-    diffusion4: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, persistent 1, resident 1
-    patterns: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, persistent 1, resident 1
-    heat_periodic: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, persistent 1, resident 1
+    diffusion4: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, tiled 1, tiled 3, persistent 1, resident 1
+    patterns: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, tiled 1, tiled 3, persistent 1, resident 1
+    heat_periodic: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, tiled 1, tiled 3, persistent 1, resident 1
     heat_walls: separate 1, merged 1, recomputed 1
     heat_insulated: separate 1, merged 1, recomputed 1
     heat_rim: separate 1, merged 1, recomputed 1
-    shallow_water: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, persistent 1, resident 1
+    shallow_water: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 3, tiled 1, tiled 3, persistent 1, resident 1
     ");
 }

@@ -64,6 +64,8 @@ fn every_plan_leaves_the_same_bytes() {
         "--fuse merged",
         "--fuse recomputed --steps 2",
         "--fuse streamed --steps 3",
+        "--fuse tiled",
+        "--fuse tiled --steps 3",
         "--fuse persistent",
         "--fuse resident --resident 1",
     ] {
@@ -104,6 +106,7 @@ fn wrong_calls_of_programs() {
         "run diffusion4 --resume way.npz --set steps=2 --device cpu",
         "run walls.stn --resume way.npz --device cpu",
         "run walls.stn --grid 8x8x1 --device emulate --fuse streamed",
+        "run walls.stn --grid 8x8x1 --device emulate --fuse tiled",
         "run walls.stn --grid 8x8x1 --device emulate --fuse recomputed --steps 2",
         "run walls.stn --grid 8x8x1 --device emulate --fuse resident",
         "run walls.stn --grid 8x8x1 --device emulate --fuse merged --steps 2",

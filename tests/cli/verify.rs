@@ -39,7 +39,7 @@ fn every_plan_of_a_program_is_compared() {
     let statuses = statuses(case);
     assert!(statuses.iter().all(|(_, status)| *status == "equal"), "{statuses:?}");
     let of = |fuse: &str| statuses.iter().filter(|(plan, _)| plan.starts_with(&format!("--fuse {fuse} "))).count();
-    let found = ["separate", "merged", "recomputed", "streamed", "persistent", "resident"].map(of);
+    let found = ["separate", "merged", "recomputed", "streamed", "tiled", "persistent", "resident"].map(of);
     // Each storage and strategy; all shapes of rows.
     assert!(found[0] >= 12 && found[1..].iter().all(|&plans| plans > 1), "{found:?}");
     assert_eq!(report["totals"]["equal"], statuses.len());

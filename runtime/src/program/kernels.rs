@@ -20,7 +20,7 @@ use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
 use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::stream::{self, Shape, Strip};
-use stencilc_compiler::step::{self, Edge, Rows, Subject, resident};
+use stencilc_compiler::step::{self, Edge, Rows, Subject, resident, tiled};
 use stencilc_compiler::storage::fields::{Fields, Seat};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::storage::{Columns, Layout};
@@ -50,7 +50,7 @@ pub struct Planned {
 enum StageKernel {
     /// A thread a cell, or for several.
     Cells(Box<Plan>, cuda::Kernel),
-    /// Warps that walk down rows.
+    /// Warps that walk down rows, or blocks that compute tiles.
     Rows(step::Kernel),
 }
 
@@ -199,6 +199,10 @@ impl<'a> Planner<'a> {
             }
             PlanKind::Persistent if !stage.carry.is_empty() => stream::persistent(&subject, &stage.carry, &shape)
                 .or_else(|_| stream::persistent(&subject, &stage.carry, &other))?,
+            PlanKind::Tiled => {
+                let own = plan.tile.or_else(|| tiled::shapes(&subject, &shape.gpu).first().copied());
+                tiled::tiled(&subject, &own.unwrap_or(tiled::Shape::SMALLEST))?
+            }
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 return Err(Error::check("a plan that fills halos has no rows to walk down"));
             }

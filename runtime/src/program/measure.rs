@@ -14,6 +14,7 @@ use crate::machine::Machine;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step};
 use stencilc_compiler::step::stream::{Shape, Strip};
+use stencilc_compiler::step::tiled;
 
 /// How a program is measured.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +161,7 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
         steps,
         choices: choices.clone(),
         shape,
+        tile: None,
         resident,
         graph,
     };
@@ -186,6 +188,15 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
                     plans.extend(rows.into_iter().flat_map(of));
                 }
             }
+            PlanKind::Tiled => {
+                let each = steps.iter().flat_map(|&steps| TILES.map(|tile| (steps, tile)));
+                plans.extend(rows.into_iter().flat_map(|choices| {
+                    each.clone().map(|(steps, tile)| {
+                        let shape = usual_shape(steps, choices.precision);
+                        ProgramPlan { tile, ..plan(kind, steps, choices, shape, 0) }
+                    })
+                }));
+            }
             PlanKind::Persistent => {
                 let of = |choices| shapes(1).map(move |shape| plan(kind, 1, choices, shape, 0));
                 plans.extend(rows.into_iter().flat_map(of));
@@ -199,6 +210,21 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
         }
     }
     plans
+}
+
+/// Tiles worth a look: the one that should be fastest, and others around it.
+const TILES: [Option<tiled::Shape>; 7] = [
+    None,
+    tile([64, 16], 128, 4),
+    tile([64, 32], 256, 4),
+    tile([64, 32], 256, 8),
+    tile([128, 32], 512, 4),
+    tile([64, 64], 512, 4),
+    tile([64, 64], 512, 8),
+];
+
+const fn tile(tile: [usize; 2], threads: usize, rows: usize) -> Option<tiled::Shape> {
+    Some(tiled::Shape { tile, threads, rows })
 }
 
 /// Rows that a warp walks down: as many as fill whole waves, or these.

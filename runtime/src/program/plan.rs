@@ -9,6 +9,7 @@ use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing, Staged, Step};
 use stencilc_compiler::step::stream::{Shape, Strip};
+use stencilc_compiler::step::tiled;
 
 /// How a program is computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub struct ProgramPlan {
     pub choices: Choices,
     /// How rows are streamed, where a warp walks down them.
     pub shape: Shape,
+    /// How planes are cut into tiles, where a block computes one; if not given, as should be fastest.
+    pub tile: Option<tiled::Shape>,
     /// How a plane lies in registers, where it stays there: which of the shapes that it can have.
     pub resident: usize,
     /// Whether a loop's launches are recorded and started many at once, as a CUDA graph.
@@ -40,6 +43,8 @@ pub enum PlanKind {
     /// The same, but warps walk down rows and keep values in registers; edges are fetched from the other end, so there is no
     /// halo.
     Streamed,
+    /// The same, but blocks compute tiles and keep values in shared memory.
+    Tiled,
     /// A whole loop in one launch: blocks stream step after step, and wait for each other between two.
     Persistent,
     /// A whole loop in one launch: each plane stays in the registers of a cluster of blocks, which send each other their edges.
@@ -48,11 +53,12 @@ pub enum PlanKind {
 
 impl PlanKind {
     /// All of them, in the order that lists show.
-    pub const ALL: [PlanKind; 6] = [
+    pub const ALL: [PlanKind; 7] = [
         PlanKind::Separate,
         PlanKind::Merged,
         PlanKind::Recomputed,
         PlanKind::Streamed,
+        PlanKind::Tiled,
         PlanKind::Persistent,
         PlanKind::Resident,
     ];
@@ -64,6 +70,7 @@ impl PlanKind {
             PlanKind::Merged => "merged",
             PlanKind::Recomputed => "recomputed",
             PlanKind::Streamed => "streamed",
+            PlanKind::Tiled => "tiled",
             PlanKind::Persistent => "persistent",
             PlanKind::Resident => "resident",
         }
@@ -80,6 +87,9 @@ impl PlanKind {
             PlanKind::Streamed => {
                 "a kernel for all calls of a step, or of several, whose warps walk down rows of a periodic plane"
             }
+            PlanKind::Tiled => {
+                "a kernel for all calls of a step, or of several, whose blocks compute tiles of a periodic plane"
+            }
             PlanKind::Persistent => "a kernel for a whole loop, whose blocks stream step after step",
             PlanKind::Resident => "a kernel for a whole loop, which holds each plane in registers",
         }
@@ -94,6 +104,12 @@ impl fmt::Display for ProgramPlan {
         }
         match self.kind {
             PlanKind::Streamed | PlanKind::Persistent => write!(f, " {}", shape_text(&self.shape)),
+            PlanKind::Tiled => match &self.tile {
+                Some(tiled::Shape { tile: [i, j], threads, rows }) => {
+                    write!(f, " --tile {i}x{j} --rows {rows} --warps {}", threads / 32)
+                }
+                None => Ok(()),
+            },
             PlanKind::Resident => write!(f, " --resident {}", self.resident),
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 let [x, y, z] = self.choices.block;
@@ -127,6 +143,7 @@ impl ProgramPlan {
             steps,
             choices: choices.clone(),
             shape: usual_shape(steps, choices.precision),
+            tile: None,
             resident: 0,
             graph: true,
         };
@@ -160,16 +177,18 @@ impl ProgramPlan {
             PlanKind::Separate => (Fuse::Nothing, false),
             PlanKind::Merged => (Fuse::Pointwise, false),
             PlanKind::Recomputed => (Fuse::Everything, false),
-            PlanKind::Streamed | PlanKind::Persistent | PlanKind::Resident => (Fuse::Everything, true),
+            PlanKind::Streamed | PlanKind::Tiled | PlanKind::Persistent | PlanKind::Resident => {
+                (Fuse::Everything, true)
+            }
         };
         let whole = matches!(self.kind, PlanKind::Persistent | PlanKind::Resident);
-        if self.steps > 1 && !matches!(self.kind, PlanKind::Recomputed | PlanKind::Streamed) {
+        if self.steps > 1 && !matches!(self.kind, PlanKind::Recomputed | PlanKind::Streamed | PlanKind::Tiled) {
             return Err(Error::call(format!(
                 "--steps {} is for kernels of several steps, and --fuse {} makes none",
                 self.steps,
                 self.kind.name()
             ))
-            .help("give --fuse streamed or --fuse recomputed"));
+            .help("give --fuse streamed, --fuse tiled or --fuse recomputed"));
         }
         let mut own = problem.clone();
         // A stage a call is what there is.
@@ -181,7 +200,7 @@ impl ProgramPlan {
                 "--steps {}: no loop of program `{}` becomes one kernel",
                 self.steps, own.staged.program.name
             ))
-            .help("several steps become one where all calls of a loop do: --fuse recomputed or --fuse streamed, on periodic axes"));
+            .help("several steps become one where all calls of a loop do: --fuse recomputed, or on periodic axes --fuse streamed and --fuse tiled"));
         }
         if whole && !own.staged.steps.iter().any(is_one) {
             return Err(Error::call(format!(

@@ -61,6 +61,7 @@ fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Da
         steps: 1,
         choices: choices.clone(),
         shape: usual_shape(1, choices.precision),
+        tile: None,
         resident: 0,
         graph: true,
     };
@@ -484,7 +485,7 @@ fn fusing_changes_no_bit() {
 
 #[test]
 fn every_plan_equals_the_interpreter() {
-    let (mut streamed, mut whole) = (0, [0; 2]);
+    let (mut streamed, mut tiled, mut whole) = (0, 0, [0; 2]);
     for (text, grid) in fusible() {
         for precision in [Precision::F32, Precision::F64] {
             let problem = problem(&program(&text), grid, precision, &[]).unwrap();
@@ -495,6 +496,8 @@ fn every_plan_equals_the_interpreter() {
                 (PlanKind::Recomputed, 2),
                 (PlanKind::Streamed, 1),
                 (PlanKind::Streamed, 3),
+                (PlanKind::Tiled, 1),
+                (PlanKind::Tiled, 3),
                 (PlanKind::Persistent, 1),
                 (PlanKind::Resident, 1),
             ] {
@@ -504,12 +507,14 @@ fn every_plan_equals_the_interpreter() {
                     steps,
                     choices,
                     shape: usual_shape(steps, precision),
+                    tile: None,
                     resident: 0,
                     graph: true,
                 };
                 match planned(&problem, &plan) {
                     Ok(found) => {
                         streamed += usize::from(kind == PlanKind::Streamed);
+                        tiled += usize::from(kind == PlanKind::Tiled);
                         whole[usize::from(kind == PlanKind::Resident)] +=
                             usize::from(matches!(kind, PlanKind::Persistent | PlanKind::Resident));
                         same(&found, &expected, &format!("{text} {plan}"));
@@ -522,7 +527,7 @@ fn every_plan_equals_the_interpreter() {
             }
         }
     }
-    assert!(streamed >= 12 && whole[0] >= 4 && whole[1] >= 2, "{streamed} {whole:?}");
+    assert!(streamed >= 12 && tiled == streamed && whole[0] >= 4 && whole[1] >= 2, "{streamed} {tiled} {whole:?}");
 }
 
 /// Counts what it is asked for, and records it if it may.

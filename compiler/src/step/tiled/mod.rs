@@ -44,6 +44,11 @@ impl Default for Shape {
     }
 }
 
+impl Shape {
+    /// The one that needs least: where it has no room, none has.
+    pub const SMALLEST: Shape = Shape { tile: [32, 8], threads: 128, rows: 4 };
+}
+
 /// The most that a tile has along an axis.
 const WIDEST: usize = 1024;
 
@@ -105,7 +110,7 @@ pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
     let refuse = |why: String| {
         let name = &subject.stencil.name;
         Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}"))
-            .help("give it smaller tiles, or fewer steps"))
+            .help("smaller tiles take less, and so do fewer steps at once"))
     };
     let [i, j] = tiling.tile;
     let bytes = memory.bytes();
