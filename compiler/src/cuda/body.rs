@@ -156,7 +156,7 @@ impl Writer<'_> {
                 format!("{k} + ({exists} ? {shift} : 0)")
             }
         };
-        format!("{}[{level}]", self.carried.levels(field))
+        self.carried.at(field, &level)
     }
 
     /// `const double lap_right = ...;`
