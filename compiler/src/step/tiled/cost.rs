@@ -36,6 +36,9 @@ const SEEN: f64 = 0.25;
 /// Bytes of shared memory that a block has besides its own.
 const RESERVED: usize = 1 << 10;
 
+/// Threads of the smallest blocks.
+const FEWEST: usize = 128;
+
 /// Shapes that a stencil can have on a subject, those that should be fastest first.
 pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
     let Ok(flow) = Flow::new(subject) else { return Vec::new() };
@@ -43,10 +46,15 @@ pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
     let mut found: Vec<(f64, Shape, [usize; 2])> = Vec::new();
     for columns in [32, 64, 128] {
         for tile in [8, 16, 32, 64].map(|rows| [columns, rows]) {
-            for (threads, rows) in [128, 256, 512].into_iter().flat_map(|threads| [8, 4, 2].map(|rows| (threads, rows)))
+            for (threads, rows) in
+                [FEWEST, 256, 512].into_iter().flat_map(|threads| [8, 4, 2].map(|rows| (threads, rows)))
             {
                 let shape = Shape { tile, threads, rows };
                 let Ok(tiling) = Tiling::new(subject, &flow, &shape) else { continue };
+                // Threads of a larger block would have nothing to do.
+                if threads > FEWEST && tiling.tile[0] * tiling.tile[1] < threads * rows {
+                    continue;
+                }
                 let memory = Memory::new(subject, &flow, &loops, &tiling);
                 let is_known = found
                     .iter()
