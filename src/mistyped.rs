@@ -28,6 +28,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--device cuda", &["--gpu", "--cuda", "--backend", "--target"]),
     ("--device cpu", &["--cpu"]),
     ("--plot NAME=FILE", &["--png", "--image", "--picture", "--show"]),
+    ("--animate NAME=FILE", &["--gif", "--apng", "--movie", "--video", "--film", "--animation"]),
 ];
 
 /// The same error, with advice that helps.

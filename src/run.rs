@@ -1,5 +1,6 @@
 //! `stencilc run`: computes a stencil or a program on arrays, or on random numbers.
 
+pub mod animate;
 pub mod program;
 
 use crate::args::given::Given;
@@ -10,6 +11,7 @@ use crate::print::{self, Prints};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use crate::tuned::{Sought, TunedArgs};
+use clap::ArgGroup;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -38,6 +40,7 @@ use stencilc_runtime::{Array, Data, Error, Result, npy};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
+#[command(group(ArgGroup::new("pictures").multiple(true).args(["plot", "animate"])))]
 pub struct Args {
     /// A stencil file, or the name of a stencil that comes along
     #[arg(value_hint = clap::ValueHint::FilePath)]
@@ -65,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--plot res=res.png"))]
     plot: Vec<Pair>,
     /// The level to draw, from 0; if not given, the middle of those computed
-    #[arg(long, value_name = "K", requires = "plot")]
+    #[arg(long, value_name = "K", requires = "pictures")]
     level: Option<usize>,
     /// A cell to print at; it may be given again. If not given, the middle of the computed cells
     #[arg(long, value_name = "I,J,K")]
@@ -261,7 +264,7 @@ fn targets(
         let suiting = || stencil.fields.iter().filter(|(_, field)| suits(field));
         let Some((id, _)) = suiting().find(|(_, field)| field.name == name) else {
             let names: Vec<&str> = suiting().map(|(_, field)| field.name.as_str()).collect();
-            let what = if option == "--out" { "output" } else { "field" };
+            let what = if option == "--plot" { "field" } else { "output" };
             let error = Error::call(format!("stencil `{}` has no {what} `{name}`", stencil.name));
             return Err(match guess(&name, names.iter().copied()) {
                 Some(guess) => error.help(format!("did you mean `{guess}`?")),
@@ -269,7 +272,7 @@ fn targets(
             });
         };
         let path = PathBuf::from(path);
-        let ending = if option == "--plot" { "png" } else { "npy" };
+        let ending = if option == "--out" { "npy" } else { "png" };
         if let Some(file) = output::check(option, &path, ending)? {
             if taken.contains(&file) {
                 return Err(Error::call(format!("{option} names `{}`, which is written already", path.display()))
@@ -467,20 +470,39 @@ fn level(given: Option<usize>, problem: &Problem, id: FieldId) -> Result<usize> 
 }
 
 fn draw(path: &Path, field: &Field, data: &Data, problem: &Problem, level: usize) -> Result<()> {
-    let grid = problem.grid;
-    let columns = grid.columns();
-    let values: Vec<f64> = (level * columns..(level + 1) * columns).map(|index| data.get(index)).collect();
-    let title = match field.place.levels {
-        Levels::None => field.name.clone(),
-        Levels::Full => format!("{}, level {level} of {}", field.name, grid.nk),
-        Levels::Interfaces => format!("{}, interface {level} of {}", field.name, grid.nk + 1),
-    };
-    let Some(adjacency) = &problem.adjacency else {
-        return save_png(path, &Picture { title: &title, values: &values, ni: grid.ni, nj: grid.nj, placed: None });
-    };
-    let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| no_places(adjacency))?;
-    let values: Vec<f64> = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| values[cell])).collect();
-    save_png(path, &Picture { title: &title, values: &values, ni, nj, placed: Some(columns) })
+    save_png(path, &Shown::new(field, data, problem, level)?.picture())
+}
+
+/// One level of a field, as a picture shows it.
+struct Shown {
+    title: String,
+    values: Vec<f64>,
+    ni: usize,
+    nj: usize,
+    placed: Option<usize>,
+}
+
+impl Shown {
+    fn new(field: &Field, data: &Data, problem: &Problem, level: usize) -> Result<Self> {
+        let grid = problem.grid;
+        let columns = grid.columns();
+        let values: Vec<f64> = (level * columns..(level + 1) * columns).map(|index| data.get(index)).collect();
+        let title = match field.place.levels {
+            Levels::None => field.name.clone(),
+            Levels::Full => format!("{}, level {level} of {}", field.name, grid.nk),
+            Levels::Interfaces => format!("{}, interface {level} of {}", field.name, grid.nk + 1),
+        };
+        let Some(adjacency) = &problem.adjacency else {
+            return Ok(Self { title, values, ni: grid.ni, nj: grid.nj, placed: None });
+        };
+        let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| no_places(adjacency))?;
+        let values: Vec<f64> = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| values[cell])).collect();
+        Ok(Self { title, values, ni, nj, placed: Some(columns) })
+    }
+
+    fn picture(&self) -> Picture<'_> {
+        Picture { title: &self.title, values: &self.values, ni: self.ni, nj: self.nj, placed: self.placed }
+    }
 }
 
 /// What came out.

@@ -1,5 +1,6 @@
 //! A picture of one level of a field: a heat map with a colour bar, as a PNG file.
 
+pub mod animation;
 pub mod bars;
 
 use std::ops::Range;
@@ -117,7 +118,7 @@ const VIRIDIS: [[u8; 3]; 32] = [
 ///
 /// There are no cells, or not `ni * nj` of them; those of [`files::write_atomic`].
 pub fn save_png(path: &Path, picture: &Picture<'_>) -> Result<()> {
-    let (pixels, width, height) = draw(picture)?;
+    let (pixels, width, height) = draw(picture, Scale::of(picture.values))?;
     write_png(path, &pixels, width, height)
 }
 
@@ -154,6 +155,11 @@ impl Scale {
             let scale = scale.unwrap_or(Self { low: value, high: value });
             Some(Self { low: scale.low.min(value), high: scale.high.max(value) })
         })
+    }
+
+    /// What holds both.
+    fn with(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
     /// Where `value` lies, from 0 to 1.
@@ -316,8 +322,8 @@ fn mean(picture: &Picture<'_>, rows: Range<usize>, columns: Range<usize>) -> f64
     rows.flat_map(|j| &picture.values[j * picture.ni..][columns.clone()]).map(|value| value / count).sum()
 }
 
-/// The picture as rows of RGB pixels, with its width and height.
-fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
+/// The picture as rows of RGB pixels, with its width and height. Colours run along `scale`.
+fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, usize)> {
     let &Picture { title, values, ni, nj, placed } = picture;
     if values.is_empty() {
         return Err(Error::input("there is nothing to draw: the level has no cells"));
@@ -327,7 +333,6 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
     }
     register()?;
     let (i, j) = Axis::pair(ni, nj);
-    let scale = Scale::of(values);
     let label = text_style(LABEL);
     let measure = |text: &str| -> Result<usize> {
         let (width, _) = label.font.box_size(text).map_err(cannot_draw)?;
@@ -389,7 +394,7 @@ fn draw(picture: &Picture<'_>) -> Result<(Vec<u8>, usize, usize)> {
     let title_style = text_style(TITLE);
     let title = fitted(title, &title_style, width - left - GAP)?;
     pen.write(&title, left, GAP, &title_style, HPos::Left, VPos::Top)?;
-    let caption = fitted(&caption(picture, scale), &label, width - left - GAP)?;
+    let caption = fitted(&caption(picture, Scale::of(values)), &label, width - left - GAP)?;
     let below_title = GAP + TITLE + GAP / 2;
     pen.write(&caption, left, below_title, &label, HPos::Left, VPos::Top)?;
 

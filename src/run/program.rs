@@ -1,5 +1,6 @@
 //! `stencilc run` of a program: steps in time, output on the way, checkpoints.
 
+use super::animate::{self, AnimateArgs, Animation};
 use super::{Args, draw, level, note_replaced, problem_request, targets};
 use crate::args::Device;
 use crate::input::Input;
@@ -57,6 +58,8 @@ pub struct ProgramArgs {
     /// Of a program: go on from a checkpoint
     #[arg(long, value_name = "FILE.npz")]
     pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub animate: AnimateArgs,
 }
 
 /// Plans by their names.
@@ -91,6 +94,7 @@ impl ProgramArgs {
             ("--checkpoint", self.checkpoint.is_some()),
             ("--resume", self.resume.is_some()),
             ("--no-graph", self.no_graph),
+            ("--animate", self.animate.is_given()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(Error::call(format!("{option} is for programs, and `{stencil}` is a stencil"))
@@ -114,6 +118,7 @@ struct Way<'a> {
     args: &'a Args,
     problem: &'a ProgramProblem,
     targets: &'a [Target],
+    animations: &'a [Animation],
     about: &'a About,
     progress: &'a Progress,
     /// Steps done, of `total`.
@@ -133,8 +138,16 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     let with_step = |pair: &crate::args::Pair| pair.with_value(&numbered(pair.value(), 0));
     let outputs: Vec<_> = args.outputs.iter().map(with_step).collect();
     let plots: Vec<_> = args.plot.iter().map(with_step).collect();
-    let outputs = targets(&outputs, "--out", &facade, |field| field.role.is_written(), &mut taken)?;
-    let plots = targets(&plots, "--plot", &facade, |_| true, &mut taken)?;
+    // To whoever runs it, it is no stencil.
+    let of_program = |error: Error| {
+        let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
+        Error { message: error.message.replace(&seen, &own), ..error }
+    };
+    let outputs =
+        targets(&outputs, "--out", &facade, |field| field.role.is_written(), &mut taken).map_err(of_program)?;
+    let plots = targets(&plots, "--plot", &facade, |_| true, &mut taken).map_err(of_program)?;
+    let animate = &args.of_program.animate;
+    let animated = animate.targets(args.of_program.every, &facade, &mut taken).map_err(of_program)?;
     if let Some(path) = &args.of_program.checkpoint {
         crate::output::check("--checkpoint", path, "npz")?;
     }
@@ -177,11 +190,19 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         return Err(Error::call(format!("the checkpoint is after {before} steps, and the program has {total}"))
             .help("give it more steps, or an earlier checkpoint"));
     }
+    let frames = args.of_program.every.map_or(0, |every| (total - before).div_ceil(every) + 1);
+    let mut animations = Vec::new();
+    for (field, path) in animated {
+        let level = level(args.level, &problem.outer, field)?;
+        animations.push(Animation::new(variables[field.index()], field, level, path));
+    }
+    animate::check_room(&problem.outer, animations.len(), total - before, frames)?;
     let progress = Progress::steps((total - before.min(total)) as usize, "running");
     let way = Way {
         args,
         problem: &problem,
         targets: &all,
+        animations: &animations,
         about: &about,
         progress: &progress,
         done: Cell::new(before),
@@ -205,6 +226,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     };
     let seconds = since.elapsed().as_secs_f64();
     drop(progress);
+    animate::save(&animations, animate.fps)?;
     let outer = &problem.outer;
     let summaries: Vec<Summary> = outer
         .stencil
@@ -366,6 +388,11 @@ impl Way<'_> {
                     note_replaced(&self.args.inputs, &field.name, &path);
                     npy::save(Path::new(&path), &Array { shape: outer.grid.shape(field.place), data })?;
                 }
+            }
+        }
+        for animation in self.animations {
+            if let Some(data) = driver.get(animation.variable)? {
+                animation.take(&data, outer, step)?;
             }
         }
         Ok(())

@@ -74,6 +74,73 @@ fn every_plan_leaves_the_same_bytes() {
     }
 }
 
+/// Of an animated picture: how many frames there are, and how many in a second.
+fn frames(folder: &Folder, name: &str) -> (u32, u16) {
+    let file = std::io::BufReader::new(fs::File::open(folder.path(name)).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let frames = reader.info().animation_control().unwrap().num_frames;
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let mut different = std::collections::BTreeSet::new();
+    let mut per_second = 0;
+    for _ in 0..frames {
+        reader.next_frame(&mut bytes).unwrap();
+        let control = reader.info().frame_control().unwrap();
+        per_second = control.delay_den / control.delay_num;
+        different.insert(bytes.clone());
+    }
+    assert_eq!(different.len(), frames as usize, "each shows another step");
+    (frames, per_second)
+}
+
+#[test]
+fn an_animation_has_a_frame_at_the_start_on_the_way_and_at_the_end() {
+    let folder = Folder::new();
+    let animate = "--animate phi=phi.png --level 1";
+    folder.done(&format!("{RUN} --set steps=10 --every 4 {animate} --fps 5 --checkpoint way.npz"));
+    assert_eq!(frames(&folder, "phi.png"), (4, 5), "after 0, 4, 8 and 10 steps");
+    folder.done(&format!("{RUN} --set steps=8 --every 4 {animate}"));
+    assert_eq!(frames(&folder, "phi.png"), (3, 10), "the end is no frame of its own");
+    folder.done(&format!("{RUN} --set steps=0 --every 4 {animate}"));
+    assert_eq!(frames(&folder, "phi.png"), (1, 10));
+    folder.done(&format!("{RUN} --set steps=18 --every 4 {animate} --resume way.npz"));
+    assert_eq!(frames(&folder, "phi.png"), (3, 10), "after 12, 16 and 18 steps: what is left after a checkpoint");
+    folder.done(&format!("run diffusion4 --grid 128x8x2 --device emulate --set steps=10 --every 4 {animate}"));
+    assert_eq!(frames(&folder, "phi.png"), (4, 10), "by a kernel that computes several steps");
+}
+
+#[test]
+fn cells_that_stand_in_no_rows_are_animated_at_their_places() {
+    let folder = Folder::new();
+    folder.done("grid make quadtree --size 12x10 --depth 2 --refine circle -o quad.npz");
+    let text = "program fade { inout a; param n: int = 4; repeat n { a = faded(a) } }\n\
+                stencil faded { in a; out b; b = 0.5*a[i-1] + 0.25*a[j+1] }\n";
+    fs::write(folder.path("fade.stn"), text).unwrap();
+    folder.done("run fade.stn --grid quad.npz --levels 2 --device cpu --every 2 --animate a=a.png");
+    assert_eq!(frames(&folder, "a.png"), (3, 10));
+}
+
+#[test]
+fn wrong_animations() {
+    let folder = Folder::new();
+    let animate = |more: &str| format!("{RUN} {more}");
+    let lines = [
+        "run laplap --grid 8x8x1 --device cpu --animate res=res.png".to_owned(),
+        "run laplap --grid 8x8x1 --device cpu --gif res=res.gif".to_owned(),
+        animate("--animate phi=phi.png"),
+        animate("--every 5 --animate phi=phi.gif"),
+        animate("--every 5 --animate phi=phi_{step}.png"),
+        animate("--every 5 --animate psi=psi.png"),
+        animate("--every 5 --animate phi=phi.png --plot phi=phi.png"),
+        animate("--every 5 --animate phi=phi.png --level 2"),
+        animate("--every 5 --animate phi=nowhere/phi.png"),
+        animate("--every 5 --animate phi=phi.png --fps 0"),
+        animate("--every 5 --fps 20"),
+        animate("--every 1 --animate phi=phi.png --set steps=2000000000"),
+    ];
+    insta::assert_snapshot!(folder.transcript(&lines.each_ref().map(String::as_str)));
+    assert!(!folder.path("phi.png").exists());
+}
+
 #[test]
 fn wrong_calls_of_programs() {
     let folder = Folder::new();
