@@ -2,7 +2,8 @@
 //!
 //! [`generate`] writes a program, and [`case`] chooses a grid, a storage, a strategy and their knobs. It is computed by the
 //! interpreter and by [`evaluate`], a second meaning of the language that shares nothing with the compiler but the parser;
-//! [`device`] runs its kernel. Not shipped with the program.
+//! [`device`] runs its kernel. Programs in time have a generator and an evaluator of their own: [`time`]. Not shipped with the
+//! program.
 
 pub mod batch;
 pub mod case;
@@ -12,4 +13,5 @@ pub mod evaluate;
 pub mod generate;
 pub mod print;
 pub mod shrink;
+pub mod time;
 pub mod tree;

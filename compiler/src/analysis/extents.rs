@@ -63,8 +63,14 @@ pub fn extents(stencil: &Stencil) -> Extents {
     Extents { low: all.low.horizontal(), high: all.high.horizontal() }
 }
 
-/// How far `stencil` reaches field by field, along all three axes, in whatever branch; nothing for one that is not read.
+/// How far `stencil` reaches field by field, along all three axes, in whatever branch, the cell itself among what is reached;
+/// nothing for one that is not read.
 pub fn reaches(stencil: &Stencil) -> Vec<Option<Extents>> {
+    bounds(stencil).into_iter().map(|reach| Some(reach?.union(Extents::default()))).collect()
+}
+
+/// The smallest and largest offsets of the reads of each field, whether the cell itself lies between them or not.
+pub fn bounds(stencil: &Stencil) -> Vec<Option<Extents>> {
     let mut fields: Vec<Option<Extents>> = vec![None; stencil.fields.len()];
     let mut defs: Vec<Option<Extents>> = vec![None; stencil.defs.len()];
     let mut visit = |body: &Body, at: Extents, defs: &mut Vec<Option<Extents>>| {
@@ -78,7 +84,7 @@ pub fn reaches(stencil: &Stencil) -> Vec<Option<Extents>> {
             match node {
                 Node::Read { field, .. } => {
                     let entry = &mut fields[field.index()];
-                    *entry = Some(entry.unwrap_or_default().union(reached));
+                    *entry = Some(entry.map_or(reached, |known| known.union(reached)));
                 }
                 Node::Use { def, .. } => {
                     let entry = &mut defs[def.index()];

@@ -124,7 +124,8 @@ impl Fuser<'_> {
                     let inner = self.steps(&own.steps);
                     let wide = self.wide(&own.steps);
                     let whole = self.whole(&inner);
-                    done.push(Step::Repeat(Loop { times: own.times, steps: inner, wide, whole }));
+                    let names = own.names.clone();
+                    done.push(Step::Repeat(Loop { times: own.times, steps: inner, names, wide, whole }));
                 }
             }
         }
@@ -399,9 +400,8 @@ impl Fuser<'_> {
         for action in &group.actions {
             match action {
                 Action::Stage(stage) => stages.push(*stage),
-                Action::Rename(from, to) if !group.computed.contains_key(to) && !group.aliases.contains_key(to) => {
-                    steps.push(Step::Rename(*from, *to));
-                }
+                // A name that changes before the first stage is what the group begins with.
+                Action::Rename(from, to) if stages.is_empty() => steps.push(Step::Rename(*from, *to)),
                 Action::Rename(..) => {}
             }
         }

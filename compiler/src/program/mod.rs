@@ -78,6 +78,8 @@ pub struct Loop {
     pub times: usize,
     /// What is done each time.
     pub steps: Vec<Step>,
+    /// Variables that are made in it, anew each time.
+    pub names: Vec<VariableId>,
     /// What does the same as several times.
     pub wide: Option<Wide>,
     /// The stage that does the same as any number of times, one at least.
@@ -163,9 +165,15 @@ impl Staged {
                         Refusal::new(format!("program `{}` repeats something {times} times", self.program.name))
                             .help("the number of repetitions is at least 0")
                     })?;
+                    let ids = || self.program.variables.handles();
+                    let before: Vec<bool> = ids().map(|id| known.has(id)).collect();
                     // What has values before the first time has them each time.
                     let steps = self.actions(&repeat.actions, numbers, contract, adjacency, known)?;
-                    Step::Repeat(Loop { times, steps, wide: None, whole: None })
+                    let is_new = |id: &VariableId| {
+                        self.program.variables[*id].role.is_none() && !before[id.index()] && known.has(*id)
+                    };
+                    let names = self.program.variables.handles().filter(is_new).collect();
+                    Step::Repeat(Loop { times, steps, names, wide: None, whole: None })
                 }
             });
         }
@@ -203,7 +211,7 @@ impl Staged {
             params.push(value);
         }
         let region = region::region(self, &stencil, call, &params, adjacency, known)?;
-        known.write(call, &region);
+        known.write(self, call, &region);
         let is_whole = region::is_whole(self, &region);
         Ok(Stage { stencil, params, region, is_whole, wraps: false, carry: Vec::new(), call: call.clone() })
     }

@@ -1,8 +1,8 @@
 //! The cells that calls compute, and those on which variables have values.
 
-use super::{Stage, Staged, beyond};
+use super::{Source, Stage, Staged, beyond};
 use crate::analysis::columns::columns_where;
-use crate::analysis::extents::reaches;
+use crate::analysis::extents::{bounds, reaches};
 use crate::analysis::levels;
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
@@ -79,16 +79,32 @@ impl Known {
         known
     }
 
+    /// Whether a variable was given a value.
+    pub fn has(&self, id: VariableId) -> bool {
+        self.there[id.index()].is_some()
+    }
+
     /// What can be read of a variable: where it has values, and beyond the edges that it reaches.
     fn readable(&self, staged: &Staged, id: VariableId) -> There {
         let inner = staged.inner_of(staged.program.variables[id].place);
         let nothing = There { axes: [0..0, 0..0, 0..0], columns: None };
         let mut there = self.there[id.index()].clone().unwrap_or(nothing);
-        for ((own, whole), [low, high]) in there.axes.iter_mut().zip(inner).zip(self.edges[id.index()]) {
-            // What lies beyond an edge is made of the cells before it.
-            if *own == whole {
-                *own = own.start - low.min(own.start)..own.end + high;
+        for (axis, (own, whole)) in GridAxis::ALL.into_iter().zip(there.axes.iter_mut().zip(inner)) {
+            // What lies beyond an edge is made of cells before it, or a number.
+            let is_there = |index: i64| match staged.edges[id.index()].source(axis, index, whole.len()) {
+                Source::Cell(cell) => own.contains(&(whole.start + cell)),
+                Source::Value(_) => true,
+                Source::Nothing => false,
+            };
+            let [low, high] = self.edges[id.index()][axis as usize];
+            let (mut start, mut end) = (own.start, own.end);
+            if own.start == whole.start && own.start < own.end {
+                start -= (1..=low.min(own.start)).take_while(|&by| is_there(-(by as i64))).count();
             }
+            if own.end == whole.end && own.start < own.end {
+                end += (0..high).take_while(|&by| is_there((whole.len() + by) as i64)).count();
+            }
+            *own = start..end;
         }
         there
     }
@@ -99,16 +115,24 @@ impl Known {
     }
 
     /// A call has computed its outputs.
-    pub fn write(&mut self, call: &Call, region: &Region) {
-        let columns = region.cells.as_ref().map(|cells| {
-            let mut columns = vec![false; region.i.end];
-            cells.iter().for_each(|&cell| columns[cell as usize] = true);
-            columns.into()
-        });
-        let own = There { axes: [region.i.clone(), region.j.clone(), region.k.clone()], columns };
+    pub fn write(&mut self, staged: &Staged, call: &Call, region: &Region) {
         for id in call.writes() {
+            let place = staged.program.variables[id].place;
+            let columns = region.cells.as_ref().filter(|_| place.horizontal).map(|cells| {
+                let mut columns = vec![false; region.i.end];
+                cells.iter().for_each(|&cell| columns[cell as usize] = true);
+                columns.into()
+            });
+            let mut axes = staged.inner_of(place);
+            for (axis, computed) in GridAxis::ALL.into_iter().zip([&region.i, &region.j, &region.k]) {
+                // Along an axis that it lacks, it is whole.
+                if axis.is_of(place) {
+                    axes[axis as usize] = computed.clone();
+                }
+            }
+            let own = There { axes, columns };
             let there = self.there[id.index()].take();
-            self.there[id.index()] = Some(there.map_or(own.clone(), |there| there.joined(own.clone())));
+            self.there[id.index()] = Some(there.map_or(own.clone(), |there| there.joined(own)));
         }
     }
 }
@@ -140,7 +164,7 @@ fn computed(
     let mut region = staged.inner();
     let program = &staged.program.name;
     if staged.domain.form == Form::Rows {
-        for (number, reach) in reaches(stencil).into_iter().enumerate() {
+        for (number, reach) in bounds(stencil).into_iter().enumerate() {
             let (Some(reach), Some(there)) = (reach, &there[number]) else { continue };
             if !stencil.fields[FieldId::new(number)].place.horizontal {
                 continue;

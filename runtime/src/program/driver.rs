@@ -11,7 +11,7 @@ use crate::problem::element_of;
 use std::cell::Cell;
 use std::rc::Rc;
 use stencilc_compiler::ir::{FieldId, Handle, Place, Stored, VariableId};
-use stencilc_compiler::program::{Loop, Staged, Step};
+use stencilc_compiler::program::{Loop, Stage, Staged, Step};
 
 /// Computes what a program asks for.
 pub trait Backend {
@@ -117,6 +117,8 @@ pub struct Driver<'a, B: Backend> {
     free: Vec<Slot<B::Buffer>>,
     /// Slots that were made.
     slots: usize,
+    /// Slots that hold nothing, by the number of the region that calls compute: what new names hold elsewhere.
+    blank: Vec<(usize, Rc<Slot<B::Buffer>>)>,
     marks: Cell<u64>,
     /// Whether loops may be recorded.
     pub(super) records: bool,
@@ -137,6 +139,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             bound,
             free: Vec::new(),
             slots: 0,
+            blank: Vec::new(),
             marks: Cell::new(0),
             records: true,
             cycles: Vec::new(),
@@ -222,6 +225,7 @@ impl<'a, B: Backend> Driver<'a, B> {
 
     /// Does a loop once, or several times at once, at most `left` times. Returns how often.
     pub(super) fn some(&mut self, own: &Loop, left: usize) -> Result<usize> {
+        own.names.iter().for_each(|&name| self.unbind(name));
         if let Some(stage) = own.whole {
             let times = left.min(AT_ONCE);
             return self.stage(stage, times).map(|()| times);
@@ -253,6 +257,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         let stage = &self.staged.stages[number];
         let mut held = Vec::new();
         for (field, variable) in stage.reads() {
+            self.part(variable, stage)?;
             held.push((field, self.with_halo(variable, stage.wraps)?));
         }
         let mut writes = Vec::new();
@@ -270,6 +275,31 @@ impl<'a, B: Backend> Driver<'a, B> {
             slot.filled.set(None);
             self.bind(variable, Rc::new(slot));
         }
+        Ok(())
+    }
+
+    /// Gives a variable a slot of its own if it shares one with another that the same stage reads by other rules.
+    fn part(&mut self, variable: VariableId, stage: &Stage) -> Result<()> {
+        if stage.wraps || !self.staged.needs_halo(variable) {
+            return Ok(());
+        }
+        let Some(slot) = self.bound[variable.index()].clone() else { return Ok(()) };
+        let is_other = |other: VariableId| {
+            let shares = self.bound[other.index()].as_ref().is_some_and(|own| Rc::ptr_eq(own, &slot));
+            shares && !self.has_same_edges(other, variable)
+        };
+        if !stage.reads().take_while(|(_, other)| *other != variable).any(|(_, other)| is_other(other)) {
+            return Ok(());
+        }
+        let suits = self.free.iter().position(|own| own.shape == slot.shape);
+        let own = match suits {
+            Some(place) => self.free.swap_remove(place),
+            None => self.fresh(variable)?,
+        };
+        self.backend.copy(&slot.buffer, &own.buffer)?;
+        own.filled.set(None);
+        own.frame.set(slot.frame.get());
+        self.bind(variable, Rc::new(own));
         Ok(())
     }
 
@@ -298,8 +328,12 @@ impl<'a, B: Backend> Driver<'a, B> {
     /// A slot that a stage may write a variable to: cells that it does not compute hold what the variable holds now.
     fn target(&mut self, number: usize, variable: VariableId) -> Result<Slot<B::Buffer>> {
         let (stage, shape) = (&self.staged.stages[number], self.shape(variable));
-        let before = if stage.is_whole { None } else { self.bound[variable.index()].clone() };
         let region = self.staged.stages.iter().position(|own| own.region == stage.region).unwrap_or(number);
+        let before = match (stage.is_whole, self.bound[variable.index()].clone()) {
+            (true, _) => None,
+            (false, Some(before)) => Some(before),
+            (false, None) => Some(self.blank(region, variable)?),
+        };
         let frame = before.as_ref().and_then(|before| before.frame.get()).filter(|frame| frame.region == region);
         let suits = |slot: &Slot<B::Buffer>| slot.shape == shape;
         let framed = self.free.iter().position(|slot| suits(slot) && frame.is_some() && slot.frame.get() == frame);
@@ -319,6 +353,18 @@ impl<'a, B: Backend> Driver<'a, B> {
             before.frame.set(frame);
             slot.frame.set(frame);
         }
+        Ok(slot)
+    }
+
+    /// A slot of a variable's shape that holds nothing.
+    fn blank(&mut self, region: usize, variable: VariableId) -> Result<Rc<Slot<B::Buffer>>> {
+        let shape = self.shape(variable);
+        let known = self.blank.iter().find(|(own, slot)| *own == region && slot.shape == shape);
+        if let Some((_, slot)) = known {
+            return Ok(Rc::clone(slot));
+        }
+        let slot = Rc::new(self.fresh(variable)?);
+        self.blank.push((region, Rc::clone(&slot)));
         Ok(slot)
     }
 
@@ -350,7 +396,8 @@ impl<'a, B: Backend> Driver<'a, B> {
             });
             (slot.number, slot.filled.get(), frame)
         };
-        let slots = self.bound.iter().flatten().map(|slot| &**slot).chain(&self.free);
+        let blank = self.blank.iter().map(|(_, slot)| &**slot);
+        let slots = self.bound.iter().flatten().map(|slot| &**slot).chain(&self.free).chain(blank);
         State {
             slots: slots.map(&mut known).collect(),
             bound: self.bound.iter().map(|slot| slot.as_ref().map(|slot| slot.number)).collect(),
@@ -363,7 +410,13 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     fn bind(&mut self, variable: VariableId, slot: Rc<Slot<B::Buffer>>) {
-        let before = self.bound[variable.index()].replace(slot);
+        self.unbind(variable);
+        self.bound[variable.index()] = Some(slot);
+    }
+
+    /// A name ends.
+    fn unbind(&mut self, variable: VariableId) {
+        let before = self.bound[variable.index()].take();
         if let Some(slot) = before.and_then(|before| Rc::try_unwrap(before).ok()) {
             self.free.push(slot);
         }

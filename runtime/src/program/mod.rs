@@ -9,6 +9,8 @@ pub mod cpu;
 mod cycles;
 pub mod driver;
 mod fill;
+#[cfg(test)]
+mod found;
 mod halo;
 pub mod kernels;
 pub mod measure;

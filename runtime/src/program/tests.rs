@@ -47,7 +47,7 @@ pub(super) fn problem(
 }
 
 /// What the interpreter makes of it.
-fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
+pub(super) fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
     let backend = Interpreter::new(problem);
     let mut driver = started(problem, &backend).unwrap();
     driver.run(None, &mut |_, _| Ok(())).unwrap();
@@ -55,7 +55,7 @@ fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
 }
 
 /// What kernels make of it on the emulator.
-fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Data>>> {
+pub(super) fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Data>>> {
     let plan = ProgramPlan {
         kind: PlanKind::Separate,
         steps: 1,
@@ -86,7 +86,7 @@ fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Da
 }
 
 /// Asserts that arrays are the same to the last bit.
-fn same(a: &[Option<Data>], b: &[Option<Data>], about: &str) {
+pub(super) fn same(a: &[Option<Data>], b: &[Option<Data>], about: &str) {
     for (a, b) in a.iter().zip(b) {
         match (a, b) {
             (Some(a), Some(b)) => {
@@ -451,6 +451,16 @@ fn fusible() -> Vec<(String, Grid)> {
         }
         stencil half { in g; out h; h = 0.5*g }
         stencil blur { in a; out b; b = a[i-1] + 0.25*a[j+1] }
+    ";
+    // Reads one side alone, so that strips overlap on that side alone.
+    let upwind = "
+        program own {
+            inout a, b
+            param n: int = 4
+            boundary { i: periodic, j: periodic }
+            repeat n { b, a = upwind(a, b) }
+        }
+        stencil upwind { in a, b; out c, d; c = 0.5*a + 0.25*b[i+1]; d = a }
     ";
     // Wide enough for whole lanes of 16 bytes.
     let grid = Grid::rows(128, 8, 3);

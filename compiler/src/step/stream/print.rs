@@ -260,7 +260,8 @@ impl<'a> Printer<'a> {
         };
         let start = back(&strip, columns, ni);
         let column_text = match halo[0] * lane {
-            0 if ni >= columns => format!("{start} + {lane_name} * {lane}"),
+            0 if halo[1] == 0 && ni >= columns => format!("{start} + {lane_name} * {lane}"),
+            0 => format!("({start} + {lane_name} * {lane}) % {ni}"),
             before => format!("({start} + {lane_name} * {lane} + {}) % {ni}", (before.next_multiple_of(ni) - before)),
         };
         lines.push(format!("const int {column} = {column_text};"));
