@@ -464,8 +464,9 @@ fn fusible() -> Vec<(String, Grid)> {
     ";
     // Wide enough for whole lanes of 16 bytes.
     let grid = Grid::rows(128, 8, 3);
-    let mut all: Vec<(String, Grid)> =
-        [diffusion, closed, leapfrog, single, inner, rims, wide_rims].map(|text| (text.to_owned(), grid)).to_vec();
+    let mut all: Vec<(String, Grid)> = [diffusion, closed, leapfrog, single, inner, rims, wide_rims, upwind]
+        .map(|text| (text.to_owned(), grid))
+        .to_vec();
     all.push((NAMES.to_owned(), Grid::rows(6, 5, 2)));
     for rules in [[["periodic"; 2], ["periodic"; 2], ["copy"; 2]], [["mirror"; 2], ["periodic"; 2], ["halo"; 2]]] {
         all.push((text(rules), Grid::rows(8, 8, 4)));
