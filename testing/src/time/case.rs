@@ -107,7 +107,9 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
             ..Choices::default()
         },
         shape: usual_shape(steps, precision),
+        tile: None,
         resident: 0,
+        graph: true,
     };
     vec![
         plan(PlanKind::Separate, 1, "regular"),
@@ -116,6 +118,8 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         plan(PlanKind::Recomputed, 2, "regular"),
         plan(PlanKind::Streamed, 1, "regular"),
         plan(PlanKind::Streamed, 3, "regular"),
+        plan(PlanKind::Tiled, 1, "regular"),
+        plan(PlanKind::Tiled, 2, "regular"),
         plan(PlanKind::Persistent, 1, "regular"),
         plan(PlanKind::Resident, 1, "regular"),
     ]

@@ -3,7 +3,7 @@
 use super::tree::{Action, Boundary, Number, Op, Param, Role, Rule, Shape, Stencil, Stored, Term, Timed, Variable};
 
 /// The most steps of all loops together.
-const STEPS: usize = 12;
+const STEPS: usize = 16;
 
 /// Numbers that every precision holds.
 const NUMBERS: [f64; 7] = [0.5, -0.25, 0.125, 1.5, -0.75, 2.0, 0.0625];
@@ -337,7 +337,8 @@ impl Generator {
 
     /// How often something is repeated, and how often that is at most.
     fn times(&mut self, steps: usize) -> (Number, usize) {
-        let most = steps.min(5);
+        // Of long loops, launches are recorded.
+        let most = if self.chance(15) { steps } else { steps.min(5) };
         let wholes: Vec<Number> = self.numbers.iter().filter(|(_, whole)| *whole).map(|(own, _)| own.clone()).collect();
         if !wholes.is_empty() && self.chance(50) && most >= 4 {
             let own = self.pick(&wholes);
