@@ -54,7 +54,9 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     if let Some(emit) = args.emit {
         return emit::emit(args, emit, json);
     }
-    let plan = args.plan(&input::load(&args.file)?)?;
+    let input = input::load(&args.file)?;
+    let plan = args.plan(&input)?;
+    input.tell_of_programs(args.kernel.stencil.as_deref(), "build", &plan.stencil.name);
     if !plan.stencil.prints.is_empty() {
         terminal::note("the kernel leaves out what the stencil prints; `stencilc run` shows it");
     }

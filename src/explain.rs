@@ -78,6 +78,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let (grid, bounds) = (problem::checked(grid)?, bounds(args)?);
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
+    input.tell_of_programs(args.stencil.as_deref(), "explain", &stencil.name);
     let prepared = plan::prepare(stencil, args.precision, args.launch.code.contract);
     let settings = args::by_name(&args.set, "--set")?;
     let (params, drawn) = kernel::parameters(&prepared, args.precision, args.launch.code.contract, settings, true)?;

@@ -18,6 +18,9 @@ use stencilc_runtime::{Error, Result};
 /// The stencils that come along.
 static STENCILS: Dir = include_dir!("$CARGO_MANIFEST_DIR/stencils");
 
+/// The commands that take programs.
+const OF_PROGRAMS: &str = "run, test, verify, bench and tune";
+
 /// The ending of a stencil file.
 const ENDING: &str = ".stn";
 
@@ -213,6 +216,16 @@ impl Input {
         }
     }
 
+    /// Tells that a command is about a stencil, where the file has programs and nobody has said which stencil is meant.
+    pub fn tell_of_programs(&self, name: Option<&str>, command: &str, stencil: &str) {
+        if let (None, Some(program)) = (name, self.programs.first()) {
+            terminal::note(&format!(
+                "`{command}` is about stencils: this is `{stencil}`; the program `{}` is for {OF_PROGRAMS}",
+                program.name
+            ));
+        }
+    }
+
     /// The stencil called `name`; without a name, the only one.
     ///
     /// # Errors
@@ -223,9 +236,21 @@ impl Input {
         let list = names.join(", ");
         match (name, self.stencils.as_slice()) {
             (None, [stencil]) => Ok(stencil),
-            (None, _) => Err(Error::call(format!("`{file}` has {} stencils: {list}", names.len()))
-                .help(format!("choose one: --stencil {}", names.first().unwrap_or(&"NAME")))),
+            (None, _) => {
+                let programs: Vec<String> = self.programs.iter().map(|own| format!("`{}`", own.name)).collect();
+                let choose = format!("choose one: --stencil {}", names.first().unwrap_or(&"NAME"));
+                let help = match programs.as_slice() {
+                    [] => choose,
+                    [program] => format!("{choose}; the program {program} is for {OF_PROGRAMS}"),
+                    _ => format!("{choose}; the programs {} are for {OF_PROGRAMS}", programs.join(", ")),
+                };
+                Err(Error::call(format!("`{file}` has {} stencils: {list}", names.len())).help(help))
+            }
             (Some(name), stencils) => stencils.iter().find(|stencil| stencil.name == name).ok_or_else(|| {
+                if self.programs.iter().any(|program| program.name == name) {
+                    return Error::call(format!("`{name}` is a program, and --stencil names a stencil"))
+                        .help(format!("it is for {OF_PROGRAMS}; the stencils of `{file}` are {list}"));
+                }
                 let error = Error::call(format!("`{file}` has no stencil `{name}`"));
                 match guess(name, names.iter().copied()) {
                     Some(guess) => error.help(format!("did you mean `{guess}`?")),

@@ -73,6 +73,7 @@ pub struct Done {
 pub fn profile(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.kernels.file)?;
     let stencil = input.stencil(args.kernels.stencil.as_deref())?;
+    input.tell_of_programs(args.kernels.stencil.as_deref(), "profile", &stencil.name);
     let device = device(args)?;
     let ncu = Ncu::find(args.ncu.as_deref())?;
     let bed = open(device)?;

@@ -1,5 +1,7 @@
-//! `stencilc tune`: finds the fastest kernel of a stencil on a grid, and remembers it for `run` and `build`.
+//! `stencilc tune`: finds the fastest kernel of a stencil, or plan of a program, on a grid, and remembers it for `run` and
+//! `build`.
 
+mod program;
 mod wide;
 
 use crate::args::Device;
@@ -38,6 +40,8 @@ pub struct Args {
     budget: f64,
     #[command(flatten)]
     method: MethodArgs,
+    #[command(flatten)]
+    of_program: program::ProgramArgs,
     /// Say what is the fastest, but do not remember it
     #[arg(long)]
     forget: bool,
@@ -69,14 +73,12 @@ struct Done {
 pub fn tune(args: &Args, json: bool) -> Result<()> {
     let kernels = &args.wide.0;
     let input = input::load(&kernels.file)?;
-    let stencil = input.stencil(kernels.stencil.as_deref())?;
-    let (device, no_gpu) = Device::choose(kernels.device);
-    if device == Device::Cpu {
-        let why = no_gpu.map_or(String::new(), |error| format!(": {}", error.message));
-        return Err(Error::call(format!("there is nothing to tune on the cpu{why}"))
-            .help("tune on a machine with a GPU; --device emulate tries the call without one"));
+    if let Some(program) = input.program(args.of_program.program.as_deref(), kernels.stencil.as_deref())? {
+        return program::tune(args, &input, program, json);
     }
-    let bed = open(device)?;
+    let stencil = input.stencil(kernels.stencil.as_deref())?;
+    args.of_program.refuse(&stencil.name)?;
+    let bed = open(args.device()?)?;
     let machine = bed.facts();
     let database = args.database()?;
     if let Some(database) = &database {
@@ -117,6 +119,17 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
 }
 
 impl Args {
+    /// What is measured on.
+    fn device(&self) -> Result<Device> {
+        let (device, no_gpu) = Device::choose(self.wide.0.device);
+        if device == Device::Cpu {
+            let why = no_gpu.map_or(String::new(), |error| format!(": {}", error.message));
+            return Err(Error::call(format!("there is nothing to tune on the cpu{why}"))
+                .help("tune on a machine with a GPU; --device emulate tries the call without one"));
+        }
+        Ok(device)
+    }
+
     /// Where what is found is kept. Not what is found among kernels of a special kind: `run` and `build` take an entry where
     /// nothing is asked for.
     fn database(&self) -> Result<Option<Database>> {

@@ -5,8 +5,13 @@ use stencilc_compiler::grid::{Adjacency, Grid};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::{hash, hash_of_neighbours};
 use stencilc_runtime::cuda::devices;
+use stencilc_runtime::program::measure::candidates;
+use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
 use stencilc_runtime::tune::database::{Database, Hit, Wanted};
 use stencilc_runtime::{Error, Result};
+
+/// The most steps of a loop that one kernel computes.
+const STEPS: usize = 16;
 
 /// `--untuned`.
 #[derive(clap::Args)]
@@ -35,6 +40,27 @@ impl Sought<'_> {
     pub fn on(&self, gpu: &str, fits: impl Fn(&Choices) -> Result<()>) -> Option<Choices> {
         let hits = self.hits(|database, wanted| Ok(database.find(gpu, wanted)?.into_iter().collect()));
         self.take(hits, fits)
+    }
+
+    /// The plan of a program that was tuned on GPUs of one name, if `fits` accepts it. It is told that it is taken.
+    pub fn plan_on(&self, gpu: &str, fits: impl Fn(&ProgramPlan) -> Result<()>) -> Option<ProgramPlan> {
+        let hits = self.hits(|database, wanted| Ok(database.find(gpu, wanted)?.into_iter().collect()));
+        let Hit { gpu, entry } = hits.into_iter().next()?;
+        let choices = self.own(&entry.choices);
+        let steps: Vec<usize> = (1..=STEPS).collect();
+        let plans = candidates(&PlanKind::ALL, &steps, std::slice::from_ref(&choices), true);
+        let named = |plan: &ProgramPlan| entry.plan.as_ref().is_some_and(|known| *known == plan.to_string());
+        let Some(plan) = plans.into_iter().find(named) else {
+            let error = Error::input(format!("this program has no plan `{}` any more", entry.options));
+            not_taken(&error.help("tune again"));
+            return None;
+        };
+        if let Err(error) = fits(&plan) {
+            not_taken(&error);
+            return None;
+        }
+        terminal::note(&format!("tuned for {gpu} and {}: {plan} (--untuned takes the usual plan)", entry.grid));
+        Some(plan)
     }
 
     /// The choices that were tuned on GPUs of an architecture: those of this machine, or of the only model that there is
@@ -74,8 +100,7 @@ impl Sought<'_> {
 
     fn take(&self, hits: Vec<Hit>, fits: impl Fn(&Choices) -> Result<()>) -> Option<Choices> {
         let Hit { gpu, entry } = hits.into_iter().next()?;
-        let Choices { precision, contract, wide, checked, math, .. } = *self.choices;
-        let choices = Choices { precision, contract, wide, checked, math, ..entry.choices };
+        let choices = self.own(&entry.choices);
         if let Err(error) = fits(&choices) {
             not_taken(&error);
             return None;
@@ -84,6 +109,14 @@ impl Sought<'_> {
         let (options, grid) = (choices.words(), &entry.grid);
         terminal::note(&format!("tuned for {gpu} and {grid}: {options} (--untuned takes the usual kernel)"));
         Some(choices)
+    }
+}
+
+impl Sought<'_> {
+    /// What was tuned, but for what decides the results: that is this call's.
+    fn own(&self, tuned: &Choices) -> Choices {
+        let Choices { precision, contract, wide, checked, math, .. } = *self.choices;
+        Choices { precision, contract, wide, checked, math, ..tuned.clone() }
     }
 }
 

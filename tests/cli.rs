@@ -28,6 +28,8 @@ mod snapshot;
 mod test;
 #[path = "cli/tune.rs"]
 mod tune;
+#[path = "cli/tune_program.rs"]
+mod tune_program;
 #[path = "cli/verify.rs"]
 mod verify;
 

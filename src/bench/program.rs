@@ -5,10 +5,11 @@ use crate::args::Device;
 use crate::input::Input;
 use crate::run::program::{parse_steps, plan_kind};
 use crate::terminal::{self, Progress};
+use rayon::prelude::*;
 use serde_json::json;
 use stencilc_compiler::ir::Program;
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::program::measure::{Outcome, ProgramMethod, candidates, copy, measured};
+use stencilc_runtime::program::measure::{Compiled, Outcome, ProgramMethod, candidates, compiled, copy};
 use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};
@@ -36,6 +37,9 @@ pub struct ProgramArgs {
 
 /// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
 const COMPARED: usize = 13;
+
+/// Plans that are compiled together, a core.
+const TOGETHER: usize = 4;
 
 /// Measures the plans of a program.
 ///
@@ -73,16 +77,25 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
             let progress = Progress::new(plans.len(), "measuring");
             let mut found = Vec::new();
             let mut refused = 0;
-            for plan in &plans {
-                match measured(&problem, plan, &bed, known.as_ref(), method)? {
-                    Outcome::Measured(times) => found.push((plan.to_string(), times)),
-                    Outcome::Refused(_) => refused += 1,
-                    Outcome::Differs(what) => {
-                        wrong += 1;
-                        progress.aside(|| terminal::error(&Error::check(format!("{plan}: {what}"))));
+            // On all cores, before anything is measured: the thread that launches kernels should not wait for one.
+            for plans in plans.chunks(TOGETHER * rayon::current_num_threads()) {
+                let compile = |plan| compiled(&problem, plan, &bed, method.times);
+                let all: Vec<Compiled> = plans.par_iter().map(compile).collect::<Result<_>>()?;
+                for (plan, compiled) in plans.iter().zip(all) {
+                    let outcome = match compiled {
+                        Compiled::Ready(ready) => ready.measured(&bed, known.as_ref(), method)?,
+                        Compiled::Not(outcome) => outcome,
+                    };
+                    match outcome {
+                        Outcome::Measured(times) => found.push((plan.to_string(), times)),
+                        Outcome::Refused(_) => refused += 1,
+                        Outcome::Differs(what) => {
+                            wrong += 1;
+                            progress.aside(|| terminal::error(&Error::check(format!("{plan}: {what}"))));
+                        }
                     }
+                    progress.advance(1);
                 }
-                progress.advance(1);
             }
             drop(progress);
             found.sort_by(|a, b| a.1.median_us.total_cmp(&b.1.median_us));

@@ -2,10 +2,11 @@
 
 use super::animate::{self, AnimateArgs, Animation};
 use super::{Args, draw, level, note_replaced, problem_request, targets};
-use crate::args::Device;
+use crate::args::{Device, KernelArgs};
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
+use crate::tuned::Sought;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use std::cell::{Cell, RefCell};
@@ -25,6 +26,7 @@ use stencilc_runtime::program::driver::{Backend, Driver};
 use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_runtime::program::{ProgramProblem, started};
+use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::{Array, Data, Error, Result, npy};
 
 /// Without `--every`, a checkpoint is written so often, and at the end.
@@ -40,7 +42,8 @@ pub struct ProgramArgs {
     /// number of the step, `{step:06}` with zeros before it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every: Option<u64>,
-    /// Of a program: which calls become one kernel; if not given, resident or streamed where that is possible, else merged
+    /// Of a program: which calls become one kernel; if not given, the plan that was tuned,
+    /// or resident or streamed where that is possible, or else merged
     #[arg(long, value_name = "PLAN", value_parser = plan_kind())]
     pub fuse: Option<PlanKind>,
     /// Of a program: steps of a loop that one kernel computes
@@ -213,13 +216,15 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     let results = match device {
         Device::Cpu => way.run(&problem, &Interpreter::new(&problem), resumed.as_ref())?,
         Device::Emulate => {
-            let planned = planned(args, &problem, &choices, true)?;
+            let tuned = tuned(args, input, &problem, &choices, EMULATOR);
+            let planned = planned(args, &problem, &choices, tuned, true)?;
             let loaded = emulated(&planned)?;
             way.run(&planned.problem, &Kernels::new(&Emulator::default(), &planned, loaded)?, resumed.as_ref())?
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
-            let planned = planned(args, &problem, &choices, has_clusters(&gpu.arch()))?;
+            let tuned = tuned(args, input, &problem, &choices, gpu.name());
+            let planned = planned(args, &problem, &choices, tuned, has_clusters(&gpu.arch()))?;
             let loaded = compiled(&gpu, &planned)?;
             way.run(&planned.problem, &Kernels::new(&gpu, &planned, loaded)?, resumed.as_ref())?
         }
@@ -279,9 +284,31 @@ fn has_clusters(arch: &str) -> bool {
     number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
 }
 
-/// The plan that is asked for, or the usual one.
-fn planned(args: &Args, problem: &ProgramProblem, choices: &Choices, has_clusters: bool) -> Result<Planned> {
+/// The plan that was tuned for a GPU, program and grid, where the options leave open which.
+fn tuned(args: &Args, input: &Input, problem: &ProgramProblem, choices: &Choices, gpu: &str) -> Option<ProgramPlan> {
     let own = &args.of_program;
+    let is_chosen = own.fuse.is_some() || own.steps.is_some() || own.resident.is_some();
+    if args.tuned.untuned || is_chosen || args.kernel.is_given_beside(&KernelArgs::OPEN) {
+        return None;
+    }
+    let (stencil, adjacency) = (&problem.staged.program.name, problem.adjacency.as_deref());
+    let extents = problem.outer.grid;
+    let sought = Sought { source: &input.source.text, stencil, choices, extents, adjacency };
+    sought.plan_on(gpu, |plan| plan.check(problem))
+}
+
+/// The plan that is asked for, that was tuned, or the usual one.
+fn planned(
+    args: &Args,
+    problem: &ProgramProblem,
+    choices: &Choices,
+    tuned: Option<ProgramPlan>,
+    has_clusters: bool,
+) -> Result<Planned> {
+    let own = &args.of_program;
+    if let Some(tuned) = tuned {
+        return Planned::new(problem, &ProgramPlan { graph: !own.no_graph, ..tuned });
+    }
     let mut plan = ProgramPlan::usual(problem, choices, has_clusters);
     if let Some(kind) = own.fuse {
         plan.kind = kind;

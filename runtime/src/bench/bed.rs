@@ -68,7 +68,7 @@ impl Bed {
         Ok(Repeat { warmups: method.warmups, runs: method.runs, rotation })
     }
 
-    pub(super) fn compile(&self, text: &str, name: &str) -> Result<Built> {
+    pub(crate) fn compile(&self, text: &str, name: &str) -> Result<Built> {
         match self {
             Bed::Cpu => Err(Error::call("the interpreter takes no kernels")),
             Bed::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
@@ -81,7 +81,7 @@ impl Bed {
         gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
     }
 
-    pub(crate) fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
+    pub(super) fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
         emulated(&self.compile(text, name)?.compiled.image, name, text)
     }
 
@@ -113,7 +113,7 @@ fn emulator_settings() -> Settings {
     Settings { optimise: 1, ..Settings::default() }
 }
 
-pub(super) fn emulated(image: &[u8], name: &str, text: &str) -> Result<emulate::Kernel> {
+pub(crate) fn emulated(image: &[u8], name: &str, text: &str) -> Result<emulate::Kernel> {
     let mut loaded = emulate::load(image, &[Source { name, text }])?;
     loaded.pop().ok_or_else(|| Error::check("the compiled library holds no kernel"))
 }

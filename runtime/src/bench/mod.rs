@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::same::{self, Same};
 use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_among};
 pub use bed::Bed;
-use bed::emulated;
+pub(crate) use bed::emulated;
 use limit::{Limit, Streams};
 use rows::{KernelFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
 use statistics::Statistics;

@@ -1,14 +1,16 @@
 //! How long a step of a program takes by a plan, and whether it leaves the interpreter's bits.
 
 use super::driver::{Driver, Position};
-use super::kernels::{Kernels, Planned};
+use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use super::verify::Reference;
 use super::{ProgramProblem, results, started};
-use crate::bench::Bed;
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::statistics::Statistics;
-use crate::error::{Error, Result};
+use crate::bench::{Bed, emulated};
+use crate::cache::Built;
+use crate::emulate::Emulator;
+use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
 use crate::machine::Machine;
 use stencilc_compiler::plan::Choices;
@@ -34,7 +36,7 @@ pub enum Outcome {
     Measured(Statistics),
     /// It cannot compute this program, and why.
     Refused(String),
-    /// It computes something else: the first field that differs.
+    /// It computes something else, or its kernels do not compile or run: the first field that differs, or why.
     Differs(String),
 }
 
@@ -56,7 +58,7 @@ fn set_times(staged: &mut Staged, times: usize) {
 }
 
 /// Outermost steps of a program; 1 if it has no loop.
-fn steps(staged: &Staged) -> u64 {
+pub(super) fn steps(staged: &Staged) -> u64 {
     staged.steps.iter().map(Step::times).sum::<u64>().max(1)
 }
 
@@ -80,37 +82,74 @@ pub fn copy(problem: &ProgramProblem, bed: &Bed, runs: usize) -> Result<Option<L
     }
 }
 
-/// Measures a plan, and compares some steps with the interpreter.
+/// A plan whose kernels are compiled.
+pub struct Ready {
+    plan: ProgramPlan,
+    planned: Planned,
+    /// By text: the kernel's name, the text, and what the compiler makes of it.
+    images: Vec<(Text, Built)>,
+}
+
+/// What comes of a plan before it is run.
+pub enum Compiled {
+    /// Its kernels.
+    Ready(Box<Ready>),
+    /// It cannot compute this program, or its kernels do not compile.
+    Not(Outcome),
+}
+
+/// Compiles the kernels of a plan. Any number of threads may do so at once.
 ///
 /// # Errors
-/// The machine fails. That a plan cannot be made is no error, nor is what it computes wrong.
-pub fn measured(
-    problem: &ProgramProblem,
-    plan: &ProgramPlan,
-    bed: &Bed,
-    reference: Option<&Reference>,
-    method: ProgramMethod,
-) -> Result<Outcome> {
-    let own = problem.with_times(method.times);
-    let planned = match Planned::new(&own, plan) {
+/// The compiler cannot be used.
+pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, bed: &Bed, times: usize) -> Result<Compiled> {
+    let planned = match Planned::new(&problem.with_times(times), plan) {
         Ok(planned) => planned,
-        Err(error) => return Ok(Outcome::Refused(error.message)),
+        Err(error) => return Ok(Compiled::Not(Outcome::Refused(error.message))),
     };
-    match bed {
-        Bed::Cpu => Err(Error::call("the interpreter has no plans")),
-        Bed::Emulator(_) => {
-            let mut loaded = Vec::new();
-            for text in planned.texts() {
-                loaded.push(bed.load_emulated(&text.text, &text.name)?);
+    let mut images = Vec::new();
+    for text in planned.texts() {
+        match bed.compile(&text.text, &text.name) {
+            Ok(built) => images.push((text, built)),
+            Err(error) if error.fault == Fault::Check => {
+                return Ok(Compiled::Not(Outcome::Differs(error.message)));
             }
-            on(&crate::emulate::Emulator::default(), &planned, loaded, plan, reference, method)
+            Err(error) => return Err(error),
         }
-        Bed::Gpu(gpu) => {
-            let mut loaded = Vec::new();
-            for text in planned.texts() {
-                loaded.push(bed.load_on(gpu, &text.text, &text.name)?);
+    }
+    Ok(Compiled::Ready(Box::new(Ready { plan: plan.clone(), planned, images })))
+}
+
+impl Ready {
+    /// Measures the plan, and compares some steps with the interpreter.
+    ///
+    /// # Errors
+    /// The machine fails. That what is computed is wrong is no error.
+    pub fn measured(&self, bed: &Bed, reference: Option<&Reference>, method: ProgramMethod) -> Result<Outcome> {
+        let Self { plan, planned, images } = self;
+        let done = match bed {
+            Bed::Cpu => Err(Error::call("the interpreter has no plans")),
+            Bed::Emulator(_) => {
+                let load = |(text, built): &(Text, Built)| emulated(&built.compiled.image, &text.name, &text.text);
+                let loaded: Result<Vec<_>> = images.iter().map(load).collect();
+                loaded.and_then(|loaded| on(&Emulator::default(), planned, loaded, plan, reference, method))
             }
-            on(&**gpu, &planned, loaded, plan, reference, method)
+            Bed::Gpu(gpu) => {
+                let load = |(text, built): &(Text, Built)| gpu.load(&built.compiled.image)?.kernel(&text.name);
+                let loaded: Result<Vec<_>> = images.iter().map(load).collect();
+                loaded.and_then(|loaded| on(&**gpu, planned, loaded, plan, reference, method))
+            }
+        };
+        match done {
+            Err(error) if error.fault == Fault::Check => {
+                bed.check().map_err(|broken| {
+                    let (what, cause) = (&broken.message, &error.message);
+                    Error::check(format!("nothing more can be measured: {what}; before that, {plan}: {cause}"))
+                        .help("`stencilc verify` finds the plan that is wrong")
+                })?;
+                Ok(Outcome::Differs(error.message))
+            }
+            done => done,
         }
     }
 }

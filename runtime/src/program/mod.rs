@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod cpu;
 mod cycles;
 pub mod driver;
+pub mod estimate;
 mod fill;
 #[cfg(test)]
 mod found;
@@ -17,6 +18,7 @@ pub mod measure;
 pub mod plan;
 #[cfg(test)]
 mod tests;
+pub mod tune;
 pub mod verify;
 
 use crate::array::Data;

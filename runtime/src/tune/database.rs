@@ -62,6 +62,9 @@ pub struct Entry {
     pub options: String,
     /// What is chosen.
     pub choices: Choices,
+    /// Of a program: the plan, by the options that choose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     /// Microseconds of a launch.
     pub median_us: f64,
     /// The time of a copy of as many fields, of the kernel's.
@@ -121,6 +124,7 @@ impl Entry {
             neighbours: subject.neighbours.clone(),
             options: row.kernel.options.clone(),
             choices: row.kernel.choices.clone()?,
+            plan: None,
             median_us: measured.statistics.median_us,
             of_limit: measured.of_limit,
             among,

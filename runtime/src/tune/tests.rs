@@ -232,6 +232,7 @@ fn entry(stencil: &str, extents: Grid, neighbours: Option<&str>, block: u32) -> 
         neighbours: neighbours.map(str::to_owned),
         options: choices.words(),
         choices,
+        plan: None,
         median_us: 70.1,
         of_limit: Some(0.9),
         among: 420,
