@@ -14,7 +14,7 @@ use crate::ir::{
 use crate::names::path_name;
 use crate::plan::phases::Phase;
 use crate::plan::schedule::{BlockId, Context, Item, KERNEL};
-use crate::plan::{Math, Plan};
+use crate::plan::{Math, Plan, stored_type};
 use crate::storage::Coordinates;
 use std::collections::BTreeMap;
 
@@ -35,8 +35,20 @@ pub struct Written {
 pub struct Loop {
     /// In which order, where that matters.
     pub direction: Option<Direction>,
+    /// Of a sweep: what is loaded for several levels before the first of them is computed.
+    pub ahead: Vec<Ahead>,
     /// Lines, indented from 0.
     pub lines: Vec<String>,
+}
+
+/// An element of a field that is loaded for several levels at once.
+pub struct Ahead {
+    /// The type of the element.
+    pub c_type: &'static str,
+    /// The array that it is loaded into.
+    pub name: String,
+    /// `phi[c]`
+    pub element: String,
 }
 
 impl Written {
@@ -69,10 +81,12 @@ pub fn write(plan: &Plan, named: &mut Named, coordinates: &Coordinates, lookups:
             sites: std::mem::take(&mut written.sites),
             reads: Vec::new(),
             reading: Vec::new(),
+            ahead: BTreeMap::new(),
         };
         let lines = writer.phase(coordinates);
+        let ahead = std::mem::take(&mut writer.ahead).into_values().collect();
         (written.helpers, written.sites) = (writer.helpers, writer.sites);
-        written.loops.push(Loop { direction: phase.direction, lines });
+        written.loops.push(Loop { direction: phase.direction, ahead, lines });
     }
     Ok(written)
 }
@@ -94,6 +108,8 @@ struct Writer<'a> {
     run: BTreeMap<FieldId, (String, Vec<String>)>,
     /// Where the values of sweeps are kept.
     carried: &'a Carried,
+    /// What sweeps load ahead.
+    ahead: BTreeMap<(FieldId, Path), Ahead>,
     /// Whether each node of the body at hand depends on a field.
     reads: Vec<bool>,
     /// Whether each definition does.
@@ -396,11 +412,40 @@ impl Writer<'_> {
         choices.fields.text(&self.named.names, seats[&(field, written)], index)
     }
 
+    /// Whether a sweep knows early enough which element it reads: one of its own column.
+    fn loads_ahead(&self, field: FieldId, at: &Path) -> bool {
+        let levels = self.plan.stencil.fields[field].place.levels;
+        let is_own = at.clone().without_levels().is_here() && levels != Levels::None;
+        self.phase.direction.is_some() && is_own && !self.plan.choices.checked
+    }
+
+    /// The element of a field that was loaded with those of the levels around.
+    fn load_ahead(&mut self, field: FieldId, at: &Path) -> String {
+        let (plan, declared) = (self.plan, &self.plan.stencil.fields[field]);
+        let key = (field, at.clone());
+        if !self.ahead.contains_key(&key) {
+            // It is loaded whether or not it is used, so not from a level that does not exist.
+            let anywhere = Context { block: KERNEL, sure: false };
+            let index = index(plan, self.named, self.lookups, field, at, anywhere);
+            let element = format!("{}[{}]", self.named.inputs[&field], self.element(field, false, &index));
+            let suffix = if at.is_here() { String::new() } else { format!("_{}", path_name(at)) };
+            let name = self.named.names.fresh(&format!("{}{suffix}_ahead", declared.name));
+            let c_type = stored_type(declared.stored, self.precision());
+            self.ahead.insert(key.clone(), Ahead { c_type, name, element });
+        }
+        let ahead = &self.ahead[&key];
+        let number = self.named.names.internal("n");
+        read_as(format!("{}[{number}]", ahead.name), declared.stored, self.precision())
+    }
+
     /// `phi[right + plane]`, converted to what is computed in.
     fn read(&mut self, field: FieldId, at: &Path, context: Context) -> String {
         let plan = self.plan;
         if plan.stencil.fields[field].role == Role::Carried {
             return self.carried(field, at.levels(), context);
+        }
+        if self.loads_ahead(field, at) {
+            return self.load_ahead(field, at);
         }
         let text = match self.runs.elements.get(&(field, at.clone())) {
             Some(element) => element.clone(),

@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 /// Bytes of shared memory that a block can declare.
 const SHARED: usize = 48 << 10;
 
+/// The most bytes of shared memory for a thread: with more of them, so few threads are at work at once that arrays of their
+/// own, which go to memory and back, are as fast (docs/performance.md).
+const MOST: usize = 600;
+
 /// The variables and arrays of the carried fields.
 pub struct Carried {
     fields: BTreeMap<FieldId, Names>,
@@ -43,8 +47,8 @@ pub fn declare(plan: &Plan, named: &mut Named) -> Carried {
     let [x, y, z] = plan.choices.block.map(|extent| extent as usize);
     let threads = x * y;
     let total = fields.values().map(bytes).sum::<usize>().saturating_mul(threads);
-    // What threads keep for themselves goes to memory and back, unless it is little.
-    let shared = (z == 1 && (1..=SHARED).contains(&total)).then(|| {
+    let has_room = z == 1 && (1..=SHARED).contains(&total) && total <= MOST * threads;
+    let shared = has_room.then(|| {
         let number = match y {
             1 => "threadIdx.x".to_owned(),
             _ => format!("threadIdx.y * {x} + threadIdx.x"),

@@ -147,6 +147,7 @@ struct KernelTexts {
 /// A loop over the levels.
 #[derive(Serialize)]
 struct LoopTexts {
+    unroll: String,
     head: String,
     body: Vec<String>,
 }
@@ -253,8 +254,9 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     };
     match plan.levels_per_thread() {
         LevelsPerThread::All => {
+            let number = named.names.internal("n");
             let loops = written.loops.into_iter();
-            texts.loops = loops.map(|own| loop_texts(own, &texts)).collect();
+            texts.loops = loops.map(|own| loop_texts(own, &texts, &number)).collect();
         }
         LevelsPerThread::One | LevelsPerThread::Slice(_) => {
             texts.body = written.loops.into_iter().flat_map(|own| own.lines).collect();
@@ -269,18 +271,52 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     Ok(Kernel { name: kernel_name, text, parameters, sites: written.sites })
 }
 
+/// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
+/// memory, too.
+const AHEAD: usize = 8;
+
 /// A loop over all levels.
-fn loop_texts(own: Loop, texts: &KernelTexts) -> LoopTexts {
+fn loop_texts(own: Loop, texts: &KernelTexts, number: &str) -> LoopTexts {
     let KernelTexts { level_name: k, level_first: first, level_end: end, cell, plane, index_type, .. } = texts;
-    let head = match own.direction {
-        None | Some(Direction::Up) => format!("for (int {k} = {first}; {k} < {end}; ++{k})"),
-        Some(Direction::Down) => format!("for (int {k} = {end} - 1; {k} >= {first}; --{k})"),
-    };
     let column = if texts.column_name.is_empty() { &texts.column } else { &texts.column_name };
     let cell_line = format!("const {index_type} {cell} = {column} + {k} * {plane};");
     // A sweep may look at no cell, only at what others carried.
-    let needs_cell = own.lines.iter().any(|line| has_word(line, cell));
-    LoopTexts { head, body: needs_cell.then_some(cell_line).into_iter().chain(own.lines).collect() }
+    let with_cell = |lines: Vec<String>| {
+        let needs_cell = lines.iter().any(|line| has_word(line, cell));
+        needs_cell.then(|| cell_line.clone()).into_iter().chain(lines).collect::<Vec<String>>()
+    };
+    let is_down = own.direction == Some(Direction::Down);
+    if own.ahead.is_empty() {
+        let head = match is_down {
+            false => format!("for (int {k} = {first}; {k} < {end}; ++{k})"),
+            true => format!("for (int {k} = {end} - 1; {k} >= {first}; --{k})"),
+        };
+        return LoopTexts { unroll: texts.unroll.clone(), head, body: with_cell(own.lines) };
+    }
+    let start = &texts.level_start;
+    let (head, level, is_over) = match is_down {
+        false => (
+            format!("for (int {start} = {first}; {start} < {end}; {start} += {AHEAD})"),
+            format!("const int {k} = {start} + {number};"),
+            format!("if ({k} >= {end}) break;"),
+        ),
+        true => (
+            format!("for (int {start} = {end} - 1; {start} >= {first}; {start} -= {AHEAD})"),
+            format!("const int {k} = {start} - {number};"),
+            format!("if ({k} < {first}) break;"),
+        ),
+    };
+    let loads = own.ahead.iter().map(|ahead| format!("{}[{number}] = {};", ahead.name, ahead.element)).collect();
+    let mut body: Vec<String> =
+        own.ahead.iter().map(|ahead| format!("{} {}[{AHEAD}];", ahead.c_type, ahead.name)).collect();
+    for lines in [loads, own.lines] {
+        body.push("#pragma unroll".into());
+        body.push(format!("for (int {number} = 0; {number} < {AHEAD}; ++{number}) {{"));
+        let inner = [level.clone(), is_over.clone()].into_iter().chain(with_cell(lines));
+        body.extend(inner.map(|line| format!("    {line}")));
+        body.push("}".into());
+    }
+    LoopTexts { unroll: "#pragma unroll 1".into(), head, body }
 }
 
 fn is_wide(size: Size) -> bool {
