@@ -65,6 +65,7 @@ impl Module {
             name: name.into(),
             registers: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             max_threads: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            static_shared: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             parameters: context.driver.tells_parameters.then(OnceLock::new),
             handle,
             module: Arc::clone(&self.inner),
@@ -80,6 +81,8 @@ pub struct Kernel {
     pub registers: u32,
     /// The most threads that a block of it may have.
     pub max_threads: u32,
+    /// Bytes of shared memory that a block has without asking.
+    static_shared: u32,
     /// Where its parameters are, if the driver tells: asked at the first launch.
     pub(super) parameters: Option<OnceLock<Vec<Place>>>,
     pub(super) handle: CUfunction,
@@ -91,7 +94,7 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
-/// Bytes of shared memory that a block may have without the kernel having been told of more.
+/// Bytes of shared memory, static and dynamic, that a block may have without the kernel having been told of more.
 const USUAL_SHARED: u32 = 48 << 10;
 
 /// Blocks of a cluster that every GPU takes that knows clusters.
@@ -154,7 +157,8 @@ impl Kernel {
 
     /// Lets blocks of the kernel have so much dynamic shared memory.
     fn allow_shared(&self, bytes: u32) -> Result<()> {
-        if bytes <= USUAL_SHARED {
+        // What it has beside that counts, too.
+        if bytes.saturating_add(self.static_shared) <= USUAL_SHARED {
             return Ok(());
         }
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;

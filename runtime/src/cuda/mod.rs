@@ -296,9 +296,7 @@ impl Gpu {
         context.bind()?;
         context.started(&kernel.name);
         kernel.allow(launch)?;
-        // Of clusters the driver refuses as cooperative what does fit. Who asks `blocks_at_once` has no more than that.
-        let is_cooperative = cooperative && cluster.iter().product::<u32>() == 1;
-        let mut attributes = launch_attributes(cluster, is_cooperative);
+        let mut attributes = launch_attributes(cluster, cooperative);
         let stream = context.stream.load(Ordering::Relaxed);
         let config = launch_config(launch, &mut attributes, stream);
         // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the

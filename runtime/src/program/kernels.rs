@@ -289,7 +289,12 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     if cooperative {
                         // Fewer blocks do as well, if all of them are there.
                         let most = machine.blocks_at_once(&kernel, &launch)?.unwrap_or(u32::MAX);
-                        launch.grid[0] = launch.grid[0].min(most.max(cluster[0]));
+                        if most < cluster[0] {
+                            let name = &own.name;
+                            return Err(Error::input(format!("the GPU has no room for a block of kernel {name}"))
+                                .help("--fuse streamed and --fuse merged need less"));
+                        }
+                        launch.grid[0] = launch.grid[0].min(most);
                     }
                     let mut spares = Vec::new();
                     let mut signals = None;

@@ -115,8 +115,10 @@ fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Resul
         }
     }
     let halo: usize = carry.iter().map(|&(_, from)| sent(flow, from) * ni * field_bytes(subject, from)).sum();
-    if 2 * warps * halo > SHARED {
-        return refuse(format!("{} bytes of rows are sent to a block, and {SHARED} have room", 2 * warps * halo));
+    // Each warp has two barriers, too.
+    let bytes = 2 * warps * (halo + 8);
+    if bytes > SHARED {
+        return refuse(format!("{bytes} bytes of rows are sent to a block, and {SHARED} have room"));
     }
     Ok(())
 }
