@@ -114,9 +114,9 @@ impl EdgeValues {
     }
 }
 
-/// A stencil on a grid with so many levels more before and after: its `k` and `nk` stay those of the arrays.
-pub(super) fn shifted(stencil: &Stencil, [low, high]: [usize; 2]) -> Stencil {
-    if low + high == 0 {
+/// A stencil on a grid with so many levels more before and after, or fewer: its `k` and `nk` stay those that they were.
+pub(super) fn moved(stencil: &Stencil, [low, high]: [i32; 2]) -> Stencil {
+    if [low, high] == [0, 0] {
         return stencil.clone();
     }
     stencil.map_bodies(|body| {
@@ -131,9 +131,10 @@ pub(super) fn shifted(stencil: &Stencil, [low, high]: [usize; 2]) -> Stencil {
             };
             let node = node.map_operands(|operand| renamed[crate::ir::Handle::index(operand)]);
             let mut own = moved.add(node, body.kind_of(id), span);
-            if less > 0 {
-                let by = moved.add(Node::Int(less as i32), Kind::Int, span);
-                own = moved.add(Node::Binary(Binary::Sub, own, by), Kind::Int, span);
+            if less != 0 {
+                let by = moved.add(Node::Int(less.abs()), Kind::Int, span);
+                let op = if less > 0 { Binary::Sub } else { Binary::Add };
+                own = moved.add(Node::Binary(op, own, by), Kind::Int, span);
             }
             renamed.push(own);
         }

@@ -13,7 +13,7 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Action, Call, EdgeRule, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId};
+use crate::ir::{FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold};
 use crate::plan::prepare;
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
@@ -121,7 +121,7 @@ impl Staged {
     ) -> Result<Self, Refusal> {
         let numbers = Numbers::new(&program.numbers, precision, contract, domain.nk, params);
         check_form(program, domain, adjacency)?;
-        let halo = widths(program);
+        let halo = widths(program, precision);
         check_widths(program, domain, &halo)?;
         let edges = program.variables.iter().map(|(_, variable)| EdgeValues::new(&variable.edges, &numbers)).collect();
         let mut staged = Self {
@@ -197,7 +197,7 @@ impl Staged {
             ))
             .help("guard the reads, as in `if k > 0 { a[k-1] } else { a }`, and leave out the boundary along k"));
         }
-        let stencil = prepare(&halo::shifted(lowered, levels), self.precision, contract);
+        let stencil = prepare(&halo::moved(lowered, levels.map(|levels| levels as i32)), self.precision, contract);
         let mut params = Vec::new();
         for ((id, param), given) in stencil.params.iter().zip(&call.params) {
             let value = match (given, param.default.as_ref()) {
@@ -214,6 +214,11 @@ impl Staged {
         known.write(self, call, &region);
         let is_whole = region::is_whole(self, &region);
         Ok(Stage { stencil, params, region, is_whole, wraps: false, carry: Vec::new(), call: call.clone() })
+    }
+
+    /// The stencil of a stage for a grid without its halo: there, `k` and `nk` are those of the arrays.
+    pub fn without_halo(&self, stencil: &Stencil) -> Stencil {
+        halo::moved(stencil, [-(self.halo.low[2] as i32), -(self.halo.high[2] as i32)])
     }
 
     /// The cells of the arrays, on the grid with its halo.
@@ -287,10 +292,10 @@ fn check_form(program: &Program, domain: Grid, adjacency: Option<&Adjacency>) ->
 }
 
 /// How far any call reads beyond edges that have a rule.
-fn widths(program: &Program) -> Halo {
+fn widths(program: &Program, precision: Precision) -> Halo {
     let mut halo = Halo::default();
     for call in program.calls() {
-        let reaches = reaches(&program.stencils[call.stencil]);
+        let reaches = reaches(&fold(&program.stencils[call.stencil], precision));
         for (seat, reach) in call.fields.iter().zip(reaches) {
             let (Some(read), Some(reach)) = (seat.read, reach) else { continue };
             let edges = &program.variables[read].edges;

@@ -169,8 +169,10 @@ impl<'a> Planner<'a> {
             return Err(Error::check("rows of cells that stand in none"));
         };
         let Grid { ni, nj, nk, .. } = staged.domain;
+        // Warps walk down the rows of the arrays.
+        let stencil = staged.without_halo(&stage.stencil);
         let subject = Subject {
-            stencil: &stage.stencil,
+            stencil: &stencil,
             precision: staged.precision,
             extents: [ni, nj, nk],
             rows: Rows { first: 0, row, plane: layout.plane },

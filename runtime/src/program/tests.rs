@@ -462,9 +462,25 @@ fn fusible() -> Vec<(String, Grid)> {
         }
         stencil upwind { in a, b; out c, d; c = 0.5*a + 0.25*b[i+1]; d = a }
     ";
+    // Levels keep their numbers where something lies beyond the last.
+    let layers = "
+        program own {
+            inout a
+            in w on (k+1)
+            param n: int = 4
+            boundary { i: periodic, j: periodic, k: copy }
+            repeat n { a = layered(a, w) }
+        }
+        stencil layered {
+            in a
+            in w on (k+1)
+            out b
+            b = (if k < nk - 1 { w[k+1] } else { 0.5*k }) * a[i-1] + 0.125*w
+        }
+    ";
     // Wide enough for whole lanes of 16 bytes.
     let grid = Grid::rows(128, 8, 3);
-    let mut all: Vec<(String, Grid)> = [diffusion, closed, leapfrog, single, inner, rims, wide_rims, upwind]
+    let mut all: Vec<(String, Grid)> = [diffusion, closed, leapfrog, single, inner, rims, wide_rims, upwind, layers]
         .map(|text| (text.to_owned(), grid))
         .to_vec();
     all.push((NAMES.to_owned(), Grid::rows(6, 5, 2)));

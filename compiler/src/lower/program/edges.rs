@@ -4,14 +4,15 @@ use super::Programmer;
 use crate::analysis::extents::reaches;
 use crate::diagnostic::Diagnostic;
 use crate::ir::program::{Call, GridAxis, Side};
-use crate::ir::{Handle, Stencil};
+use crate::ir::{Handle, Precision, Stencil, fold};
 use crate::lower::Found;
 
 impl Programmer<'_, '_> {
     /// Reports a read beyond an edge that has a rule for another field of the call, and none for this one. Along k this
     /// depends on the levels, and is found out when they are known.
     pub(super) fn check_edges(&mut self, stencil: &Stencil, call: &Call) -> Found<()> {
-        let reaches = reaches(stencil);
+        // What a constant rules out is not read.
+        let reaches = reaches(&fold(stencil, Precision::F64));
         let mut fine = Some(());
         for (axis, side) in [GridAxis::I, GridAxis::J].into_iter().flat_map(|axis| Side::BOTH.map(|side| (axis, side)))
         {
