@@ -302,7 +302,8 @@ impl<'a> Evaluation<'a> {
             Number::Literal(x) => *x,
             Number::Whole(x) => *x as f64,
             Number::Param(n) => self.params[*n],
-            Number::Named(n) => self.named[n],
+            // A name that is not there the compiler refuses, too.
+            Number::Named(n) => self.named.get(n).copied().unwrap_or(f64::NAN),
             Number::Sum(a, b) => self.rounded(self.number(a) + self.number(b)),
         }
     }
