@@ -5,7 +5,6 @@
 //! reads is a circle then. Where values are read beside the cell, they are computed as often as they are read, unless
 //! the kernel keeps them.
 
-use super::region::is_whole;
 use super::{Beyond, Loop, Stage, Staged, Step, Wide};
 use crate::analysis::extents::{Extents, reaches};
 use crate::fuse::{Fused, Fusion};
@@ -239,7 +238,7 @@ impl Fuser<'_> {
                 }
                 match group.computed.get(&from).cloned() {
                     // What the group does not compute of one, the other has, too.
-                    Some(region) if !is_whole(self.staged, &region) => return false,
+                    Some(region) if !self.staged.computes_all(&region, from) => return false,
                     Some(region) => {
                         group.fusion.rename(from.index(), to.index(), &self.field(from));
                         group.computed.insert(to, region);
@@ -262,7 +261,7 @@ impl Fuser<'_> {
             return false;
         }
         let computed = group.computed.get(&from).cloned();
-        if computed.as_ref().is_some_and(|region| !is_whole(self.staged, region)) {
+        if computed.as_ref().is_some_and(|region| !self.staged.computes_all(region, from)) {
             return false;
         }
         group.fusion.rename(from.index(), to.index(), &self.field(from));

@@ -261,6 +261,11 @@ impl Staged {
         if place.horizontal { [i, j, levels] } else { [0..1, 0..1, levels] }
     }
 
+    /// Whether a stage on a region computes every element of a variable: of interfaces the last is never computed.
+    pub fn computes_all(&self, region: &Region, variable: VariableId) -> bool {
+        region::is_whole(self, region) && self.program.variables[variable].place.levels != Levels::Interfaces
+    }
+
     /// Whether a variable is read beyond an edge that has a rule, so that its halo has to be filled.
     pub fn needs_halo(&self, variable: VariableId) -> bool {
         let (edges, place) = (&self.edges[variable.index()], self.program.variables[variable].place);

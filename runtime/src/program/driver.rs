@@ -329,7 +329,8 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn target(&mut self, number: usize, variable: VariableId) -> Result<Slot<B::Buffer>> {
         let (stage, shape) = (&self.staged.stages[number], self.shape(variable));
         let region = self.staged.stages.iter().position(|own| own.region == stage.region).unwrap_or(number);
-        let before = match (stage.is_whole, self.bound[variable.index()].clone()) {
+        let is_all = self.staged.computes_all(&stage.region, variable);
+        let before = match (is_all, self.bound[variable.index()].clone()) {
             (true, _) => None,
             (false, Some(before)) => Some(before),
             (false, None) => Some(self.blank(region, variable)?),

@@ -153,7 +153,13 @@ impl<'a> Planner<'a> {
             sharing: Some(&self.sharing),
             layouts: None,
         };
-        Ok(plan::plan(stencil, &self.choices, Some(target))?)
+        let mut choices = self.choices.clone();
+        if !choices.suits(stencil) {
+            // Sweeps need whole columns, whatever suits the other calls.
+            choices = choices.suiting(stencil);
+            choices.block = Choices::usual_block(&choices.access);
+        }
+        Ok(plan::plan(stencil, &choices, Some(target))?)
     }
 
     fn cells(&self, stencil: &Stencil, region: &Region) -> Result<StageKernel> {

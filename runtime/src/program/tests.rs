@@ -326,6 +326,80 @@ fn what_a_call_does_not_compute_keeps_its_value() {
     }
 }
 
+/// Calls that sweep need columns, whatever is chosen for the others.
+#[test]
+fn calls_that_sweep_are_computed_beside_others() {
+    let text = "
+        program own {
+            inout x; param n: int = 3
+            boundary { i: periodic, j: copy }
+            repeat n { x = solve(x); x = blur(x) }
+        }
+        stencil solve { in x; out y; sweep k up { let s = if k == 0 { x } else { 0.5*s[k-1] + x } }
+            sweep k down { y = if k == nk-1 { s } else { 0.25*y[k+1] + s } } }
+        stencil blur { in a; out b; b = 0.5*a[i-1] + 0.25*a[j+1] }
+    ";
+    let problem = problem(&program(text), Grid::rows(7, 5, 4), Precision::F64, &[]).unwrap();
+    let expected = interpreted(&problem);
+    for storage in ["regular", "compressed"] {
+        let choices = Choices { storage: storage.to_owned(), contract: false, ..Choices::default() };
+        same(&emulated(&problem, &choices).unwrap(), &expected, storage);
+    }
+}
+
+/// The last interface is computed by no call.
+#[test]
+fn the_last_interface_keeps_its_value() {
+    let text = "
+        program own {
+            inout h on (i, j, k+1)
+            inout w on (k+1)
+            inout other on (i, j, k+1)
+            param n: int = 2
+            boundary { i: periodic, k: copy }
+            repeat n { h = up(h, w); w = more(w); other = h; h = up(h, w) }
+        }
+        stencil up { in h on (i, j, k+1); in w on (k+1); out q on (i, j, k+1); q = 0.5*h[k+1] + w*h[i-1] }
+        stencil more { in w on (k+1); out q on (k+1); q = w + 0.25 }
+    ";
+    let (ni, nj, nk) = (5, 2, 3);
+    for n in 1..6 {
+        let problem =
+            problem(&program(text), Grid::rows(ni, nj, nk), Precision::F64, &[("n", &n.to_string())]).unwrap();
+        let numbers = |variable: usize| match problem.initial(VariableId::new(variable)).unwrap() {
+            Data::F64(numbers) => numbers.clone(),
+            other => panic!("{other:?}"),
+        };
+        let [mut h, mut w, mut other] = [0, 1, 2].map(numbers);
+        let up = |h: &[f64], w: &[f64]| {
+            let mut q = h.to_vec();
+            for k in 0..nk {
+                for column in 0..ni * nj {
+                    let at = k * ni * nj + column;
+                    let left = if column % ni == 0 { at + ni - 1 } else { at - 1 };
+                    q[at] = 0.5 * h[at + ni * nj] + w[k] * h[left];
+                }
+            }
+            q
+        };
+        for _ in 0..n {
+            h = up(&h, &w);
+            w[..nk].iter_mut().for_each(|w| *w += 0.25);
+            other.clone_from(&h);
+            h = up(&h, &w);
+        }
+        let expected = [h, w, other].map(|numbers| Some(Data::F64(numbers)));
+        same(&interpreted(&problem), &expected, &format!("{n} times"));
+        let choices = Choices { contract: false, block: [8, 2, 1], ..Choices::default() };
+        for kind in [PlanKind::Separate, PlanKind::Merged, PlanKind::Recomputed] {
+            let shape = usual_shape(1, Precision::F64);
+            let choices = choices.clone();
+            let plan = ProgramPlan { kind, steps: 1, choices, shape, resident: 0, tile: None, graph: true };
+            same(&planned(&problem, &plan).unwrap(), &expected, &format!("{n} times, {plan}"));
+        }
+    }
+}
+
 #[test]
 fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();

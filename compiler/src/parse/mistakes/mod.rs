@@ -101,20 +101,26 @@ impl<'a> Stop<'a> {
 /// The message for a mistake that is known.
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     characters::guess(stop)
-        .or_else(|| later(stop))
+        .or_else(|| larger(stop))
         .or_else(|| statements::guess(stop))
         .or_else(|| declarations::guess(stop))
         .or_else(|| expressions::guess(stop))
 }
 
-/// What stands in a `program` or a `mesh`, which nobody reads.
-fn later(stop: &Stop) -> Option<Diagnostic> {
-    let item = stop.item.filter(|item| ["program", "mesh"].contains(item))?;
-    Some(
-        Diagnostic::error(stop.here(), format!("this cannot be read as a part of a `{item}`"))
-            .label("not understood")
-            .help(format!("a `{item}` is not used by this version: leave it out")),
-    )
+/// What stands in a `program`, or in a `mesh`, which nobody reads yet.
+fn larger(stop: &Stop) -> Option<Diagnostic> {
+    let (item, help) = match stop.item? {
+        "program" => (
+            "program",
+            "a program has fields (`inout phi on (i, j) = 0..1`), `param n: int = 10`, \
+             `boundary phi { i: periodic, j: copy }` with the rules periodic, value(x), copy, mirror and halo, calls of stencils \
+             (`phi = step(phi)`, `let flux = slope(phi)`), and `repeat n { ... }`",
+        ),
+        "mesh" => ("mesh", "a `mesh` is not used by this version: leave it out"),
+        _ => return None,
+    };
+    let message = format!("this cannot be read as a part of a `{item}`");
+    Some(Diagnostic::error(stop.here(), message).label("not understood").help(help))
 }
 
 pub use statements::RESERVED;
