@@ -373,11 +373,11 @@ fn the_last_interface_keeps_its_value() {
         let [mut h, mut w, mut other] = [0, 1, 2].map(numbers);
         let up = |h: &[f64], w: &[f64]| {
             let mut q = h.to_vec();
-            for k in 0..nk {
+            for (k, w) in w.iter().enumerate().take(nk) {
                 for column in 0..ni * nj {
                     let at = k * ni * nj + column;
                     let left = if column % ni == 0 { at + ni - 1 } else { at - 1 };
-                    q[at] = 0.5 * h[at + ni * nj] + w[k] * h[left];
+                    q[at] = 0.5 * h[at + ni * nj] + w * h[left];
                 }
             }
             q
