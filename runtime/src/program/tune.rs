@@ -15,8 +15,9 @@ use crate::bench::Bed;
 use crate::bench::statistics::Statistics;
 use crate::error::Result;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
+use stencilc_compiler::plan::Choices;
 
 /// A plan is not tried if by the model it takes more than so many times the best time.
 const HOPELESS: f64 = 1.5;
@@ -73,14 +74,15 @@ pub struct Found {
     pub is_complete: bool,
 }
 
-/// Searches among plans of which the model says these times; nothing of those that cannot be made.
+/// Searches among plans of which the model says these times; nothing of those that cannot be made. Those that lead, one of each
+/// sort, are tried first: the model compares sorts badly, and the plans of one sort not at all.
 ///
 /// # Errors
 /// Those of the trial.
-pub fn search(estimates: &[Option<f64>], trial: &mut dyn Trial) -> Result<Found> {
+pub fn search(estimates: &[Option<f64>], leads: &[bool], trial: &mut dyn Trial) -> Result<Found> {
     let known = estimates.iter().enumerate().filter_map(|(plan, estimate)| Some((plan, (*estimate)?)));
     let mut waiting: Vec<(usize, f64)> = known.collect();
-    waiting.sort_by(|a, b| a.1.total_cmp(&b.1));
+    waiting.sort_by(|a, b| leads[b.0].cmp(&leads[a.0]).then(a.1.total_cmp(&b.1)));
     let mut found = Found { is_complete: true, ..Found::default() };
     let mut rough: Vec<(usize, f64)> = Vec::new();
     // By how much the model flatters: as little as it did so far.
@@ -175,11 +177,22 @@ impl Tuner<'_> {
         }
         let estimates: Vec<Option<f64>> = estimates.into_iter().map(Result::ok).collect();
         let mut trial = Plans { tuner: self, plans, ready: BTreeMap::new(), wrong: Vec::new(), progress };
-        let mut found = search(&estimates, &mut trial)?;
+        let leads = leads(plans, &estimates);
+        let mut found = search(&estimates, &leads, &mut trial)?;
         found.wrong.extend(trial.wrong);
         found.refused = refused;
         Ok(found)
     }
+}
+
+/// Which plans are the first of their sort that can be made.
+fn leads(plans: &[ProgramPlan], estimates: &[Option<f64>]) -> Vec<bool> {
+    let mut seen = BTreeSet::new();
+    let sort = |plan: &ProgramPlan| {
+        let Choices { storage, access, .. } = &plan.choices;
+        (plan.kind.name(), plan.steps, storage.clone(), access.clone())
+    };
+    plans.iter().zip(estimates).map(|(plan, estimate)| estimate.is_some() && seen.insert(sort(plan))).collect()
 }
 
 /// Plans as they are timed.
@@ -297,7 +310,9 @@ mod tests {
     }
 
     fn found(times: &[f64], estimates: &[Option<f64>], wrong: &[usize], most: usize) -> Found {
-        search(estimates, &mut Recorded { times: times.to_vec(), wrong: wrong.to_vec(), measured: 0, most }).unwrap()
+        let leads = vec![true; estimates.len()];
+        search(estimates, &leads, &mut Recorded { times: times.to_vec(), wrong: wrong.to_vec(), measured: 0, most })
+            .unwrap()
     }
 
     const TIMES: [f64; 6] = [40.0, 10.0, 10.5, 30.0, 12.0, 200.0];
@@ -312,6 +327,17 @@ mod tests {
         let found = found(&TIMES, &estimates(), &[], usize::MAX);
         assert_eq!(found.fastest.iter().map(|(plan, _)| *plan).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((found.tried, found.hopeless, found.is_complete), (3, 3, true));
+    }
+
+    #[test]
+    fn one_of_each_sort_is_tried_first() {
+        // The model is wrong about the last one.
+        let estimates = [1.0, 1.0, 1.0, 9.0].map(Some);
+        let leads = [true, false, false, true];
+        let times = vec![20.0, 20.0, 20.0, 10.0];
+        let mut trial = Recorded { times, wrong: Vec::new(), measured: 0, most: 2 };
+        let found = search(&estimates, &leads, &mut trial).unwrap();
+        assert_eq!((found.fastest[0].0, found.tried), (3, 2));
     }
 
     #[test]
