@@ -27,7 +27,7 @@ struct Texts {
     kept: Vec<String>,
     coming: Vec<String>,
     ahead: usize,
-    steps: usize,
+    steps: String,
     unrolled: usize,
     step: String,
     turn: String,
@@ -110,7 +110,11 @@ impl<'a> Printer<'a> {
         };
         let name = self.writer.names.fresh(&format!("{}_{ending}", subject.stencil.name));
         let own = self.own();
-        let setup = self.setup(&own, warps, frame);
+        let mut setup = self.setup(&own, warps, frame);
+        // A launch has one block along y.
+        let count = self.writer.names.internal("count");
+        setup.push("// NVRTC 13.0 can lose the end of a loop whose length it knows.".to_owned());
+        setup.push(format!("const int {count} = {steps} + int(gridDim.y) - 1;"));
         let (mut kept, mut coming) = (Vec::new(), Vec::new());
         let (mut first_loads, mut loads, mut taken) = (Vec::new(), Vec::new(), Vec::new());
         for place in 0..self.flow.rows.len() {
@@ -158,7 +162,7 @@ impl<'a> Printer<'a> {
             store_guard.push(format!("{now} >= {span}"));
         }
         if !steps.is_multiple_of(unrolled) {
-            store_guard.push(format!("{now} < {steps}"));
+            store_guard.push(format!("{now} < {count}"));
         }
         let how = format!(
             "a warp walks down {rows} rows of {columns} columns, a lane has {lane}; {} rows ahead are on their way",
@@ -193,11 +197,11 @@ impl<'a> Printer<'a> {
             kept,
             coming,
             ahead: self.shape.ahead,
-            steps,
+            steps: count.clone(),
             unrolled,
             first_loads,
             loads,
-            load_guard: format!("{now} + {} < {steps}", self.shape.ahead),
+            load_guard: format!("{now} + {} < {count}", self.shape.ahead),
             taken,
             body,
             span,
