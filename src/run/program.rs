@@ -429,6 +429,24 @@ impl Way<'_> {
 /// Refuses options that are about one stencil.
 fn refuse_options(args: &Args, program: &Program) -> Result<()> {
     let given = [("--at", !args.at.is_empty()), ("--bits", args.bits), ("--runs", args.runs != 1)];
+    let own = &args.of_program;
+    for (option, pair) in
+        args.outputs.iter().map(|pair| ("--out", pair)).chain(args.plot.iter().map(|pair| ("--plot", pair)))
+    {
+        let rest = numbered(pair.value(), 0);
+        if own.every.is_some() && rest.contains('{') {
+            return Err(Error::call(format!(
+                "{option} {}={}: only the step has a place in a name",
+                pair.name(),
+                pair.value()
+            ))
+            .help("write {step}, or {step:06} for six digits"));
+        }
+    }
+    if let (Some(_), Some(pair)) = (&own.resume, args.inputs.first()) {
+        return Err(Error::call(format!("--in {}=... would be ignored: --resume has all fields", pair.name()))
+            .help("leave out one of the two"));
+    }
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Error::call(format!("{option} is for stencils, and `{}` is a program", program.name))
             .help("run one of its stencils: --stencil NAME")),

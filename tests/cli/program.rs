@@ -163,6 +163,8 @@ fn wrong_calls_of_programs() {
         "run diffusion4 --grid 8x8x1 --at 1,1,0",
         "run diffusion4 --grid 8x8x1 --runs 3",
         "run diffusion4 --grid 8x8x1 --every 0",
+        "run diffusion4 --grid 8x8x1 --every 2 --out phi=phi_{stp}.npy",
+        "run diffusion4 --resume way.npz --in phi=phi.npy",
         "run diffusion4 --grid 8x8x1 --checkpoint way.zip",
         "run diffusion4 --grid 8x8x1 --resume nowhere.npz",
         "run diffusion4 --grid 8x8x1 --resume torn.npz",
