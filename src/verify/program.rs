@@ -18,7 +18,7 @@ use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Fault, Result};
 
 /// A grid on which whole rows lie in the registers of warps, beside those that are verified on if none is given.
-const ROWS: Grid = Grid::rows(128, 32, 3);
+const ROWS: Grid = Grid::rows(128, 32, 5);
 
 /// Options of `verify` that are about programs.
 #[derive(clap::Args)]
