@@ -6,7 +6,7 @@
 use super::driver::{Backend, Driver, Frame};
 use crate::error::Result;
 use stencilc_compiler::ir::VariableId;
-use stencilc_compiler::program::Loop;
+use stencilc_compiler::program::{Loop, Step};
 
 /// The most times of a loop in a recording.
 const TIMES: usize = 64;
@@ -48,10 +48,16 @@ struct Recorded<R> {
     recording: R,
 }
 
+/// Whether a loop, or one in it, is a single launch already. All its blocks are there at once, and such a launch cannot be
+/// recorded.
+fn is_one_launch(own: &Loop) -> bool {
+    own.whole.is_some() || own.steps.iter().any(|step| matches!(step, Step::Repeat(inner) if is_one_launch(inner)))
+}
+
 impl<B: Backend> Driver<'_, B> {
     /// Does a loop once, or several times at once, at most `left` times. Returns how often.
     pub(super) fn times(&mut self, own: &Loop, left: usize) -> Result<usize> {
-        if !self.records || own.whole.is_some() || left < FEW {
+        if !self.records || is_one_launch(own) || left < FEW {
             return self.some(own, left);
         }
         // A loop is where it is in the program.

@@ -694,7 +694,14 @@ impl Backend for Recorder<'_> {
     fn copy(&self, from: &Held, to: &Held) -> Result<()> {
         self.ask(Asked::Copy(Rc::clone(from), Rc::clone(to)))
     }
-    fn compute(&self, stage: usize, _: usize, reads: &[(FieldId, &Held)], writes: &[(FieldId, &Held)]) -> Result<()> {
+    fn compute(
+        &self,
+        stage: usize,
+        times: usize,
+        reads: &[(FieldId, &Held)],
+        writes: &[(FieldId, &Held)],
+    ) -> Result<()> {
+        assert!(times == 1 || self.recording.borrow().is_none(), "a loop amid a recording");
         self.computed.set(self.computed.get() + 1);
         let held = |pairs: &[(FieldId, &Held)]| {
             pairs.iter().map(|(field, buffer)| (*field, Rc::clone(buffer))).collect::<Vec<_>>()
@@ -727,6 +734,31 @@ fn buffers_rotate() {
         };
         assert_eq!(loads(&problem), loads(&longer), "{text}");
     }
+}
+
+/// Loops that are one launch are not recorded, nor are those around them.
+#[test]
+fn loops_of_one_launch_are_not_recorded() {
+    let text = "
+        program nested {
+            inout a, q; param n: int = 40
+            boundary { i: periodic, j: periodic }
+            repeat n { repeat 5 { a = blur(a) }; q = mix(q, a); repeat 6 { q = blur(q) } }
+        }
+        stencil blur { in a; out b; b = 0.25*(a[i-1] + a[i+1] + a[j-1] + a[j+1]) }
+        stencil mix { in q, a; out r; r = 0.5*q + 0.5*a }
+    ";
+    let problem = problem(&program(text), Grid::rows(8, 8, 2), Precision::F64, &[]).unwrap();
+    let stages = [false, true].map(|whole| {
+        let fusing = Fusing { fuse: Fuse::Everything, times: 1, wraps: false, whole };
+        let own = ProgramProblem { staged: problem.staged.fused(fusing), ..problem.clone() };
+        let backend = Recorder::new(&own, true);
+        started(&own, &backend).unwrap().run(None, &mut |_, _| Ok(())).unwrap();
+        backend.computed.get()
+    });
+    // Three launches each time, or recordings.
+    assert_eq!(stages[1], 3 * 40);
+    assert!(stages[0] < 12 * 40, "{stages:?}");
 }
 
 /// Loops that are recorded leave the same bits, whenever one looks.
