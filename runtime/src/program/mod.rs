@@ -17,6 +17,8 @@ pub mod kernels;
 pub mod measure;
 pub mod plan;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;
 pub mod tune;
 pub mod verify;
