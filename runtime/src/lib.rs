@@ -13,6 +13,7 @@ pub mod files;
 pub mod grid;
 pub mod interpreter;
 pub mod machine;
+pub mod mesh;
 pub mod npy;
 pub mod nvrtc;
 pub mod pack;

@@ -1,0 +1,95 @@
+//! Meshes: sets of elements, maps between them, and the fields that came with them.
+//!
+//! A mesh here is data. What a stencil says of a mesh is `stencilc_compiler::ir::Mesh`; the two meet by the names of sets
+//! and maps.
+
+use crate::array::Data;
+
+/// Where a map leads nowhere.
+pub const HOLE: i32 = -1;
+
+/// A mesh.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mesh {
+    /// Where it comes from, for messages: a file, or how it was made.
+    pub origin: String,
+    /// Its sets.
+    pub sets: Vec<Set>,
+    /// Its maps.
+    pub maps: Vec<Map>,
+    /// What else is known of its elements: coordinates, areas, marks.
+    pub fields: Vec<Field>,
+}
+
+/// A set of elements, which have the numbers from 0 to `size` - 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Its name: `cell`.
+    pub name: String,
+    /// How many elements there are.
+    pub size: usize,
+}
+
+/// For each element of a set, some elements of another (or of the same).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// Its name, without that of the set: `nodes`.
+    pub name: String,
+    /// The number of the set whose elements it is of.
+    pub from: usize,
+    /// The number of the set where it leads.
+    pub to: usize,
+    /// How many elements it leads to, from each: its slots.
+    pub arity: usize,
+    /// `from.size` rows of `arity` numbers of elements of `to`, or [`HOLE`].
+    pub table: Vec<i32>,
+}
+
+/// Numbers of each element of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name: `x`.
+    pub name: String,
+    /// The number of its set.
+    pub set: usize,
+    /// Where it has a number for each element and each slot of a map: the map's number.
+    pub map: Option<usize>,
+    /// How many numbers there are each time: 2 for points of the plane. 1 is a plain number.
+    pub parts: usize,
+    /// Element after element, slot after slot, part after part.
+    pub data: Data,
+}
+
+impl Mesh {
+    /// The number of the set called `name`.
+    pub fn set_named(&self, name: &str) -> Option<usize> {
+        self.sets.iter().position(|set| set.name == name)
+    }
+
+    /// The number of the map `set.name`.
+    pub fn map_named(&self, set: usize, name: &str) -> Option<usize> {
+        self.maps.iter().position(|map| map.from == set && map.name == name)
+    }
+
+    /// The field called `name`.
+    pub fn field_named(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// A map's name with that of its set: `edge.nodes`.
+    pub fn full_name(&self, map: &Map) -> String {
+        format!("{}.{}", self.sets[map.from].name, map.name)
+    }
+}
+
+impl Map {
+    /// The slots of an element.
+    pub fn row(&self, element: usize) -> &[i32] {
+        &self.table[element * self.arity..(element + 1) * self.arity]
+    }
+
+    /// How many slots lead nowhere.
+    pub fn holes(&self) -> usize {
+        self.table.iter().filter(|&&to| to == HOLE).count()
+    }
+}
