@@ -2,25 +2,16 @@
 
 use crate::array::{Array, Data};
 use crate::error::{Error, Result};
-use crate::files;
-use crate::npy::{self, Whole};
+use crate::npy::{self, Archive, Whole};
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek};
 use std::path::Path;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::grid::adjacency::{DIRECTIONS, MOST};
-use zip::write::SimpleFileOptions;
-use zip::{ZipArchive, ZipWriter};
 
 /// The arrays of positions.
 const POSITIONS: [&str; 2] = ["x", "y"];
-
-/// The most entries of an archive: each costs memory before it is looked at.
-const ENTRIES: usize = 1000;
-
-/// No entry becomes more than so many times as long when it is unpacked: what DEFLATE can do at best.
-const DENSEST: u64 = 1032;
 
 /// Reads the grid in the file at `path`; the grid is called by that name.
 ///
@@ -51,29 +42,27 @@ pub fn load(path: &Path) -> Result<Adjacency> {
 
 /// Reads a grid called `name` from an archive.
 fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
-    let damaged = |_: zip::result::ZipError| {
-        Error::input("it is no archive as .npz files are, or was not written to its end").help(
+    let damaged = |error: Error| {
+        error.help(
             "a grid is written by `numpy.savez('grid.npz', left=..., right=..., top=..., bottom=...)`, \
              or by `stencilc grid make`",
         )
     };
-    let mut archive = ZipArchive::new(file).map_err(damaged)?;
-    if archive.len() > ENTRIES {
-        return Err(Error::input(format!("it holds {} arrays, and a grid has 4 to 6", archive.len())));
-    }
+    let mut archive = Archive::new(file).map_err(damaged)?;
     let mut lists = Vec::new();
     for (direction, _) in DIRECTIONS {
-        lists.push(unpacked(&mut archive, direction, |bytes, length| npy::read_whole(bytes, length))?);
+        check_there(&archive, direction)?;
+        lists.push(archive.whole(direction)?);
     }
     let lists = lists.into_iter().zip(DIRECTIONS).map(|(list, (direction, _))| numbers(list, direction));
     let lists = lists.collect::<Result<Vec<Vec<i32>>>>()?;
     let [left, right, top, bottom] = <[Vec<i32>; 4]>::try_from(lists).unwrap_or_default();
-    let is_there = |name: &str| archive.index_for_name(&format!("{name}.npy")).is_some();
-    let positions = match POSITIONS.map(is_there) {
+    let positions = match POSITIONS.map(|name| archive.has(name)) {
         [false, false] => None,
         _ => {
             let mut position = |axis: &str| -> Result<Vec<f64>> {
-                let array = unpacked(&mut archive, axis, |bytes, length| npy::read(bytes, length))?;
+                check_there(&archive, axis)?;
+                let array = archive.array(axis)?;
                 check_axes(&array.shape, axis)?;
                 Ok((0..array.data.len()).map(|cell| array.data.get(cell)).collect())
             };
@@ -83,56 +72,23 @@ fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
     Ok(Adjacency::new(name, [left, right, top, bottom], positions)?)
 }
 
-/// What `read` makes of one array of the archive.
-fn unpacked<F: Read + Seek, T>(
-    archive: &mut ZipArchive<F>,
-    name: &str,
-    read: impl FnOnce(&mut Checked, u64) -> Result<T>,
-) -> Result<T> {
-    let own = format!("{name}.npy");
-    if archive.index_for_name(&own).is_none() {
-        return Err(missing(archive, name));
+fn check_there<F: Read + Seek>(archive: &Archive<F>, name: &str) -> Result<()> {
+    if archive.has(name) {
+        return Ok(());
     }
-    let about = |message: String| format!("`{name}`: {message}");
-    let mut entry =
-        archive.by_name(&own).map_err(|error| Error::input(about(format!("it cannot be unpacked: {error}"))))?;
-    let length = entry.size();
-    if length > entry.compressed_size().saturating_mul(DENSEST) {
-        let message = format!("{length} bytes are said to be packed into {}", entry.compressed_size());
-        return Err(Error::input(about(message)).help("the file is damaged; write it again"));
-    }
-    let mut bytes: Checked = (&mut entry as &mut dyn Read).take(length.saturating_add(1));
-    let result = read(&mut bytes, length);
-    // Only at the end the archive compares its checksum.
-    let end = io::copy(&mut bytes, &mut io::sink());
-    let failed = |Error { fault, message, help }| Error { fault, message: about(message), help };
-    match (result, end) {
-        (Ok(_), Err(error)) => Err(Error::input(about(error.to_string())).help("the file is damaged; write it again")),
-        (result, _) => result.map_err(failed),
-    }
-}
-
-/// The bytes of one array, of which there are no more than the archive says, and one.
-type Checked<'a> = io::Take<&'a mut dyn Read>;
-
-fn missing<F: Read + Seek>(archive: &ZipArchive<F>, name: &str) -> Error {
-    let names: Vec<String> = archive
-        .file_names()
-        .filter_map(|name| Some(name.ok()?.strip_suffix(".npy")?.to_owned()))
-        .filter(|name| name.chars().count() < 40)
-        .take(12)
-        .collect();
+    let names = archive.names();
+    let names: Vec<String> = names.into_iter().filter(|name| name.chars().count() < 40).take(12).collect();
     let others = names
         .iter()
         .map(String::as_str)
         .filter(|other| !POSITIONS.contains(other) && DIRECTIONS.iter().all(|(direction, _)| direction != other));
     let error = Error::input(format!("it holds no array `{name}`"));
-    match guess(name, others) {
+    Err(match guess(name, others) {
         Some(guess) => error.help(format!("is it `{guess}`? save it as `{name}`: `numpy.savez(..., {name}={guess})`")),
         None if POSITIONS.contains(&name) => error.help("positions have both: `numpy.savez(..., x=x, y=y)`"),
         None if names.is_empty() => error.help(NEEDED),
         None => error.help(format!("it holds {}; {NEEDED}", names.join(", "))),
-    }
+    })
 }
 
 const NEEDED: &str = "a grid has `left`, `right`, `top` and `bottom`: of each cell the number of that neighbour, or -1";
@@ -170,20 +126,11 @@ fn check_axes(shape: &[usize], name: &str) -> Result<()> {
 /// bytes.
 ///
 /// # Errors
-/// Those of [`files::write_atomic`].
+/// Those of [`crate::files::write_atomic`].
 pub fn save(path: &Path, adjacency: &Adjacency) -> Result<()> {
     let lists = DIRECTIONS.iter().zip(adjacency.neighbours());
     let lists = lists.map(|((name, _), list)| (*name, Data::I32(list.clone())));
     let positions = POSITIONS.into_iter().zip(adjacency.positions().map(Data::F64));
-    files::write_atomic(path, |out| {
-        let mut archive = ZipWriter::new_stream(out);
-        for (name, data) in lists.chain(positions) {
-            let array = Array { shape: vec![data.len()], data };
-            let is_large = array.data.len() * array.data.element().bytes() >= 1 << 31;
-            archive.start_file(format!("{name}.npy"), SimpleFileOptions::default().large_file(is_large))?;
-            npy::write(&mut archive, &array)?;
-        }
-        archive.finish()?;
-        Ok(())
-    })
+    let array = |(name, data): (&str, Data)| (name.to_owned(), Array { shape: vec![data.len()], data });
+    npy::save_archive(path, lists.chain(positions).map(array))
 }

@@ -3,6 +3,16 @@
 //! A mesh here is data. What a stencil says of a mesh is `stencilc_compiler::ir::Mesh`; the two meet by the names of sets
 //! and maps.
 
+mod check;
+mod file;
+mod npz;
+mod op2;
+#[cfg(test)]
+mod tests;
+
+pub use check::MOST;
+pub use file::{check_writable, load, save};
+
 use crate::array::Data;
 
 /// Where a map leads nowhere.

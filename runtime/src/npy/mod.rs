@@ -5,6 +5,7 @@
 //! before it is checked: its header against the format, then its length against the header, and
 //! only then is memory asked for.
 
+mod archive;
 mod header;
 mod missing;
 mod read;
@@ -13,6 +14,7 @@ mod refusal;
 mod tests;
 mod write;
 
+pub(crate) use archive::{Archive, save_archive};
 pub(crate) use read::{Whole, read_whole};
 pub use read::{load, read};
 pub use write::{save, write};
