@@ -5,8 +5,13 @@
 
 mod check;
 mod file;
+pub mod inverse;
 mod npz;
 mod op2;
+pub mod order;
+#[cfg(test)]
+mod sample;
+pub mod slots;
 #[cfg(test)]
 mod tests;
 
