@@ -230,6 +230,11 @@ pub fn plane(text: &str) -> Result<[usize; 2], String> {
     extents(text, "a plane is two numbers of cells along i and j, as in 512x512")
 }
 
+/// The cells of a box: `32x32x16`.
+pub fn space(text: &str) -> Result<[usize; 3], String> {
+    extents(text, "a box is three numbers of cells along x, y and z, as in 32x32x16")
+}
+
 /// A cell as it is written: `3,4,5`; `3,4` on level 0; or, of a grid without rows, `17,5`; `17` on level 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At(pub Vec<usize>);

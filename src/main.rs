@@ -13,6 +13,7 @@ mod grid;
 mod input;
 mod kernel;
 mod list;
+mod mesh;
 mod mistyped;
 mod new;
 mod output;
@@ -76,6 +77,8 @@ enum Command {
     Snapshot(snapshot::Args),
     /// Make grids whose cells stand in no rows, and say how large tables of neighbours are
     Grid(grid::Args),
+    /// Make meshes, and say what is in their files
+    Mesh(mesh::Args),
     /// Show what there is to choose from
     List(list::Args),
     /// Look for what compiling and running need
@@ -128,6 +131,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Report(args) => report::report(&args, json),
         Command::Snapshot(args) => snapshot::snapshot(&args, json),
         Command::Grid(args) => grid::grid(&args, json),
+        Command::Mesh(args) => mesh::mesh(&args, json),
         Command::List(args) => list::list(&args, json),
         Command::Doctor => doctor::doctor(json),
         Command::Completions(args) => completions::completions(&args, Cli::command()),

@@ -10,6 +10,8 @@ mod folder;
 mod grid;
 #[path = "cli/grid_info.rs"]
 mod grid_info;
+#[path = "cli/mesh.rs"]
+mod mesh;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/print.rs"]

@@ -30,7 +30,7 @@ impl Mesh {
     fn check_names(&self) -> Result<()> {
         let sets = self.sets.iter().map(|set| ("set", set.name.as_str(), set.name.clone()));
         let maps = self.maps.iter().map(|map| ("map", map.name.as_str(), self.full_name(map)));
-        let fields = self.fields.iter().map(|field| ("field", field.name.as_str(), field.name.clone()));
+        let fields = self.fields.iter().map(|field| ("field", field.name.as_str(), self.field_place(field)));
         let mut seen = HashSet::new();
         for (what, name, full) in sets.chain(maps).chain(fields) {
             if !is_name(name) {
@@ -121,12 +121,10 @@ impl Mesh {
         }
     }
 
-    /// Whether a field says where the elements of its set are: it is called `x`, or `x_` and the set.
+    /// Whether a field says where the elements of its set are: it is called `x` and has two or three parts.
     pub fn is_position(&self, field: &Field) -> bool {
-        let set = &self.sets[field.set].name;
-        let is_called_so = field.name == "x" || field.name.strip_prefix("x_") == Some(set);
         let is_real = matches!(field.data, Data::F32(_) | Data::F64(_));
-        is_called_so && is_real && field.map.is_none() && matches!(field.parts, 2 | 3)
+        field.name == "x" && is_real && field.map.is_none() && matches!(field.parts, 2 | 3)
     }
 }
 

@@ -6,11 +6,13 @@
 mod check;
 mod file;
 pub mod inverse;
+pub mod made;
 mod npz;
 mod op2;
 pub mod order;
 #[cfg(test)]
 mod sample;
+mod sides;
 pub mod slots;
 #[cfg(test)]
 mod tests;
@@ -86,14 +88,50 @@ impl Mesh {
         self.maps.iter().position(|map| map.from == set && map.name == name)
     }
 
-    /// The field called `name`.
+    /// The first field called `name`; others may have that name on other sets or maps.
     pub fn field_named(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field called `name` on a set, or on the slots of one of its maps.
+    pub fn field_on(&self, name: &str, set: usize, map: Option<usize>) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name && field.set == set && field.map == map)
     }
 
     /// A map's name with that of its set: `edge.nodes`.
     pub fn full_name(&self, map: &Map) -> String {
         format!("{}.{}", self.sets[map.from].name, map.name)
+    }
+}
+
+impl Mesh {
+    /// A field with what it is on: `x on node`, `orientation on cell.edges`.
+    pub fn field_place(&self, field: &Field) -> String {
+        let place = field.map.map_or(self.sets[field.set].name.clone(), |map| self.full_name(&self.maps[map]));
+        format!("{} on {place}", field.name)
+    }
+
+    /// Adds a set; gives its number.
+    fn add_set(&mut self, name: &str, size: usize) -> usize {
+        self.sets.push(Set { name: name.to_owned(), size });
+        self.sets.len() - 1
+    }
+
+    /// Adds a map from a set to another; gives its number.
+    fn add_map(&mut self, from: usize, name: &str, to: usize, arity: usize, table: Vec<i32>) -> usize {
+        self.maps.push(Map { name: name.to_owned(), from, to, arity, table });
+        self.maps.len() - 1
+    }
+
+    /// Adds a field with `parts` numbers for each element of a set.
+    fn add_field(&mut self, name: &str, set: usize, parts: usize, data: Data) {
+        self.fields.push(Field { name: name.to_owned(), set, map: None, parts, data });
+    }
+
+    /// Adds a field with a number for each element and slot of a map.
+    fn add_slot_field(&mut self, name: &str, map: usize, data: Data) {
+        let set = self.maps[map].from;
+        self.fields.push(Field { name: name.to_owned(), set, map: Some(map), parts: 1, data });
     }
 }
 

@@ -279,11 +279,3 @@ pub(super) fn save(mesh: &Mesh, path: &Path) -> Result<()> {
     mesh.check()?;
     npy::save_archive(path, sets.chain(maps).chain(fields))
 }
-
-impl Mesh {
-    /// A field with what it is on: `x on node`.
-    pub fn field_place(&self, field: &Field) -> String {
-        let place = field.map.map_or(self.sets[field.set].name.clone(), |map| self.full_name(&self.maps[map]));
-        format!("{} on {place}", field.name)
-    }
-}

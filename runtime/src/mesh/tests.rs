@@ -241,8 +241,8 @@ fn names_that_say_too_little_or_the_same() {
         "call one of them something else",
     );
     refused(
-        &[("m on a", &[1], ints(&[0])), ("m on b", &[1], ints(&[0]))],
-        "there are two fields called `m`",
+        &[("m on a", &[1], ints(&[0])), ("m  on a", &[1], ints(&[0]))],
+        "there are two fields called `m on a`",
         "call one of them something else",
     );
 }

@@ -1,0 +1,113 @@
+//! `stencilc mesh make`: meshes to begin with.
+
+use crate::args;
+use crate::terminal;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use stencilc_runtime::Result;
+use stencilc_runtime::mesh::made::{self, Division, Perturbed};
+use stencilc_runtime::mesh::{self, Mesh};
+
+/// Arguments of `mesh make`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(clap::Subcommand)]
+enum Kind {
+    /// Quadrilaterals around a wing's profile, with the sets and maps of OP2's airfoil
+    Airfoil {
+        /// Cells around the profile, and from it to the far field; those are nearly squares of which twice as many are around
+        #[arg(long, value_name = "NIxNJ", value_parser = args::plane)]
+        size: [usize; 2],
+        #[command(flatten)]
+        out: Out,
+    },
+    /// Triangles on a sphere, from an icosahedron, with all that a C-grid needs
+    Icosahedral {
+        /// R2B4: edges of the icosahedron are divided into 2 parts, and then 4 times each triangle into four
+        #[arg(long, value_name = "RnBk")]
+        size: Division,
+        /// Of the sphere
+        #[arg(long, value_name = "LENGTH", default_value_t = 1.0, allow_negative_numbers = true)]
+        radius: f64,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// A rectangle of squares that are cut into two triangles
+    Triangles {
+        /// Squares along x and y
+        #[arg(long, value_name = "NIxNJ", value_parser = args::plane)]
+        size: [usize; 2],
+        #[command(flatten)]
+        moved: Moved,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// A box of cubes
+    Hexahedra {
+        /// Cubes along x, y and z
+        #[arg(long, value_name = "NIxNJxNK", value_parser = args::space)]
+        size: [usize; 3],
+        #[command(flatten)]
+        moved: Moved,
+        #[command(flatten)]
+        out: Out,
+    },
+}
+
+#[derive(clap::Args)]
+struct Moved {
+    /// Move the nodes inside at random, by as many lengths of a cell at most: less than 0.25
+    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    perturb: f64,
+    /// Of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = args::seed)]
+    seed: u64,
+}
+
+#[derive(clap::Args)]
+struct Out {
+    /// The file to write
+    #[arg(short, long = "out", value_name = "FILE.npz")]
+    out: PathBuf,
+}
+
+/// Makes a mesh.
+///
+/// # Errors
+/// There can be no such mesh, or it cannot be written.
+pub fn make(args: &Args, json: bool) -> Result<()> {
+    let Args { kind } = args;
+    let (Kind::Airfoil { out, .. }
+    | Kind::Icosahedral { out, .. }
+    | Kind::Triangles { out, .. }
+    | Kind::Hexahedra { out, .. }) = kind;
+    mesh::check_writable(&out.out)?;
+    let mesh = match kind {
+        Kind::Airfoil { size: [around, outwards], .. } => made::airfoil(*around, *outwards)?,
+        Kind::Icosahedral { size, radius, .. } => made::icosahedral(*size, *radius)?,
+        Kind::Triangles { size: [ni, nj], moved, .. } => made::triangles(*ni, *nj, moved.perturbed())?,
+        Kind::Hexahedra { size: [ni, nj, nk], moved, .. } => made::hexahedra(*ni, *nj, *nk, moved.perturbed())?,
+    };
+    mesh::save(&mesh, &out.out)?;
+    report(&mesh, &out.out, json)
+}
+
+impl Moved {
+    fn perturbed(&self) -> Perturbed {
+        Perturbed { by: self.perturb, seed: self.seed }
+    }
+}
+
+/// Says what was written.
+fn report(mesh: &Mesh, path: &Path, json: bool) -> Result<()> {
+    if json {
+        let sets: Map<String, Value> = mesh.sets.iter().map(|set| (set.name.clone(), set.size.into())).collect();
+        return terminal::json(&json!({ "files": [path], "sets": sets }));
+    }
+    let sizes: Vec<String> = mesh.sets.iter().map(|set| format!("{} {}", set.name, set.size)).collect();
+    terminal::print(&format!("wrote {}: {}\n", path.display(), sizes.join(", ")))
+}

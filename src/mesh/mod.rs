@@ -1,0 +1,28 @@
+//! `stencilc mesh`: meshes, and what is in their files.
+
+mod make;
+
+use stencilc_runtime::Result;
+
+/// Arguments of `mesh`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Write a mesh to begin with, as a .npz file of its maps and fields
+    Make(make::Args),
+}
+
+/// Does what one of its subcommands says.
+///
+/// # Errors
+/// Those of the subcommand.
+pub fn mesh(args: &Args, json: bool) -> Result<()> {
+    match &args.command {
+        Command::Make(args) => make::make(args, json),
+    }
+}
