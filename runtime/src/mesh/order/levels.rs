@@ -29,6 +29,11 @@ impl Structure {
     pub fn level(&self, level: usize) -> &[u32] {
         &self.elements[self.starts[level]..self.starts[level + 1]]
     }
+
+    /// The size of the largest level.
+    pub fn width(&self) -> usize {
+        self.starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
+    }
 }
 
 impl<'a> Levels<'a> {
@@ -81,6 +86,16 @@ impl<'a> Levels<'a> {
         *least.expect("a level has elements")
     }
 
+    /// For each number of neighbours that elements have, fewest first, the element of the lowest number.
+    pub fn of_each_degree(&self, elements: &[u32]) -> Vec<u32> {
+        let mut least: std::collections::BTreeMap<usize, u32> = std::collections::BTreeMap::new();
+        for &element in elements {
+            let entry = least.entry(self.graph.degree(element)).or_insert(element);
+            *entry = element.min(*entry);
+        }
+        least.into_values().collect()
+    }
+
     /// Does something with each component of the graph, in the order of their lowest numbers: it gets the level structure
     /// of the element with that number.
     pub fn components(&mut self, mut each: impl FnMut(&mut Self, &Structure)) {
@@ -116,9 +131,10 @@ mod tests {
         let mut levels = Levels::new(&graph);
         let structure = levels.from(3);
         assert_eq!(structure, Structure { elements: vec![3, 0, 1, 7, 2], starts: vec![0, 1, 3, 4, 5] });
-        assert_eq!((structure.depth(), structure.level(1)), (4, &[0, 1][..]));
+        assert_eq!((structure.depth(), structure.width(), structure.level(1)), (4, 2, &[0, 1][..]));
         let (end, structure) = levels.peripheral(&structure);
         assert_eq!((end, structure.depth()), (0, 5));
+        assert_eq!(levels.of_each_degree(&[7, 3, 4, 2, 0]), [4, 0, 3]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! any number of threads.
 
 mod follow;
+mod gps;
 mod graph;
 mod hilbert;
 mod levels;
@@ -20,7 +21,8 @@ pub use graph::{Bandwidth, Graph};
 pub use renumber::inverse;
 
 /// Every method, in the order that lists show.
-pub const METHODS: &[&dyn Method] = &[&none::Kept, &rcm::ReverseCuthillMckee, &hilbert::Hilbert, &random::Random];
+pub const METHODS: &[&dyn Method] =
+    &[&none::Kept, &rcm::ReverseCuthillMckee, &gps::GibbsPooleStockmeyer, &hilbert::Hilbert, &random::Random];
 
 /// A way to put a mesh in order.
 pub trait Method: Sync {
@@ -148,7 +150,7 @@ mod tests {
         let bandwidth = |mesh: &Mesh| Graph::of(mesh, 2).bandwidth();
         let before = bandwidth(&shuffled);
         assert!(before.max > 2000 && before.mean > 600.0, "{before:?}");
-        for (name, max, mean) in [("rcm", 41, 32.0), ("hilbert", 2400, 60.0)] {
+        for (name, max, mean) in [("rcm", 41, 32.0), ("gps", 41, 32.0), ("hilbert", 2400, 60.0)] {
             let mesh = find(name).unwrap().ordering(&shuffled, &options).unwrap().renumbered(&shuffled);
             let after = bandwidth(&mesh);
             assert!(after.max <= max && after.mean <= mean, "{name}: {after:?}");
