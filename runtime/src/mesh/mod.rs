@@ -3,9 +3,12 @@
 //! A mesh here is data. What a stencil says of a mesh is `stencilc_compiler::ir::Mesh`; the two meet by the names of sets
 //! and maps.
 
+pub mod blocks;
 mod check;
+pub mod colour;
 mod file;
 pub mod inverse;
+pub mod lists;
 pub mod made;
 mod npz;
 mod op2;
@@ -16,6 +19,7 @@ mod sides;
 pub mod slots;
 #[cfg(test)]
 mod tests;
+pub mod tiles;
 
 pub use check::MOST;
 pub use file::{check_writable, load, save};

@@ -50,18 +50,17 @@ fn is_coordinates(field: &Field) -> bool {
 /// The field of coordinates: the one that is named, else one of a usual name, best on the set itself.
 fn field<'a>(mesh: &'a Mesh, set: usize, name: Option<&str>) -> Result<&'a Field> {
     let fit = || mesh.fields.iter().filter(|field| is_coordinates(field));
+    // Sets may have fields of one name each.
+    let called = |name: &str| fit().filter(|field| field.name == name).min_by_key(|field| field.set != set);
     let found = match name {
         Some(name) => {
-            let called = mesh.field_named(name);
-            if called.is_some() && !fit().any(|field| field.name == name) {
+            if mesh.field_named(name).is_some() && called(name).is_none() {
                 return Err(Error::call(format!("`{name}` is no field of coordinates"))
                     .help("coordinates are real numbers, 2 or 3 for each element of a set"));
             }
-            called
+            called(name)
         }
-        None => {
-            NAMES.iter().filter_map(|&name| fit().find(|field| field.name == name)).min_by_key(|field| field.set != set)
-        }
+        None => NAMES.iter().filter_map(|&name| called(name)).min_by_key(|field| field.set != set),
     };
     found.ok_or_else(|| {
         let message = match name {
@@ -139,6 +138,12 @@ mod tests {
         // Without its map to nodes, a cell is where its edges are.
         mesh.maps.remove(2);
         assert_eq!(positions(&mesh, 2, None).unwrap()[0], [0.75, 0.75, 0.0]);
+        // What the set has itself is the best.
+        let cells = Data::F32(vec![5.0; 12]);
+        mesh.fields.push(Field { name: "x".to_owned(), set: 2, map: None, parts: 2, data: cells });
+        assert_eq!(positions(&mesh, 2, None).unwrap(), positions(&mesh, 2, Some("x")).unwrap());
+        assert_eq!(positions(&mesh, 2, None).unwrap()[0], [5.0, 5.0, 0.0]);
+        mesh.fields.pop();
         // A hole tells nothing.
         mesh.maps[1].table[0] = HOLE;
         assert_eq!(positions(&mesh, 2, None).unwrap()[0], [0.5, 1.0, 0.0]);
