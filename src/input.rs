@@ -9,10 +9,11 @@ use std::time::Instant;
 use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Severity, guess};
-use stencilc_compiler::ir::{Precision, Program, Stencil, Test};
+use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::mesh::program::alone;
 use stencilc_runtime::{Error, Result};
 
 /// The stencils that come along.
@@ -119,6 +120,10 @@ pub struct Input {
     pub stencils: Vec<Stencil>,
     /// Its programs.
     pub programs: Vec<Program>,
+    /// Its stencils over meshes.
+    pub mesh_stencils: Vec<MeshStencil>,
+    /// Its programs over meshes.
+    pub mesh_programs: Vec<MeshProgram>,
     /// Its tests.
     pub tests: Vec<Test>,
     /// Seconds that parsing took.
@@ -148,11 +153,14 @@ pub fn load(file: &str) -> Result<Input> {
     let tree = tree(&source)?;
     let parse_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Lowered { stencils, programs, tests, diagnostics, .. } = lower(&tree, &source.name);
+    let Lowered { stencils, programs, mesh_stencils, mesh_programs, tests, diagnostics, .. } =
+        lower(&tree, &source.name);
     let lower_seconds = start.elapsed().as_secs_f64();
     terminal::diagnostics(&diagnostics, &source);
     match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
-        0 => Ok(Input { source, stencils, programs, tests, parse_seconds, lower_seconds }),
+        0 => {
+            Ok(Input { source, stencils, programs, mesh_stencils, mesh_programs, tests, parse_seconds, lower_seconds })
+        }
         errors => Err(broken(&source, errors)),
     }
 }
@@ -187,6 +195,45 @@ impl Input {
             }
         }
         Ok((!others.is_empty()).then_some(stencils))
+    }
+
+    /// The program over a mesh that is meant, or a stencil over one as a program; nothing if what is meant runs over a grid.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn over_mesh(&self, program: Option<&str>, stencil: Option<&str>) -> Result<Option<MeshProgram>> {
+        let file = &self.source.name;
+        let programs: Vec<&str> = self.mesh_programs.iter().map(|own| own.program.name.as_str()).collect();
+        let stencils: Vec<&str> = self.mesh_stencils.iter().map(|own| own.stencil.name.as_str()).collect();
+        let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
+        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
+        let on_grids = !self.programs.is_empty() || self.programs.is_empty() && !self.stencils.is_empty();
+        match (program, stencil) {
+            (Some(name), _) => Ok(of_program(name)),
+            (None, Some(name)) => {
+                let found = of_stencil(name);
+                if found.is_none() && self.stencils.is_empty() {
+                    let error = Error::call(format!("`{file}` has no stencil `{name}`"));
+                    return Err(error.help(match guess(name, stencils.iter().copied()) {
+                        Some(guess) => format!("did you mean `{guess}`?"),
+                        None => format!("it has {}", stencils.join(", ")),
+                    }));
+                }
+                Ok(found)
+            }
+            (None, None) => match (programs.as_slice(), stencils.as_slice()) {
+                ([only], _) if self.programs.is_empty() => Ok(of_program(only)),
+                ([], [only]) if !on_grids => Ok(of_stencil(only)),
+                ([], []) => Ok(None),
+                ([], _) if on_grids => Ok(None),
+                ([], _) => {
+                    Err(Error::call(format!("`{file}` has {} stencils: {}", stencils.len(), stencils.join(", ")))
+                        .help(format!("choose one: --stencil {}", stencils[0])))
+                }
+                _ => Err(Error::call(format!("`{file}` has several programs; over meshes: {}", programs.join(", ")))
+                    .help(format!("choose one: --program {}, or a stencil: --stencil NAME", programs[0]))),
+            },
+        }
     }
 
     /// The program called `name`; without a name, the only one, unless a stencil is asked for.

@@ -1,6 +1,7 @@
 //! `stencilc run`: computes a stencil or a program on arrays, or on random numbers.
 
 pub mod animate;
+pub mod mesh;
 pub mod program;
 
 use crate::args::given::Given;
@@ -84,6 +85,8 @@ pub struct Args {
     #[command(flatten)]
     tuned: TunedArgs,
     #[command(flatten)]
+    of_mesh: mesh::MeshArgs,
+    #[command(flatten)]
     of_program: program::ProgramArgs,
     /// How often to compute; times are those of the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -153,6 +156,10 @@ fn note_replaced(inputs: &[Pair], output: &str, path: &Path) {
 /// Something is wrong with the stencil, the call, the arrays or the device, or nothing can be written.
 pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let input = input::load(&args.file)?;
+    if let Some(program) = input.over_mesh(args.of_program.program.as_deref(), args.stencil.as_deref())? {
+        return mesh::run(args, &input, &program, json, start);
+    }
+    args.of_mesh.refuse()?;
     if let Some(program) = input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
         return program::run(args, &input, program, json, start);
     }
@@ -296,7 +303,7 @@ fn problem_request<'a>(args: &Args, stencil: &'a Stencil, choices: &Choices) -> 
     for (name, path) in args::by_name(&args.inputs, "--in")? {
         let array = npy::load(path.as_ref())?;
         let field = stencil.fields.iter().map(|(_, field)| field).find(|field| field.name == name);
-        if let (Some(Field { place: Place { horizontal: true, levels: Levels::Full }, .. }), [nj, ni]) =
+        if let (Some(Field { place: Place { horizontal: true, levels: Levels::Full, .. }, .. }), [nj, ni]) =
             (field, array.shape.as_slice())
             && chosen.adjacency.is_none()
         {

@@ -26,30 +26,55 @@ pub struct Summary {
     pub computed: usize,
 }
 
+/// What has been counted of some numbers.
+#[derive(Default)]
+struct Counted {
+    all: usize,
+    nan: usize,
+    finite: usize,
+    sum: f64,
+    range: Option<(f64, f64)>,
+}
+
+impl Counted {
+    fn with(mut self, value: f64) -> Self {
+        self.all += 1;
+        self.nan += usize::from(value.is_nan());
+        if value.is_finite() {
+            self.finite += 1;
+            self.sum += value;
+            self.range = Some(self.range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
+        }
+        self
+    }
+}
+
 impl Summary {
     /// Of `data`, which is that of `field`.
     pub fn new(field: &Field, data: &Data, grid: Grid, region: &Region) -> Self {
-        let (mut nan, mut finite, mut computed_cells, mut sum) = (0, 0usize, 0usize, 0.0);
-        let mut range: Option<(f64, f64)> = None;
-        for value in region.numbers(grid, field.place).map(|index| data.get(index)) {
-            computed_cells += 1;
-            nan += usize::from(value.is_nan());
-            if value.is_finite() {
-                finite += 1;
-                sum += value;
-                range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
-            }
-        }
+        let numbers = region.numbers(grid, field.place).map(|index| data.get(index));
+        Self::of(field.name.clone(), grid.shape(field.place), numbers.fold(Counted::default(), Counted::with))
+    }
+
+    fn of(name: String, shape: Vec<usize>, counted: Counted) -> Self {
+        let Counted { all, nan, finite, sum, range } = counted;
         Self {
-            name: field.name.clone(),
-            shape: grid.shape(field.place),
+            name,
+            shape,
             min: range.map(|(low, _)| low),
             max: range.map(|(_, high)| high),
             mean: range.map(|_| sum / finite as f64),
             nan,
-            infinite: computed_cells - finite - nan,
-            computed: computed_cells,
+            infinite: all - finite - nan,
+            computed: all,
         }
+    }
+
+    /// Of all numbers of an array.
+    pub fn of_all(name: &str, shape: Vec<usize>, data: &Data) -> Self {
+        let numbers = (0..data.len()).map(|index| data.get(index));
+        let counted = numbers.fold(Counted::default(), Counted::with);
+        Self::of(name.to_owned(), shape, counted)
     }
 
     /// A row of a table.

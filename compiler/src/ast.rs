@@ -80,19 +80,8 @@ pub enum Item {
     Param(Params),
     /// A test.
     Test(Test),
-    /// A construct that parses, and that no pass handles yet.
-    Later(Later),
-}
-
-/// A construct that parses, and that no pass handles yet.
-#[derive(Debug)]
-pub struct Later {
-    /// The keyword.
-    pub what: &'static str,
-    /// Its name, if it is an item of a file.
-    pub name: Option<Name>,
-    /// Its first line.
-    pub span: Span,
+    /// A mesh.
+    Mesh(Mesh),
 }
 
 /// A stencil.
@@ -103,9 +92,66 @@ pub struct Stencil {
     /// Its name.
     pub name: Name,
     /// `over mesh.set`
-    pub over: Option<Span>,
+    pub over: Option<Trail>,
     /// What stands between its braces.
     pub statements: Vec<Statement>,
+}
+
+/// Names with points between them: `airfoil.edge`.
+#[derive(Clone, Debug)]
+pub struct Trail {
+    /// The names; at least one.
+    pub names: Vec<Name>,
+    /// All of them.
+    pub span: Span,
+}
+
+/// `mesh airfoil { ... }`
+#[derive(Debug)]
+pub struct Mesh {
+    /// Its documentation.
+    pub doc: String,
+    /// Its name.
+    pub name: Name,
+    /// What stands between its braces.
+    pub parts: Vec<MeshPart>,
+}
+
+/// What stands in a mesh.
+#[derive(Debug)]
+pub enum MeshPart {
+    /// `set node, edge`
+    Set(Vec<Name>),
+    /// `map edge.nodes -> node[2]`
+    Map(MeshMap),
+    /// `levels k`
+    Levels(Name),
+}
+
+/// `map vertex.edges -> edge[6] missing skip`
+#[derive(Debug)]
+pub struct MeshMap {
+    /// Its documentation.
+    pub doc: String,
+    /// Whose elements it leads from.
+    pub from: Name,
+    /// Its name.
+    pub name: Name,
+    /// Where it leads.
+    pub to: Name,
+    /// How many elements it leads to; 1 if it is not said.
+    pub arity: Option<(ExprId, Span)>,
+    /// What holes mean.
+    pub missing: Option<MapHoles>,
+}
+
+/// What a hole of a map means.
+#[derive(Debug)]
+pub enum MapHoles {
+    /// `missing skip`
+    Skip(Span),
+    /// `missing value(x)`
+    Value(ExprId, Span),
 }
 
 /// A program: calls of stencils, in time.
@@ -116,7 +162,7 @@ pub struct Program {
     /// Its name.
     pub name: Name,
     /// `over mesh`
-    pub over: Option<Span>,
+    pub over: Option<Trail>,
     /// What stands between its braces.
     pub statements: Vec<Statement>,
 }
@@ -138,14 +184,14 @@ pub enum Statement {
     Print(Print),
     /// An assignment.
     Assign(Assign),
+    /// Numbers made of all elements.
+    Reduce(Reduce),
     /// A vertical recurrence.
     Sweep(Sweep),
     /// Statements that are repeated.
     Repeat(Repeat),
     /// What reads beyond the edges mean.
     Boundary(Boundary),
-    /// A construct that parses, and that no pass handles yet.
-    Later(Later),
 }
 
 /// `in a, b: f32 on (k) = 0..1`
@@ -171,7 +217,7 @@ pub struct Typed {
     /// `real`, `f32`, `f64`, `int` or `bool`.
     pub scalar: Name,
     /// `[4]`
-    pub parts: Option<Span>,
+    pub parts: Option<(ExprId, Span)>,
 }
 
 /// Where a field lives.
@@ -179,8 +225,8 @@ pub struct Typed {
 pub enum PlaceOn {
     /// `on (i, j, k+1)`: the axes as written, without blanks.
     Axes(Vec<Name>, Span),
-    /// `on cell.edges, no k`
-    Mesh(Span),
+    /// `on cell.edges, no k`: the names, and what there is none of.
+    Mesh(Trail, Option<Name>),
 }
 
 /// `param dt: real = 10`
@@ -258,6 +304,19 @@ pub struct Assign {
     pub value: ExprId,
 }
 
+/// `reduce change: sum`
+#[derive(Debug)]
+pub struct Reduce {
+    /// Documentation.
+    pub doc: String,
+    /// The numbers.
+    pub names: Vec<Name>,
+    /// `sum`, `min` or `max`.
+    pub op: Name,
+    /// Its first line.
+    pub span: Span,
+}
+
 /// `repeat steps { ... }`
 #[derive(Debug)]
 pub struct Repeat {
@@ -300,8 +359,8 @@ pub struct EdgeRule {
 pub struct Target {
     /// The field.
     pub name: Name,
-    /// `[cells.0]`
-    pub index: Option<Span>,
+    /// `[cells.0]`: what stands between the brackets, and the whole of it.
+    pub index: Option<(Vec<ExprId>, Span)>,
 }
 
 /// `test "title" { ... }`
@@ -406,8 +465,8 @@ pub struct Binder {
 pub enum Range {
     /// Both ends included.
     Numbers(ExprId, ExprId),
-    /// A map of a mesh.
-    Map(Span),
+    /// Maps of a mesh, one after the other: `edges.cells`.
+    Map(Trail),
 }
 
 /// An operator before its operand.

@@ -159,9 +159,9 @@ fn rewritten(body: &Body, reads: &[Option<Value>], params: &[ParamId], renamed: 
     let mut own = Body::new();
     for (id, node) in body.iter() {
         let node = match node {
-            Node::Read { field, path } => match &reads[field.index()] {
+            Node::Read { field, path, .. } => match &reads[field.index()] {
                 Some(Value::Result(def, _)) => Node::Use { def: *def, path: path.clone() },
-                Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone() },
+                Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone(), part: 0 },
                 None => node.clone(),
             },
             Node::Use { def, path } => Node::Use { def: renamed(*def), path: path.clone() },

@@ -32,7 +32,7 @@ pub fn fault(plan: &Plan, fixed: &Fixed, kernel: &Kernel, report: &[u64; REPORT]
 
 fn touched(plan: &Plan, fixed: &Fixed, columns: &[i32], site: &Site, index: i64, column: i64, k: i64) -> String {
     let field = &plan.stencil.fields[site.field];
-    let Place { horizontal, levels } = field.place;
+    let Place { horizontal, levels, home: _ } = field.place;
     let verb = if site.written { "writes" } else { "reads" };
     let own = match usize::try_from(column).ok().and_then(|column| columns.get(column)) {
         Some(&number) if number >= 0 => {

@@ -243,7 +243,7 @@ mod tests {
                         for (horizontal, fields) in
                             FIELDS.map(|fields| (true, fields)).into_iter().chain([(false, Fields::Soa)])
                         {
-                            check(&layout, grid, Place { horizontal, levels }, element, fields, &name);
+                            check(&layout, grid, Place { horizontal, levels, home: None }, element, fields, &name);
                         }
                     }
                 }

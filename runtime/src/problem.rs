@@ -168,7 +168,12 @@ impl Problem {
 const TRANSPOSED: &str = "arrays are (nk, nj, ni), i fastest; if yours is (ni, nj, nk), save its transpose: `array.T`";
 
 fn draw(field: &Field, element: Element, len: usize, seed: u64, name: &str) -> Data {
-    let (low, high) = field.range.unwrap_or(if element == Element::I32 { (0.0, 10.0) } else { (-1.0, 1.0) });
+    draw_array(field.range, element, len, seed, name)
+}
+
+/// Random numbers for a field.
+pub(crate) fn draw_array(range: Option<(f64, f64)>, element: Element, len: usize, seed: u64, name: &str) -> Data {
+    let (low, high) = range.unwrap_or(if element == Element::I32 { (0.0, 10.0) } else { (-1.0, 1.0) });
     random::fill(element, len, low, high, seed, name)
 }
 
@@ -249,7 +254,7 @@ fn available_memory() -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-fn params(
+pub(crate) fn params(
     stencil: &Stencil,
     precision: Precision,
     grid: Grid,
@@ -344,7 +349,7 @@ pub(crate) fn check_divisors(stencil: &Stencil, values: &[Value]) -> Result<()> 
 }
 
 /// The numbers as `element`: exactly, or as near as possible if `cast`.
-fn converted(data: Data, element: Element, name: &str, cast: bool) -> Result<Data> {
+pub(crate) fn converted(data: Data, element: Element, name: &str, cast: bool) -> Result<Data> {
     let own = data.element();
     if own == element {
         return Ok(data);

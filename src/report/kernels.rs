@@ -151,7 +151,18 @@ impl Text {
             return Err(format!("this version of stencilc refuses `{}`", subject.file));
         }
         let (stencils, programs, tests) = (lowered.stencils, lowered.programs, lowered.tests);
-        Ok(Self { input: Input { source, stencils, programs, tests, parse_seconds: 0.0, lower_seconds: 0.0 } })
+        Ok(Self {
+            input: Input {
+                source,
+                stencils,
+                programs,
+                mesh_stencils: Vec::new(),
+                mesh_programs: Vec::new(),
+                tests,
+                parse_seconds: 0.0,
+                lower_seconds: 0.0,
+            },
+        })
     }
 
     fn stencil(&self, subject: &Subject) -> Result<&Stencil, String> {

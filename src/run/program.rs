@@ -462,7 +462,7 @@ fn steps_before(problem: &ProgramProblem, resumed: &Checkpoint) -> u64 {
 }
 
 /// A file's name with the number of a step: `{step}`, or `{step:06}` with zeros before it.
-fn numbered(pattern: &str, step: u64) -> String {
+pub fn numbered(pattern: &str, step: u64) -> String {
     let mut name = pattern.replace("{step}", &step.to_string());
     while let Some(start) = name.find("{step:0") {
         let digits = &name[start + "{step:0".len()..];
@@ -475,7 +475,7 @@ fn numbered(pattern: &str, step: u64) -> String {
 }
 
 /// A rate in a width that reads well.
-fn rate(per_second: f64) -> String {
+pub fn rate(per_second: f64) -> String {
     match per_second {
         ..100.0 => format!("{per_second:.1}"),
         ..1e4 => format!("{per_second:.0}"),

@@ -33,7 +33,7 @@ impl Constructs {
                     program.statements.iter().for_each(|statement| self.statement(file, statement));
                 }
                 Item::Test(_) => self.meet("test"),
-                Item::Later(later) => self.meet(later.what),
+                Item::Mesh(_) => self.meet("mesh"),
             }
         }
     }
@@ -65,7 +65,7 @@ impl Constructs {
             Statement::Boundary(boundary) => {
                 boundary.rules.iter().for_each(|rule| self.meet(format!("boundary: {}", rule.kind.text)));
             }
-            Statement::Later(later) => self.meet(later.what),
+            Statement::Reduce(_) => self.meet("reduce"),
         }
     }
 
@@ -77,7 +77,7 @@ impl Constructs {
         }
         match &fields.place {
             None => self.meet("on everything"),
-            Some(PlaceOn::Mesh(_)) => self.meet("on a mesh"),
+            Some(PlaceOn::Mesh(..)) => self.meet("on a mesh"),
             Some(PlaceOn::Axes(axes, _)) => {
                 let axes: Vec<&str> = axes.iter().map(|axis| axis.text.as_str()).collect();
                 self.meet(format!("on ({})", axes.join(", ")));
@@ -163,9 +163,9 @@ impl Constructs {
                         | Statement::Sweep(_)
                         | Statement::Repeat(_)
                         | Statement::Boundary(_)
-                        | Statement::Later(_) => false,
+                        | Statement::Reduce(_) => false,
                     }),
-                    Item::Constant(_) | Item::Param(_) | Item::Program(_) | Item::Test(_) | Item::Later(_) => false,
+                    Item::Constant(_) | Item::Param(_) | Item::Program(_) | Item::Test(_) | Item::Mesh(_) => false,
                 });
                 self.meet(if own { "call of a function".to_owned() } else { format!("{}(...)", name.text) });
                 arguments.iter().for_each(|argument| self.expr(file, argument.value));

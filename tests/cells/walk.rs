@@ -26,7 +26,7 @@ pub fn paths(stencil: &Stencil, body: &Body, found: &mut HashMap<DefId, BTreeSet
     let mut all = BTreeSet::new();
     for (_, node) in body.iter() {
         match node {
-            Node::Read { field, path } if stencil.fields[*field].place.horizontal => {
+            Node::Read { field, path, .. } if stencil.fields[*field].place.horizontal => {
                 all.insert(path.clone().without_levels());
             }
             Node::Use { def, path } if varying[def.index()] => {
@@ -70,7 +70,7 @@ impl Walker<'_> {
             Node::Param(param) => self.params[param.index()].rounded(self.precision),
             Node::Level => Value::Int(level as i32),
             Node::LevelCount => Value::Int(self.nk as i32),
-            Node::Read { field, path } => {
+            Node::Read { field, path, .. } => {
                 let declared = &self.stencil.fields[*field];
                 let data = self.inputs[field.index()].as_ref().expect("what is read has an array");
                 let level = level + i64::from(path.levels());

@@ -72,7 +72,7 @@ fn needs(stencil: &Stencil, body: &Body, varying: &[bool]) -> Vec<(Path, Need)> 
     let mut needs = Vec::new();
     for (_, node) in body.iter() {
         let need = match node {
-            Node::Read { field, path } if stencil.fields[*field].place.horizontal => (path, Need::Cell(*field)),
+            Node::Read { field, path, .. } if stencil.fields[*field].place.horizontal => (path, Need::Cell(*field)),
             Node::Use { def, path } if varying[def.index()] => (path, Need::Value(*def)),
             _ => continue,
         };

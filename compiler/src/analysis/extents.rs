@@ -40,7 +40,7 @@ pub fn demand(stencil: &Stencil) -> Demand {
 fn visit(stencil: &Stencil, body: &Body, at: &BTreeSet<Offset>, demand: &mut Demand) {
     for (_, node) in body.iter() {
         match node {
-            Node::Read { field, path } => {
+            Node::Read { field, path, .. } => {
                 let (step, place) = (path.offset(), stencil.fields[*field].place);
                 let reads = demand.reads.entry(*field).or_default();
                 reads.extend(at.iter().map(|offset| offset.plus(step).along(place)));

@@ -71,7 +71,7 @@ impl<'a, J: Judge> Rules<'a, J> {
         for (id, node) in body.iter() {
             truths.push(self.truth(body, id, node, shift, &known, &truths));
             let reached = match node {
-                Node::Read { field, path } => match self.stencil.fields[*field].place.levels {
+                Node::Read { field, path, .. } => match self.stencil.fields[*field].place.levels {
                     Levels::None => self.judge.constant(true),
                     levels => self.judge.exists(*field, shift.saturating_add(path.levels()), levels),
                 },

@@ -108,6 +108,7 @@ impl Operation {
             | Node::Level
             | Node::LevelCount
             | Node::Read { .. }
+            | Node::Present { .. }
             | Node::Use { .. }
             | Node::ToReal(_)
             | Node::ToSingle(_)

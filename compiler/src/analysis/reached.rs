@@ -168,6 +168,7 @@ fn mark(body: &Body, values: &[Option<Value>], known: &[bool]) -> Vec<bool> {
             | Node::Level
             | Node::LevelCount
             | Node::Read { .. }
+            | Node::Present { .. }
             | Node::Use { .. }
             | Node::ToReal(_)
             | Node::ToSingle(_)
@@ -206,7 +207,7 @@ impl Class {
                         let uses: &mut BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = uses;
                         uses.entry((*def, shift.saturating_add(path.levels()))).or_default().extend(around);
                     }
-                    Node::Read { field, path } if stencil.fields[*field].place.levels != Levels::None => {
+                    Node::Read { field, path, .. } if stencil.fields[*field].place.levels != Levels::None => {
                         let guards = match around.contains(&None) {
                             true => BTreeSet::new(),
                             false => around.into_iter().flatten().collect(),

@@ -55,7 +55,7 @@ impl Evaluation {
             match node {
                 // What a sweep carries is read from no field.
                 Node::Read { field, .. } if stencil.fields[*field].role == Role::Carried => {}
-                Node::Read { field, path } => {
+                Node::Read { field, path, .. } => {
                     let place = stencil.fields[*field].place;
                     let reads = self.reads.entry(*field).or_default();
                     for offset in at.keys() {

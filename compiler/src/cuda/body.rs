@@ -383,7 +383,9 @@ impl Writer<'_> {
             Node::Param(param) => (self.named.params[param].clone(), Binding::Atom),
             Node::Level => self.level(at.levels()),
             Node::LevelCount => (self.named.names.internal("nk"), Binding::Atom),
-            Node::Read { field, path } => (self.read(*field, &self.plan.ways.join(at, path), context), Binding::Atom),
+            Node::Read { field, path, .. } => {
+                (self.read(*field, &self.plan.ways.join(at, path), context), Binding::Atom)
+            }
             Node::Use { def, path } => {
                 let key = (*def, self.plan.ways.join(at, path));
                 (self.values.get(&key).cloned().unwrap_or_default(), Binding::Atom)

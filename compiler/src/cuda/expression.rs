@@ -57,7 +57,8 @@ pub fn written(
     let mut texts = Texts::new(body);
     for (id, node) in body.iter() {
         let (text, binding) = match node {
-            Node::Param(_) | Node::Level | Node::LevelCount | Node::Read { .. } | Node::Use { .. } => leaf(node),
+            Node::Param(_) | Node::Level | Node::LevelCount => leaf(node),
+            Node::Read { .. } | Node::Use { .. } | Node::Present { .. } => leaf(node),
             _ => operation(body, id, precision, math, &mut texts, helpers),
         };
         texts.add(text, binding);
@@ -96,9 +97,8 @@ pub fn operation(
         Node::Int(x) => int(*x),
         Node::Bool(x) => (x.to_string(), Binding::Atom),
         // Leaves, which the caller names.
-        Node::Param(_) | Node::Level | Node::LevelCount | Node::Read { .. } | Node::Use { .. } => {
-            (String::new(), Binding::Atom)
-        }
+        Node::Param(_) | Node::Level | Node::LevelCount => (String::new(), Binding::Atom),
+        Node::Read { .. } | Node::Use { .. } | Node::Present { .. } => (String::new(), Binding::Atom),
         Node::ToReal(a) => texts.call(computing_type(Kind::Real, precision), &[*a]),
         Node::ToSingle(a) if single => (texts.operand(*a, Binding::Atom), Binding::Atom),
         Node::ToSingle(a) => {

@@ -77,7 +77,7 @@ fn surely_read(plan: &Plan) -> BTreeSet<(FieldId, Path)> {
     let mut read = BTreeSet::new();
     for (body, Item { at, contexts, .. }) in plan.phases.iter().flat_map(Phase::bodies) {
         for ((_, node), context) in body.iter().zip(contexts) {
-            if let (Node::Read { field, path }, Some(Context { block: KERNEL, sure: true })) = (node, context)
+            if let (Node::Read { field, path, .. }, Some(Context { block: KERNEL, sure: true })) = (node, context)
                 && shape_of(stencil, *field).is_some()
             {
                 read.insert((*field, plan.ways.join(at, path)));

@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn numbers_follow_the_users_order() {
         let (grid, region) = (Grid::rows(5, 4, 3), Region::rows(3..5, 1..3, 1..3));
-        let numbers = |horizontal, levels| region.numbers(grid, Place { horizontal, levels }).collect::<Vec<_>>();
+        let numbers =
+            |horizontal, levels| region.numbers(grid, Place { horizontal, levels, home: None }).collect::<Vec<_>>();
         assert_eq!(numbers(true, Levels::Full), [28, 29, 33, 34, 48, 49, 53, 54]);
         assert_eq!(numbers(true, Levels::None), [8, 9, 13, 14]);
         assert_eq!(numbers(false, Levels::Interfaces), [1, 2]);

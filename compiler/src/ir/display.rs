@@ -190,7 +190,12 @@ impl fmt::Display for Text<'_> {
                 Node::Param(param) => (self.stencil.params[*param].name.clone(), Binding::Atom),
                 Node::Level => ("k".to_owned(), Binding::Atom),
                 Node::LevelCount => ("nk".to_owned(), Binding::Atom),
-                Node::Read { field, path } => (format!("{}{path}", self.stencil.name_of(*field)), Binding::Atom),
+                Node::Read { field, path, part } => {
+                    let place = self.stencil.fields[*field].place;
+                    let part = place.home.filter(|home| home.width > 1).map(|_| format!(".{part}"));
+                    (format!("{}{path}{}", self.stencil.name_of(*field), part.unwrap_or_default()), Binding::Atom)
+                }
+                Node::Present { path } => (format!("present{path}"), Binding::Atom),
                 Node::Use { def, path } => {
                     (format!("{}.{}{path}", self.stencil.defs[*def].name, def.index()), Binding::Atom)
                 }

@@ -34,16 +34,14 @@
 //! how they are stored ([`Stored`]): a read converts to the kind's type, a write rounds to nearest even. What each
 //! operation means, to the last bit, is [`scalar`]. `Int` becomes `Real` only by an explicit [`Node::ToReal`].
 //!
-//! # What later work adds
-//!
-//! Meshes: a [`Place`] on a set or a
-//! map, a path [`Step`] through a slot, folds over a map with holes. Increments and reductions: further variants beside
-//! [`Store`]. `docs/architecture.md` says how each fits.
+//! **Meshes.** What a stencil over the elements of a mesh is, beyond this, [`mesh`] says. Paths then have [`Hop`]s instead
+//! of steps.
 
 pub mod arena;
 mod contract;
 mod display;
 mod fold;
+pub mod mesh;
 mod path;
 mod print;
 pub mod program;
@@ -55,12 +53,12 @@ mod verify;
 
 use crate::source::Span;
 pub use arena::{Arena, Handle};
-pub use contract::contract;
-pub(crate) use contract::contract_body;
+pub use contract::{contract, contract_body};
 pub use display::{Binding, Texts};
 pub(crate) use fold::fold_body;
 pub use fold::{Constants, fold};
-pub use path::{Axis, Offset, Path, Step};
+pub use mesh::{Home, Mesh, MeshProgram, MeshStencil};
+pub use path::{Axis, Hop, Offset, Path, Step};
 pub use print::Print;
 pub use program::Program;
 use serde::{Deserialize, Serialize};
@@ -83,6 +81,10 @@ arena::handles! {
     NodeId
     /// A field of a program.
     VariableId
+    /// A set of a mesh.
+    SetId
+    /// A map of a mesh.
+    MapId
 }
 
 /// What one computes with.
@@ -136,6 +138,10 @@ pub enum Role {
     InOut,
     /// No array of the user's: a value of a [`Sweep`] on every level.
     Carried,
+    /// On a mesh: what is there before is added to.
+    Inc,
+    /// On a mesh: one number, made of all elements.
+    Reduce,
 }
 
 /// Which axes a field has. Horizontal axes come together: an unstructured grid has no `i` of its own.
@@ -145,6 +151,9 @@ pub struct Place {
     pub horizontal: bool,
     /// Along k.
     pub levels: Levels,
+    /// On a mesh: which elements are its columns.
+    #[serde(skip)]
+    pub home: Option<Home>,
 }
 
 /// A field's extent along k.
@@ -359,6 +368,13 @@ pub enum Node {
         field: FieldId,
         /// From the cell where the body is evaluated.
         path: Path,
+        /// Which of its numbers there: 0 of a field that has one. Of a field on a map, slot after slot.
+        part: u32,
+    },
+    /// Whether a path through a mesh leads to an element; false where it meets a hole.
+    Present {
+        /// From the element where the body is evaluated.
+        path: Path,
     },
     /// A definition's value where the path leads.
     Use {
@@ -471,14 +487,14 @@ impl Levels {
 }
 
 impl Role {
-    /// Whether the stencil reads it.
+    /// Whether the stencil is given it.
     pub fn is_read(self) -> bool {
-        matches!(self, Role::In | Role::InOut)
+        matches!(self, Role::In | Role::InOut | Role::Inc)
     }
 
     /// Whether the stencil writes it.
     pub fn is_written(self) -> bool {
-        matches!(self, Role::Out | Role::InOut)
+        matches!(self, Role::Out | Role::InOut | Role::Inc | Role::Reduce)
     }
 
     /// The language's word for it.
@@ -488,6 +504,8 @@ impl Role {
             Role::Out => "out",
             Role::InOut => "inout",
             Role::Carried => "carried",
+            Role::Inc => "inc",
+            Role::Reduce => "reduce",
         }
     }
 }
@@ -542,6 +560,7 @@ impl Node {
             | Node::Level
             | Node::LevelCount
             | Node::Read { .. }
+            | Node::Present { .. }
             | Node::Use { .. } => Vec::new(),
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => vec![*a],
             Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => vec![*a, *b],
@@ -560,6 +579,7 @@ impl Node {
             | Node::Level
             | Node::LevelCount
             | Node::Read { .. }
+            | Node::Present { .. }
             | Node::Use { .. } => self.clone(),
             Node::ToReal(a) => Node::ToReal(map(*a)),
             Node::ToSingle(a) => Node::ToSingle(map(*a)),

@@ -1,6 +1,6 @@
 //! Ordered paths from a cell to the cell that is read.
 
-use super::{Levels, Place};
+use super::{Handle, Levels, MapId, Place};
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum Axis {
     J,
 }
 
-/// One run of equal steps. Meshes will add a step through a slot of a map.
+/// One run of equal steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Step {
     /// Along which axis.
@@ -30,7 +30,17 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path {
     steps: Vec<Step>,
+    hops: Vec<Hop>,
     levels: i32,
+}
+
+/// On a mesh: from an element through a slot of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hop {
+    /// The map.
+    pub map: MapId,
+    /// Which of its slots.
+    pub slot: u32,
 }
 
 /// A path added up: valid where horizontal steps commute.
@@ -47,7 +57,7 @@ pub struct Offset {
 impl Path {
     /// A path of levels only.
     pub fn levels_only(levels: i32) -> Self {
-        Self { steps: Vec::new(), levels }
+        Self { levels, ..Self::default() }
     }
 
     /// The path that walks `offset`'s i steps, then its j steps.
@@ -75,6 +85,7 @@ impl Path {
         for &step in &next.steps {
             path.walk(step);
         }
+        path.hops.extend(&next.hops);
         path.levels = path.levels.saturating_add(next.levels);
         path
     }
@@ -93,6 +104,16 @@ impl Path {
         })
     }
 
+    /// A path through a mesh.
+    pub fn through(hops: impl Into<Vec<Hop>>) -> Self {
+        Self { hops: hops.into(), ..Self::default() }
+    }
+
+    /// The hops through a mesh, first one first.
+    pub fn hops(&self) -> &[Hop] {
+        &self.hops
+    }
+
     /// The horizontal steps, first one first.
     pub fn steps(&self) -> &[Step] {
         &self.steps
@@ -105,7 +126,7 @@ impl Path {
 
     /// Whether the path stays at the cell.
     pub fn is_here(&self) -> bool {
-        self.steps.is_empty() && self.levels == 0
+        self.steps.is_empty() && self.hops.is_empty() && self.levels == 0
     }
 
     /// The steps added up.
@@ -120,7 +141,10 @@ impl Path {
 /// By where they lead if steps commute, so that lists of paths read like lists of offsets.
 impl Ord for Path {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.offset().cmp(&other.offset()).then_with(|| self.steps.cmp(&other.steps))
+        self.offset()
+            .cmp(&other.offset())
+            .then_with(|| self.steps.cmp(&other.steps))
+            .then_with(|| self.hops.cmp(&other.hops))
     }
 }
 
@@ -160,6 +184,7 @@ impl fmt::Display for Path {
             .iter()
             .map(|step| format!("{}{:+}", if step.axis == Axis::I { "i" } else { "j" }, step.by))
             .collect();
+        parts.extend(self.hops.iter().map(|hop| format!("map {} slot {}", hop.map.index(), hop.slot)));
         if self.levels != 0 {
             parts.push(format!("k{:+}", self.levels));
         }

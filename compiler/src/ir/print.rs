@@ -39,7 +39,7 @@ impl Stencil {
             Kind::Int => Stored::Int,
             Kind::Bool => Stored::Bool,
         };
-        let place = Place { horizontal: true, levels: Levels::Full };
+        let place = Place { horizontal: true, levels: Levels::Full, home: None };
         let (name, doc) = ("printed".to_owned(), print.label.clone());
         let field = fields.add(Field { name, doc, role: Role::Out, place, stored, range: None, span: print.span });
         let carried = self.stores.iter().chain(&self.spare).filter_map(|store| {

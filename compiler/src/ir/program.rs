@@ -110,6 +110,17 @@ pub enum Action {
     Rename(Rename),
     /// Does something several times.
     Repeat(Repeat),
+    /// Gives a number a value.
+    Number(Assignment),
+}
+
+/// `rms = sqrt(change / n)`
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// A variable on no axis.
+    pub to: VariableId,
+    /// Its value, made of numbers.
+    pub value: Body,
 }
 
 /// A call of a stencil.
@@ -248,7 +259,7 @@ impl Program {
             for action in actions {
                 match action {
                     Action::Call(call) => calls.push(call),
-                    Action::Rename(_) => {}
+                    Action::Rename(_) | Action::Number(_) => {}
                     Action::Repeat(repeat) => visit(&repeat.actions, calls),
                 }
             }
@@ -300,6 +311,7 @@ impl Program {
                     writeln!(f, "{indent}{} = {stencil}({})", outputs.join(", "), inputs.join(", "))?;
                 }
                 Action::Rename(rename) => writeln!(f, "{indent}{} = {}", name(rename.to), name(rename.from))?,
+                Action::Number(number) => writeln!(f, "{indent}{} = a number", name(number.to))?,
                 Action::Repeat(repeat) => {
                     writeln!(f, "{indent}repeat")?;
                     self.write_actions(f, &repeat.actions, depth + 1)?;

@@ -9,6 +9,7 @@ pub fn varying(stencil: &Stencil) -> Vec<bool> {
     for (_, def) in stencil.defs.iter() {
         let varies = def.body.iter().any(|(_, node)| match node {
             Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
+            Node::Present { .. } => true,
             Node::Use { def, .. } => varying[def.index()],
             _ => false,
         });

@@ -79,7 +79,7 @@ pub fn reads_of_sweeps(stencil: &Stencil) -> BTreeSet<(FieldId, i32)> {
                         waiting.push((&stencil.defs[*def].body, shift));
                     }
                 }
-                Node::Read { field, path } if stencil.fields[*field].role == Role::Carried => {
+                Node::Read { field, path, .. } if stencil.fields[*field].role == Role::Carried => {
                     reads.insert((*field, shift.saturating_add(path.levels())));
                 }
                 _ => {}

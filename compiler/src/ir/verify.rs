@@ -42,6 +42,8 @@ pub fn verify(stencil: &Stencil) -> Result<(), String> {
     for (id, field) in stencil.fields.iter() {
         let fits = match field.role {
             Role::Carried => stored[id.index()] <= 1,
+            // On a mesh, where other rules hold.
+            Role::Inc | Role::Reduce => false,
             Role::In | Role::Out | Role::InOut => stored[id.index()] == usize::from(field.role.is_written()),
         };
         if !fits {
@@ -74,7 +76,7 @@ fn check_reads(stencil: &Stencil, store: &Store) -> Result<(), String> {
                         waiting.push((&stencil.defs[*def].body, path));
                     }
                 }
-                Node::Read { field, path } if stencil.fields[*field].role == Role::Carried => {
+                Node::Read { field, path, .. } if stencil.fields[*field].role == Role::Carried => {
                     let (path, name) = (at.then(path), &stencil.fields[*field].name);
                     if !path.steps().is_empty() {
                         return Err(format!("the value {name} of a sweep is read at {path}, in another column"));
@@ -115,7 +117,9 @@ fn check(stencil: &Stencil, body: &Body, defs_before: usize, constant: bool) -> 
             Node::Int(_) | Node::Level | Node::LevelCount => kind == Kind::Int,
             Node::Bool(_) => kind == Kind::Bool,
             Node::Param(param) => kind == stencil.params[*param].kind && !constant,
-            Node::Read { field, path } => {
+            // On a mesh alone.
+            Node::Present { .. } => false,
+            Node::Read { field, path, .. } => {
                 check_read(stencil, *field, path)?;
                 kind == stencil.fields[*field].stored.kind() && !constant
             }

@@ -20,7 +20,9 @@ impl<'a> Lowering<'a> {
         let mut fine = true;
         for (condition, block) in arms {
             let at = self.file.exprs.span(*condition);
-            let truth = self.scalar(*condition).and_then(|node| {
+            // What the conditions before it have ruled out is known here.
+            let before = arms.iter().take_while(|(own, _)| own != condition).map(|(own, _)| *own).collect::<Vec<_>>();
+            let truth = self.scalar_after(&before, *condition).and_then(|node| {
                 let kind = self.kind(node)?;
                 if kind == Kind::Bool {
                     return Some(node);
@@ -31,13 +33,14 @@ impl<'a> Lowering<'a> {
                         .help("compare it with something, as in `a > 0`"),
                 )
             });
-            let value = self.block(block);
+            let value = self.after(&before, |own| own.where_known(*condition, true, |own| own.block(block)));
             match truth.zip(value) {
                 Some((truth, value)) => parts.push((truth, value, self.file.exprs.span(block.value))),
                 None => fine = false,
             }
         }
-        let mut value = self.block(otherwise)?;
+        let all: Vec<ExprId> = arms.iter().map(|(condition, _)| *condition).collect();
+        let mut value = self.after(&all, |own| own.block(otherwise))?;
         if !fine {
             return None;
         }
@@ -62,6 +65,15 @@ impl<'a> Lowering<'a> {
             };
         }
         Some(value)
+    }
+
+    /// Does something where conditions are known to be false.
+    fn after<T>(&mut self, conditions: &[ExprId], then: impl FnOnce(&mut Self) -> T) -> T {
+        self.where_all_known(conditions, false, then)
+    }
+
+    fn scalar_after(&mut self, conditions: &[ExprId], expr: ExprId) -> Found<NodeId> {
+        self.after(conditions, |own| own.scalar(expr))
     }
 
     fn choose_one(&mut self, condition: NodeId, yes: NodeId, no: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
@@ -102,13 +114,14 @@ impl<'a> Lowering<'a> {
         for binder in binders {
             let (low, high) = match &binder.range {
                 ast::Range::Numbers(low, high) => (self.whole_constant(*low)?, self.whole_constant(*high)?),
-                ast::Range::Map(at) => {
+                ast::Range::Map(trail) if binders.len() == 1 => {
+                    return self.fold_over_map(op, &binder.name, trail, block, span);
+                }
+                ast::Range::Map(trail) => {
                     return self.report(
-                        Diagnostic::error(
-                            *at,
-                            "sums over maps belong to meshes, which are not available in this version",
-                        )
-                        .label("a range such as `1..=3` is needed"),
+                        Diagnostic::error(trail.span, "a sum over a map has one counter")
+                            .label("one of several")
+                            .help("maps follow each other with points, as in `n in edges.cells`; or put one sum into the other"),
                     );
                 }
             };
@@ -155,7 +168,7 @@ impl<'a> Lowering<'a> {
         total
     }
 
-    fn join(&mut self, op: &str, total: Nodes, value: Nodes, span: Span) -> Found<Nodes> {
+    pub(super) fn join(&mut self, op: &str, total: Nodes, value: Nodes, span: Span) -> Found<Nodes> {
         if op == "sum" {
             return self.infix(Infix::Arithmetic(Binary::Add), total, value, (span, span, span));
         }
@@ -165,7 +178,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn warn_unused_since(&mut self, mark: usize) {
+    pub(super) fn warn_unused_since(&mut self, mark: usize) {
         for (name, span) in self.scope.unused_since(mark) {
             self.diagnostics
                 .push(Diagnostic::warning(span, format!("the value `{name}` is never used")).label("not used"));

@@ -1,6 +1,7 @@
 //! Calls: the language's functions, and the user's, which are written out.
 
 use super::kind::{article, parts};
+use super::mesh::{PRESENT, SIZE};
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
 use super::{Body, CALLS, Found, Lowering};
@@ -56,6 +57,12 @@ impl<'a> Lowering<'a> {
                     .label("inside an expression")
                     .help("name the value with `let` in the stencil, and print it on the next line"),
             );
+        }
+        if self.is_over_mesh() && function.text == PRESENT {
+            return self.present(arguments, span);
+        }
+        if self.is_over_mesh() && function.text == SIZE {
+            return self.size(arguments, span);
         }
         if FUNCTIONS.contains(&function.text.as_str()) {
             return self.call_own(function, arguments, span);

@@ -15,6 +15,7 @@ impl<'a> Lowering<'a> {
             "in" => Role::In,
             "out" => Role::Out,
             "inout" => Role::InOut,
+            "inc" if self.is_over_mesh() => Role::Inc,
             _ => {
                 self.report::<()>(
                     Diagnostic::error(fields.role.span, "an `inc` adds to the cells of a mesh")
@@ -24,7 +25,8 @@ impl<'a> Lowering<'a> {
             }
         };
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| self.stored(typed));
-        let place = self.place(fields.place.as_ref());
+        let place = self.place(fields.place.as_ref(), fields.typed.as_ref());
+        let place = place.and_then(|place| self.check_written(role, place, fields.role.span).map(|()| place));
         let (Some(stored), Some(place)) = (stored, place) else {
             // The names exist all the same, so that their uses are not reported too.
             fields.names.iter().for_each(|name| self.define(name, Binding::Broken));
@@ -45,9 +47,9 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {
-        if let Some(parts) = typed.parts {
+        if let (Some((_, parts)), false) = (typed.parts, self.is_over_mesh()) {
             return self.report(
-                Diagnostic::error(parts, "vector fields live on meshes, which are not available in this version")
+                Diagnostic::error(parts, "vector fields live on the sets of a mesh")
                     .label("one number a cell")
                     .help("declare one field for each part"),
             );
@@ -61,24 +63,29 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    pub(super) fn place(&mut self, place: Option<&ast::PlaceOn>) -> Found<Place> {
-        let Some(place) = place else { return Some(Place { horizontal: true, levels: Levels::Full }) };
+    pub(super) fn place(&mut self, place: Option<&ast::PlaceOn>, typed: Option<&ast::Typed>) -> Found<Place> {
+        if self.is_over_mesh() {
+            return self.mesh_place(place, typed);
+        }
+        let on = |horizontal, levels| Some(Place { horizontal, levels, home: None });
+        let Some(place) = place else { return on(true, Levels::Full) };
         let (axes, span) = match place {
             ast::PlaceOn::Axes(axes, span) => (axes, *span),
-            ast::PlaceOn::Mesh(span) => {
+            ast::PlaceOn::Mesh(trail, _) => {
                 return self.report(
-                    Diagnostic::error(*span, "sets and maps belong to meshes, which are not available in this version")
-                        .label("write axes in parentheses, as in `on (i, j)`"),
+                    Diagnostic::error(trail.span, "sets and maps belong to meshes")
+                        .label("write axes in parentheses, as in `on (i, j)`")
+                        .help("a stencil over a mesh says so: `stencil name over mesh.set`"),
                 );
             }
         };
         let texts: Vec<&str> = axes.iter().map(|axis| axis.text.as_str()).collect();
         match texts.as_slice() {
-            ["i", "j", "k"] => Some(Place { horizontal: true, levels: Levels::Full }),
-            ["i", "j", "k+1"] => Some(Place { horizontal: true, levels: Levels::Interfaces }),
-            ["i", "j"] => Some(Place { horizontal: true, levels: Levels::None }),
-            ["k"] => Some(Place { horizontal: false, levels: Levels::Full }),
-            ["k+1"] => Some(Place { horizontal: false, levels: Levels::Interfaces }),
+            ["i", "j", "k"] => on(true, Levels::Full),
+            ["i", "j", "k+1"] => on(true, Levels::Interfaces),
+            ["i", "j"] => on(true, Levels::None),
+            ["k"] => on(false, Levels::Full),
+            ["k+1"] => on(false, Levels::Interfaces),
             _ => {
                 let mut diagnostic = Diagnostic::error(span, "a field cannot live on these axes")
                     .label("one of `(i, j, k)`, `(i, j)`, `(k)`, `(i, j, k+1)`, `(k+1)`");
@@ -153,7 +160,7 @@ impl<'a> Lowering<'a> {
         let kind = match &params.typed {
             None => Kind::Real,
             Some(typed) => match (typed.scalar.text.as_str(), typed.parts) {
-                (_, Some(parts)) => {
+                (_, Some((_, parts))) => {
                     return self.report(Diagnostic::error(parts, "a parameter is a single number").label("one number"));
                 }
                 ("real", None) => Kind::Real,
@@ -199,7 +206,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn check_constant(&mut self, body: &Body, span: Span) -> Found<()> {
         for (id, node) in body.iter() {
             let what = match node {
-                Node::Read { .. } => "a field",
+                Node::Read { .. } | Node::Present { .. } => "a field",
                 Node::Param(_) => "a parameter",
                 Node::Level | Node::LevelCount => "a level",
                 Node::Use { def, .. } if self.stencil.defs[*def].origin != Origin::Constant => "a value at a cell",

@@ -31,13 +31,13 @@ impl Lowering<'_> {
         let mut spine = Vec::new();
         let mut first = expr;
         while let Expr::Infix(op, left, right) = &file.exprs[first] {
-            spine.push((*op, *right, file.exprs.span(first)));
+            spine.push((*op, *right, file.exprs.span(first), *left));
             first = *left;
         }
         let is_base = spine.last().is_some_and(|(op, ..)| *op == Infix::Power);
         let mut value = if is_base { None } else { self.operand(first) };
         let mut left_span = file.exprs.span(first);
-        for (op, right, whole) in spine.into_iter().rev() {
+        for (op, right, whole, left_expr) in spine.into_iter().rev() {
             // Both sides are looked at even if one is wrong, so that both are reported.
             value = match op {
                 // The base is used several times, so a larger one gets a name. (`**` groups from the right: a base is
@@ -48,7 +48,11 @@ impl Lowering<'_> {
                 }
                 _ if self.is_lost() => return None,
                 _ => {
-                    let right_value = self.value(right);
+                    // On the right of `&&` it is known that the left holds, on that of `||` that it does not.
+                    let right_value = match op {
+                        Infix::And | Infix::Or => self.where_known(left_expr, op == Infix::And, |own| own.value(right)),
+                        _ => self.value(right),
+                    };
                     let spans = (left_span, file.exprs.span(right), whole);
                     value.zip(right_value).and_then(|(a, b)| self.infix(op, a, b, spans))
                 }

@@ -15,13 +15,16 @@ const REACH: i32 = 1_000_000;
 impl Lowering<'_> {
     /// `a[i-1, j+1]`, or `d[2]`.
     pub(super) fn index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        if self.is_over_mesh() {
+            return self.mesh_index(base, parts, span);
+        }
         // A field or a constant named here is looked at more strictly than one that came by another name.
         let (named, is_constant) = match &self.file.exprs[base] {
             Expr::Name(name) => match self.scope.find(name).map(|symbol| &symbol.binding) {
                 Some(Binding::Field(field)) => (Some(*field), false),
                 Some(Binding::Constant(_)) => (None, true),
                 Some(Binding::Param(_) | Binding::Function(_) | Binding::Value(_)) => (None, false),
-                Some(Binding::Variable(_) | Binding::Broken) => (None, false),
+                Some(Binding::Variable(_) | Binding::Slot(_) | Binding::Broken) => (None, false),
                 None => (None, matches!(self.globals.find(name), Some(Global::Constant(_)))),
             },
             _ => (None, false),
@@ -93,17 +96,18 @@ impl Lowering<'_> {
     /// What `alias` is where `path` leads. A number, or a field without that axis, stays as it is.
     pub(super) fn moved(&self, alias: Alias, path: &Path) -> Alias {
         match alias {
-            Alias::Field(field, own) => {
+            Alias::Field(field, own, part) => {
                 let place = self.stencil.fields[field].place;
                 let mut way = if place.horizontal { path.clone() } else { Path::levels_only(path.levels()) };
                 if place.levels == Levels::None {
                     way = way.without_levels();
                 }
-                Alias::Field(field, way.then(&own))
+                Alias::Field(field, way.then(&own), part)
             }
             Alias::Def(def, own) if self.stencil.defs[def].origin == Origin::Constant => Alias::Def(def, own),
             Alias::Def(def, own) => Alias::Def(def, path.then(&own)),
             Alias::Ahead(field, own) => Alias::Ahead(field, path.then(&own)),
+            Alias::Slots(field, own, part) => Alias::Slots(field, path.then(&own), part),
             Alias::Param(_) | Alias::Int(_) => alias,
         }
     }
@@ -212,7 +216,7 @@ impl Lowering<'_> {
     }
 
     /// `i + n - 1`: the axis and what is added to it.
-    fn offset(&mut self, part: ExprId) -> Found<(usize, i32, Span)> {
+    pub(super) fn offset(&mut self, part: ExprId) -> Found<(usize, i32, Span)> {
         let file = self.file;
         let at = file.exprs.span(part);
         let mut terms = Vec::new();
@@ -239,7 +243,7 @@ impl Lowering<'_> {
     }
 
     /// A part of a constant array.
-    fn part(&mut self, items: Vec<Alias>, parts: &[ExprId], span: Span) -> Found<Nodes> {
+    pub(super) fn part(&mut self, items: Vec<Alias>, parts: &[ExprId], span: Span) -> Found<Nodes> {
         let [part] = parts else {
             return self
                 .report(Diagnostic::error(span, "an array has one index").label("one whole constant is needed"));

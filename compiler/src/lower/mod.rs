@@ -11,6 +11,7 @@ mod declare;
 mod expression;
 mod index;
 mod kind;
+mod mesh;
 mod name;
 mod program;
 mod scope;
@@ -36,6 +37,12 @@ pub struct Lowered {
     pub doc: String,
     /// The stencils without errors.
     pub stencils: Vec<Stencil>,
+    /// The stencils over meshes without errors.
+    pub mesh_stencils: Vec<ir::MeshStencil>,
+    /// The programs over meshes without errors.
+    pub mesh_programs: Vec<ir::MeshProgram>,
+    /// The meshes.
+    pub meshes: Vec<ir::Mesh>,
     /// The programs without errors.
     pub programs: Vec<ir::Program>,
     /// The tests without errors.
@@ -56,12 +63,16 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
     let mut lowered = Lowered { doc: file.doc.clone(), diagnostics: file.warnings.clone(), ..Lowered::default() };
     let globals = scope::Globals::collect(file, &mut lowered.diagnostics);
     let mut used = HashMap::new();
+    let mut reader = Lowering::new(file, &globals, "", "");
+    let meshes = reader.meshes();
+    used.extend(reader.scope.used_globals());
+    lowered.diagnostics.append(&mut reader.diagnostics);
     for item in &file.items {
         match item {
             ast::Item::Stencil(stencil) => {
                 let before = lowered.diagnostics.len();
                 let mut builder = Lowering::new(file, &globals, &stencil.name.text, &stencil.doc);
-                builder.stencil(stencil);
+                builder.stencil(stencil, &meshes);
                 lowered.diagnostics.append(&mut builder.diagnostics);
                 used.extend(builder.scope.used_globals());
                 let is_right = |told: &[Diagnostic]| told.iter().all(|found| found.severity == Severity::Warning);
@@ -74,26 +85,45 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
                 }
                 if is_right(&lowered.diagnostics[before..]) {
                     builder.stencil.file = name.to_owned();
-                    lowered.stencils.push(builder.stencil);
+                    match builder.over {
+                        Some(over) => lowered.mesh_stencils.push(over.stencil(builder.stencil)),
+                        None => lowered.stencils.push(builder.stencil),
+                    }
                 }
             }
-            ast::Item::Later(later) => lowered.diagnostics.push(
-                Diagnostic::warning(later.span, format!("a `{}` is not used by this version", later.what))
-                    .label("ignored"),
-            ),
+            // Were read before.
+            ast::Item::Mesh(_) => {}
             ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Param(_) => {}
             // These are made of the stencils.
             ast::Item::Program(_) | ast::Item::Test(_) => {}
         }
     }
     let stencils = std::mem::take(&mut lowered.stencils);
+    let mut inner: HashMap<&str, Vec<Stencil>> = HashMap::new();
+    for own in &lowered.mesh_stencils {
+        inner.entry(&own.mesh.name).or_default().push(own.stencil.clone());
+    }
+    let nothing = Vec::new();
+    lowered.meshes = meshes.iter().map(|own| own.mesh.clone()).collect();
     for item in &file.items {
         let ast::Item::Program(program) = item else { continue };
         let mut builder = Lowering::new(file, &globals, &program.name.text, &program.doc);
-        let ir = builder.program(program, &stencils);
+        let over = program.over.as_ref().and_then(|over| over.names.first()).map(|name| name.text.as_str());
+        let called = over.map_or(&stencils, |mesh| inner.get(mesh).unwrap_or(&nothing));
+        let ir = builder.program(program, called, &meshes);
         used.extend(builder.scope.used_globals());
         if builder.diagnostics.iter().all(|found| found.severity == Severity::Warning) {
-            lowered.programs.push(ir::Program { file: name.to_owned(), ..ir });
+            let ir = ir::Program { file: name.to_owned(), ..ir };
+            match builder.over {
+                Some(over) => lowered.mesh_programs.push(ir::MeshProgram {
+                    stencils: over.called(&ir, &lowered.mesh_stencils),
+                    program: ir,
+                    mesh: over.declared.mesh.clone(),
+                    numbers: builder.numbers,
+                    sizes: builder.sizes,
+                }),
+                None => lowered.programs.push(ir),
+            }
         }
         lowered.diagnostics.append(&mut builder.diagnostics);
     }
@@ -114,7 +144,7 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
     let (mut wrong, unread) = unused::look(file, &globals, &used);
     lowered.diagnostics.append(&mut wrong);
     globals.report_unused(&used, &mut lowered.diagnostics);
-    if lowered.is_ok() && lowered.stencils.is_empty() {
+    if lowered.is_ok() && lowered.stencils.is_empty() && lowered.mesh_stencils.is_empty() {
         lowered.diagnostics.push(
             Diagnostic::error(Span::default(), "this file has no stencil")
                 .help("write one: `stencil copy { in a; out b; b = a }`"),
@@ -197,6 +227,14 @@ struct Lowering<'a> {
     known: constant::Known,
     /// The parameters declared so far, by the place of their name.
     params: HashMap<Span, ParamId>,
+    /// The mesh over which it runs.
+    over: Option<mesh::Over<'a>>,
+    /// In a program over a mesh: the numbers that change, by the fields that stand for them.
+    numbers: Vec<ir::VariableId>,
+    /// In a program over a mesh: the parameters that stand for sizes of sets.
+    sizes: Vec<(ParamId, ir::SetId)>,
+    /// Reductions, and where they are declared.
+    reductions: Vec<(ir::FieldId, &'a ast::Reduce)>,
     /// What is known of vertical recurrences.
     sweeps: sweep::Sweeps,
     /// What constants are worth in double precision.
@@ -228,7 +266,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
             | ast::Statement::Print(_)
             | ast::Statement::Assign(_)
             | ast::Statement::Boundary(_)
-            | ast::Statement::Later(_) => &[],
+            | ast::Statement::Reduce(_) => &[],
         };
         std::iter::once(statement).chain(inner)
     })
@@ -252,6 +290,10 @@ impl<'a> Lowering<'a> {
             chains: Vec::new(),
             known: constant::Known::default(),
             params: HashMap::new(),
+            over: None,
+            numbers: Vec::new(),
+            sizes: Vec::new(),
+            reductions: Vec::new(),
             sweeps: sweep::Sweeps::default(),
             folded: ir::Constants::default(),
             nodes: 0,
@@ -291,13 +333,10 @@ impl<'a> Lowering<'a> {
         self.diagnostics.len() >= GIVEN_UP || self.exceeded && is_full()
     }
 
-    fn stencil(&mut self, stencil: &'a ast::Stencil) {
-        if let Some(over) = stencil.over {
-            self.report::<()>(
-                Diagnostic::error(over, "stencils over the set of a mesh are not available in this version")
-                    .label("a grid stencil has no `over`"),
-            );
-            return;
+    fn stencil(&mut self, stencil: &'a ast::Stencil, meshes: &'a [mesh::Declared]) {
+        if let Some(over) = &stencil.over {
+            let Some(over) = self.over_set(meshes, over) else { return };
+            self.over = Some(over);
         }
         let mut prints = flat(&stencil.statements).filter_map(|statement| match statement {
             ast::Statement::Print(print) => Some(print.span),
@@ -310,7 +349,7 @@ impl<'a> Lowering<'a> {
             | ast::Statement::Sweep(_)
             | ast::Statement::Repeat(_)
             | ast::Statement::Boundary(_)
-            | ast::Statement::Later(_) => None,
+            | ast::Statement::Reduce(_) => None,
         });
         if let Some(place) = prints.nth(PRINTS) {
             self.report::<()>(
@@ -336,7 +375,16 @@ impl<'a> Lowering<'a> {
                 ast::Statement::Let(binding) => self.define_let(binding),
                 ast::Statement::Print(print) => self.print(print),
                 ast::Statement::Assign(assign) => self.assign(assign),
+                ast::Statement::Sweep(sweep) if self.is_over_mesh() => {
+                    self.report::<()>(
+                        Diagnostic::error(sweep.span, "there are no sweeps over the levels of a mesh")
+                            .label("in a stencil over a mesh")
+                            .help("a grid stencil has them"),
+                    );
+                    return;
+                }
                 ast::Statement::Sweep(sweep) => self.sweep(sweep),
+                ast::Statement::Reduce(reduce) => self.declare_reductions(reduce),
                 ast::Statement::Repeat(ast::Repeat { span, .. })
                 | ast::Statement::Boundary(ast::Boundary { span, .. }) => {
                     self.report::<()>(
@@ -345,12 +393,6 @@ impl<'a> Lowering<'a> {
                             .help("a program calls stencils, repeats calls, and says what lies beyond edges"),
                     );
                     // What is assigned in it would seem never to be.
-                    return;
-                }
-                ast::Statement::Later(later) => {
-                    let why = "reductions are not available in this version";
-                    self.report::<()>(Diagnostic::error(later.span, why).label(format!("`{}`", later.what)));
-                    // What follows may be made of it.
                     return;
                 }
             }
@@ -379,7 +421,7 @@ impl<'a> Lowering<'a> {
             | ast::Statement::Sweep(_)
             | ast::Statement::Repeat(_)
             | ast::Statement::Boundary(_)
-            | ast::Statement::Later(_) => false,
+            | ast::Statement::Reduce(_) => false,
         });
         if is_assigned {
             return false;
@@ -424,6 +466,9 @@ impl<'a> Lowering<'a> {
             self.scope.assigned.extend(names);
             return;
         };
+        if self.is_over_mesh() {
+            return self.mesh_assign(assign, target);
+        }
         let name = &target.name;
         let field = match self.scope.find(&name.text).map(|symbol| &symbol.binding) {
             Some(Binding::Field(field)) => Some(*field),
@@ -434,7 +479,7 @@ impl<'a> Lowering<'a> {
             // It was meant to be assigned: that it is not would be the same error again.
             self.scope.assigned.insert(name.text.clone(), name.span);
         }
-        if let Some(index) = target.index {
+        if let Some((_, index)) = target.index {
             self.report::<()>(
                 Diagnostic::error(index, "an output is assigned at the cell itself").label("leave this out").help(
                     format!(
@@ -543,7 +588,7 @@ impl<'a> Lowering<'a> {
 
     /// An output on fewer axes may depend on nothing that varies along the others.
     fn check_axes(&mut self, body: &Body, field: &ir::Field, place: Span) {
-        let full = ir::Place { horizontal: true, levels: ir::Levels::Full };
+        let full = ir::Place { horizontal: true, levels: ir::Levels::Full, home: None };
         if field.place == full {
             return;
         }
@@ -595,11 +640,19 @@ impl<'a> Lowering<'a> {
             let message = format!("{what} `{name}` is never used");
             self.diagnostics.push(Diagnostic::warning(span, message).label("not used"));
         }
-        debug_assert_eq!(ir::verify(&self.stencil), Ok(()));
+        debug_assert!(self.is_over_mesh() || ir::verify(&self.stencil) == Ok(()));
     }
 
     /// Writes a body, and makes it a definition unless it is a mere name or number.
     fn bind(&mut self, expr: ast::ExprId, name: &str, origin: Origin) -> Found<value::Bound> {
+        // On a mesh, a field that lives elsewhere may be passed on by its name.
+        if self.is_over_mesh()
+            && let ast::Expr::Name(text) = &self.file.exprs[expr]
+            && self.scope.find(text).is_some()
+            && text != "k"
+        {
+            return self.resolve(text, self.file.exprs.span(expr));
+        }
         self.bodies.push(Body::new());
         let value = self.value(expr);
         let body = self.bodies.pop().unwrap_or_default();
@@ -611,8 +664,8 @@ impl<'a> Lowering<'a> {
             match node {
                 Node::Int(x) => return Some(value::Alias::Int(*x)),
                 Node::Param(param) => return Some(value::Alias::Param(*param)),
-                Node::Read { field, path } if !self.is_carried(*field) => {
-                    return Some(value::Alias::Field(*field, path.clone()));
+                Node::Read { field, path, part } if !self.is_carried(*field) => {
+                    return Some(value::Alias::Field(*field, path.clone(), *part));
                 }
                 Node::Use { def, path } => {
                     let used = &mut self.stencil.defs[*def];

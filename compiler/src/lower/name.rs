@@ -5,7 +5,7 @@ use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Kind, Node, Path};
+use crate::ir::{Kind, Node};
 use crate::source::Span;
 
 impl<'a> Lowering<'a> {
@@ -54,7 +54,11 @@ impl<'a> Lowering<'a> {
                             .help("name the value with `let`, use that, and assign it to the output"),
                     )
                 }
-                Binding::Field(field) => one(Alias::Field(field, Path::default())),
+                Binding::Field(field) => Some(self.field_value(field)),
+                Binding::Variable(variable) if self.number_field(variable).is_some() => {
+                    let field = self.number_field(variable)?;
+                    Some(self.field_value(field))
+                }
                 Binding::Variable(_) => self.report(
                     Diagnostic::error(span, format!("`{name}` is a field: a program computes with numbers alone"))
                         .label("a field")
@@ -67,6 +71,11 @@ impl<'a> Lowering<'a> {
                 }
                 Binding::Function(_) => self.not_called(name, span),
                 Binding::Value(bound) => Some(bound),
+                Binding::Slot(_) => self.report(
+                    Diagnostic::error(span, format!("`{name}` is a place, no value"))
+                        .label("stands in brackets")
+                        .help(format!("as in `a[{name}]`; `sum(n in 0..=3)` counts with numbers")),
+                ),
                 Binding::Broken => None,
             };
         }
@@ -91,6 +100,9 @@ impl<'a> Lowering<'a> {
                 Diagnostic::error(span, format!("`{name}` is a program, no value"))
                     .label("programs are run, not called"),
             ),
+            Some(Global::Mesh) => {
+                self.report(Diagnostic::error(span, format!("`{name}` is a mesh, no value")).label("not a value"))
+            }
             Some(Global::Stencil) => self.report(
                 Diagnostic::error(span, format!("`{name}` is a stencil, no value"))
                     .label("stencils are called by programs")
@@ -121,8 +133,10 @@ impl<'a> Lowering<'a> {
         bound
             .map(|alias| {
                 let kind = self.kind_of_alias(&alias);
+                self.check_here(&alias, span)?;
                 let node = match alias {
-                    Alias::Field(field, path) => Node::Read { field, path },
+                    Alias::Field(field, path, part) => Node::Read { field, path, part },
+                    Alias::Slots(..) => return None,
                     Alias::Ahead(field, path) => self.read_ahead(field, path, span)?,
                     Alias::Def(def, path) => self.use_of(def, path, span)?,
                     Alias::Param(param) => Node::Param(param),

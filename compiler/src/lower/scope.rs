@@ -4,7 +4,7 @@ use super::Lowering;
 use super::value::Bound;
 use crate::ast;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{FieldId, ParamId, VariableId};
+use crate::ir::{FieldId, ParamId, Path, VariableId};
 use crate::source::Span;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -35,6 +35,8 @@ pub enum Binding<'a> {
     Function(&'a ast::Function),
     /// A `let`, an argument, the counter of a sum.
     Value(Bound),
+    /// The counter of a sum over a map: where it leads.
+    Slot(Path),
     /// Something that was reported already.
     Broken,
 }
@@ -52,6 +54,8 @@ pub enum Global<'a> {
     Stencil,
     /// A program, which is none either.
     Program,
+    /// A mesh, which is none either.
+    Mesh,
 }
 
 /// The names of a file.
@@ -83,7 +87,8 @@ impl<'a> Globals<'a> {
                 ast::Item::Param(params) => {
                     params.names.iter().enumerate().for_each(|(n, name)| add(name, Global::Param(params, n)));
                 }
-                ast::Item::Test(_) | ast::Item::Later(_) => {}
+                ast::Item::Mesh(mesh) => add(&mesh.name, Global::Mesh),
+                ast::Item::Test(_) => {}
             }
         }
         globals
@@ -118,7 +123,7 @@ impl<'a> Globals<'a> {
                 Global::Param(..) => "the parameter",
                 Global::Constant(_) => "the constant",
                 Global::Function(_) => "the function",
-                Global::Stencil | Global::Program => continue,
+                Global::Stencil | Global::Program | Global::Mesh => continue,
             };
             if !used.contains_key(*name) {
                 let message = format!("{what} `{name}` is never used");
@@ -311,8 +316,9 @@ impl<'a> Lowering<'a> {
         }
         let before = self.scope.find(&name.text).map(|symbol| symbol.span);
         let global = self.globals.names.get(name.text.as_str());
-        let global =
-            global.filter(|(global, _)| !matches!(global, Global::Stencil | Global::Program)).map(|(_, span)| *span);
+        let global = global
+            .filter(|(global, _)| !matches!(global, Global::Stencil | Global::Program | Global::Mesh))
+            .map(|(_, span)| *span);
         if let Some(before) = before.or(global) {
             self.report_alone::<()>(twice(name, before));
             return;
@@ -322,7 +328,7 @@ impl<'a> Lowering<'a> {
             Binding::Param(_) => "the parameter",
             Binding::Constant(_) => "the constant",
             Binding::Function(_) => "the function",
-            Binding::Value(_) | Binding::Broken => "the value",
+            Binding::Value(_) | Binding::Slot(_) | Binding::Broken => "the value",
         };
         self.scope.add(Symbol { name: name.text.clone(), span: name.span, what, binding });
     }

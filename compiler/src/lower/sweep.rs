@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
                 }
                 Statement::Repeat(repeat) => self.no_part_of_a_sweep(repeat.span),
                 Statement::Boundary(boundary) => self.no_part_of_a_sweep(boundary.span),
-                Statement::Later(later) => self.no_part_of_a_sweep(later.span),
+                Statement::Reduce(reduce) => self.no_part_of_a_sweep(reduce.span),
             }
         }
         self.sweeps.current.take().map(|current| current.names).unwrap_or_default()
@@ -197,16 +197,17 @@ impl<'a> Lowering<'a> {
             Some(Binding::Field(field)) => Value::One(self.stencil.fields[*field].stored.kind()),
             Some(Binding::Param(param)) => Value::One(self.stencil.params[*param].kind),
             Some(Binding::Value(bound)) => bound.clone().map(|alias| self.kind_of_alias(&alias)),
-            Some(Binding::Constant(_) | Binding::Function(_) | Binding::Variable(_) | Binding::Broken) | None => {
-                Value::One(Kind::Int)
-            }
+            Some(Binding::Constant(_) | Binding::Function(_) | Binding::Variable(_)) => Value::One(Kind::Int),
+            Some(Binding::Slot(_) | Binding::Broken) | None => Value::One(Kind::Int),
         }
     }
 
     /// What a value that has a name is.
     pub(super) fn kind_of_alias(&self, alias: &Alias) -> Kind {
         match alias {
-            Alias::Field(field, _) | Alias::Ahead(field, _) => self.stencil.fields[*field].stored.kind(),
+            Alias::Field(field, ..) | Alias::Slots(field, ..) | Alias::Ahead(field, _) => {
+                self.stencil.fields[*field].stored.kind()
+            }
             Alias::Def(def, _) => self.stencil.defs[*def].body.kind(),
             Alias::Param(param) => self.stencil.params[*param].kind,
             Alias::Int(_) => Kind::Int,
@@ -245,7 +246,7 @@ impl<'a> Lowering<'a> {
             Kind::Int => Stored::Int,
             Kind::Bool => Stored::Bool,
         };
-        let place = Place { horizontal: true, levels: Levels::Full };
+        let place = Place { horizontal: true, levels: Levels::Full, home: None };
         let (name, doc, role, range) = (name.to_owned(), String::new(), Role::Carried, None);
         let field = self.stencil.fields.add(Field { name, doc, role, place, stored, range, span });
         self.sweeps.fields.insert(field, sweep);
@@ -368,7 +369,7 @@ impl<'a> Lowering<'a> {
             let Some(def) = self.add_def(body, "printed", Origin::Let) else { return };
             let path = Path::default();
             let node = match self.sweeps.ties[def.index()] {
-                Tie::In(_) => Node::Read { field: self.carried(def, current), path },
+                Tie::In(_) => Node::Read { field: self.carried(def, current), path, part: 0 },
                 Tie::Free | Tie::After => Node::Use { def, path },
             };
             body = Body::new();
@@ -389,10 +390,12 @@ impl<'a> Lowering<'a> {
             (Tie::Free | Tie::After, _) => Some(Node::Use { def, path }),
             (Tie::In(sweep), Some((own, direction))) if sweep == own => match path.levels() {
                 0 => Some(Node::Use { def, path }),
-                shift if direction.before(shift) > 0 => Some(Node::Read { field: self.carried(def, sweep), path }),
+                shift if direction.before(shift) > 0 => {
+                    Some(Node::Read { field: self.carried(def, sweep), path, part: 0 })
+                }
                 _ => self.too_late(&name, direction, span),
             },
-            (Tie::In(sweep), _) => Some(Node::Read { field: self.carried(def, sweep), path }),
+            (Tie::In(sweep), _) => Some(Node::Read { field: self.carried(def, sweep), path, part: 0 }),
         }
     }
 
@@ -415,7 +418,7 @@ impl<'a> Lowering<'a> {
                         .help(format!("at the level before, it is `{name}[{example}]`")),
                 )
             }
-            shift if direction.before(shift) > 0 => Some(Node::Read { field, path }),
+            shift if direction.before(shift) > 0 => Some(Node::Read { field, path, part: 0 }),
             _ => self.too_late(&name, direction, span),
         }
     }
@@ -478,6 +481,6 @@ fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
         | Statement::Sweep(_)
         | Statement::Repeat(_)
         | Statement::Boundary(_)
-        | Statement::Later(_) => Vec::new(),
+        | Statement::Reduce(_) => Vec::new(),
     }
 }

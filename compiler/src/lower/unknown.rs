@@ -72,7 +72,7 @@ impl Lowering<'_> {
         let bodies = self.file.items.iter().filter_map(|item| match item {
             Item::Stencil(stencil) => Some((&stencil.name, &stencil.statements)),
             Item::Program(program) => Some((&program.name, &program.statements)),
-            Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Later(_) => None,
+            Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
         });
         // Inside a stencil, only its own names matter; a function of the file may be meant for any.
         let own = |(named, _): &(&Name, _)| self.stencil.name.is_empty() || named.text == self.stencil.name;
@@ -85,7 +85,7 @@ impl Lowering<'_> {
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
                 Statement::Print(_) | Statement::Assign(_) => return None,
                 Statement::Sweep(_) | Statement::Repeat(_) => return None,
-                Statement::Boundary(_) | Statement::Later(_) => return None,
+                Statement::Boundary(_) | Statement::Reduce(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })
@@ -100,7 +100,7 @@ impl Lowering<'_> {
             Item::Constant(constant) => constant.name.span.start,
             Item::Param(params) => params.names.first().map_or(0, |name| name.span.start),
             Item::Test(test) => test.title.span.start,
-            Item::Later(later) => later.span.start,
+            Item::Mesh(mesh) => mesh.name.span.start,
         };
         let before = self.file.items.iter().rfind(|item| start(item) <= place.start);
         matches!(before, Some(Item::Function(_) | Item::Constant(_) | Item::Param(_)))

@@ -52,7 +52,7 @@ pub fn look(file: &File, globals: &Globals, used: &HashMap<String, ()>) -> (Vec<
             | Item::Program(_)
             | Item::Param(_)
             | Item::Test(_)
-            | Item::Later(_) => {}
+            | Item::Mesh(_) => {}
         }
     }
     told.retain(|found| found.severity == Severity::Error);
@@ -105,7 +105,7 @@ fn attempt<'a>(
     let frame = lowering.scope.enter(0);
     for (number, name) in function.params.iter().enumerate() {
         let binding = kinds.map_or(Binding::Broken, |kinds| {
-            let field = |field| Alias::Field(field, Path::default());
+            let field = |field| Alias::Field(field, Path::default(), 0);
             let bound: Bound = match kinds / KINDS.pow(number as u32) % KINDS {
                 0 => Value::One(field(real)),
                 1 => Value::One(Alias::Int(1)),
@@ -125,7 +125,7 @@ fn attempt<'a>(
 impl Lowering<'_> {
     /// A field to pass as an argument.
     fn sample(&mut self, stored: Stored) -> FieldId {
-        let place = Place { horizontal: true, levels: Levels::Full };
+        let place = Place { horizontal: true, levels: Levels::Full, home: None };
         let (name, doc, role, range) = (String::new(), String::new(), Role::In, None);
         self.stencil.fields.add(Field { name, doc, role, place, stored, range, span: Span::default() })
     }

@@ -21,8 +21,10 @@ pub type Bound = Value<Alias>;
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub enum Alias {
-    /// A field where the path leads.
-    Field(FieldId, Path),
+    /// A number of a field where the path leads.
+    Field(FieldId, Path, u32),
+    /// A value on a map of a mesh, where the path leads, before it is said at which slot; and which part of it.
+    Slots(FieldId, Path, u32),
     /// A definition where the path leads.
     Def(DefId, Path),
     /// A value that the sweep at hand defines below, where the path leads.
@@ -71,6 +73,7 @@ fn body_varies(stencil: &Stencil, body: &Body, defs: &[(bool, bool)]) -> (bool, 
                 (place.horizontal, place.levels != Levels::None)
             }
             Node::Use { def, .. } => defs[def.index()],
+            Node::Present { .. } => (true, false),
             Node::Level => (false, true),
             _ => (false, false),
         };

@@ -258,7 +258,7 @@ impl Builder<'_> {
                     let (low, high) = (self.present(ends.next(), at)?, self.present(ends.next(), at)?);
                     range = Some(Range::Numbers(self.expr(low)?, self.expr(high)?));
                 }
-                Rule::path => range = Some(Range::Map(span(&part))),
+                Rule::path => range = Some(Range::Map(super::trail(part))),
                 _ => {}
             }
         }

@@ -3,6 +3,7 @@
 mod division;
 mod expected;
 mod expression;
+mod mesh;
 mod mistakes;
 mod prescan;
 mod print;
@@ -10,8 +11,8 @@ mod program;
 mod test;
 
 use crate::ast::{
-    Assign, Block, Constant, Fields, File, Function, Item, Later, Let, Name, Params, PlaceOn, Statement, Stencil,
-    Sweep, Target, Typed,
+    Assign, Block, Constant, Fields, File, Function, Item, Let, Name, Params, PlaceOn, Statement, Stencil, Sweep,
+    Target, Trail, Typed,
 };
 use crate::diagnostic::Diagnostic;
 use crate::ir::Direction;
@@ -27,6 +28,7 @@ mod grammar {
     pub struct Grammar;
 }
 use grammar::{Grammar, Rule};
+use mesh::{reduce, trail, trail_in};
 
 pub use prescan::LENGTH;
 
@@ -81,19 +83,9 @@ fn headline(pair: &Node) -> Span {
     Span::new(start, start + line.len())
 }
 
-fn later(what: &'static str, pair: &Node) -> Later {
-    Later { what, name: None, span: headline(pair) }
-}
-
-/// The same of a construct that has a name.
-fn named(what: &'static str, pair: &Node) -> Later {
-    let own = pair.clone().into_inner().find(|part| part.as_rule() == Rule::ident);
-    Later { name: own.map(|own| name(&own)), ..later(what, pair) }
-}
-
 impl Builder<'_> {
     fn item(&mut self, pair: Node) -> Built<Item> {
-        let mut doc = String::new();
+        let (mut doc, place) = (String::new(), span(&pair));
         let mut item = None;
         for part in pair.into_inner() {
             match part.as_rule() {
@@ -104,10 +96,10 @@ impl Builder<'_> {
                 Rule::param => item = Some(Item::Param(self.param(part, std::mem::take(&mut doc))?)),
                 Rule::test => item = Some(Item::Test(self.test(part)?)),
                 Rule::program => item = Some(Item::Program(self.program(part, std::mem::take(&mut doc))?)),
-                _ => item = Some(Item::Later(named("mesh", &part))),
+                _ => item = Some(Item::Mesh(self.mesh(part, std::mem::take(&mut doc))?)),
             }
         }
-        Ok(item.unwrap_or(Item::Later(Later { what: "item", name: None, span: Span::default() })))
+        self.present(item, place)
     }
 
     /// The documentation of what follows: the last run of `///` lines that no empty line separates from it. What stands
@@ -143,7 +135,7 @@ impl Builder<'_> {
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::ident => stencil.name = name(&part),
-                Rule::over => stencil.over = Some(span(&part)),
+                Rule::over => stencil.over = trail_in(part),
                 Rule::body => stencil.statements = self.statements(part)?,
                 _ => {}
             }
@@ -175,10 +167,10 @@ impl Builder<'_> {
                 Rule::sweep => Statement::Sweep(self.sweep(part)?),
                 Rule::repeat => Statement::Repeat(self.repeat(part)?),
                 Rule::boundary => Statement::Boundary(self.boundary(part)?),
-                _ => Statement::Later(later("reduce", &part)),
+                _ => Statement::Reduce(reduce(part, doc)),
             });
         }
-        Ok(Statement::Later(Later { what: "statement", name: None, span: place }))
+        Err(Diagnostic::error(place, "this is incomplete").label("a part is missing here"))
     }
 
     fn sweep(&mut self, pair: Node) -> Built<Sweep> {
@@ -201,7 +193,7 @@ impl Builder<'_> {
             match part.as_rule() {
                 Rule::role => fields.role = name(&part),
                 Rule::names => fields.names = names(part),
-                Rule::typed => fields.typed = Some(typed(part)),
+                Rule::typed => fields.typed = Some(self.typed(part)?),
                 Rule::place => fields.place = Some(place(part)),
                 Rule::drawn => {
                     let mut ends = part.into_inner().filter(|part| part.as_rule() == Rule::expr);
@@ -220,7 +212,7 @@ impl Builder<'_> {
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::names => params.names = names(part),
-                Rule::typed => params.typed = Some(typed(part)),
+                Rule::typed => params.typed = Some(self.typed(part)?),
                 Rule::expr => params.default = Some(self.expr(part)?),
                 _ => {}
             }
@@ -234,7 +226,7 @@ impl Builder<'_> {
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::ident => own = name(&part),
-                Rule::typed => annotation = Some(typed(part)),
+                Rule::typed => annotation = Some(self.typed(part)?),
                 Rule::expr => value = Some(self.expr(part)?),
                 _ => {}
             }
@@ -278,7 +270,11 @@ impl Builder<'_> {
                 Rule::target => {
                     let mut parts = part.into_inner();
                     if let Some(field) = parts.next() {
-                        let index = parts.next().map(|index| span(&index));
+                        let mut index = None;
+                        if let Some(own) = parts.next() {
+                            let at = span(&own);
+                            index = Some((own.into_inner().map(|part| self.expr(part)).collect::<Built<_>>()?, at));
+                        }
                         targets.push(Target { name: name(&field), index });
                     }
                 }
@@ -290,31 +286,38 @@ impl Builder<'_> {
         Ok(Assign { targets, op, value: self.present(value, place)? })
     }
 
+    fn typed(&mut self, pair: Node) -> Built<Typed> {
+        let mut typed = Typed { scalar: name(&pair), parts: None };
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::scalar => typed.scalar = name(&part),
+                _ => typed.parts = self.arity(part)?,
+            }
+        }
+        Ok(typed)
+    }
+
     /// What the grammar promises; an error rather than a panic should grammar and builder ever disagree.
     fn present<T>(&self, part: Option<T>, place: Span) -> Built<T> {
         part.ok_or_else(|| Diagnostic::error(place, "this is incomplete").label("a part is missing here"))
     }
 }
 
-fn typed(pair: Node) -> Typed {
-    let mut typed = Typed { scalar: name(&pair), parts: None };
-    for part in pair.into_inner() {
-        match part.as_rule() {
-            Rule::scalar => typed.scalar = name(&part),
-            _ => typed.parts = Some(span(&part)),
-        }
-    }
-    typed
-}
-
 fn place(pair: Node) -> PlaceOn {
     let whole = span(&pair);
-    match pair.into_inner().find(|part| part.as_rule() == Rule::axes) {
+    match pair.clone().into_inner().find(|part| part.as_rule() == Rule::axes) {
         Some(axes) => {
             let at = span(&axes);
             let axis = |pair: Node| Name { text: pair.as_str().split_whitespace().collect(), span: span(&pair) };
             PlaceOn::Axes(axes.into_inner().map(axis).collect(), at)
         }
-        None => PlaceOn::Mesh(whole),
+        None => {
+            let mut parts = pair.into_inner();
+            let trail = parts.find(|part| part.as_rule() == Rule::path).map(trail);
+            let none = parts.find(|part| part.as_rule() == Rule::no_levels);
+            let none = none.and_then(|part| part.into_inner().find(|part| part.as_rule() == Rule::ident));
+            let nameless = Trail { names: Vec::new(), span: whole };
+            PlaceOn::Mesh(trail.unwrap_or(nameless), none.map(|none| name(&none)))
+        }
     }
 }

@@ -9,7 +9,7 @@ impl Builder<'_> {
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::ident => program.name = name(&part),
-                Rule::over => program.over = Some(span(&part)),
+                Rule::over => program.over = super::trail_in(part),
                 Rule::body => program.statements = self.statements(part)?,
                 _ => {}
             }

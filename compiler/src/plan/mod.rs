@@ -167,7 +167,7 @@ fn reached(phases: &[Phase], walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<
     }
     for (body, Item { at, contexts, .. }) in phases.iter().flat_map(Phase::bodies) {
         for ((_, node), context) in body.iter().zip(contexts) {
-            if let (Node::Read { field, path }, Some(_)) = (node, context) {
+            if let (Node::Read { field, path, .. }, Some(_)) = (node, context) {
                 reached.entry(*field).or_default().insert(walker.join(at, path).without_levels());
             }
         }
@@ -215,7 +215,7 @@ fn seats(stencil: &Stencil, choices: &Choices) -> BTreeMap<(FieldId, bool), Seat
             Role::In => &[false],
             Role::Out => &[true],
             Role::InOut => &[false, true],
-            Role::Carried => &[],
+            Role::Carried | Role::Inc | Role::Reduce => &[],
         };
         for &written in sides {
             match groups.iter_mut().find(|group| group.kind.is_some() && group.kind == kind) {

@@ -159,6 +159,7 @@ impl Staged {
                     known.rename(rename.from, rename.to);
                     Step::Rename(rename.from, rename.to)
                 }
+                Action::Number(_) => return Err(Refusal::new("numbers change in programs over a mesh alone")),
                 Action::Repeat(repeat) => {
                     let times = numbers.value(&repeat.times).int();
                     let times = usize::try_from(times).map_err(|_| {

@@ -285,7 +285,7 @@ impl Reader<'_> {
 /// What a node looks at that is evaluated so many levels away.
 pub fn used(stencil: &Stencil, node: &Node, shift: i32) -> Option<Use> {
     match node {
-        Node::Read { field, path } => {
+        Node::Read { field, path, .. } => {
             let mut offset = path.offset();
             offset.k = offset.k.saturating_add(shift);
             let offset = offset.along(stencil.fields[*field].place);

@@ -98,13 +98,13 @@ element!(i32, I32, Value::int);
 element!(u8, Bool, |value: Value| value.truth().into());
 
 /// An operand: one number for each element, or one for all.
-enum Operand<'a, T> {
+pub(super) enum Operand<'a, T> {
     Each(&'a [T]),
     All(T),
 }
 
 impl<T: Copy> Operand<'_, T> {
-    fn at(&self, element: usize) -> T {
+    pub fn at(&self, element: usize) -> T {
         match self {
             Operand::Each(row) => row[element],
             Operand::All(x) => *x,
@@ -144,30 +144,32 @@ macro_rules! cases {
 }
 
 /// Rows of every kind.
-struct Slots<R> {
-    real: Vec<Vec<R>>,
-    int: Vec<Vec<i32>>,
-    truth: Vec<Vec<u8>>,
+pub(super) struct Slots<R> {
+    pub real: Vec<Vec<R>>,
+    pub int: Vec<Vec<i32>>,
+    pub truth: Vec<Vec<u8>>,
 }
 
 /// A row of cells: `len` of them from (i, j) on, which may lie outside the grid if what is read does not.
 #[derive(Clone, Copy)]
-struct Cells<'a> {
-    job: &'a Job<'a>,
-    i: i32,
-    j: i32,
-    len: usize,
+pub(super) struct Cells<'a> {
+    /// The arrays that operands may be in, and their extents.
+    pub inputs: &'a [Option<&'a Data>],
+    pub grid: Grid,
+    pub i: i32,
+    pub j: i32,
+    pub len: usize,
 }
 
 impl<'a> Cells<'a> {
     #[inline(always)]
-    fn operand<T: Element>(self, rows: &'a [Vec<T>], source: Source) -> Operand<'a, T> {
-        let Grid { ni, nj, .. } = self.job.grid;
+    pub fn operand<T: Element>(self, rows: &'a [Vec<T>], source: Source) -> Operand<'a, T> {
+        let Grid { ni, nj, .. } = self.grid;
         let (row, start) = match source {
             Source::Value(value) => return Operand::All(T::from_value(value)),
             Source::Slot { slot, i, j } => (&rows[slot.at(self.j + j)][..], i as usize),
             Source::Field { field, level, i, j } => {
-                let data = self.job.inputs[field.index()].map_or(&[][..], T::of);
+                let data = self.inputs[field.index()].map_or(&[][..], T::of);
                 (data, (level * nj + (self.j + j) as usize) * ni + (self.i + i) as usize)
             }
         };
@@ -215,9 +217,10 @@ fn sweep<R: Real + Element>(job: &Job, program: &Program, strip: &mut Strip, chu
                 // The first row that anyone looks at is `first + low`.
                 if row + high >= first + low {
                     let len = width + (right - left) as usize;
-                    let cells = Cells { job, i: i as i32 + left, j: row + high, len };
+                    let Job { inputs, grid, .. } = *job;
+                    let cells = Cells { inputs, grid, i: i as i32 + left, j: row + high, len };
                     for instruction in &task.instructions {
-                        run(instruction, cells, &mut slots, strip);
+                        run(job, instruction, cells, &mut slots, strip);
                     }
                 }
             }
@@ -226,8 +229,8 @@ fn sweep<R: Real + Element>(job: &Job, program: &Program, strip: &mut Strip, chu
 }
 
 #[inline(always)]
-fn run<R: Real + Element>(instruction: &Instruction, cells: Cells, slots: &mut Slots<R>, strip: &mut Strip) {
-    let Cells { job, i, j, len } = cells;
+fn run<R: Real + Element>(job: &Job, instruction: &Instruction, cells: Cells, slots: &mut Slots<R>, strip: &mut Strip) {
+    let Cells { i, j, len, .. } = cells;
     match instruction {
         Instruction::Load { from, into } => {
             let mut row = take(&mut slots.real[into.at(j)]);
@@ -300,7 +303,7 @@ fn run<R: Real + Element>(instruction: &Instruction, cells: Cells, slots: &mut S
 
 /// Computes a node whose first operand is `of` some kind into a slot of some kind.
 #[inline(always)]
-fn compute<R: Real + Element>(
+pub(super) fn compute<R: Real + Element>(
     node: &Node,
     of: Kind,
     [a, b, c]: [Source; 3],
@@ -359,7 +362,7 @@ fn compute<R: Real + Element>(
             Kind::Bool => set!(truth; a: truth, b: truth, c: truth => if a != 0 { b } else { c }),
         },
         (Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_), _)
-        | (Node::Level | Node::LevelCount | Node::Read { .. } | Node::Use { .. }, _) => {
+        | (Node::Level | Node::LevelCount | Node::Read { .. } | Node::Present { .. } | Node::Use { .. }, _) => {
             unreachable!("leaves are operands")
         }
     }

@@ -14,6 +14,7 @@
 
 mod execute;
 mod functions;
+pub mod mesh;
 mod plan;
 mod program;
 mod sweeps;

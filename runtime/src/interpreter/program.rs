@@ -58,6 +58,13 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// A slot for one row.
+    pub fn single(kind: Kind, first: usize) -> Self {
+        Self { kind, first, depth: 1 }
+    }
+}
+
+impl Slot {
     /// The number of the slot that holds row `j`.
     pub fn at(self, j: i32) -> usize {
         self.first + j.rem_euclid(self.depth) as usize

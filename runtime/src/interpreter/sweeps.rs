@@ -74,7 +74,7 @@ fn plain(phase: &Stencil) -> (Stencil, Vec<(FieldId, FieldId)>) {
     for field in plain.fields.values_mut().filter(|field| field.role == Role::Carried) {
         field.role = Role::In;
     }
-    let place = Place { horizontal: true, levels: Levels::None };
+    let place = Place { horizontal: true, levels: Levels::None, home: None };
     for Store { field, sweep, .. } in &mut plain.stores {
         if phase.fields[*field].role == Role::Carried {
             let plane = plain.fields.add(Field { role: Role::Out, place, ..phase.fields[*field].clone() });

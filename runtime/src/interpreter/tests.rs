@@ -8,7 +8,7 @@ use stencilc_compiler::ir::{
     Stored,
 };
 
-const CELLS: Place = Place { horizontal: true, levels: Levels::Full };
+const CELLS: Place = Place { horizontal: true, levels: Levels::Full, home: None };
 
 /// Writes a body.
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl Writer {
         self.add(Node::Real(x), Kind::Real)
     }
     fn read(&mut self, field: FieldId, [i, j, k]: [i32; 3]) -> NodeId {
-        self.add(Node::Read { field, path: Path::from_offset(Offset { i, j, k }) }, Kind::Real)
+        self.add(Node::Read { field, path: Path::from_offset(Offset { i, j, k }), part: 0 }, Kind::Real)
     }
     fn used(&mut self, def: DefId, [i, j, k]: [i32; 3]) -> NodeId {
         self.add(Node::Use { def, path: Path::from_offset(Offset { i, j, k }) }, Kind::Real)
@@ -114,7 +114,7 @@ fn evaluate(job: &Job, body: &Body, node: NodeId, at: [i64; 3]) -> Value {
         Node::Param(param) => job.params[param.index()].rounded(job.precision),
         Node::Level => Value::Int(at[2] as i32),
         Node::LevelCount => Value::Int(job.grid.nk as i32),
-        Node::Read { field, path } => {
+        Node::Read { field, path, .. } => {
             let [i, j, k] = moved(path);
             let Field { place, stored, .. } = job.stencil.fields[*field];
             let Grid { ni, nj, nk, .. } = job.grid;
@@ -517,15 +517,15 @@ fn unread_levels_do_not_count() {
 #[test]
 fn outputs_may_lack_axes() {
     let mut s = Stencil::default();
-    let flat = Place { horizontal: true, levels: Levels::None };
-    let column = Place { horizontal: false, levels: Levels::Full };
-    let number = Place { horizontal: false, levels: Levels::None };
+    let flat = Place { horizontal: true, levels: Levels::None, home: None };
+    let column = Place { horizontal: false, levels: Levels::Full, home: None };
+    let number = Place { horizontal: false, levels: Levels::None, home: None };
     for (place, stored) in [(flat, Stored::F32), (column, Stored::F64), (number, Stored::Int), (column, Stored::Bool)] {
         let (input, output) = (field(&mut s, Role::In, place, stored), field(&mut s, Role::Out, place, stored));
         let up = i32::from(place.levels == Levels::Full);
         let double = define(&mut s, |w| {
             let path = Path::levels_only(up);
-            let a = w.add(Node::Read { field: input, path }, stored.kind());
+            let a = w.add(Node::Read { field: input, path, part: 0 }, stored.kind());
             let unequal = w.add(Node::Compare(Relation::Ne, a, a), Kind::Bool);
             let twice = if stored == Stored::Bool { unequal } else { w.binary(Binary::Add, a, a) };
             w.choose(unequal, a, twice);
@@ -546,12 +546,12 @@ fn an_inout_field_is_read_as_it_was() {
     let b = field(&mut s, Role::InOut, CELLS, Stored::Int);
     store(&mut s, a, |w| {
         let (west, east) = (w.read(a, [-1, 0, 0]), w.read(a, [1, 0, 0]));
-        let number = w.add(Node::Read { field: b, path: Path::default() }, Kind::Int);
+        let number = w.add(Node::Read { field: b, path: Path::default(), part: 0 }, Kind::Int);
         let number = w.add(Node::ToReal(number), Kind::Real);
         w.add(Node::Call(Function::Fma, vec![west, number, east]), Kind::Real);
     });
     store(&mut s, b, |w| {
-        w.add(Node::Read { field: b, path: Path::from_offset(Offset { i: 0, j: -1, k: 0 }) }, Kind::Int);
+        w.add(Node::Read { field: b, path: Path::from_offset(Offset { i: 0, j: -1, k: 0 }), part: 0 }, Kind::Int);
     });
     for precision in [Precision::F32, Precision::F64] {
         assert!(same(&s, precision, Grid::rows(20, 40, 2), &[], 23));
@@ -693,7 +693,7 @@ fn random_body(random: &mut Random, s: &Stencil) -> Body {
                 let inputs: Vec<FieldId> = s.fields.handles().collect();
                 let field = random.pick(&inputs);
                 let Field { place, stored, .. } = s.fields[field];
-                (Node::Read { field, path: random_path(random, place) }, stored.kind())
+                (Node::Read { field, path: random_path(random, place), part: 0 }, stored.kind())
             }
             3 | 4 if !s.defs.is_empty() && uses < 2 => {
                 uses += 1;
@@ -743,6 +743,7 @@ fn random_stencils_mean_what_the_ir_says() {
             let place = Place {
                 horizontal: random.below(4) > 0,
                 levels: random.pick(&[Levels::Full, Levels::Full, Levels::Interfaces, Levels::None]),
+                home: None,
             };
             let stored = random.pick(&[Stored::Real, Stored::F32, Stored::F64, Stored::Int, Stored::Bool]);
             field(&mut s, Role::In, place, stored);

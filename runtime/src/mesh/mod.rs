@@ -4,6 +4,7 @@
 //! and maps.
 
 pub mod blocks;
+mod bound;
 mod check;
 pub mod colour;
 mod file;
@@ -13,6 +14,7 @@ pub mod made;
 mod npz;
 mod op2;
 pub mod order;
+pub mod program;
 #[cfg(test)]
 mod sample;
 mod sides;
@@ -21,6 +23,7 @@ pub mod slots;
 mod tests;
 pub mod tiles;
 
+pub use bound::Bound;
 pub use check::MOST;
 pub use file::{check_writable, load, save};
 

@@ -245,7 +245,7 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
         for action in actions {
             match action {
                 Action::Call(call) => call.params.iter().flatten().for_each(|body| params(program, body, others)),
-                Action::Rename(_) => {}
+                Action::Rename(_) | Action::Number(_) => {}
                 Action::Repeat(repeat) => {
                     params(program, &repeat.times, others);
                     visit(program, &repeat.actions, others);
@@ -260,7 +260,7 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
                 params(program, &repeat.times, &mut counts);
                 visit(program, &repeat.actions, &mut others);
             }
-            Action::Call(_) | Action::Rename(_) | Action::Repeat(_) => {
+            Action::Call(_) | Action::Rename(_) | Action::Repeat(_) | Action::Number(_) => {
                 visit(program, std::slice::from_ref(action), &mut others);
             }
         }

@@ -120,7 +120,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             | Item::Stencil(_)
             | Item::Program(_)
             | Item::Test(_)
-            | Item::Later(_) => None,
+            | Item::Mesh(_) => None,
         })
     }
 
@@ -165,7 +165,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let stencil = file.items.iter().find_map(|item| match item {
             Item::Stencil(stencil) => Some(stencil),
             Item::Constant(_) | Item::Function(_) | Item::Param(_) => None,
-            Item::Program(_) | Item::Test(_) | Item::Later(_) => None,
+            Item::Program(_) | Item::Test(_) | Item::Mesh(_) => None,
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();
@@ -204,7 +204,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 // What is shown takes no part in what is computed.
                 Statement::Print(_) => {}
                 Statement::Sweep(_) => return Err("a construct of a later version".into()),
-                Statement::Repeat(_) | Statement::Boundary(_) | Statement::Later(_) => {
+                Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => {
                     return Err("a construct that belongs in no stencil".into());
                 }
             }
@@ -304,7 +304,7 @@ fn place(declared: &Fields, nk: usize) -> Result<(bool, Option<usize>)> {
     let axes = match &declared.place {
         None => return Ok((true, Some(nk))),
         Some(PlaceOn::Axes(axes, _)) => axes.iter().map(|axis| axis.text.as_str()).collect::<Vec<_>>(),
-        Some(PlaceOn::Mesh(_)) => return Err("a field on a mesh".into()),
+        Some(PlaceOn::Mesh(..)) => return Err("a field on a mesh".into()),
     };
     let levels = match axes.last() {
         Some(&"k") => Some(nk),

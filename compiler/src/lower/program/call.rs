@@ -1,11 +1,12 @@
 //! Calls of stencils.
 
-use super::{Programmer, axes};
+use super::Programmer;
 use crate::ast::{self, Expr, ExprId};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::program::{Action, Call, Seat};
-use crate::ir::{FieldId, Handle, ParamId, Place, Stencil, Stored, VariableId};
+use crate::ir::{FieldId, Handle, ParamId, Place, Role, Stencil, Stored, VariableId};
 use crate::lower::Found;
+use crate::lower::mesh::SIZE;
 use crate::lower::scope::{FUNCTIONS, Global};
 use crate::source::Span;
 
@@ -33,9 +34,12 @@ impl<'a> Programmer<'_, 'a> {
                 );
                 return Some((None, arguments, file.exprs.span(expr)));
             }
-            Some(Global::Function(_) | Global::Constant(_) | Global::Param(..)) => return None,
+            Some(Global::Function(_) | Global::Constant(_) | Global::Param(..) | Global::Mesh) => return None,
             // Of numbers there are functions, too.
-            None if FUNCTIONS.contains(&name.text.as_str()) || self.lowering.scope.find(&name.text).is_some() => {
+            None if FUNCTIONS.contains(&name.text.as_str()) || name.text == SIZE && self.lowering.is_over_mesh() => {
+                return None;
+            }
+            None if self.lowering.scope.find(&name.text).is_some() => {
                 return None;
             }
             None => {
@@ -45,6 +49,9 @@ impl<'a> Programmer<'_, 'a> {
         }
         let stencils = self.stencils;
         let stencil = stencils.iter().find(|stencil| stencil.name == name.text);
+        if stencil.is_none() && self.is_elsewhere(name) {
+            return Some((None, arguments, file.exprs.span(expr)));
+        }
         let called = stencil.map(|stencil| (self.number_of(stencil), stencil));
         Some((called, arguments, file.exprs.span(expr)))
     }
@@ -55,7 +62,7 @@ impl<'a> Programmer<'_, 'a> {
             .filter_map(|item| match item {
                 ast::Item::Stencil(stencil) => Some(stencil.name.text.as_str()),
                 ast::Item::Program(_) | ast::Item::Function(_) | ast::Item::Constant(_) => None,
-                ast::Item::Param(_) | ast::Item::Test(_) | ast::Item::Later(_) => None,
+                ast::Item::Param(_) | ast::Item::Test(_) | ast::Item::Mesh(_) => None,
             })
             .collect();
         let found = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));
@@ -161,6 +168,8 @@ impl<'a> Programmer<'_, 'a> {
                     body.map(|_| ())
                 }
                 (Slot::Param(id), None) if stencil.params[id].default.is_some() => Some(()),
+                // Starts from 0.
+                (Slot::Field(id), None) if stencil.fields[id].role == Role::Inc => Some(()),
                 (slot, None) => self.missing(stencil, &slots, slot, span),
             };
             complete &= done.is_some();
@@ -274,9 +283,9 @@ impl<'a> Programmer<'_, 'a> {
                 "`{}` of `{}` is{}, `{}` is{}",
                 own.name,
                 stencil.name,
-                axes(own.place),
+                self.axes(own.place),
                 passed.name,
-                axes(passed.place)
+                self.axes(passed.place)
             )
         } else if passed.stored != own.stored {
             let (wanted, stored) = (own.stored.name(), passed.stored.name());

@@ -3,6 +3,7 @@
 mod boundary;
 mod call;
 mod edges;
+mod mesh;
 
 use super::scope::{Binding, Symbol};
 use super::{Found, Lowering};
@@ -10,6 +11,7 @@ use crate::ast::{self, Expr, ExprId, Statement};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
 use crate::ir::{Body, Kind, Program, Role, Stencil, Stored, VariableId};
+use crate::lower::mesh::Declared;
 use crate::source::Span;
 use boundary::Boundaries;
 use std::collections::BTreeSet;
@@ -38,14 +40,16 @@ struct Programmer<'l, 'a> {
 
 impl<'a> Lowering<'a> {
     /// A program; what is wrong with it is reported.
-    pub(super) fn program(&mut self, program: &'a ast::Program, stencils: &'a [Stencil]) -> Program {
+    pub(super) fn program(
+        &mut self,
+        program: &'a ast::Program,
+        stencils: &'a [Stencil],
+        meshes: &'a [Declared],
+    ) -> Program {
         let ir = Program { name: program.name.text.clone(), doc: program.doc.clone(), ..Program::default() };
-        if let Some(over) = program.over {
-            self.report::<()>(
-                Diagnostic::error(over, "programs over a mesh are not available in this version")
-                    .label("a program of grid stencils has no `over`"),
-            );
-            return ir;
+        if let Some(over) = &program.over {
+            let Some(over) = self.over_mesh(meshes, over) else { return ir };
+            self.over = Some(over);
         }
         let mut programmer = Programmer {
             lowering: self,
@@ -113,7 +117,7 @@ impl<'a> Programmer<'_, 'a> {
                 );
             }
             Statement::Sweep(sweep) => self.belongs_into_a_stencil(sweep.span, "sweep"),
-            Statement::Later(later) => self.belongs_into_a_stencil(later.span, later.what),
+            Statement::Reduce(reduce) => self.belongs_into_a_stencil(reduce.span, "reduce"),
         }
     }
 
@@ -144,7 +148,8 @@ impl<'a> Programmer<'_, 'a> {
         };
         let lowering = &mut *self.lowering;
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| lowering.stored(typed));
-        let place = lowering.place(fields.place.as_ref());
+        let place = lowering.place(fields.place.as_ref(), fields.typed.as_ref());
+        let place = place.and_then(|place| self.check_place(role, place, fields));
         let (Some(stored), Some(place)) = (stored, place) else {
             return fields.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
         };
@@ -179,6 +184,7 @@ impl<'a> Programmer<'_, 'a> {
         variable.edges = self.edges_of(&variable);
         let id = self.program.variables.add(variable);
         self.lowering.define(name, Binding::Variable(id));
+        self.add_number(id);
         Some(id)
     }
 
@@ -218,6 +224,9 @@ impl<'a> Programmer<'_, 'a> {
             }
             return;
         }
+        if self.let_number(name, binding.value, actions) {
+            return;
+        }
         self.lowering.define_let(binding);
         self.check_numbers(binding.value);
     }
@@ -236,7 +245,7 @@ impl<'a> Programmer<'_, 'a> {
             );
             return;
         }
-        if let Some(index) = assign.targets.iter().find_map(|target| target.index) {
+        if let Some(index) = assign.targets.iter().find_map(|target| target.index.as_ref().map(|(_, at)| *at)) {
             self.report::<()>(
                 Diagnostic::error(index, "a field is assigned as a whole")
                     .label("leave this out")
@@ -244,6 +253,7 @@ impl<'a> Programmer<'_, 'a> {
             );
             return;
         }
+        self.name_reductions(assign);
         let targets: Vec<Found<VariableId>> = assign.targets.iter().map(|target| self.target(&target.name)).collect();
         for (n, target) in assign.targets.iter().enumerate() {
             if let Some(before) = assign.targets[..n].iter().find(|own| own.name.text == target.name.text) {
@@ -286,6 +296,9 @@ impl<'a> Programmer<'_, 'a> {
                 actions.push(Action::Rename(Rename { from, to }));
             }
             return;
+        }
+        if let Some(to) = to.filter(|&to| self.is_number(to)) {
+            return self.assign_number(to, assign.value, actions);
         }
         let span = self.span(assign.value);
         let example = self.stencils.first().map_or("step", |stencil| stencil.name.as_str());
@@ -374,6 +387,7 @@ impl<'a> Programmer<'_, 'a> {
         let body = self.lowering.bodies.pop().unwrap_or_default();
         let body = body.rooted(value?);
         self.check_numbers(expr);
+        self.check_known(&body)?;
         Some(body)
     }
 
@@ -434,7 +448,7 @@ impl<'a> Programmer<'_, 'a> {
         let own = &self.program.variables[id];
         let (name, span) = (own.name.clone(), own.span);
         let differs = if own.place != place {
-            format!("`{name}` is{}, {what} is{}", axes(own.place), axes(place))
+            format!("`{name}` is{}, {what} is{}", self.axes(own.place), self.axes(place))
         } else if own.stored != stored {
             format!("`{name}` is stored as {}, {what} as {}", own.stored.name(), stored.name())
         } else {
@@ -495,8 +509,13 @@ fn new_variable(name: &ast::Name, place: crate::ir::Place, stored: Stored) -> Va
     Variable { name: name.text.clone(), doc, role, place, stored, range, edges, span: name.span }
 }
 
-/// ` on (i, j)`, in words that also name all axes.
-fn axes(place: crate::ir::Place) -> String {
-    let text = place.to_string();
-    if text.is_empty() { " on (i, j, k)".to_owned() } else { text }
+impl Programmer<'_, '_> {
+    /// ` on (i, j)`, in words that also name all axes.
+    fn axes(&self, place: crate::ir::Place) -> String {
+        if let Some(over) = &self.lowering.over {
+            return over.declared.mesh.place(place);
+        }
+        let text = place.to_string();
+        if text.is_empty() { " on (i, j, k)".to_owned() } else { text }
+    }
 }

@@ -28,7 +28,7 @@ const TESTS: usize = 1_000;
 const EXPECTATIONS: usize = 100;
 
 /// On every cell.
-const EVERYWHERE: Place = Place { horizontal: true, levels: Levels::Full };
+const EVERYWHERE: Place = Place { horizontal: true, levels: Levels::Full, home: None };
 
 /// What the names of coordinates and extents stand for in a test.
 #[derive(Clone)]
@@ -259,20 +259,12 @@ impl<'a> Tests<'a> {
                 }
                 ast::Item::Function(own) if own.name.text == name.text => other = Some("a function"),
                 ast::Item::Constant(own) if own.name.text == name.text => other = Some("a constant"),
-                ast::Item::Later(later) if later.name.as_ref().is_some_and(|own| own.text == name.text) => {
-                    return self.report(
-                        Diagnostic::error(
-                            name.span,
-                            format!("tests of a `{}` are not available in this version", later.what),
-                        )
-                        .label("only a stencil can be tested"),
-                    );
-                }
+                ast::Item::Mesh(own) if own.name.text == name.text => other = Some("a mesh"),
                 ast::Item::Function(_)
                 | ast::Item::Constant(_)
                 | ast::Item::Param(_)
                 | ast::Item::Test(_)
-                | ast::Item::Later(_) => {}
+                | ast::Item::Mesh(_) => {}
             }
         }
         let diagnostic = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));
@@ -290,7 +282,7 @@ impl<'a> Tests<'a> {
     /// What writes down one of a test's own stencils.
     fn builder(&self, grid: Grid, title: &str) -> Lowering<'a> {
         let mut lowering = Lowering::new(self.file, self.globals, title, "");
-        let place = Place { horizontal: true, levels: Levels::None };
+        let place = Place { horizontal: true, levels: Levels::None, home: None };
         let fields = COORDINATES.map(|name| lowering.stencil.fields.add(field(name, Role::In, place, Stored::Int)));
         lowering.coordinates = Some(Coordinates { fields, grid });
         lowering
@@ -336,7 +328,7 @@ impl<'a> Lowering<'a> {
     /// Functions and constants are the file's, so they see of these only what a stencil sees.
     pub(super) fn coordinate(&mut self, name: &str, span: Span) -> Option<Found<super::value::Nodes>> {
         let Coordinates { fields: [i, j], grid } = self.coordinates.as_ref()?;
-        let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default() };
+        let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default(), part: 0 };
         let whole = |extent: usize| Node::Int(i32::try_from(extent).unwrap_or(i32::MAX));
         let own = self.calls.is_empty() && self.constants.is_empty();
         let node = match name {

@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
         };
         if let Some(index) = index {
             return self.report(
-                Diagnostic::error(*index, "an input is given on all cells at once")
+                Diagnostic::error(index.1, "an input is given on all cells at once")
                     .label("no offset may stand here")
                     .help("cells differ by their `i`, `j` and `k`, as in `if i == 3 { 1 } else { 0 }`"),
             );

@@ -1,0 +1,255 @@
+//! Meshes: what a stencil over the elements of a set means, beyond what any stencil does.
+//!
+//! # Meaning
+//!
+//! A [`Mesh`] has sets of elements, and maps: from each element of one set through some slots to elements of another. A slot
+//! of a map with [`Missing`] may be a hole.
+//!
+//! A [`MeshStencil`] runs over the elements of one set, each by itself. It holds a [`Stencil`], whose definitions live at the
+//! elements of that set, and whose paths have hops: a read looks at the element where they lead, in the set where the field is
+//! at home ([`Home`]); a use of a definition leads back to the stencil's own set. What is read through a hole is never looked
+//! at: the value hides behind a [`Node::Present`](super::Node::Present).
+//!
+//! **Writes.** Each store of the stencil has a [`Write`] beside it. An assigned field lives on the stencil's own set, and each
+//! part of it is assigned once. An increment adds to the element where its path leads; to one element, the values come in the
+//! order of the elements' numbers, and of one element in the order of the stores, each rounded to the type as which
+//! the field is stored. An increment through a hole is dropped. A reduction folds the values of all elements, and all levels, of the set:
+//! neighbours pairwise, element 2n with 2n+1, then pairs, and so on; of a number that is left over, the last, nothing changes.
+//!
+//! **Levels.** With levels, everything holds for each of them; those that are computed are those of the stencil
+//! (`analysis::levels`). Reductions go over levels of one element before the next element.
+
+use super::{Arena, FieldId, Handle, Kind, Levels, MapId, Path, Place, Program, Role, SetId, Stencil, VariableId};
+use crate::source::Span;
+
+/// A mesh, as a file of stencils declares it.
+#[derive(Clone, Debug, Default)]
+pub struct Mesh {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// Its sets.
+    pub sets: Arena<SetId, Set>,
+    /// Its maps.
+    pub maps: Arena<MapId, Map>,
+    /// Whether its elements have levels.
+    pub levels: bool,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A set of elements.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// The user's name.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A map from the elements of a set to those of another.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The user's name, without that of the set.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// Whose elements it leads from.
+    pub from: SetId,
+    /// Where it leads.
+    pub to: SetId,
+    /// How many elements it leads to from each.
+    pub arity: u32,
+    /// Whether there may be holes, and what they mean.
+    pub missing: Missing,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What holes of a map mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// There are none.
+    Never,
+    /// They are left out of reductions, and read by nobody.
+    Skip,
+    /// What is read through them is a number.
+    Value,
+}
+
+/// Where on a mesh a field lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Home {
+    /// On the elements of which set.
+    pub set: SetId,
+    /// Each time once for each slot of a map of that set.
+    pub map: Option<MapId>,
+    /// How many numbers there are each time: the parts of a vector.
+    pub parts: u32,
+    /// How many numbers an element has: `parts`, times the slots of the map.
+    pub width: u32,
+}
+
+/// A stencil over the elements of a set.
+#[derive(Clone, Debug, Default)]
+pub struct MeshStencil {
+    /// Fields, parameters, definitions and the values that are stored.
+    pub stencil: Stencil,
+    /// The mesh.
+    pub mesh: Mesh,
+    /// Over the elements of which set it runs; there is one unless something is wrong.
+    pub over: Option<SetId>,
+    /// What is done with the value of each store.
+    pub writes: Vec<Write>,
+}
+
+/// What is done with a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// Which of the field's numbers.
+    pub part: u32,
+    /// What is done.
+    pub how: How,
+}
+
+/// What is done with a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum How {
+    /// It becomes that of the element at hand.
+    Assign,
+    /// It is added to that of the element where the path leads.
+    Add(Path),
+    /// It is made one with those of all other elements.
+    Reduce(Fold),
+}
+
+/// How many numbers become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Their sum.
+    Sum,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// A program over a mesh.
+///
+/// It is a [`Program`] whose numbers may change: a variable on no axis is a number, which reductions and
+/// assignments ([`Action::Number`](super::program::Action::Number)) give a value.
+#[derive(Clone, Debug, Default)]
+pub struct MeshProgram {
+    /// Variables and what is done with them. Its stencils are those of `stencils`.
+    pub program: Program,
+    /// The stencils that it calls.
+    pub stencils: Vec<MeshStencil>,
+    /// The mesh.
+    pub mesh: Mesh,
+    /// The variables that the fields of `program.numbers` stand for.
+    pub numbers: Vec<VariableId>,
+    /// The sets whose sizes are parameters of `program.numbers`, which have no names of the user's.
+    pub sizes: Vec<(super::ParamId, SetId)>,
+}
+
+impl Mesh {
+    /// The set called `name`.
+    pub fn set_named(&self, name: &str) -> Option<SetId> {
+        self.sets.iter().find(|(_, set)| set.name == name).map(|(id, _)| id)
+    }
+
+    /// The map of `set` called `name`.
+    pub fn map_named(&self, set: SetId, name: &str) -> Option<MapId> {
+        self.maps.iter().find(|(_, map)| map.from == set && map.name == name).map(|(id, _)| id)
+    }
+
+    /// A map's name with that of its set: `edge.nodes`.
+    pub fn full_name(&self, map: MapId) -> String {
+        let own = &self.maps[map];
+        format!("{}.{}", self.sets[own.from].name, own.name)
+    }
+
+    /// A path as it is written: `[cells.0, k-1]`; nothing for the element itself.
+    pub fn written(&self, path: &Path) -> String {
+        let hops: Vec<String> = path.hops().iter().map(|hop| self.hop(hop.map, hop.slot)).collect();
+        let mut parts = Vec::new();
+        if !hops.is_empty() {
+            parts.push(hops.join("."));
+        }
+        if path.levels() != 0 {
+            parts.push(format!("k{:+}", path.levels()));
+        }
+        if parts.is_empty() { String::new() } else { format!("[{}]", parts.join(", ")) }
+    }
+
+    /// `cells.0`, or `cell` of a map with one slot.
+    fn hop(&self, map: MapId, slot: u32) -> String {
+        let own = &self.maps[map];
+        if own.arity == 1 { own.name.clone() } else { format!("{}.{slot}", own.name) }
+    }
+
+    /// The set where a path from `set` leads.
+    pub fn end(&self, set: SetId, path: &Path) -> SetId {
+        path.hops().last().map_or(set, |hop| self.maps[hop.map].to)
+    }
+
+    /// A place, as it is written: ` on cell, no k`.
+    pub fn place(&self, place: Place) -> String {
+        let Some(home) = place.home else {
+            return if place.levels == Levels::Full { " on (k)".to_owned() } else { " on ()".to_owned() };
+        };
+        let mut text = format!(" on {}", self.sets[home.set].name);
+        if let Some(map) = home.map {
+            text = format!(" on {}", self.full_name(map));
+        }
+        if self.levels && place.levels == Levels::None {
+            text.push_str(", no k");
+        }
+        text
+    }
+}
+
+impl MeshStencil {
+    /// The set over whose elements it runs.
+    pub fn set(&self) -> SetId {
+        self.over.unwrap_or(SetId::new(0))
+    }
+
+    /// Stores and what is done with them.
+    pub fn stores(&self) -> impl Iterator<Item = (&super::Store, &Write)> {
+        self.stencil.stores.iter().zip(&self.writes)
+    }
+
+    /// The fields that are incremented.
+    pub fn incremented(&self) -> impl Iterator<Item = FieldId> {
+        self.stencil.fields.iter().filter(|(_, field)| field.role == Role::Inc).map(|(id, _)| id)
+    }
+
+    /// The same with another stencil inside: one whose bodies were rewritten, store by store.
+    pub fn with(&self, stencil: Stencil) -> MeshStencil {
+        MeshStencil { stencil, ..self.clone() }
+    }
+}
+
+impl Fold {
+    /// The language's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fold::Sum => "sum",
+            Fold::Min => "min",
+            Fold::Max => "max",
+        }
+    }
+
+    /// What nothing comes to.
+    pub fn empty(self, kind: Kind) -> f64 {
+        match (self, kind) {
+            (Fold::Sum, _) => 0.0,
+            (Fold::Min, Kind::Real | Kind::Bool) => f64::INFINITY,
+            (Fold::Max, Kind::Real | Kind::Bool) => f64::NEG_INFINITY,
+            (Fold::Min, Kind::Int) => f64::from(i32::MAX),
+            (Fold::Max, Kind::Int) => f64::from(i32::MIN),
+        }
+    }
+}

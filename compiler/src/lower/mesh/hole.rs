@@ -1,0 +1,173 @@
+//! Holes of maps: what may be missing, and what makes sure that it is not.
+
+use crate::ast::{Expr, ExprId, Infix, Prefix};
+use crate::diagnostic::Diagnostic;
+use crate::ir::mesh::Missing;
+use crate::ir::{Kind, MapId, Node, NodeId, Param, Path};
+use crate::lower::value::Nodes;
+use crate::lower::{Found, Lowering};
+use crate::source::Span;
+
+/// The function that says how many elements a set has.
+pub const SIZE: &str = "size";
+/// The function that asks for holes.
+pub const PRESENT: &str = "present";
+
+impl<'a> Lowering<'a> {
+    /// `present(cells.1)`
+    pub(in crate::lower) fn present(&mut self, arguments: &'a [crate::ast::Argument], span: Span) -> Found<Nodes> {
+        let names = match arguments {
+            [argument] => self.trail_of(argument.value),
+            _ => None,
+        };
+        let Some(names) = names else {
+            let found = Diagnostic::error(span, "`present` asks whether a slot of a map leads somewhere");
+            return self.report(found.label("as in `present(cells.1)`"));
+        };
+        let path = self.one_path(&names, span)?;
+        self.one(Node::Present { path }, Kind::Bool, span)
+    }
+
+    /// `size(cell)`
+    pub(in crate::lower) fn size(&mut self, arguments: &'a [crate::ast::Argument], span: Span) -> Found<Nodes> {
+        let mesh = self.over.as_ref()?.mesh();
+        if self.site().is_some() {
+            let found = Diagnostic::error(span, "how large a set is, programs know").label("in a stencil");
+            return self.report(found.help("pass it as a parameter: `param n: int`"));
+        }
+        let names = match arguments {
+            [argument] => self.trail_of(argument.value),
+            _ => None,
+        };
+        let Some([name]) = names.as_deref() else {
+            let found = Diagnostic::error(span, "`size` is how many elements a set has");
+            return self.report(found.label("as in `size(cell)`"));
+        };
+        let set = self.set_named(mesh, name)?;
+        let param = match self.sizes.iter().find(|(_, own)| *own == set) {
+            Some((param, _)) => *param,
+            None => {
+                let (text, doc) = (format!("{SIZE}({})", name.text), String::new());
+                let own = Param { name: text, doc, kind: Kind::Int, default: None, span };
+                let param = self.stencil.params.add(own);
+                self.sizes.push((param, set));
+                param
+            }
+        };
+        self.one(Node::Param(param), Kind::Int, span)
+    }
+
+    /// The paths that lead to an element if an expression is true, and those that do if it is false.
+    fn assured(&mut self, expr: ExprId) -> (Vec<Path>, Vec<Path>) {
+        let file = self.file;
+        match &file.exprs[expr] {
+            Expr::Group(inner) => self.assured(*inner),
+            Expr::Prefix(Prefix::Not, inner) => {
+                let (yes, no) = self.assured(*inner);
+                (no, yes)
+            }
+            Expr::Infix(op @ (Infix::And | Infix::Or), left, right) => {
+                let (mut left, right) = (self.assured(*left), self.assured(*right));
+                if *op == Infix::And {
+                    left.0.extend(right.0);
+                    (left.0, Vec::new())
+                } else {
+                    left.1.extend(right.1);
+                    (Vec::new(), left.1)
+                }
+            }
+            Expr::Call(name, arguments) if name.text == PRESENT => {
+                let [argument] = arguments.as_slice() else { return Default::default() };
+                let names = self.trail_of(argument.value);
+                // What is wrong with it is told where it is lowered.
+                let told = (self.diagnostics.len(), self.told.clone());
+                let path = names.and_then(|names| self.one_path(&names, name.span));
+                self.diagnostics.truncate(told.0);
+                self.told = told.1;
+                (path.into_iter().collect(), Vec::new())
+            }
+            _ => Default::default(),
+        }
+    }
+
+    /// Does something where `condition` is known to be true (or false).
+    pub(in crate::lower) fn where_known<T>(
+        &mut self,
+        condition: ExprId,
+        truth: bool,
+        then: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.where_all_known(&[condition], truth, then)
+    }
+
+    /// Does something where each of `conditions` is known to be true (or false).
+    pub(in crate::lower) fn where_all_known<T>(
+        &mut self,
+        conditions: &[ExprId],
+        truth: bool,
+        then: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        if self.over.is_none() {
+            return then(self);
+        }
+        let mut known = Vec::new();
+        for &condition in conditions {
+            let (yes, no) = self.assured(condition);
+            known.extend(if truth { yes } else { no });
+        }
+        self.with_present(known, then)
+    }
+
+    /// Does something where paths are known to lead to elements.
+    pub(super) fn with_present<T>(&mut self, paths: Vec<Path>, then: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.over.as_ref().map_or(0, |over| over.present.len());
+        if let Some(over) = &mut self.over {
+            over.present.extend(paths);
+        }
+        let value = then(self);
+        if let Some(over) = &mut self.over {
+            over.present.truncate(before);
+        }
+        value
+    }
+
+    /// The beginnings of a path that may lead nowhere, and the maps of their last hops.
+    pub(super) fn doubtful(&self, path: &Path, missing: Missing) -> Vec<(Path, MapId)> {
+        let Some(over) = &self.over else { return Vec::new() };
+        let hops = path.hops();
+        let ends = (1..=hops.len()).filter(|&end| over.mesh().maps[hops[end - 1].map].missing == missing);
+        let beginnings = ends.map(|end| (Path::through(&hops[..end]), hops[end - 1].map));
+        let is_known = |own: &Path| over.present.iter().any(|known| known.hops().starts_with(own.hops()));
+        beginnings.filter(|(own, _)| !is_known(own)).collect()
+    }
+
+    /// Reports a read through what may be a hole.
+    pub(super) fn check_holes(&mut self, path: &Path, span: Span) -> Found<()> {
+        let doubtful = self.doubtful(path, Missing::Skip);
+        let Some((beginning, map)) = doubtful.first() else { return Some(()) };
+        let (mesh, _) = self.site()?;
+        let written = mesh.written(beginning);
+        let slot = written.trim_start_matches('[').trim_end_matches(']');
+        self.report(
+            Diagnostic::error(span, format!("`{slot}` may be missing"))
+                .label("reads through what may be a hole")
+                .note(mesh.maps[*map].span, "declared with `missing skip` here")
+                .help(format!(
+                    "write `if present({slot}) {{ ... }} else {{ ... }}`; a `sum`, `min` or `max` over the map leaves holes out"
+                )),
+        )
+    }
+
+    /// A value that was read along `path`, or what is read through its holes.
+    pub(super) fn through_holes(&mut self, value: NodeId, path: &Path, span: Span) -> Found<NodeId> {
+        let mut value = value;
+        for (beginning, map) in self.doubtful(path, Missing::Value).into_iter().rev() {
+            let kind = self.kind(value)?;
+            let instead = self.hole_value(map)?;
+            let instead = self.convert(instead, kind, span, "value")?;
+            let condition = self.node(Node::Present { path: beginning }, Kind::Bool, span)?;
+            value = self.node(Node::Choose { condition, yes: value, no: instead }, kind, span)?;
+        }
+        Some(value)
+    }
+}

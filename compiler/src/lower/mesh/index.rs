@@ -1,0 +1,220 @@
+//! What stands in brackets: `[cells.0]`, `[e, k-1]`, `[2]`.
+
+use crate::ast::{Expr, ExprId};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Handle, Levels, Origin, Path, SetId};
+use crate::lower::value::{Alias, Bound, Nodes, Value};
+use crate::lower::{Found, Lowering};
+use crate::source::Span;
+
+impl<'a> Lowering<'a> {
+    /// `q[cells.0]`, `u[e, k-1]`, or a part of a vector.
+    pub(in crate::lower) fn mesh_index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        let bound = self.base(base)?;
+        let (mut hops, mut levels) = (None, None);
+        for &part in parts {
+            let at = self.file.exprs.span(part);
+            let names = self.trail_of(part);
+            if let Some(names) = names.as_ref().filter(|names| self.is_trail(names)) {
+                if hops.is_some() {
+                    let found = Diagnostic::error(at, "this leads away a second time").label("one way too many");
+                    return self.report(found.help("maps follow each other with points, as in `a[edges.0.cells.1]`"));
+                }
+                hops = Some(self.one_path(names, at)?);
+            } else if self.begins_with(part, "k") {
+                let (_, by, _) = self.offset(part)?;
+                if levels.replace(by).is_some() {
+                    return self.report(Diagnostic::error(at, "the level is named twice").label("named again"));
+                }
+            } else if self.begins_with(part, "i") || self.begins_with(part, "j") {
+                return self.report(
+                    Diagnostic::error(at, "a mesh has no axes `i` and `j`")
+                        .label("leads nowhere")
+                        .help("neighbours are reached through maps, as in `q[cells.0]`"),
+                );
+            } else if let (Some(names), false) = (&names, matches!(bound, Value::Many(_))) {
+                // What it should be, `paths` tells.
+                self.paths(names)?;
+            } else if let Value::Many(items) = &bound {
+                let found = self.part(items.clone(), parts, span)?;
+                return Some(found);
+            } else {
+                return self.report(
+                    Diagnostic::error(at, "this is no slot of a map")
+                        .label("expected a map and a slot, as in `cells.0`, or `k` plus or minus a whole constant"),
+                );
+            }
+        }
+        let by = levels.unwrap_or(0);
+        let (mesh, own) = self.site()?;
+        if levels.is_some() && !mesh.levels {
+            return self.report(
+                Diagnostic::error(span, format!("the mesh `{}` has no levels", mesh.name))
+                    .label("an offset along k")
+                    .help("declare them in the mesh: `levels k`"),
+            );
+        }
+        let path = hops.unwrap_or_default().then(&Path::levels_only(by));
+        self.check_holes(&path, span)?;
+        if let Expr::Name(name) = &self.file.exprs[base] {
+            self.check_home(&bound, name, mesh.end(own, &path), &path, span)?;
+        }
+        let moved = bound.map(|alias| self.moved_to(alias, &path, span)).collected()?;
+        let placed = self.place_value(moved, span)?;
+        placed.map(|node| self.through_holes(node, &path, span)).collected()
+    }
+
+    /// Whether an expression begins with a name: `k` does `k - n + 1`.
+    fn begins_with(&self, part: ExprId, name: &str) -> bool {
+        let mut first = part;
+        while let Expr::Infix(_, left, _) = &self.file.exprs[first] {
+            first = *left;
+        }
+        matches!(&self.file.exprs[first], Expr::Name(own) if own == name)
+    }
+
+    /// The set where a value is at home; nothing if it is the same everywhere.
+    fn home(&self, alias: &Alias) -> Option<SetId> {
+        let (mesh, own) = self.site()?;
+        match alias {
+            Alias::Field(field, path, _) | Alias::Slots(field, path, _) => match path.hops().first() {
+                Some(hop) => Some(mesh.maps[hop.map].from),
+                None => self.stencil.fields[*field].place.home.map(|home| home.set),
+            },
+            Alias::Def(def, _) if self.stencil.defs[*def].origin == Origin::Constant => None,
+            Alias::Def(..) | Alias::Ahead(..) => Some(own),
+            Alias::Param(_) | Alias::Int(_) => None,
+        }
+    }
+
+    /// Whether a value can be looked at where a path leads to elements of `set`.
+    fn check_home(&mut self, bound: &Bound, name: &str, set: SetId, path: &Path, span: Span) -> Found<()> {
+        let (mesh, _) = self.site()?;
+        let first = match bound {
+            Value::One(alias) => Some(alias),
+            Value::Many(aliases) => aliases.first(),
+        };
+        // On a map, the last slot is one of the value's own.
+        let set = match (first, path.hops().split_last()) {
+            (Some(Alias::Slots(..)), Some((last, _))) => mesh.maps[last.map].from,
+            _ => set,
+        };
+        let Some(home) = first.and_then(|alias| self.home(alias)) else { return Some(()) };
+        if home == set {
+            return Some(());
+        }
+        let (there, here) = (&mesh.sets[set].name, &mesh.sets[home].name);
+        self.report(
+            Diagnostic::error(span, format!("`{name}` lives on `{here}`, `{}` leads to `{there}`", mesh.written(path)))
+                .label(format!("an element of `{there}`"))
+                .help(self.ways(home)),
+        )
+    }
+
+    /// How the elements of a set are reached.
+    fn ways(&self, to: SetId) -> String {
+        let Some((mesh, own)) = self.site() else { return String::new() };
+        let direct = mesh.maps.iter().find(|(_, map)| map.from == own && map.to == to).map(|(id, _)| id);
+        let (own, to) = (&mesh.sets[own].name, &mesh.sets[to].name);
+        match direct {
+            Some(map) if mesh.maps[map].arity == 1 => {
+                format!("from `{own}`, `[{}]` leads to `{to}`", mesh.maps[map].name)
+            }
+            Some(map) => format!("from `{own}`, `[{}.0]` leads to `{to}`", mesh.maps[map].name),
+            None => format!("no map leads from `{own}` to `{to}` at once; maps follow each other with points"),
+        }
+    }
+
+    /// What `alias` is where `path` leads.
+    fn moved_to(&mut self, alias: Alias, path: &Path, span: Span) -> Found<Alias> {
+        match alias {
+            Alias::Slots(field, own, part) => {
+                let place = self.stencil.fields[field].place;
+                let way = path.clone().then(&own);
+                let way = if place.levels == Levels::None { way.without_levels() } else { way };
+                let (home, last) = (place.home?, way.hops().last().copied());
+                let Some(last) = last.filter(|last| Some(last.map) == home.map) else {
+                    return self.no_slot(field, span);
+                };
+                let before = Path::through(&way.hops()[..way.hops().len() - 1]).then(&Path::levels_only(way.levels()));
+                Some(Alias::Field(field, before, last.slot * home.parts + part))
+            }
+            other => {
+                if self.home(&other).is_none() {
+                    return Some(other);
+                }
+                Some(self.moved(other, path))
+            }
+        }
+    }
+
+    /// Reports a value on a map that is looked at without a slot of it.
+    fn no_slot<T>(&mut self, field: crate::ir::FieldId, span: Span) -> Found<T> {
+        let (mesh, own) = self.site()?;
+        let own_field = &self.stencil.fields[field];
+        let map = own_field.place.home?.map?;
+        let (name, map_name) = (own_field.name.clone(), &mesh.maps[map].name);
+        let declared = own_field.span;
+        let found =
+            Diagnostic::error(span, format!("`{name}` has one value for each slot of `{}`", mesh.full_name(map)))
+                .note(declared, "declared here");
+        let slot = if mesh.maps[map].arity == 1 { map_name.clone() } else { format!("{map_name}.0") };
+        self.report(if mesh.maps[map].from == own {
+            found.label("which slot?").help(format!("write `{name}[{slot}]`, or `{name}[e]` in `sum(e in {map_name})`"))
+        } else {
+            found
+                .label("the way ends with another map")
+                .help(format!("its last step goes through `{}`", mesh.full_name(map)))
+        })
+    }
+
+    /// Reports a value that is used here, but lives elsewhere.
+    pub(in crate::lower) fn check_here(&mut self, alias: &Alias, span: Span) -> Found<()> {
+        let Some((mesh, own)) = self.site() else { return Some(()) };
+        if let Alias::Slots(field, ..) = alias {
+            return self.no_slot(*field, span);
+        }
+        let Some(home) = self.home(alias) else { return Some(()) };
+        if home == own {
+            return Some(());
+        }
+        let (there, here) = (&mesh.sets[home].name, &mesh.sets[own].name);
+        let name = match alias {
+            Alias::Field(field, ..) => self.stencil.fields[*field].name.clone(),
+            Alias::Def(def, _) => self.stencil.defs[*def].name.clone(),
+            Alias::Slots(..) | Alias::Ahead(..) | Alias::Param(_) | Alias::Int(_) => "this".to_owned(),
+        };
+        let help = self.ways(home);
+        self.report(
+            Diagnostic::error(span, format!("`{name}` lives on `{there}`, this stencil runs over `{here}`"))
+                .label(format!("of which `{there}`?"))
+                .help(help),
+        )
+    }
+
+    /// The values that a field's name stands for.
+    pub(in crate::lower) fn field_value(&self, field: crate::ir::FieldId) -> Bound {
+        let home = self.stencil.fields[field].place.home;
+        let alias = |part: u32| match home {
+            Some(home) if home.map.is_some() => Alias::Slots(field, Path::default(), part),
+            _ => Alias::Field(field, Path::default(), part),
+        };
+        match home {
+            Some(home) if home.parts > 1 => Value::Many((0..home.parts).map(alias).collect()),
+            _ => Value::One(alias(0)),
+        }
+    }
+
+    /// Names of the numbers of a field, for messages: `res.2`.
+    pub(super) fn parts_of(&self, field: crate::ir::FieldId) -> usize {
+        self.stencil.fields[field].place.home.map_or(1, |home| home.parts as usize)
+    }
+
+    /// A set by its number, for messages.
+    pub(super) fn set_name(&self, set: SetId) -> String {
+        self.over
+            .as_ref()
+            .filter(|over| set.index() < over.mesh().sets.len())
+            .map_or_else(String::new, |over| over.mesh().sets[set].name.clone())
+    }
+}

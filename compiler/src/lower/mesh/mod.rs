@@ -1,0 +1,231 @@
+//! Stencils over the elements of a mesh: sets and maps, fields on them, gathers, increments and reductions.
+
+mod declare;
+mod fold;
+mod hole;
+mod index;
+mod trail;
+mod write;
+
+pub use hole::{PRESENT, SIZE};
+
+use super::scope::Binding;
+use super::{Found, Lowering};
+use crate::ast::{self, ExprId, MapHoles, MeshPart};
+use crate::diagnostic::{Diagnostic, guess};
+use crate::ir::mesh::{Map, Mesh, Missing, Set, Write};
+use crate::ir::{MapId, MeshStencil, Path, Program, SetId, Stencil};
+use crate::source::Span;
+
+/// The most slots of a map, and the most parts of a vector: each is written out.
+const WIDTH: i32 = 64;
+
+/// A mesh of the file.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// What it is.
+    pub mesh: Mesh,
+    /// What is read through the holes of each map, where that is a number.
+    values: Vec<Option<ExprId>>,
+}
+
+/// Over what a stencil or program runs.
+#[derive(Clone)]
+pub struct Over<'a> {
+    /// The mesh.
+    pub declared: &'a Declared,
+    /// The set over whose elements a stencil runs.
+    pub set: Option<SetId>,
+    /// Paths that lead to an element, as far as is known where something is being written.
+    present: Vec<Path>,
+    /// What is done with the stores so far.
+    pub writes: Vec<Write>,
+}
+
+impl<'a> Over<'a> {
+    fn mesh(&self) -> &'a Mesh {
+        &self.declared.mesh
+    }
+
+    /// The stencils that a program calls, by their numbers there.
+    pub fn called(&self, program: &Program, stencils: &[MeshStencil]) -> Vec<MeshStencil> {
+        let own = |name: &str| stencils.iter().find(|own| own.stencil.name == name).cloned();
+        program.stencils.iter().filter_map(|inner| own(&inner.name)).collect()
+    }
+
+    /// The stencil over the mesh whose values are those of `stencil`.
+    pub fn stencil(self, stencil: Stencil) -> MeshStencil {
+        MeshStencil { stencil, mesh: self.declared.mesh.clone(), over: self.set, writes: self.writes }
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// The meshes of the file; what is wrong with them is reported.
+    pub(super) fn meshes(&mut self) -> Vec<Declared> {
+        let file = self.file;
+        let own = file.items.iter().filter_map(|item| match item {
+            ast::Item::Mesh(mesh) => Some(mesh),
+            ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Function(_) => None,
+            ast::Item::Constant(_) | ast::Item::Param(_) | ast::Item::Test(_) => None,
+        });
+        own.map(|mesh| self.mesh(mesh)).collect()
+    }
+
+    fn mesh(&mut self, mesh: &'a ast::Mesh) -> Declared {
+        let (name, doc, span) = (mesh.name.text.clone(), mesh.doc.clone(), mesh.name.span);
+        let mut declared = Declared { mesh: Mesh { name, doc, span, ..Mesh::default() }, values: Vec::new() };
+        for part in &mesh.parts {
+            match part {
+                MeshPart::Set(names) => names.iter().for_each(|name| self.add_set(&mut declared.mesh, name)),
+                MeshPart::Map(_) => {}
+                MeshPart::Levels(axis) if axis.text != "k" => {
+                    let found = Diagnostic::error(axis.span, "the levels of a mesh are called `k`");
+                    self.report::<()>(found.label("write `levels k`"));
+                }
+                MeshPart::Levels(_) => declared.mesh.levels = true,
+            }
+        }
+        for part in &mesh.parts {
+            if let MeshPart::Map(map) = part {
+                self.add_map(&mut declared, map);
+            }
+        }
+        declared
+    }
+
+    fn add_set(&mut self, mesh: &mut Mesh, name: &ast::Name) {
+        if let Some(before) = mesh.set_named(&name.text) {
+            let found = Diagnostic::error(name.span, format!("the mesh `{}` has two sets `{}`", mesh.name, name.text));
+            self.report::<()>(found.label("again here").note(mesh.sets[before].span, "first here"));
+            return;
+        }
+        mesh.sets.add(Set { name: name.text.clone(), span: name.span });
+    }
+
+    fn add_map(&mut self, declared: &mut Declared, map: &'a ast::MeshMap) -> Found<()> {
+        let (from, to) = (self.set_named(&declared.mesh, &map.from), self.set_named(&declared.mesh, &map.to));
+        let (from, to) = (from?, to?);
+        let mesh = &declared.mesh;
+        if let Some(before) = mesh.map_named(from, &map.name.text) {
+            let (text, before) = (mesh.full_name(before), mesh.maps[before].span);
+            let found = Diagnostic::error(map.name.span, format!("there are two maps `{text}`"));
+            return self.report(found.label("again here").note(before, "first here"));
+        }
+        let arity = match map.arity {
+            Some((number, at)) => self.width(number, at, "a map has 1 to 64 slots")?,
+            None => 1,
+        };
+        let (missing, value) = match map.missing {
+            None => (Missing::Never, None),
+            Some(MapHoles::Skip(_)) => (Missing::Skip, None),
+            Some(MapHoles::Value(value, _)) => {
+                // Looked at here, so that what is wrong is told even if nobody reads through the map.
+                self.constant_body(value, None, "value")?;
+                (Missing::Value, Some(value))
+            }
+        };
+        let (name, doc, span) = (map.name.text.clone(), map.doc.clone(), map.name.span);
+        declared.mesh.maps.add(Map { name, doc, from, to, arity, missing, span });
+        declared.values.push(value);
+        Some(())
+    }
+
+    /// How many slots or parts there are: a small whole number.
+    fn width(&mut self, number: ExprId, at: Span, what: &str) -> Found<u32> {
+        let width = self.whole_constant(number)?;
+        match u32::try_from(width) {
+            Ok(width) if (1..=WIDTH as u32).contains(&width) => Some(width),
+            _ => self.report(Diagnostic::error(at, what).label(format!("here are {width}"))),
+        }
+    }
+
+    /// The set called `name`.
+    fn set_named(&mut self, mesh: &Mesh, name: &ast::Name) -> Found<SetId> {
+        mesh.set_named(&name.text).or_else(|| {
+            let names: Vec<&str> = mesh.sets.iter().map(|(_, set)| set.name.as_str()).collect();
+            let found = Diagnostic::error(name.span, format!("the mesh `{}` has no set `{}`", mesh.name, name.text));
+            self.report(match guess(&name.text, names.iter().copied()) {
+                Some(guess) => found.label(format!("did you mean `{guess}`?")),
+                None if names.is_empty() => found.label("it has no sets").help("declare them: `set node, edge, cell`"),
+                None => found.label(format!("its sets are {}", names.join(", "))),
+            })
+        })
+    }
+
+    /// The mesh called `name`.
+    fn mesh_named(&mut self, meshes: &'a [Declared], name: &ast::Name) -> Found<&'a Declared> {
+        meshes.iter().find(|own| own.mesh.name == name.text).or_else(|| {
+            let names: Vec<&str> = meshes.iter().map(|own| own.mesh.name.as_str()).collect();
+            let found = Diagnostic::error(name.span, format!("there is no mesh `{}`", name.text));
+            self.report(match guess(&name.text, names.iter().copied()) {
+                Some(guess) => found.label(format!("did you mean `{guess}`?")),
+                None if names.is_empty() => found
+                    .label("this file has no mesh")
+                    .help(format!("declare it: `mesh {} {{ set node, cell; map cell.nodes -> node[3] }}`", name.text)),
+                None => found.label(format!("in this file: {}", names.join(", "))),
+            })
+        })
+    }
+
+    /// `over airfoil.edge` of a stencil.
+    pub(super) fn over_set(&mut self, meshes: &'a [Declared], trail: &ast::Trail) -> Found<Over<'a>> {
+        let declared = self.mesh_named(meshes, trail.names.first()?)?;
+        let sets: Vec<&str> = declared.mesh.sets.iter().map(|(_, set)| set.name.as_str()).collect();
+        let [_, set] = trail.names.as_slice() else {
+            let found = Diagnostic::error(trail.span, "a stencil runs over one set of a mesh");
+            let (mesh, first) = (&declared.mesh.name, sets.first().copied().unwrap_or("cell"));
+            return self.report(found.label(format!("as in `over {mesh}.{first}`")));
+        };
+        let set = self.set_named(&declared.mesh, set)?;
+        Some(Over { declared, set: Some(set), present: Vec::new(), writes: Vec::new() })
+    }
+
+    /// `over airfoil` of a program.
+    pub(super) fn over_mesh(&mut self, meshes: &'a [Declared], trail: &ast::Trail) -> Found<Over<'a>> {
+        let declared = self.mesh_named(meshes, trail.names.first()?)?;
+        if trail.names.len() > 1 {
+            let found = Diagnostic::error(trail.span, "a program runs over a whole mesh");
+            return self.report(
+                found
+                    .label(format!("write `over {}`", declared.mesh.name))
+                    .help("the stencils that it calls run over sets"),
+            );
+        }
+        Some(Over { declared, set: None, present: Vec::new(), writes: Vec::new() })
+    }
+
+    /// Whether what is being lowered runs over a mesh.
+    pub(super) fn is_over_mesh(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// The mesh, and the set over which the stencil runs.
+    fn site(&self) -> Found<(&'a Mesh, SetId)> {
+        let over = self.over.as_ref()?;
+        Some((over.mesh(), over.set?))
+    }
+
+    /// `missing value(x)`: x, in the body being written.
+    fn hole_value(&mut self, map: MapId) -> Found<crate::ir::NodeId> {
+        use crate::ir::Handle;
+        let value = self.over.as_ref()?.declared.values.get(map.index()).copied().flatten()?;
+        let frame = self.scope.enter(0);
+        self.constant_depth += 1;
+        let node = self.scalar(value);
+        self.constant_depth -= 1;
+        self.scope.leave(frame);
+        node
+    }
+
+    /// The path that the counter of a sum over a map stands for.
+    fn counter(&mut self, name: &str) -> Option<Path> {
+        match &self.scope.find(name)?.binding {
+            Binding::Slot(path) => {
+                let path = path.clone();
+                self.scope.use_name(name);
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Names of maps and slots: `cells.0`, `edges.cells`, `e`, `e.nodes.1`.
+
+use crate::ast::{self, Expr, ExprId, Name};
+use crate::diagnostic::{Diagnostic, guess};
+use crate::ir::{Hop, MapId, Path, SetId};
+use crate::lower::{Found, Lowering};
+use crate::source::Span;
+
+/// The most terms of a sum over maps.
+const TERMS: usize = 1_000;
+
+impl<'a> Lowering<'a> {
+    /// The names of an expression that is nothing but names and numbers with points between them.
+    pub(super) fn trail_of(&self, expr: ExprId) -> Option<Vec<Name>> {
+        match &self.file.exprs[expr] {
+            Expr::Name(text) => Some(vec![Name { text: text.clone(), span: self.file.exprs.span(expr) }]),
+            Expr::Component(base, part) => {
+                let mut names = self.trail_of(*base)?;
+                names.push(part.clone());
+                Some(names)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether names begin with a map of the stencil's own set, or with a counter over one.
+    pub(super) fn is_trail(&self, names: &[Name]) -> bool {
+        let Some((mesh, set)) = self.site() else { return false };
+        let Some(first) = names.first() else { return false };
+        let counter = self.scope.find(&first.text);
+        counter.is_some_and(|symbol| matches!(symbol.binding, super::Binding::Slot(_)))
+            || mesh.map_named(set, &first.text).is_some()
+    }
+
+    /// The one path that names lead along.
+    pub(super) fn one_path(&mut self, names: &[Name], span: Span) -> Found<Path> {
+        let paths = self.paths(names)?;
+        match <[Path; 1]>::try_from(paths) {
+            Ok([path]) => Some(path),
+            Err(paths) => {
+                let text = names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(".");
+                let (mesh, _) = self.site()?;
+                let first = paths.first().map(|path| mesh.written(path)).unwrap_or_default();
+                let last = paths.last().map(|path| mesh.written(path)).unwrap_or_default();
+                self.report(
+                    Diagnostic::error(span, format!("`{text}` leads to {} elements", paths.len()))
+                        .label("which of them?")
+                        .help(format!(
+                            "one of them is `{first}` to `{last}`; all of them are met by `sum(n in {text}) {{ ...[n] }}`"
+                        )),
+                )
+            }
+        }
+    }
+
+    /// All paths that names lead along: those of the first slot of the first map first.
+    pub(super) fn paths(&mut self, names: &[Name]) -> Found<Vec<Path>> {
+        let (mesh, own) = self.site()?;
+        let (mut paths, mut set) = (vec![Path::default()], own);
+        let mut rest = names;
+        if let Some(first) = names.first()
+            && let Some(path) = self.counter(&first.text)
+        {
+            set = mesh.end(own, &path);
+            paths = vec![path];
+            rest = &names[1..];
+        }
+        while let Some((name, after)) = rest.split_first() {
+            let map = self.map_named(set, name)?;
+            let arity = mesh.maps[map].arity;
+            let number = after.first().filter(|next| next.text.bytes().all(|byte| byte.is_ascii_digit()));
+            let slots = match number {
+                Some(number) => {
+                    let slot = self.slot(map, number)?;
+                    slot..slot + 1
+                }
+                None => 0..arity,
+            };
+            let through = |path: &Path, slot| path.then(&Path::through([Hop { map, slot }]));
+            paths = paths.iter().flat_map(|path| slots.clone().map(move |slot| through(path, slot))).collect();
+            if paths.len() > TERMS {
+                let found = Diagnostic::error(name.span, format!("these are more than {TERMS} elements"));
+                return self.report(found.label("a sum is written out"));
+            }
+            set = mesh.maps[map].to;
+            rest = if number.is_some() { &after[1..] } else { after };
+        }
+        Some(paths)
+    }
+
+    fn map_named(&mut self, set: SetId, name: &Name) -> Found<MapId> {
+        let (mesh, _) = self.site()?;
+        if let Some(map) = mesh.map_named(set, &name.text) {
+            return Some(map);
+        }
+        let from = &mesh.sets[set].name;
+        let maps: Vec<&str> =
+            mesh.maps.iter().filter(|(_, map)| map.from == set).map(|(_, map)| map.name.as_str()).collect();
+        let found = Diagnostic::error(name.span, format!("the set `{from}` has no map `{}`", name.text));
+        let elsewhere = mesh.maps.iter().find(|(_, map)| map.name == name.text).map(|(id, _)| id);
+        self.report(match (guess(&name.text, maps.iter().copied()), elsewhere) {
+            (Some(guess), _) => found.label(format!("did you mean `{guess}`?")),
+            (None, Some(other)) => found
+                .label(format!("here are elements of `{from}`"))
+                .note(mesh.maps[other].span, "this one is another set's"),
+            (None, None) if maps.is_empty() => {
+                found.label(format!("no map leads from `{from}`")).help("maps are declared in the mesh")
+            }
+            (None, None) => found.label(format!("its maps are {}", maps.join(", "))),
+        })
+    }
+
+    fn slot(&mut self, map: MapId, number: &ast::Name) -> Found<u32> {
+        let (mesh, _) = self.site()?;
+        let arity = mesh.maps[map].arity;
+        match number.text.parse::<u32>() {
+            Ok(slot) if slot < arity => Some(slot),
+            _ => {
+                let what = format!("`{}` has no slot {}", mesh.full_name(map), number.text);
+                let has =
+                    if arity == 1 { "its only slot is 0".to_owned() } else { format!("slots are 0 to {}", arity - 1) };
+                self.report(Diagnostic::error(number.span, what).label(has).note(mesh.maps[map].span, "declared here"))
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What programs over a mesh have beyond others: numbers that change.
+
+use super::{Programmer, new_variable};
+use crate::ast::{self, ExprId};
+use crate::diagnostic::Diagnostic;
+use crate::ir::program::{Action, Assignment};
+use crate::ir::{Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stored, VariableId};
+use crate::lower::scope::Binding;
+use crate::lower::{Found, Lowering};
+
+/// Where a number lives.
+const NOWHERE: Place = Place { horizontal: false, levels: Levels::None, home: None };
+
+impl Lowering<'_> {
+    /// The field that stands for a number of the program, in the bodies of its numbers.
+    pub(in crate::lower) fn number_field(&self, variable: VariableId) -> Option<FieldId> {
+        self.numbers.iter().position(|own| *own == variable).map(FieldId::new)
+    }
+}
+
+impl<'a> Programmer<'_, 'a> {
+    /// Whether a variable is a number.
+    pub(super) fn is_number(&self, id: VariableId) -> bool {
+        self.lowering.number_field(id).is_some()
+    }
+
+    /// Makes a number of a variable on no axis.
+    pub(super) fn add_number(&mut self, id: VariableId) {
+        let own = &self.program.variables[id];
+        if !self.lowering.is_over_mesh() || own.place != NOWHERE {
+            return;
+        }
+        let (name, stored, span) = (own.name.clone(), own.stored, own.span);
+        let (doc, role, range) = (String::new(), Role::In, None);
+        self.lowering.stencil.fields.add(Field { name, doc, role, place: NOWHERE, stored, range, span });
+        self.lowering.numbers.push(id);
+    }
+
+    /// What a declared field may not be.
+    pub(super) fn check_place(&mut self, role: Role, place: Place, fields: &ast::Fields) -> Found<Place> {
+        if !self.lowering.is_over_mesh() {
+            return Some(place);
+        }
+        let found = |what| Diagnostic::error(fields.role.span, what);
+        if place == NOWHERE && role != Role::Out {
+            let what = found("a single number that is given is a parameter");
+            let name = fields.names.first().map_or("", |name| &name.text);
+            return self.report(what.label(format!("write `param {name}: real`")));
+        }
+        if role != Role::In && place != NOWHERE && place.home.is_none_or(|home| home.map.is_some()) {
+            return self.report(found("an output lives on a set").label("no stencil computes this"));
+        }
+        Some(place)
+    }
+
+    /// `let half = dt / 2` where a number changes: then it is a number that is given a value here.
+    pub(super) fn let_number(&mut self, name: &'a ast::Name, value: ExprId, actions: &mut Vec<Action>) -> bool {
+        if !self.lowering.is_over_mesh() || !self.names_a_number(value) {
+            return false;
+        }
+        match self.number(value, None, &name.text) {
+            Some(body) => {
+                let stored = if body.kind() == Kind::Int { Stored::Int } else { Stored::Real };
+                if let Some(to) = self.add(name, new_variable(name, NOWHERE, stored)) {
+                    self.valued.insert(to);
+                    actions.push(Action::Number(Assignment { to, value: body }));
+                }
+            }
+            None => self.lowering.define(name, Binding::Broken),
+        }
+        true
+    }
+
+    fn names_a_number(&self, expr: ExprId) -> bool {
+        let names = crate::lower::test::parts::names(self.lowering.file, expr);
+        names.iter().any(|(name, _)| match self.lowering.scope.find(name).map(|symbol| &symbol.binding) {
+            Some(Binding::Variable(id)) => self.is_number(*id),
+            _ => false,
+        })
+    }
+
+    /// `rms = sqrt(change / size(cell))`
+    pub(super) fn assign_number(&mut self, to: VariableId, value: ExprId, actions: &mut Vec<Action>) {
+        let (name, stored) = (self.program.variables[to].name.clone(), self.program.variables[to].stored);
+        if let Some(body) = self.number(value, Some(stored.kind()), &name) {
+            self.valued.insert(to);
+            actions.push(Action::Number(Assignment { to, value: body }));
+        }
+    }
+
+    /// Reports a number that may have no value yet.
+    pub(super) fn check_known(&mut self, body: &Body) -> Found<()> {
+        for (id, node) in body.iter() {
+            if let Node::Read { field, .. } = node {
+                let variable = self.lowering.numbers[field.index()];
+                self.with_value(variable, body.span_of(id))?;
+            }
+        }
+        Some(())
+    }
+
+    /// Reductions that are assigned to names nobody declared: these become numbers.
+    pub(super) fn name_reductions(&mut self, assign: &'a ast::Assign) {
+        if !self.lowering.is_over_mesh() || assign.targets.len() < 2 {
+            return;
+        }
+        let ast::Expr::Call(called, _) = &self.lowering.file.exprs[assign.value] else { return };
+        let stencils = self.stencils;
+        let Some(stencil) = stencils.iter().find(|stencil| stencil.name == called.text) else { return };
+        let outputs = stencil.fields.iter().map(|(_, own)| own).filter(|own| own.role.is_written());
+        for (target, output) in assign.targets.iter().zip(outputs) {
+            if output.role == Role::Reduce && self.lowering.scope.find(&target.name.text).is_none() {
+                self.add(&target.name, new_variable(&target.name, output.place, output.stored));
+            }
+        }
+    }
+
+    /// Reports a stencil that does not run over this program's mesh.
+    pub(super) fn is_elsewhere(&mut self, name: &ast::Name) -> bool {
+        let items = self.lowering.file.items.iter();
+        let mut own = items.filter_map(|item| match item {
+            ast::Item::Stencil(stencil) if stencil.name.text == name.text => Some(stencil),
+            _ => None,
+        });
+        let mesh = |trail: &ast::Trail| trail.names.first().map(|name| name.text.clone());
+        let theirs = own.next_back().and_then(|stencil| stencil.over.as_ref().and_then(mesh));
+        let ours = self.lowering.over.as_ref().map(|over| over.declared.mesh.name.clone());
+        if theirs == ours {
+            return false;
+        }
+        let what = match (&theirs, &ours) {
+            (Some(theirs), None) => format!("`{}` runs over the mesh `{theirs}`, this program over a grid", name.text),
+            (None, Some(ours)) => format!("`{}` runs over a grid, this program over the mesh `{ours}`", name.text),
+            _ => format!("`{}` runs over another mesh", name.text),
+        };
+        let help = match &theirs {
+            Some(theirs) => format!("a program that calls it begins with `program name over {theirs}`"),
+            None => "a program over a mesh calls stencils over its sets".to_owned(),
+        };
+        self.report::<()>(Diagnostic::error(name.span, what).label("cannot be called here").help(help));
+        true
+    }
+}

@@ -1,0 +1,108 @@
+//! A mesh of a file, as a mesh of stencils declares it.
+
+use super::{HOLE, Mesh};
+use crate::{Error, Result};
+use std::sync::Arc;
+use stencilc_compiler::diagnostic::guess;
+use stencilc_compiler::ir::mesh::Missing;
+use stencilc_compiler::ir::{Handle, Hop, MapId, Mesh as Declared, SetId};
+
+/// The sets and maps that a mesh of stencils declares.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    sizes: Vec<usize>,
+    maps: Vec<(Arc<[i32]>, usize)>,
+}
+
+impl Bound {
+    /// Finds what `declared` names in `mesh`, whose indices are checked.
+    ///
+    /// # Errors
+    /// A set or map is missing, leads elsewhere, has another number of slots, or has holes and must not.
+    pub fn new(declared: &Declared, mesh: &Mesh) -> Result<Self> {
+        let mut sizes = Vec::new();
+        for (_, set) in declared.sets.iter() {
+            let found = mesh.set_named(&set.name).ok_or_else(|| {
+                let names: Vec<&str> = mesh.sets.iter().map(|set| set.name.as_str()).collect();
+                let what =
+                    format!("{} has no set `{}`, which the mesh `{}` declares", mesh.origin, set.name, declared.name);
+                Error::input(what).help(match guess(&set.name, names.iter().copied()) {
+                    Some(guess) => format!("did you mean `{guess}`?"),
+                    None => format!("its sets are {}", names.join(", ")),
+                })
+            })?;
+            sizes.push(mesh.sets[found].size);
+        }
+        let maps = declared.maps.handles().map(|map| find(declared, map, mesh)).collect::<Result<_>>()?;
+        Ok(Self { sizes, maps })
+    }
+
+    /// How many elements a set has.
+    pub fn size(&self, set: SetId) -> usize {
+        self.sizes[set.index()]
+    }
+
+    /// The table of a map, and how many slots it has.
+    pub fn map(&self, map: MapId) -> (&[i32], usize) {
+        let (table, arity) = &self.maps[map.index()];
+        (table, *arity)
+    }
+
+    /// Where a slot of a map leads, from an element; [`HOLE`] from a hole.
+    pub fn hop(&self, element: i32, hop: Hop) -> i32 {
+        let (table, arity) = self.map(hop.map);
+        usize::try_from(element).map_or(HOLE, |element| table[element * arity + hop.slot as usize])
+    }
+
+    /// Where hops lead, from an element.
+    pub fn walk(&self, element: i32, hops: &[Hop]) -> i32 {
+        hops.iter().fold(element, |element, &hop| self.hop(element, hop))
+    }
+}
+
+fn find(declared: &Declared, id: MapId, mesh: &Mesh) -> Result<(Arc<[i32]>, usize)> {
+    let map = &declared.maps[id];
+    let (name, to) = (declared.full_name(id), &declared.sets[map.to].name);
+    let set = mesh.set_named(&declared.sets[map.from].name);
+    let Some(found) = set.and_then(|set| mesh.map_named(set, &map.name)).map(|found| &mesh.maps[found]) else {
+        let names: Vec<String> = mesh.maps.iter().map(|map| mesh.full_name(map)).collect();
+        let what = format!("{} has no map `{name}`, which the mesh `{}` declares", mesh.origin, declared.name);
+        return Err(Error::input(what).help(match guess(&name, names.iter().map(String::as_str)) {
+            Some(guess) => format!("did you mean `{guess}`?"),
+            None if names.is_empty() => "it has no maps".to_owned(),
+            None => format!("its maps are {}", names.join(", ")),
+        }));
+    };
+    if mesh.sets[found.to].name != *to {
+        return Err(Error::input(format!(
+            "the map `{name}` of {} leads to `{}`; the mesh `{}` says `{to}`",
+            mesh.origin, mesh.sets[found.to].name, declared.name
+        ))
+        .help(format!("declare it as `map {name} -> {}[{}]`", mesh.sets[found.to].name, found.arity)));
+    }
+    if found.arity != map.arity as usize {
+        return Err(Error::input(format!(
+            "the map `{name}` of {} has {} slots; the mesh `{}` says {}",
+            mesh.origin, found.arity, declared.name, map.arity
+        ))
+        .help(format!("declare it as `map {name} -> {to}[{}]`", found.arity)));
+    }
+    if map.missing == Missing::Never
+        && let Some(hole) = found.table.iter().position(|&to| to == HOLE)
+    {
+        let (row, slot) = (hole / found.arity, hole % found.arity);
+        let many = found.holes();
+        return Err(Error::input(format!(
+            "the map `{name}` of {} has {many} hole{}, and the mesh `{}` does not say what they mean: the first is row {row}, slot {slot}",
+            mesh.origin,
+            if many == 1 { "" } else { "s" },
+            declared.name
+        ))
+        .help(format!(
+            "declare it as `map {name} -> {to}[{0}] missing skip` to leave holes out of sums, or `missing value(0)` to read a number \
+             through them",
+            found.arity
+        )));
+    }
+    Ok((found.table.as_slice().into(), found.arity))
+}

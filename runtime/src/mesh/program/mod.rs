@@ -1,0 +1,194 @@
+//! Programs over meshes: on the CPU, and on machines.
+//!
+//! [`driver`] does what a program says: which array holds which variable, and which arrays nobody will look at again. What it
+//! asks to be computed, a [`driver::Backend`] computes: the interpreter ([`cpu`]), which is the meaning, or kernels.
+
+pub mod cpu;
+pub mod driver;
+mod live;
+mod numbers;
+mod request;
+
+use super::{Bound, Mesh};
+use crate::array::Data;
+use crate::interpreter::mesh::len;
+use crate::problem::element_of;
+use crate::{Error, Result};
+use live::Step;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use stencilc_compiler::analysis::levels::computed;
+use stencilc_compiler::ir::mesh::MeshProgram;
+use stencilc_compiler::ir::program::{Action, Call, Program, Seat, Variable};
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{
+    Arena, Body, Def, DefId, Field, Levels, MeshStencil, Node, Origin, Place, Precision, Role, Stencil, VariableId,
+};
+use stencilc_compiler::plan::prepare;
+
+pub use request::Request;
+
+/// A program over a mesh and the numbers to compute with, all checked.
+#[derive(Clone, Debug)]
+pub struct MeshProblem {
+    /// The program; its stencils are contracted and folded.
+    pub program: MeshProgram,
+    /// What it does, and which variables nobody looks at after that.
+    pub(crate) steps: Vec<Step>,
+    /// What `real` is.
+    pub precision: Precision,
+    /// How many levels there are; 1 of a mesh without.
+    pub levels: usize,
+    /// The mesh as it was given, with the fields that came with it.
+    pub mesh: Mesh,
+    /// Its sets and maps, as the program declares them.
+    pub bound: Bound,
+    /// A value for each parameter of the program's numbers.
+    pub params: Vec<Value>,
+    /// What declared variables hold before the first step.
+    pub initial: BTreeMap<VariableId, Data>,
+    /// Names of inputs that were drawn at random.
+    pub drawn: Vec<String>,
+    /// Names of inputs that came with the mesh.
+    pub came_along: Vec<String>,
+}
+
+impl MeshProblem {
+    /// The levels that a stencil computes.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn computed(&self, stencil: usize, params: &[Value]) -> Result<Range<usize>> {
+        let own = &self.program.stencils[stencil];
+        if !own.mesh.levels {
+            return Ok(0..1);
+        }
+        Ok(computed(&own.stencil, self.precision, self.levels, params)?)
+    }
+
+    /// How many numbers a variable's array has, and the lengths of its axes.
+    pub fn len(&self, variable: VariableId) -> usize {
+        len(self.program.program.variables[variable].place, &self.bound, self.levels)
+    }
+
+    /// The lengths of the axes of a variable's array, slowest first: levels, elements, slots, parts.
+    pub fn shape(&self, variable: VariableId) -> Vec<usize> {
+        shape(self.program.program.variables[variable].place, &self.bound, self.levels)
+    }
+
+    /// A fresh array for a variable: NaN, 0 or false.
+    pub fn fresh(&self, variable: VariableId) -> Data {
+        let own = &self.program.program.variables[variable];
+        Data::fresh(element_of(own.stored, self.precision), self.len(variable))
+    }
+
+    /// Its declared variables that are written.
+    pub fn outputs(&self) -> impl Iterator<Item = VariableId> {
+        let variables = self.program.program.variables.iter();
+        variables.filter(|(_, own)| own.role.is_some_and(Role::is_written)).map(|(id, _)| id)
+    }
+
+    /// Whether a variable is a single number.
+    pub fn is_number(&self, variable: VariableId) -> bool {
+        self.program.numbers.contains(&variable)
+    }
+}
+
+/// The lengths of the axes of a field's array, slowest first: levels, elements, slots, parts.
+pub fn shape(place: Place, mesh: &Bound, levels: usize) -> Vec<usize> {
+    let mut shape = Vec::new();
+    if place.levels != Levels::None {
+        shape.push(place.levels.count(levels));
+    }
+    if let Some(home) = place.home {
+        shape.push(mesh.size(home.set));
+        if home.map.is_some() {
+            shape.push((home.width / home.parts) as usize);
+        }
+        if home.parts > 1 {
+            shape.push(home.parts as usize);
+        }
+    }
+    shape
+}
+
+/// A stencil as a program that calls it once.
+pub fn alone(stencil: &MeshStencil) -> MeshProgram {
+    let inner = &stencil.stencil;
+    let mut program = Program {
+        name: inner.name.clone(),
+        doc: inner.doc.clone(),
+        file: inner.file.clone(),
+        stencils: vec![inner.clone()],
+        ..Program::default()
+    };
+    // Its parameters are the program's; their defaults are made of constants, which come along.
+    let mut numbers = Stencil { params: inner.params.clone(), defs: constants(inner), ..Stencil::default() };
+    let (mut fields, mut of_numbers) = (Vec::new(), Vec::new());
+    for (_, field) in inner.fields.iter() {
+        let role = match field.role {
+            Role::Inc => Role::InOut,
+            Role::Reduce => Role::Out,
+            role => role,
+        };
+        let id = program.variables.add(Variable {
+            name: field.name.clone(),
+            doc: field.doc.clone(),
+            role: Some(role),
+            place: field.place,
+            stored: field.stored,
+            range: field.range,
+            edges: Default::default(),
+            span: field.span,
+        });
+        fields.push(Seat { read: field.role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
+        if field.role == Role::Reduce {
+            of_numbers.push(id);
+        }
+    }
+    let params = inner.params.iter().map(|(id, param)| {
+        let mut body = Body::new();
+        body.add(Node::Param(id), param.kind, param.span);
+        Some(body)
+    });
+    let call = Call { stencil: 0, fields, params: params.collect(), span: Default::default() };
+    program.actions = vec![Action::Call(call)];
+    for &id in &of_numbers {
+        let Variable { name, place, stored, span, .. } = program.variables[id].clone();
+        let (doc, role, range) = (String::new(), Role::In, None);
+        numbers.fields.add(Field { name, doc, role, place, stored, range, span });
+    }
+    program.numbers = numbers;
+    MeshProgram {
+        program,
+        stencils: vec![stencil.clone()],
+        mesh: stencil.mesh.clone(),
+        numbers: of_numbers,
+        sizes: Vec::new(),
+    }
+}
+
+/// The definitions of a stencil, of which those that are no constants are worth nothing: they keep their numbers.
+fn constants(stencil: &Stencil) -> Arena<DefId, Def> {
+    let mut defs = Arena::new();
+    for (_, def) in stencil.defs.iter() {
+        let mut own = def.clone();
+        if own.origin != Origin::Constant {
+            let mut body = Body::new();
+            body.add(Node::Bool(false), stencilc_compiler::ir::Kind::Bool, Default::default());
+            own.body = body;
+        }
+        defs.add(own);
+    }
+    defs
+}
+
+/// A stencil with its multiply-adds formed and its constants folded.
+pub fn prepared(stencil: &MeshStencil, precision: Precision, contract: bool) -> MeshStencil {
+    stencil.with(prepare(&stencil.stencil, precision, contract))
+}
+
+/// What is wrong with a program, as an error.
+fn wrong(message: String) -> Error {
+    Error::input(message)
+}
