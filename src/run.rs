@@ -33,7 +33,7 @@ use stencilc_runtime::grid::Raster;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::nvrtc::Kind;
-use stencilc_runtime::plot::{Picture, save_png};
+use stencilc_runtime::plot::{Picture, Placed, save_png};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
@@ -508,7 +508,13 @@ impl Shown {
     }
 
     fn picture(&self) -> Picture<'_> {
-        Picture { title: &self.title, values: &self.values, ni: self.ni, nj: self.nj, placed: self.placed }
+        Picture {
+            title: &self.title,
+            values: &self.values,
+            ni: self.ni,
+            nj: self.nj,
+            placed: self.placed.map(Placed::cells),
+        }
     }
 }
 

@@ -28,8 +28,26 @@ pub struct Picture<'a> {
     pub ni: usize,
     /// Cells along j, downwards: row 0 is at the top.
     pub nj: usize,
-    /// If the numbers are points of a plane on which cells lie anywhere: how many cells there are.
-    pub placed: Option<usize>,
+    /// If the numbers are points of a plane on which cells lie anywhere: what lies there.
+    pub placed: Option<Placed<'a>>,
+}
+
+/// What lies anywhere on a plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// How many there are.
+    pub count: usize,
+    /// What they are: cells.
+    pub what: &'a str,
+    /// What the axes are called, to the right and downwards.
+    pub axes: [&'a str; 2],
+}
+
+impl Placed<'static> {
+    /// So many cells of a grid.
+    pub fn cells(count: usize) -> Self {
+        Self { count, what: "cells", axes: ["i", "j"] }
+    }
 }
 
 /// DejaVu Sans, cut to Latin-1 and a few symbols (its licence lies beside it). Fonts of the system
@@ -334,6 +352,7 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
     register()?;
     let (i, j) = Axis::pair(ni, nj);
     let label = text_style(LABEL);
+    let [i_name, j_name] = placed.map_or(["i", "j"], |placed| placed.axes);
     let measure = |text: &str| -> Result<usize> {
         let (width, _) = label.font.box_size(text).map_err(cannot_draw)?;
         Ok(width as usize)
@@ -349,7 +368,7 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
         number_width = number_width.max(measure(&number.text)?);
     }
     let line = LABEL + GAP / 2;
-    let left = GAP + measure("j")? + GAP + measure(&last_j)? + 2 * TICK;
+    let left = GAP + measure(j_name)? + GAP + measure(&last_j)? + 2 * TICK;
     let top = GAP + TITLE + GAP / 2 + line + GAP;
     let right = left + i.pixels();
     let bottom = top + j.pixels();
@@ -406,7 +425,7 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
         pen.write(&cell.to_string(), x, y, &label, HPos::Center, VPos::Top)?;
     }
     let y = bottom + 2 * TICK + line;
-    pen.write("i", left + i.pixels() / 2, y, &label, HPos::Center, VPos::Top)?;
+    pen.write(i_name, left + i.pixels() / 2, y, &label, HPos::Center, VPos::Top)?;
     for cell in j_ticks {
         let y = top + j.middle(cell);
         pen.line((left - TICK, y), (left, y))?;
@@ -414,7 +433,7 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
         pen.write(&cell.to_string(), x, y, &label, HPos::Right, VPos::Center)?;
     }
     let y = top + j.pixels() / 2;
-    pen.write("j", GAP, y, &label, HPos::Left, VPos::Center)?;
+    pen.write(j_name, GAP, y, &label, HPos::Left, VPos::Center)?;
 
     if let Some(scale) = scale {
         pen.frame(bar..bar + BAR, top..bottom)?;
@@ -435,7 +454,10 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
 /// What stands below the title: the size, the range, what is grey or averaged.
 fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
     let &Picture { ni, nj, values, placed, .. } = picture;
-    let mut caption = placed.map_or(format!("{ni} × {nj} cells"), |cells| format!("{cells} cells at their places"));
+    let mut caption = match placed {
+        Some(Placed { count, what, .. }) => format!("{count} {what} at their places"),
+        None => format!("{ni} × {nj} cells"),
+    };
     match scale {
         Some(scale) if scale.low < scale.high => {
             let [low, high] = scale.ends();
@@ -447,7 +469,7 @@ fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
     let grey = values.iter().filter(|value| !value.is_finite()).count();
     match grey {
         0 => {}
-        _ if placed.is_some() => caption += "; grey: no cell, or not finite",
+        _ if let Some(Placed { what, .. }) = placed => caption += &format!("; grey: no {what}, or not finite"),
         1 => caption += "; 1 cell not finite, grey",
         _ => caption += &format!("; {grey} cells not finite, grey"),
     }

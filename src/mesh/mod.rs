@@ -1,5 +1,6 @@
 //! `stencilc mesh`: meshes, and what is in their files.
 
+mod info;
 mod make;
 
 use stencilc_runtime::Result;
@@ -15,6 +16,8 @@ pub struct Args {
 enum Command {
     /// Write a mesh to begin with, as a .npz file of its maps and fields
     Make(make::Args),
+    /// Say what a mesh consists of, how often elements are used, and how far apart those are that are used together
+    Info(info::Args),
 }
 
 /// Does what one of its subcommands says.
@@ -24,5 +27,6 @@ enum Command {
 pub fn mesh(args: &Args, json: bool) -> Result<()> {
     match &args.command {
         Command::Make(args) => make::make(args, json),
+        Command::Info(args) => info::info(args, json),
     }
 }

@@ -47,3 +47,60 @@ fn wrong_calls_of_meshes() {
         "mesh",
     ]));
 }
+
+#[test]
+fn what_meshes_consist_of() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o airfoil.npz");
+    folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
+    insta::assert_snapshot!(folder.transcript(&[
+        "mesh info airfoil.npz --picture airfoil.png",
+        "mesh info sphere.npz --picture sphere.png --cells vertex.cells",
+        "mesh info sphere.npz --picture sphere.png --cells vertex.edge",
+        "mesh info sphere.npz --picture sphere.svg",
+        "mesh info sphere.npz --cells vertex.cells",
+        "mesh info none.npz",
+        "mesh info phi.npy",
+        "mesh info two.stn",
+    ]));
+    for name in ["airfoil.png", "sphere.png"] {
+        assert!(fs::read(folder.path(name)).unwrap().starts_with(b"\x89PNG"));
+    }
+    let said = folder.json("mesh info airfoil.npz --json");
+    assert_eq!(said["sets"], json!({"node": 84, "edge": 132, "bedge": 24, "cell": 72}));
+    assert_eq!(
+        said["maps"][1],
+        json!({
+            "name": "edge.cells", "to": "cell", "slots": 2, "holes": 0, "repeated": 0, "unused": 0,
+            "uses": {"mean": 264.0 / 72.0, "most": 4},
+            // 66 edges beside cells of one ring, six of which close it; 60 between two rings.
+            "row": {"mean": (66.0 + 6.0 * 11.0 + 60.0 * 12.0) / 132.0, "most": 12},
+            "shared": said["maps"][1]["shared"],
+        })
+    );
+    assert_eq!(said["fields"][1]["range"], json!([1.0, 2.0]));
+}
+
+#[test]
+fn files_that_hold_no_mesh() {
+    let folder = Folder::new();
+    let given = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid_120x60.dat");
+    let text = fs::read_to_string(given).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // One node of one cell is none.
+    let mut wrong = lines.clone();
+    wrong[7382 + 500] = "1 2 7381 3";
+    fs::write(folder.path("node.dat"), wrong.join("\n")).unwrap();
+    fs::write(folder.path("short.dat"), lines[..9000].join("\n")).unwrap();
+    fs::write(folder.path("broken.dat"), &text[..text.len() / 2 + 3]).unwrap();
+    fs::write(folder.path("empty.npz"), "").unwrap();
+    fs::write(folder.path("text.npz"), "no archive").unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "mesh info node.dat",
+        "mesh info short.dat",
+        "mesh info broken.dat",
+        "mesh info empty.npz",
+        "mesh info text.npz",
+        "mesh info folder.stn",
+    ]));
+}

@@ -74,7 +74,7 @@ impl Mesh {
         let error = Error::input(match to.size {
             0 => format!("{place}, and there is none"),
             1 => format!("{place}, and there is only {} 0", to.name),
-            _ => format!("{place}, and {}s are numbered from 0 to {}", to.name, size - 1),
+            _ => format!("{place}, and {} are numbered from 0 to {}", plural(&to.name), size - 1),
         });
         let counts_from_one = number == size && !map.table.contains(&0);
         match number {
@@ -82,9 +82,10 @@ impl Mesh {
                 error.help("do its numbers count from 1? numbers of elements count from 0: subtract 1")
             }
             ..0 => error.help("-1 says that there is no element"),
-            _ if size > 0 && number < size.saturating_mul(2) => {
-                error.help(format!("does it lead to another set, or are there more {}s than the file says?", to.name))
-            }
+            _ if size > 0 && number < size.saturating_mul(2) => error.help(format!(
+                "does it lead to another set, or are there more {} than the file says?",
+                plural(&to.name)
+            )),
             _ => error.help("does it lead to another set?"),
         }
     }
@@ -132,4 +133,13 @@ impl Mesh {
 pub(super) fn is_name(text: &str) -> bool {
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     begins && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// What several elements of a set are called.
+pub(super) fn plural(set: &str) -> String {
+    match set.strip_suffix("ex") {
+        Some(stem) => format!("{stem}ices"),
+        None if set.ends_with('s') => set.to_owned(),
+        None => format!("{set}s"),
+    }
 }

@@ -5,6 +5,7 @@
 
 pub mod blocks;
 mod bound;
+mod cells;
 mod check;
 pub mod colour;
 mod file;
@@ -14,11 +15,13 @@ pub mod made;
 mod npz;
 mod op2;
 pub mod order;
+mod picture;
 pub mod program;
 #[cfg(test)]
 mod sample;
 mod sides;
 pub mod slots;
+pub mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod tiles;
@@ -26,6 +29,7 @@ pub mod tiles;
 pub use bound::Bound;
 pub use check::MOST;
 pub use file::{check_writable, load, save};
+pub use picture::picture;
 
 use crate::array::Data;
 

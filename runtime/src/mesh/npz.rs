@@ -6,7 +6,7 @@
 //!   (cells, slots, parts);
 //! - `set node`: how many nodes there are, one number. It is needed only where no map or field of nodes says so.
 
-use super::check::is_name;
+use super::check::{is_name, plural};
 use super::{Field, Map, Mesh, Set};
 use crate::array::{Array, Data};
 use crate::error::{Error, Result};
@@ -156,7 +156,8 @@ fn say(sets: &mut Vec<Found>, name: &str, size: Option<usize>, by: &str) -> Resu
     });
     match (&sets[at].size, size) {
         (Some((known, other)), Some(size)) if *known != size => Err(Error::input(format!(
-            "`{by}` says that there are {size} {name}s, and `{other}` that there are {known}"
+            "`{by}` says that there are {size} {}, and `{other}` that there are {known}",
+            plural(name)
         ))
         .help("arrays of one set have one row for each of its elements")),
         (None, Some(size)) => {
@@ -201,7 +202,7 @@ fn sizes(found: Vec<Found>, tables: &[(&str, Key, usize, Whole)]) -> Result<Vec<
             let led = tables.iter().filter(|(_, key, ..)| matches!(key, Key::Map { to, .. } if *to == name));
             let largest = led.flat_map(|(.., array)| array.numbers.iter().filter(|&&n| n != array.minus_one)).max();
             let size = largest.map_or(0, |&largest| largest.max(-1).saturating_add(1));
-            Err(Error::input(format!("nothing says how many {name}s there are")).help(format!(
+            Err(Error::input(format!("nothing says how many {} there are", plural(&name))).help(format!(
                 "add their number: `numpy.savez(..., **{{'set {name}': {size}}})`, if there are no more"
             )))
         }
@@ -238,10 +239,14 @@ fn add_field(mesh: &mut Mesh, key_name: &str, key: Key, array: Array) -> Result<
         (None, &[_, parts]) if parts > 0 => parts,
         (Some(arity), &[_, slots]) if slots == arity => 1,
         (Some(arity), &[_, slots, parts]) if slots == arity && parts > 0 => parts,
-        (None, _) => return Err(wrong(format!("a field on `{on}` has the shape ({on}s) or ({on}s, parts)"))),
+        (None, _) => {
+            let all = plural(on);
+            return Err(wrong(format!("a field on `{on}` has the shape ({all}) or ({all}, parts)")));
+        }
         (Some(arity), _) => {
+            let all = plural(on);
             return Err(wrong(format!(
-                "a field on a map of {arity} slots has the shape ({on}s, {arity}) or ({on}s, {arity}, parts)"
+                "a field on a map of {arity} slots has the shape ({all}, {arity}) or ({all}, {arity}, parts)"
             )));
         }
     };

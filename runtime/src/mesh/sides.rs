@@ -5,6 +5,7 @@
 //! towards the second. In space this is by the right-hand rule. In the plane it is by d = (first node) - (second node) and
 //! the normal (d.y, -d.x), as in OP2's airfoil.
 
+use super::check::plural;
 use super::{HOLE, Mesh};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
@@ -37,7 +38,7 @@ impl Shape {
     }
 
     /// The nodes of its sides, which look out of it. Of a polygon they stand as those of an edge do.
-    fn sides(self) -> Vec<Vec<usize>> {
+    pub(crate) fn sides(self) -> Vec<Vec<usize>> {
         let list = |sides: &[&[usize]]| sides.iter().map(|side| side.to_vec()).collect();
         match self {
             Shape::Polygon(nodes) => (0..nodes).map(|side| vec![(side + 1) % nodes, side]).collect(),
@@ -97,15 +98,15 @@ pub(super) fn add_sides(mesh: &mut Mesh, cell_nodes: usize, inner: &str, is_soli
             [one, other, third, ..] => {
                 let nodes: Vec<String> =
                     one.key.iter().filter(|&&node| node != HOLE).map(ToString::to_string).collect();
-                let what = &mesh.sets[cell].name;
+                let what = plural(&mesh.sets[cell].name);
                 return Err(Error::input(format!(
-                    "{what}s {}, {} and {} have the {inner} between nodes {} in common: two at most can",
+                    "{what} {}, {} and {} have the {inner} between nodes {} in common: two at most can",
                     one.cell,
                     other.cell,
                     third.cell,
                     nodes.join(", ")
                 ))
-                .help(format!("are {what}s in the file twice?")));
+                .help(format!("are {what} in the file twice?")));
             }
             [] => {}
         }

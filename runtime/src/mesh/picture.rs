@@ -1,0 +1,264 @@
+//! A picture of a mesh: its cells at their places, coloured by their numbers, so that their order is seen.
+
+use super::Mesh;
+use super::cells::{Cells, newell};
+use super::check::plural;
+use super::sides::Shape;
+use crate::error::{Error, Result};
+use crate::plot::{self, Picture, Placed};
+use std::path::Path;
+
+/// Pixels along the longer side.
+const SIDE: usize = 1200;
+
+/// How large a cell is at least, in pixels, that gets an outline.
+const OUTLINED: f64 = 7.0;
+
+/// How far from the side of a cell its outline reaches, in pixels.
+const LINE: f64 = 0.6;
+
+/// Draws a mesh into the PNG file at `path`. Elements of the set that `cells` leads from (`cell.nodes`; if not given, those that are
+/// cells by their names) have the colours of their numbers. Cells of less than a pixel still have one, of which the nearest to
+/// its middle is seen. Meshes in space are seen obliquely from above.
+///
+/// # Errors
+/// No positions are known, or there is no such map; those of [`plot::save_png`].
+pub fn picture(mesh: &Mesh, cells: Option<&str>, title: &str, path: &Path) -> Result<()> {
+    let cells = Cells::find(mesh, cells)?;
+    let set = &mesh.sets[cells.map.from];
+    let canvas = drawn(&cells, set.size)?;
+    let axes = if is_flat(&cells) { ["x", "y"] } else { ["", ""] };
+    let placed = Placed { count: set.size, what: &plural(&set.name), axes };
+    plot::save_png(
+        path,
+        &Picture { title, values: &canvas.values, ni: canvas.width, nj: canvas.height, placed: Some(placed) },
+    )
+}
+
+/// Whether all corners are at one height.
+fn is_flat(cells: &Cells) -> bool {
+    let corners = cells.x.data.len() / cells.x.parts;
+    cells.x.parts == 2 || (0..corners).all(|corner| cells.place(corner as i32)[2] == cells.place(0)[2])
+}
+
+/// Pixels while they are drawn.
+struct Canvas {
+    width: usize,
+    height: usize,
+    /// The number of the element at each pixel, row 0 at the top; NaN where there is none, and on outlines.
+    values: Vec<f64>,
+    /// How near to the eye it is.
+    depths: Vec<f64>,
+}
+
+/// Where the eye sees a point: to the right, upwards, towards the eye.
+fn seen(is_flat: bool, [x, y, z]: [f64; 3]) -> [f64; 3] {
+    if is_flat {
+        return [x, y, z];
+    }
+    // From 30 degrees to the right of the x axis and 30 degrees above the plane.
+    let (sine, cosine) = (0.5, 0.75_f64.sqrt());
+    let near = cosine * x + sine * y;
+    [cosine * y - sine * x, cosine * z - sine * near, cosine * near + sine * z]
+}
+
+fn drawn(cells: &Cells, count: usize) -> Result<Canvas> {
+    let corners = cells.x.data.len() / cells.x.parts;
+    let is_flat = is_flat(cells);
+    let places: Vec<[f64; 3]> = (0..corners).map(|corner| seen(is_flat, cells.place(corner as i32))).collect();
+    let ends = |axis: usize| {
+        let all = places.iter().map(|place| place[axis]);
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)))
+    };
+    let ((left, right), (bottom, top)) = (ends(0), ends(1));
+    let longer = (right - left).max(top - bottom);
+    if count == 0 || places.is_empty() {
+        return Err(Error::input("there is nothing to draw: the mesh has no cells"));
+    }
+    let scale = if longer > 0.0 && longer.is_finite() { (SIDE - 1) as f64 / longer } else { 1.0 };
+    let side = |length: f64| ((length * scale).ceil() as usize + 1).clamp(1, SIDE);
+    let (width, height) = (side(right - left), side(top - bottom));
+    let mut canvas = Canvas {
+        width,
+        height,
+        values: vec![f64::NAN; width * height],
+        depths: vec![f64::NEG_INFINITY; width * height],
+    };
+    let pixel = |corner: i32| {
+        let [x, y, z] = places[corner as usize];
+        [(x - left) * scale, (top - y) * scale, z * scale]
+    };
+    for cell in 0..count {
+        let row = cells.corners(cell);
+        match Shape::of(row.len(), true).filter(|_| cells.is_solid) {
+            Some(shape) => {
+                for side in shape.sides() {
+                    let polygon: Vec<[f64; 3]> = side.iter().map(|&at| pixel(row[at])).collect();
+                    canvas.polygon(&polygon, cell as f64);
+                }
+            }
+            None => canvas.polygon(&row.iter().map(|&corner| pixel(corner)).collect::<Vec<_>>(), cell as f64),
+        }
+    }
+    Ok(canvas)
+}
+
+impl Canvas {
+    /// Draws a polygon, or a line or a point, in pixels.
+    fn polygon(&mut self, corners: &[[f64; 3]], value: f64) {
+        let ends = |axis: usize| {
+            let all = corners.iter().map(|corner| corner[axis]);
+            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)))
+        };
+        let (Some(first), (left, right), (top, bottom)) = (corners.first(), ends(0), ends(1)) else { return };
+        let count = corners.len() as f64;
+        let middle: [f64; 3] =
+            std::array::from_fn(|axis| corners.iter().map(|corner| corner[axis]).sum::<f64>() / count);
+        if corners.len() == 2 {
+            let steps = (right - left).max(bottom - top).ceil().max(1.0);
+            for step in 0..=steps as usize {
+                let share = step as f64 / steps;
+                let at: [f64; 3] = std::array::from_fn(|axis| first[axis] + share * (corners[1][axis] - first[axis]));
+                self.put(at[0].round() as usize, at[1].round() as usize, at[2], value);
+            }
+            return;
+        }
+        // However small it is, it has a pixel.
+        self.put(middle[0].round() as usize, middle[1].round() as usize, middle[2], value);
+        let normal = newell(corners);
+        let depth = |x: f64, y: f64| match normal[2] {
+            0.0 => middle[2],
+            up => middle[2] - (normal[0] * (x - middle[0]) + normal[1] * (y - middle[1])) / up,
+        };
+        // As large as a square of the same area.
+        let is_outlined = (0.5 * normal[2].abs()).sqrt() >= OUTLINED;
+        for y in top.ceil() as usize..=(bottom.floor().max(0.0) as usize).min(self.height - 1) {
+            for x in left.ceil() as usize..=(right.floor().max(0.0) as usize).min(self.width - 1) {
+                let (at_x, at_y) = (x as f64, y as f64);
+                if let Some(distance) = inside(corners, at_x, at_y) {
+                    let is_line = is_outlined && distance < LINE;
+                    self.put(x, y, depth(at_x, at_y), if is_line { f64::NAN } else { value });
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, x: usize, y: usize, depth: f64, value: f64) {
+        if x < self.width && y < self.height && depth >= self.depths[y * self.width + x] {
+            self.depths[y * self.width + x] = depth;
+            self.values[y * self.width + x] = value;
+        }
+    }
+}
+
+/// How far a point is from the nearest side of a polygon that it lies in.
+fn inside(corners: &[[f64; 3]], x: f64, y: f64) -> Option<f64> {
+    let mut is_inside = false;
+    let mut least = f64::INFINITY;
+    for (at, a) in corners.iter().enumerate() {
+        let b = &corners[(at + 1) % corners.len()];
+        if (a[1] > y) != (b[1] > y) && x < (b[0] - a[0]) * (y - a[1]) / (b[1] - a[1]) + a[0] {
+            is_inside = !is_inside;
+        }
+        let (along, from) = ([b[0] - a[0], b[1] - a[1]], [x - a[0], y - a[1]]);
+        let square = along[0] * along[0] + along[1] * along[1];
+        let share =
+            if square > 0.0 { ((along[0] * from[0] + along[1] * from[1]) / square).clamp(0.0, 1.0) } else { 0.0 };
+        least = least.min((from[0] - share * along[0]).hypot(from[1] - share * along[1]));
+    }
+    is_inside.then_some(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::made::{Division, Perturbed, airfoil, hexahedra, icosahedral, triangles};
+
+    /// The canvas of a mesh.
+    fn canvas(mesh: &Mesh, cells: Option<&str>) -> Canvas {
+        let cells = Cells::find(mesh, cells).unwrap();
+        drawn(&cells, mesh.sets[cells.map.from].size).unwrap()
+    }
+
+    /// The numbers that are seen, each once.
+    fn seen_numbers(canvas: &Canvas) -> Vec<usize> {
+        let mut numbers: Vec<usize> =
+            canvas.values.iter().filter(|value| value.is_finite()).map(|&value| value as usize).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    #[test]
+    fn cells_are_where_they_are() {
+        let mesh = triangles(6, 4, Perturbed { by: 0.2, seed: 1 }).unwrap();
+        let found = canvas(&mesh, None);
+        assert_eq!((found.width, found.height), (SIDE, 801));
+        let cells = Cells::find(&mesh, None).unwrap();
+        for cell in 0..48 {
+            let corners: Vec<[f64; 3]> = cells.corners(cell).iter().map(|&corner| cells.place(corner)).collect();
+            let [x, y] = [0, 1].map(|axis| corners.iter().map(|corner| corner[axis]).sum::<f64>() / 3.0);
+            let scale = (SIDE - 1) as f64;
+            // Upwards y grows.
+            let (column, row) = ((x * scale).round() as usize, ((4.0 / 6.0 - y) * scale).round() as usize);
+            assert_eq!(found.values[row * found.width + column], cell as f64);
+        }
+        // Outlines are thin, and everything else is filled.
+        let empty = found.values.iter().filter(|value| value.is_nan()).count();
+        assert!(empty > 5_000 && empty < found.values.len() / 20, "{empty}");
+    }
+
+    #[test]
+    fn small_cells_leave_no_gaps() {
+        let mesh = triangles(900, 600, Perturbed::default()).unwrap();
+        let found = canvas(&mesh, None);
+        assert!(found.values.iter().filter(|value| value.is_nan()).count() < 2 * (found.width + found.height));
+        // However small, the wing's cells are seen at their places, and nothing is in the wing.
+        let mesh = airfoil(600, 300).unwrap();
+        assert!(seen_numbers(&canvas(&mesh, None)).len() > 100_000);
+    }
+
+    #[test]
+    fn of_bodies_the_front_is_seen() {
+        let mesh = hexahedra(4, 3, 2, Perturbed::default()).unwrap();
+        assert!(Cells::find(&mesh, None).unwrap().is_solid);
+        // Those with a side to the right, behind or above.
+        let front: Vec<usize> = (0..24).filter(|cell| cell % 4 == 3 || cell / 4 % 3 == 2 || cell / 12 == 1).collect();
+        assert_eq!(seen_numbers(&canvas(&mesh, None)), front);
+
+        let mesh = icosahedral(Division { root: 2, bisections: 2 }, 3.0).unwrap();
+        for (map, count) in [("cell.vertices", 1280), ("vertex.cells", 642)] {
+            assert!(!Cells::find(&mesh, Some(map)).unwrap().is_solid, "{map}");
+            let seen = seen_numbers(&canvas(&mesh, Some(map))).len();
+            assert!(2 * seen > count && 2 * seen < count + count / 5, "{map}: {seen} of {count}");
+        }
+        // Edges are lines.
+        assert!(seen_numbers(&canvas(&mesh, Some("edge.vertices"))).len() > 900);
+    }
+
+    #[test]
+    fn what_cannot_be_drawn() {
+        let told = |mesh: &Mesh, cells: Option<&str>| {
+            picture(mesh, cells, "", Path::new("/dev/null")).unwrap_err().to_string()
+        };
+        let mut mesh = airfoil(12, 6).unwrap();
+        assert_eq!(
+            told(&mesh, Some("cell.node")),
+            "`cell.node` is no map to elements whose positions are known\n  help: is it `cell.nodes`?"
+        );
+        assert_eq!(
+            told(&mesh, Some("wall")),
+            "`wall` is no map to elements whose positions are known\n  \
+             help: there is edge.nodes, bedge.nodes, cell.nodes"
+        );
+        mesh.fields.clear();
+        assert!(
+            told(&mesh, None).starts_with("no map leads to elements whose positions are known\n  help: positions are")
+        );
+        let mut mesh = Mesh::default();
+        let (cell, node) = (mesh.add_set("cell", 0), mesh.add_set("node", 0));
+        mesh.add_map(cell, "nodes", node, 3, vec![]);
+        mesh.add_field("x", node, 2, crate::Data::F64(vec![]));
+        assert_eq!(told(&mesh, None), "there is nothing to draw: the mesh has no cells");
+    }
+}
