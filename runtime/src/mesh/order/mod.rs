@@ -9,6 +9,7 @@ mod gps;
 mod graph;
 mod hilbert;
 mod levels;
+mod metis;
 mod none;
 mod position;
 mod random;
@@ -21,8 +22,14 @@ pub use graph::{Bandwidth, Graph};
 pub use renumber::inverse;
 
 /// Every method, in the order that lists show.
-pub const METHODS: &[&dyn Method] =
-    &[&none::Kept, &rcm::ReverseCuthillMckee, &gps::GibbsPooleStockmeyer, &hilbert::Hilbert, &random::Random];
+pub const METHODS: &[&dyn Method] = &[
+    &none::Kept,
+    &rcm::ReverseCuthillMckee,
+    &gps::GibbsPooleStockmeyer,
+    &hilbert::Hilbert,
+    &metis::Metis,
+    &random::Random,
+];
 
 /// A way to put a mesh in order.
 pub trait Method: Sync {
@@ -48,12 +55,14 @@ pub struct Options<'a> {
     pub coordinates: Option<&'a str>,
     /// What orders at random begin with.
     pub seed: u64,
+    /// Elements of a block, where there are blocks: at most so many.
+    pub block: usize,
 }
 
 impl Options<'_> {
     /// What is usual, for a set that leads.
     pub fn new(lead: usize) -> Self {
-        Self { lead, coordinates: None, seed: 0 }
+        Self { lead, coordinates: None, seed: 0, block: 256 }
     }
 }
 
@@ -62,17 +71,28 @@ impl Options<'_> {
 pub struct Ordering {
     /// For each set, the old number of each new one: `orders[set][new]`.
     pub orders: Vec<Vec<u32>>,
+    /// The blocks that it makes, if it does.
+    pub cuts: Option<Cuts>,
+}
+
+/// How an ordering cuts the set that leads into blocks. They have not all the same size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cuts {
+    /// The number of the set.
+    pub set: usize,
+    /// Where blocks begin, in the new order, and at last where all end: for [`super::lists::Cut::At`].
+    pub starts: Vec<u32>,
 }
 
 impl Ordering {
     /// Every element keeps its number.
     pub fn kept(mesh: &Mesh) -> Self {
-        Self { orders: mesh.sets.iter().map(|set| (0..set.size as u32).collect()).collect() }
+        Self { orders: mesh.sets.iter().map(|set| (0..set.size as u32).collect()).collect(), cuts: None }
     }
 
     /// One set has this order, and the others follow it.
     pub fn led(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Self {
-        Self { orders: follow::following(mesh, lead, order) }
+        Self { orders: follow::following(mesh, lead, order), cuts: None }
     }
 
     /// The new number of each old one, for each set.
@@ -104,7 +124,7 @@ mod tests {
                 let x = (0..2 * mesh.sets[lead].size).map(|_| random.f64()).collect();
                 let (name, data) = ("x".to_owned(), crate::array::Data::F64(x));
                 mesh.fields.push(super::super::Field { name, set: lead, map: None, parts: 2, data });
-                check(&mesh, &Options { seed, ..Options::new(lead) });
+                check(&mesh, &Options { seed, block: 16, ..Options::new(lead) });
             }
         }
     }
@@ -150,7 +170,7 @@ mod tests {
         let bandwidth = |mesh: &Mesh| Graph::of(mesh, 2).bandwidth();
         let before = bandwidth(&shuffled);
         assert!(before.max > 2000 && before.mean > 600.0, "{before:?}");
-        for (name, max, mean) in [("rcm", 41, 32.0), ("gps", 41, 32.0), ("hilbert", 2400, 60.0)] {
+        for (name, max, mean) in [("rcm", 41, 32.0), ("gps", 41, 32.0), ("hilbert", 2400, 60.0), ("metis", 2400, 60.0)] {
             let mesh = find(name).unwrap().ordering(&shuffled, &options).unwrap().renumbered(&shuffled);
             let after = bandwidth(&mesh);
             assert!(after.max <= max && after.mean <= mean, "{name}: {after:?}");

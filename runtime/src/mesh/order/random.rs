@@ -29,7 +29,7 @@ impl Method for Random {
             order.par_sort_unstable_by(|&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
             order
         };
-        Ok(Ordering { orders: mesh.sets.iter().map(shuffled).collect() })
+        Ok(Ordering { orders: mesh.sets.iter().map(shuffled).collect(), cuts: None })
     }
 }
 

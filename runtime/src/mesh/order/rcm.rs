@@ -8,6 +8,8 @@ use crate::mesh::Mesh;
 
 /// E. Cuthill and J. McKee, "Reducing the Bandwidth of Sparse Symmetric Matrices", 1969; reversed as A. George found,
 /// "Computer Implementation of the Finite Element Method", 1971.
+///
+/// The crate `sprs` has it as well, and looks at all elements for each component: this takes no longer for many.
 pub struct ReverseCuthillMckee;
 
 impl Method for ReverseCuthillMckee {

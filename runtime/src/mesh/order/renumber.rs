@@ -48,10 +48,10 @@ impl Ordering {
         Ok(picked(data, &inverse(&self.orders[set]), each))
     }
 
-    /// This ordering and then another, of the renumbered mesh, as one.
+    /// This ordering and then another, of the renumbered mesh, as one. Its blocks are those of the other.
     pub fn then(&self, next: &Ordering) -> Ordering {
         let pairs = self.orders.iter().zip(&next.orders);
-        Ordering { orders: pairs.map(|(first, next)| rows(first, next, 1)).collect() }
+        Ordering { orders: pairs.map(|(first, next)| rows(first, next, 1)).collect(), cuts: next.cuts.clone() }
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
             let mesh = sample::random(seed);
             let (first, next) = (shuffling(&mesh, seed), shuffling(&mesh, seed + 1000));
             assert_eq!(first.then(&next).renumbered(&mesh), next.renumbered(&first.renumbered(&mesh)));
-            let back = Ordering { orders: first.inverses() };
+            let back = Ordering { orders: first.inverses(), cuts: None };
             assert_eq!(first.then(&back), Ordering::kept(&mesh));
         }
     }
