@@ -2,6 +2,7 @@
 
 mod info;
 mod make;
+mod reorder;
 
 use stencilc_runtime::Result;
 
@@ -18,6 +19,8 @@ enum Command {
     Make(make::Args),
     /// Say what a mesh consists of, how often elements are used, and how far apart those are that are used together
     Info(info::Args),
+    /// Give elements new numbers, so that what is used together lies together
+    Reorder(reorder::Args),
 }
 
 /// Does what one of its subcommands says.
@@ -28,5 +31,6 @@ pub fn mesh(args: &Args, json: bool) -> Result<()> {
     match &args.command {
         Command::Make(args) => make::make(args, json),
         Command::Info(args) => info::info(args, json),
+        Command::Reorder(args) => reorder::reorder(args, json),
     }
 }

@@ -104,3 +104,54 @@ fn files_that_hold_no_mesh() {
         "mesh info folder.stn",
     ]));
 }
+
+#[test]
+fn meshes_are_reordered() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 60x30 -o airfoil.npz");
+    insta::assert_snapshot!(folder.transcript(&[
+        "mesh reorder airfoil.npz --method random --seed 1 --set cell -o random.npz",
+        "mesh reorder random.npz --method hilbert --set cell -o hilbert.npz",
+        "mesh reorder random.npz --method rcm --set edge --block 128 -o rcm.npz",
+    ]));
+    // Partitions go by random numbers that not all C libraries have.
+    let said = folder.json("mesh reorder random.npz --method metis --set cell --block 64 -o metis.npz --json");
+    let reuse = |when: &str| said[when]["reuse"][4]["mean"].as_f64().unwrap();
+    assert!(reuse("before") < 1.1 && reuse("after") > 2.8, "{said}");
+    // The numbers that the user knows, through both orderings, lead back to the places of the first mesh.
+    let [first, last] = ["airfoil.npz", "metis.npz"].map(|name| load(&folder.path(name)).unwrap());
+    let node = first.set_named("node").unwrap();
+    let numbers = last.field_on("user_number", node, None).unwrap();
+    let [old, new] = [&first, &last].map(|mesh| mesh.field_on("x", node, None).unwrap());
+    for number in 0..first.sets[node].size {
+        let user = numbers.data.get(number) as usize;
+        assert_eq!(
+            [0, 1].map(|part| new.data.get(2 * number + part)),
+            [0, 1].map(|part| old.data.get(2 * user + part))
+        );
+    }
+    let said = folder.json("mesh reorder random.npz --method gps --set cell -o gps.npz --json");
+    assert_eq!((&said["files"], &said["method"], &said["block"]), (&json!(["gps.npz"]), &json!("gps"), &json!(256)));
+    assert_eq!(said["before"]["reuse"][1]["map"], json!("edge.cells"));
+    assert!(said["after"]["bandwidth"]["max"].as_u64() <= Some(62), "{said}");
+    assert!(said["before"]["bandwidth"]["max"].as_u64() > Some(1000), "{said}");
+}
+
+#[test]
+fn wrong_orders_of_meshes() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o airfoil.npz");
+    insta::assert_snapshot!(folder.transcript(&[
+        "mesh reorder airfoil.npz --method hilbrt --set cell -o a.npz",
+        "mesh reorder airfoil.npz --method rcm --set cells -o a.npz",
+        "mesh reorder airfoil.npz --method rcm --set vortex -o a.npz",
+        "mesh reorder airfoil.npz --method rcm -o a.npz",
+        "mesh reorder airfoil.npz --method rcm --set cell",
+        "mesh reorder airfoil.npz --method rcm --set cell -o a.dat",
+        "mesh reorder airfoil.npz --method hilbert --coordinates y --set cell -o a.npz",
+        "mesh reorder airfoil.npz --method hilbert --coordinates bound --set cell -o a.npz",
+        "mesh reorder airfoil.npz --method metis --block 0 --set cell -o a.npz",
+        "mesh reorder none.npz --method rcm --set cell -o a.npz",
+    ]));
+    assert!(!folder.path("a.npz").exists());
+}

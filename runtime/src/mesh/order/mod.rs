@@ -9,16 +9,20 @@ mod gps;
 mod graph;
 mod hilbert;
 mod levels;
+mod measure;
 mod metis;
 mod none;
 mod position;
 mod random;
 mod rcm;
+mod record;
 mod renumber;
 
 use super::Mesh;
 use crate::error::{Error, Result};
 pub use graph::{Bandwidth, Graph};
+pub use measure::{Measures, Reuse};
+pub use record::{BLOCK, NUMBER, recorded_cuts};
 pub use renumber::inverse;
 
 /// Every method, in the order that lists show.
@@ -170,7 +174,8 @@ mod tests {
         let bandwidth = |mesh: &Mesh| Graph::of(mesh, 2).bandwidth();
         let before = bandwidth(&shuffled);
         assert!(before.max > 2000 && before.mean > 600.0, "{before:?}");
-        for (name, max, mean) in [("rcm", 41, 32.0), ("gps", 41, 32.0), ("hilbert", 2400, 60.0), ("metis", 2400, 60.0)] {
+        for (name, max, mean) in [("rcm", 41, 32.0), ("gps", 41, 32.0), ("hilbert", 2400, 60.0), ("metis", 2400, 60.0)]
+        {
             let mesh = find(name).unwrap().ordering(&shuffled, &options).unwrap().renumbered(&shuffled);
             let after = bandwidth(&mesh);
             assert!(after.max <= max && after.mean <= mean, "{name}: {after:?}");
