@@ -1,6 +1,7 @@
 //! How the other sets follow the one that leads.
 
 use super::renumber::inverse;
+use crate::error::Result;
 use crate::mesh::inverse::Inverse;
 use crate::mesh::slots::Slot;
 use crate::mesh::{HOLE, Mesh};
@@ -16,7 +17,10 @@ type Key = [u32; DECISIVE];
 /// `lead`, then those tied to them, and so on: an element stands by the first elements, of the sets of the round before, that
 /// it is tied to, whichever way maps lead. Elements that are tied to none stand last, and sets that are tied to none keep
 /// their order.
-pub fn following(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Vec<Vec<u32>> {
+///
+/// # Errors
+/// A map is too large for its inverse.
+pub fn following(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Result<Vec<Vec<u32>>> {
     let mut orders: Vec<Option<Vec<u32>>> = vec![None; mesh.sets.len()];
     // For each set that has been placed, the place of each old number, on a scale that is the same for all sets.
     let mut places: Vec<Option<Vec<u32>>> = vec![None; mesh.sets.len()];
@@ -25,7 +29,7 @@ pub fn following(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Vec<Vec<u32>> {
     loop {
         let mut round = Vec::new();
         for set in (0..mesh.sets.len()).filter(|&set| orders[set].is_none()) {
-            let keys = keys(mesh, set, &places);
+            let keys = keys(mesh, set, &places)?;
             round.extend(keys.map(|keys| (set, sorted(&keys))));
         }
         if round.is_empty() {
@@ -37,11 +41,11 @@ pub fn following(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Vec<Vec<u32>> {
         }
     }
     let kept = |set: usize| (0..mesh.sets[set].size as u32).collect();
-    orders.into_iter().enumerate().map(|(set, order)| order.unwrap_or_else(|| kept(set))).collect()
+    Ok(orders.into_iter().enumerate().map(|(set, order)| order.unwrap_or_else(|| kept(set))).collect())
 }
 
 /// What the elements of a set are sorted by, if maps tie it to sets that have places.
-fn keys(mesh: &Mesh, set: usize, places: &[Option<Vec<u32>>]) -> Option<Vec<Key>> {
+fn keys(mesh: &Mesh, set: usize, places: &[Option<Vec<u32>>]) -> Result<Option<Vec<Key>>> {
     let mut keys: Option<Vec<Key>> = None;
     for (number, map) in mesh.maps.iter().enumerate() {
         let fresh = || vec![[u32::MAX; DECISIVE]; mesh.sets[set].size];
@@ -52,16 +56,15 @@ fn keys(mesh: &Mesh, set: usize, places: &[Option<Vec<u32>>]) -> Option<Vec<Key>
                 targets.for_each(|&target| insert(key, places[target as usize]));
             });
         }
-        if let (true, Some(places)) = (map.to == set, &places[map.from])
-            && let Ok(inverse) = Inverse::new(mesh, &Slot::all(mesh, number), None)
-        {
+        if let (true, Some(places)) = (map.to == set, &places[map.from]) {
+            let inverse = Inverse::new(mesh, &Slot::all(mesh, number), None)?;
             let keys = keys.get_or_insert_with(fresh);
             keys.par_iter_mut().with_min_len(1024).enumerate().for_each(|(target, key)| {
                 inverse.of(target).iter().for_each(|&entry| insert(key, places[inverse.element(entry)]));
             });
         }
     }
-    keys
+    Ok(keys)
 }
 
 /// Puts a place among the least ones, unless it is there.
@@ -96,7 +99,7 @@ mod tests {
     fn elements_stand_by_the_first_that_they_are_tied_to() {
         // Cells from last to first: so do edges and nodes stand.
         let mesh = sample::quads(3, 2);
-        let orders = following(&mesh, 2, vec![5, 4, 3, 2, 1, 0]);
+        let orders = following(&mesh, 2, vec![5, 4, 3, 2, 1, 0]).unwrap();
         let edges: Vec<[u32; 2]> = orders[1]
             .iter()
             .map(|&edge| {
@@ -120,10 +123,10 @@ mod tests {
             maps: vec![map(1, 0, &[0, 1, HOLE, 2]), map(2, 1, &[3, 2, 0])],
             ..Mesh::default()
         };
-        let orders = following(&mesh, 0, vec![2, 1, 0]);
+        let orders = following(&mesh, 0, vec![2, 1, 0]).unwrap();
         assert_eq!(orders, [vec![2, 1, 0], vec![3, 1, 0, 2], vec![0, 2, 1], vec![0, 1]]);
         // The other way round.
-        let orders = following(&mesh, 2, vec![2, 1, 0]);
+        let orders = following(&mesh, 2, vec![2, 1, 0]).unwrap();
         assert_eq!(orders, [vec![0, 2, 1], vec![0, 2, 3, 1], vec![2, 1, 0], vec![0, 1]]);
     }
 }

@@ -24,7 +24,7 @@ impl Method for GibbsPooleStockmeyer {
     }
 
     fn ordering(&self, mesh: &Mesh, options: &Options) -> Result<Ordering> {
-        Ok(Ordering::led(mesh, options.lead, order(&Graph::of(mesh, options.lead))))
+        Ordering::led(mesh, options.lead, order(&Graph::of(mesh, options.lead)?))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The graph of a set: which of its elements are used together.
 
+use crate::error::Result;
 use crate::mesh::inverse::Inverse;
 use crate::mesh::slots::Slot;
 use crate::mesh::{HOLE, Mesh};
@@ -41,20 +42,23 @@ impl Graph {
     /// The graph of a set. Elements are neighbours if one leads to the other, or an element of another set leads to both.
     /// Where that ties less than half of the elements, also if both lead to the same element of another set, by the map
     /// whose targets are shared least, then by the next.
-    pub fn of(mesh: &Mesh, set: usize) -> Self {
-        let inverse = |map: usize| Inverse::new(mesh, &Slot::all(mesh, map), None).ok();
+    ///
+    /// # Errors
+    /// A map is too large for its inverse.
+    pub fn of(mesh: &Mesh, set: usize) -> Result<Self> {
+        let inverse = |map: usize| Inverse::new(mesh, &Slot::all(mesh, map), None);
         let maps = || (0..mesh.maps.len()).filter(|&map| mesh.maps[map].arity > 0);
         let (mut ties, mut sharing) = (Vec::new(), Vec::new());
         for map in maps().filter(|&map| mesh.maps[map].to == set) {
             let own = mesh.maps[map].from == set;
             if own || mesh.maps[map].arity > 1 {
-                ties.extend(
-                    inverse(map).map(|inverse| if own { Tie::Own(map, inverse) } else { Tie::Into(map, inverse) }),
-                );
+                let inverse = inverse(map)?;
+                ties.push(if own { Tie::Own(map, inverse) } else { Tie::Into(map, inverse) });
             }
         }
         for map in maps().filter(|&map| mesh.maps[map].from == set && mesh.maps[map].to != set) {
-            sharing.extend(inverse(map).map(|inverse| (inverse.degrees().mean, map, inverse)));
+            let inverse = inverse(map)?;
+            sharing.push((inverse.degrees().mean, map, inverse));
         }
         // The last is taken first; of two that are shared as much, the earlier map.
         sharing.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
@@ -64,7 +68,7 @@ impl Graph {
             ties.push(Tie::Shared(map, inverse));
             graph = Self::tied(mesh, set, &ties);
         }
-        graph
+        Ok(graph)
     }
 
     fn tied(mesh: &Mesh, set: usize, ties: &[Tie]) -> Self {
@@ -168,7 +172,7 @@ mod tests {
         for seed in 0..200 {
             let mesh = sample::random(seed);
             for set in 0..mesh.sets.len() {
-                let graph = Graph::of(&mesh, set);
+                let graph = Graph::of(&mesh, set).unwrap();
                 let mut expected = vec![BTreeSet::new(); mesh.sets[set].size];
                 let mut tie = |a: i32, b: i32| {
                     if a != HOLE && b != HOLE && a != b {
@@ -208,11 +212,11 @@ mod tests {
     #[test]
     fn cells_are_tied_by_edges_or_by_nodes() {
         let mut mesh = sample::quads(3, 3);
-        assert_eq!(Graph::of(&mesh, 2).of_element(4), [1, 3, 5, 7]);
-        assert_eq!(Graph::of(&mesh, 2).bandwidth(), Bandwidth { max: 3, mean: 2.0 });
+        assert_eq!(Graph::of(&mesh, 2).unwrap().of_element(4), [1, 3, 5, 7]);
+        assert_eq!(Graph::of(&mesh, 2).unwrap().bandwidth(), Bandwidth { max: 3, mean: 2.0 });
         // Without the map from edges to cells.
         mesh.maps.remove(1);
-        assert_eq!(Graph::of(&mesh, 2).of_element(4), [0, 1, 2, 3, 5, 6, 7, 8]);
+        assert_eq!(Graph::of(&mesh, 2).unwrap().of_element(4), [0, 1, 2, 3, 5, 6, 7, 8]);
     }
 
     #[test]

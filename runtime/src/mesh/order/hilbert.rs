@@ -23,7 +23,7 @@ impl Method for Hilbert {
 
     fn ordering(&self, mesh: &Mesh, options: &Options) -> Result<Ordering> {
         let points = positions(mesh, options.lead, options.coordinates)?;
-        Ok(Ordering::led(mesh, options.lead, order(&points)))
+        Ordering::led(mesh, options.lead, order(&points))
     }
 }
 

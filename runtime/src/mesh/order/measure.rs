@@ -31,7 +31,7 @@ impl Measures {
     /// Measures for blocks of consecutive elements, all of the size `block` but for those of `cuts`.
     ///
     /// # Errors
-    /// Blocks are too large for local numbers, or of no elements.
+    /// Blocks are too large for local numbers, or of no elements, or a map is too large for its inverse.
     pub fn new(mesh: &Mesh, lead: usize, block: usize, cuts: Option<&Cuts>) -> Result<Self> {
         let reuse = |number: usize| {
             let from = mesh.maps[number].from;
@@ -42,7 +42,7 @@ impl Measures {
             let mean = lists.first().map_or(0.0, |lists| lists.statistics(mesh).reuse);
             Ok(Reuse { map: mesh.full_name(&mesh.maps[number]), blocks: starts.len() - 1, mean })
         };
-        let bandwidth = Graph::of(mesh, lead).bandwidth();
+        let bandwidth = Graph::of(mesh, lead)?.bandwidth();
         Ok(Self { bandwidth, reuse: (0..mesh.maps.len()).map(reuse).collect::<Result<_>>()? })
     }
 }

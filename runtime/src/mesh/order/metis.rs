@@ -34,9 +34,9 @@ impl Method for Metis {
     }
 
     fn ordering(&self, mesh: &Mesh, options: &Options) -> Result<Ordering> {
-        let (order, starts) = order(&Graph::of(mesh, options.lead), options.block)?;
+        let (order, starts) = order(&Graph::of(mesh, options.lead)?, options.block)?;
         let cuts = Some(Cuts { set: options.lead, starts });
-        Ok(Ordering { cuts, ..Ordering::led(mesh, options.lead, order) })
+        Ok(Ordering { cuts, ..Ordering::led(mesh, options.lead, order)? })
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
             let mut random = fastrand::Rng::with_seed(seed);
             for set in 0..mesh.sets.len() {
                 let block = random.usize(1..20);
-                let (order, starts) = order(&Graph::of(&mesh, set), block).unwrap();
+                let (order, starts) = order(&Graph::of(&mesh, set).unwrap(), block).unwrap();
                 let size = mesh.sets[set].size;
                 assert_eq!((starts[0], starts[starts.len() - 1] as usize, order.len()), (0, size, size));
                 assert!(starts.windows(2).all(|ends| (1..=block as u32).contains(&(ends[1] - ends[0]))), "seed {seed}");
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn blocks_are_compact_and_full_and_near_their_neighbours() {
         let mesh = sample::quads(128, 128);
-        let graph = Graph::of(&mesh, 2);
+        let graph = Graph::of(&mesh, 2).unwrap();
         let (order, starts) = order(&graph, 64).unwrap();
         let mut block_of = vec![0_usize; order.len()];
         for (block, ends) in starts.windows(2).enumerate() {

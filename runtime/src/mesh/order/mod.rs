@@ -95,8 +95,11 @@ impl Ordering {
     }
 
     /// One set has this order, and the others follow it.
-    pub fn led(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Self {
-        Self { orders: follow::following(mesh, lead, order), cuts: None }
+    ///
+    /// # Errors
+    /// A map is too large for its inverse.
+    pub fn led(mesh: &Mesh, lead: usize, order: Vec<u32>) -> Result<Self> {
+        Ok(Self { orders: follow::following(mesh, lead, order)?, cuts: None })
     }
 
     /// The new number of each old one, for each set.
@@ -171,7 +174,7 @@ mod tests {
         let mesh = sample::quads(60, 40);
         let options = Options::new(2);
         let shuffled = find("random").unwrap().ordering(&mesh, &options).unwrap().renumbered(&mesh);
-        let bandwidth = |mesh: &Mesh| Graph::of(mesh, 2).bandwidth();
+        let bandwidth = |mesh: &Mesh| Graph::of(mesh, 2).unwrap().bandwidth();
         let before = bandwidth(&shuffled);
         assert!(before.max > 2000 && before.mean > 600.0, "{before:?}");
         for (name, max, mean) in [("rcm", 41, 32.0), ("gps", 41, 32.0), ("hilbert", 2400, 60.0), ("metis", 2400, 60.0)]

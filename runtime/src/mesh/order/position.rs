@@ -19,18 +19,18 @@ const UNKNOWN: Point = [f64::NAN; 3];
 /// positions of the elements that they are tied to.
 ///
 /// # Errors
-/// There is no field of coordinates, it holds no real numbers in 2 or 3 parts, one of them is not finite, or no map ties the
-/// set to the field's.
+/// There is no field of coordinates, it holds no real numbers in 2 or 3 parts, one of them is not finite, no map ties the
+/// set to the field's, or a map is too large for its inverse.
 pub fn positions(mesh: &Mesh, set: usize, coordinates: Option<&str>) -> Result<Vec<Point>> {
     let field = field(mesh, set, coordinates)?;
     let points = points(mesh, field)?;
     let mut known: Vec<Option<Vec<Point>>> = vec![None; mesh.sets.len()];
     known[field.set] = Some(points);
     while known[set].is_none() {
-        let round: Vec<(usize, Vec<Point>)> = (0..mesh.sets.len())
-            .filter(|&next| known[next].is_none())
-            .filter_map(|next| means(mesh, next, &known).map(|points| (next, points)))
-            .collect();
+        let mut round = Vec::new();
+        for next in (0..mesh.sets.len()).filter(|&next| known[next].is_none()) {
+            round.extend(means(mesh, next, &known)?.map(|points| (next, points)));
+        }
         if round.is_empty() {
             let (name, on) = (&field.name, &mesh.sets[field.set].name);
             let message = format!("`{name}` is on {on}, and no map ties `{}` to that", mesh.sets[set].name);
@@ -95,23 +95,24 @@ fn points(mesh: &Mesh, field: &Field) -> Result<Vec<Point>> {
 
 /// The means of the positions of what elements of a set are tied to, if maps tie it to sets whose positions are known:
 /// through its own maps if there are such, else the other way round.
-fn means(mesh: &Mesh, set: usize, known: &[Option<Vec<Point>>]) -> Option<Vec<Point>> {
+fn means(mesh: &Mesh, set: usize, known: &[Option<Vec<Point>>]) -> Result<Option<Vec<Point>>> {
     let to = |from: usize| known[from].as_ref();
     for map in mesh.maps.iter().filter(|map| map.from == set) {
         if let Some(points) = to(map.to) {
             let of = |element: usize| {
                 mean(map.row(element).iter().filter(|&&target| target != HOLE).map(|&target| points[target as usize]))
             };
-            return Some((0..mesh.sets[set].size).into_par_iter().map(of).collect());
+            return Ok(Some((0..mesh.sets[set].size).into_par_iter().map(of).collect()));
         }
     }
     for (number, map) in mesh.maps.iter().enumerate().filter(|(_, map)| map.to == set) {
-        if let (Some(points), Ok(inverse)) = (to(map.from), Inverse::new(mesh, &Slot::all(mesh, number), None)) {
+        if let Some(points) = to(map.from) {
+            let inverse = Inverse::new(mesh, &Slot::all(mesh, number), None)?;
             let of = |element: usize| mean(inverse.of(element).iter().map(|&entry| points[inverse.element(entry)]));
-            return Some((0..mesh.sets[set].size).into_par_iter().map(of).collect());
+            return Ok(Some((0..mesh.sets[set].size).into_par_iter().map(of).collect()));
         }
     }
-    None
+    Ok(None)
 }
 
 /// The mean of the points that are known.

@@ -22,7 +22,7 @@ impl Method for ReverseCuthillMckee {
     }
 
     fn ordering(&self, mesh: &Mesh, options: &Options) -> Result<Ordering> {
-        Ok(Ordering::led(mesh, options.lead, order(&Graph::of(mesh, options.lead))))
+        Ordering::led(mesh, options.lead, order(&Graph::of(mesh, options.lead)?))
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_rectangle_is_hardly_wider_than_its_short_side() {
         let mesh = sample::quads(40, 7);
-        let graph = Graph::of(&mesh, 2);
+        let graph = Graph::of(&mesh, 2).unwrap();
         let numbers = &inverse(&order(&graph));
         let far = |element: u32| {
             let others = graph.of_element(element).iter();
