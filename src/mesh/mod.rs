@@ -1,5 +1,6 @@
 //! `stencilc mesh`: meshes, and what is in their files.
 
+mod convert;
 mod info;
 mod make;
 mod reorder;
@@ -21,6 +22,8 @@ enum Command {
     Info(info::Args),
     /// Give elements new numbers, so that what is used together lies together
     Reorder(reorder::Args),
+    /// Write a mesh to another file: .npz, or .vtu for ParaView
+    Convert(convert::Args),
 }
 
 /// Does what one of its subcommands says.
@@ -32,5 +35,6 @@ pub fn mesh(args: &Args, json: bool) -> Result<()> {
         Command::Make(args) => make::make(args, json),
         Command::Info(args) => info::info(args, json),
         Command::Reorder(args) => reorder::reorder(args, json),
+        Command::Convert(args) => convert::convert(args, json),
     }
 }

@@ -155,3 +155,23 @@ fn wrong_orders_of_meshes() {
     ]));
     assert!(!folder.path("a.npz").exists());
 }
+
+#[test]
+fn meshes_are_converted() {
+    let folder = Folder::new();
+    folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid_120x60.dat"), folder.path("new_grid.dat")).unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "mesh convert new_grid.dat -o airfoil.npz",
+        "mesh convert airfoil.npz -o airfoil.vtu",
+        "mesh convert sphere.npz -o sphere.vtu",
+        "mesh convert sphere.npz -o sphere.vtu --json",
+        "mesh convert sphere.npz -o sphere.vtk",
+        "mesh convert none.npz -o sphere.vtu",
+    ]));
+    let [given, converted] = ["new_grid.dat", "airfoil.npz"].map(|name| load(&folder.path(name)).unwrap());
+    assert_eq!((given.maps, given.fields), (converted.maps, converted.fields));
+    let bytes = fs::read(folder.path("airfoil.vtu")).unwrap();
+    let head = String::from_utf8_lossy(&bytes[..200]).into_owned();
+    assert!(head.contains("NumberOfPoints=\"7381\" NumberOfCells=\"7480\""), "cells and border: {head}");
+}

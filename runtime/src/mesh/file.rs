@@ -1,6 +1,6 @@
 //! Files of meshes: which format a file has is seen from how it begins.
 
-use super::{Mesh, npz, op2};
+use super::{Field, Mesh, npz, op2};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -54,6 +54,24 @@ pub fn load(path: &Path) -> Result<Mesh> {
 pub fn save(mesh: &Mesh, path: &Path) -> Result<()> {
     check_ending(path)?;
     npz::save(mesh, path)
+}
+
+/// Writes fields of a mesh, which need not be among its own, to the file at `path`: a `.vtu` file with the mesh itself, for
+/// ParaView, or a `.npz` file of the fields alone, called as in a mesh: `q on cell`.
+///
+/// # Errors
+/// The path says another kind of file; those of [`super::write_vtu`] and [`crate::files::write_atomic`].
+pub fn save_fields(mesh: &Mesh, fields: &[&Field], path: &Path) -> Result<()> {
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+    match ending.as_str() {
+        "vtu" => super::write_vtu(mesh, fields, path),
+        "npz" => npz::save_fields(mesh, fields, path),
+        _ => Err(Error::call(format!(
+            "fields of a mesh are written as .vtu or .npz files, and `{}` says another kind of file",
+            path.display()
+        ))
+        .help(format!("call it `{}`", path.with_extension("vtu").display()))),
+    }
 }
 
 /// Whether a mesh can be written to a file of this name; asked before a long computation starts.

@@ -25,11 +25,13 @@ pub mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod tiles;
+mod vtu;
 
 pub use bound::Bound;
 pub use check::MOST;
-pub use file::{check_writable, load, save};
+pub use file::{check_writable, load, save, save_fields};
 pub use picture::picture;
+pub use vtu::{has_place_in_vtu, write_vtu};
 
 use crate::array::Data;
 

@@ -275,12 +275,20 @@ pub(super) fn save(mesh: &Mesh, path: &Path) -> Result<()> {
         let name = format!("{} -> {}", mesh.full_name(map), mesh.sets[map.to].name);
         (name, Array { shape, data: Data::I32(map.table.clone()) })
     });
-    let fields = mesh.fields.iter().map(|field| {
-        let mut shape = vec![mesh.sets[field.set].size];
-        shape.extend(field.map.map(|map| mesh.maps[map].arity));
-        shape.extend((field.parts > 1).then_some(field.parts));
-        (mesh.field_place(field), Array { shape, data: field.data.clone() })
-    });
+    let fields = mesh.fields.iter().map(|field| field_array(mesh, field));
     mesh.check()?;
     npy::save_archive(path, sets.chain(maps).chain(fields))
+}
+
+/// A field with its name, as [`read`] reads it.
+fn field_array(mesh: &Mesh, field: &Field) -> (String, Array) {
+    let mut shape = vec![mesh.sets[field.set].size];
+    shape.extend(field.map.map(|map| mesh.maps[map].arity));
+    shape.extend((field.parts > 1).then_some(field.parts));
+    (mesh.field_place(field), Array { shape, data: field.data.clone() })
+}
+
+/// Writes fields alone, under the names that they have in a mesh.
+pub(super) fn save_fields(mesh: &Mesh, fields: &[&Field], path: &Path) -> Result<()> {
+    npy::save_archive(path, fields.iter().map(|field| field_array(mesh, field)))
 }
