@@ -4,6 +4,7 @@ use crate::told::Told;
 use crate::{input, terminal};
 use serde::Serialize;
 use stencilc_compiler::diagnostic::Severity;
+use stencilc_compiler::ir::Mesh;
 use stencilc_compiler::lower::Lowered;
 use stencilc_runtime::{Error, Result};
 
@@ -25,6 +26,9 @@ struct Checked {
     stencils: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     programs: Vec<String>,
+    /// What runs over meshes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    meshes: Vec<OverMesh>,
     /// Titles of tests.
     tests: Vec<String>,
     diagnostics: Vec<Told>,
@@ -35,6 +39,14 @@ struct Checked {
     errors: usize,
     #[serde(skip)]
     warnings: usize,
+}
+
+/// Stencils and programs over a mesh.
+#[derive(Serialize)]
+struct OverMesh {
+    name: String,
+    stencils: Vec<String>,
+    programs: Vec<String>,
 }
 
 /// Checks files.
@@ -65,6 +77,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
                 file: file.to_owned(),
                 stencils: Vec::new(),
                 programs: Vec::new(),
+                meshes: Vec::new(),
                 tests: Vec::new(),
                 diagnostics: Vec::new(),
                 error: Some(error.message),
@@ -73,7 +86,9 @@ fn check_file(file: &str, strict: bool) -> Checked {
             };
         }
     };
-    let Lowered { stencils, programs, tests, mut diagnostics, .. } = stencilc_compiler::check(&source);
+    let lowered = stencilc_compiler::check(&source);
+    let meshes = lowered.meshes.iter().map(|mesh| over_mesh(mesh, &lowered)).collect();
+    let Lowered { stencils, programs, tests, mut diagnostics, .. } = lowered;
     if strict {
         diagnostics.iter_mut().for_each(|found| found.severity = Severity::Error);
     }
@@ -83,6 +98,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
         file: file.to_owned(),
         stencils: stencils.into_iter().map(|stencil| stencil.name).collect(),
         programs: programs.into_iter().map(|program| program.name).collect(),
+        meshes,
         tests: tests.into_iter().map(|test| test.title).collect(),
         errors,
         warnings: diagnostics.len() - errors,
@@ -91,17 +107,45 @@ fn check_file(file: &str, strict: bool) -> Checked {
     }
 }
 
-/// `stencils/laplap.stn: 1 stencil (laplap)`
+fn over_mesh(mesh: &Mesh, lowered: &Lowered) -> OverMesh {
+    let stencils = lowered.mesh_stencils.iter().filter(|own| own.mesh.name == mesh.name);
+    let programs = lowered.mesh_programs.iter().filter(|own| own.mesh.name == mesh.name);
+    OverMesh {
+        name: mesh.name.clone(),
+        stencils: stencils.map(|own| own.stencil.name.clone()).collect(),
+        programs: programs.map(|own| own.program.name.clone()).collect(),
+    }
+}
+
+/// `stencils/laplap.stn: 1 stencil (laplap)`, `stencils/airfoil.stn: 5 stencils (...) and 1 program (...) over the mesh airfoil`
 fn line(checked: &Checked) -> String {
-    let Checked { file, stencils, programs, tests, errors, warnings, error, .. } = checked;
+    let Checked { file, stencils, programs, meshes, tests, errors, warnings, error, .. } = checked;
+    let listed = |names: &[String], what| format!("{} ({})", terminal::count(names.len(), what), names.join(", "));
     let mut said = match (error, errors) {
         (Some(_), _) => "not read".to_owned(),
-        (None, 0) => format!("{} ({})", terminal::count(stencils.len(), "stencil"), stencils.join(", ")),
+        (None, 0) => {
+            let mut parts = Vec::new();
+            if !stencils.is_empty() {
+                parts.push(listed(stencils, "stencil"));
+            }
+            if !programs.is_empty() {
+                parts.push(listed(programs, "program"));
+            }
+            for mesh in meshes {
+                let kinds = [(&mesh.stencils, "stencil"), (&mesh.programs, "program")];
+                let own: Vec<String> = kinds
+                    .iter()
+                    .filter(|(names, _)| !names.is_empty())
+                    .map(|(names, what)| listed(names, what))
+                    .collect();
+                if !own.is_empty() {
+                    parts.push(format!("{} over the mesh {}", own.join(" and "), mesh.name));
+                }
+            }
+            parts.join(", ")
+        }
         (None, &errors) => terminal::count(errors, "error"),
     };
-    if error.is_none() && *errors == 0 && !programs.is_empty() {
-        said.push_str(&format!(", {} ({})", terminal::count(programs.len(), "program"), programs.join(", ")));
-    }
     if error.is_none() && *errors == 0 && !tests.is_empty() {
         said.push_str(&format!(", {}", terminal::count(tests.len(), "test")));
     }

@@ -1,5 +1,7 @@
 //! Stencil files: paths, and stencils that come along.
 
+mod meshes;
+
 use crate::terminal;
 use include_dir::{Dir, include_dir};
 use std::fs::File;
@@ -13,7 +15,6 @@ use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stenci
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::mesh::program::alone;
 use stencilc_runtime::{Error, Result};
 
 /// The stencils that come along.
@@ -197,50 +198,12 @@ impl Input {
         Ok((!others.is_empty()).then_some(stencils))
     }
 
-    /// The program over a mesh that is meant, or a stencil over one as a program; nothing if what is meant runs over a grid.
-    ///
-    /// # Errors
-    /// There are several.
-    pub fn over_mesh(&self, program: Option<&str>, stencil: Option<&str>) -> Result<Option<MeshProgram>> {
-        let file = &self.source.name;
-        let programs: Vec<&str> = self.mesh_programs.iter().map(|own| own.program.name.as_str()).collect();
-        let stencils: Vec<&str> = self.mesh_stencils.iter().map(|own| own.stencil.name.as_str()).collect();
-        let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
-        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
-        let on_grids = !self.programs.is_empty() || self.programs.is_empty() && !self.stencils.is_empty();
-        match (program, stencil) {
-            (Some(name), _) => Ok(of_program(name)),
-            (None, Some(name)) => {
-                let found = of_stencil(name);
-                if found.is_none() && self.stencils.is_empty() {
-                    let error = Error::call(format!("`{file}` has no stencil `{name}`"));
-                    return Err(error.help(match guess(name, stencils.iter().copied()) {
-                        Some(guess) => format!("did you mean `{guess}`?"),
-                        None => format!("it has {}", stencils.join(", ")),
-                    }));
-                }
-                Ok(found)
-            }
-            (None, None) => match (programs.as_slice(), stencils.as_slice()) {
-                ([only], _) if self.programs.is_empty() => Ok(of_program(only)),
-                ([], [only]) if !on_grids => Ok(of_stencil(only)),
-                ([], []) => Ok(None),
-                ([], _) if on_grids => Ok(None),
-                ([], _) => {
-                    Err(Error::call(format!("`{file}` has {} stencils: {}", stencils.len(), stencils.join(", ")))
-                        .help(format!("choose one: --stencil {}", stencils[0])))
-                }
-                _ => Err(Error::call(format!("`{file}` has several programs; over meshes: {}", programs.join(", ")))
-                    .help(format!("choose one: --program {}, or a stencil: --stencil NAME", programs[0]))),
-            },
-        }
-    }
-
     /// The program called `name`; without a name, the only one, unless a stencil is asked for.
     ///
     /// # Errors
     /// There is none of that name, or there are several.
     pub fn program(&self, name: Option<&str>, stencil: Option<&str>) -> Result<Option<&Program>> {
+        self.refuse_meshes(name.or(stencil))?;
         let file = &self.source.name;
         let names: Vec<&str> = self.programs.iter().map(|program| program.name.as_str()).collect();
         match (name, stencil, self.programs.as_slice()) {
@@ -278,6 +241,7 @@ impl Input {
     /// # Errors
     /// There is none, or there are several.
     pub fn stencil(&self, name: Option<&str>) -> Result<&Stencil> {
+        self.refuse_meshes(name)?;
         let file = &self.source.name;
         let names: Vec<&str> = self.stencils.iter().map(|stencil| stencil.name.as_str()).collect();
         let list = names.join(", ");

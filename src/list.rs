@@ -68,9 +68,11 @@ pub fn list(args: &Args, json: bool) -> Result<()> {
 fn stencils() -> Vec<Entry> {
     let mut entries: Vec<Entry> = input::embedded()
         .map(|source| {
-            let Lowered { doc, programs, stencils, .. } = stencilc_compiler::check(&source);
-            let of_programs = programs.into_iter().map(|program| program.doc);
-            let docs = [doc].into_iter().chain(of_programs).chain(stencils.into_iter().map(|stencil| stencil.doc));
+            let lowered = stencilc_compiler::check(&source);
+            let Lowered { doc, programs, stencils, mesh_programs, mesh_stencils, .. } = lowered;
+            let programs = programs.into_iter().chain(mesh_programs.into_iter().map(|own| own.program));
+            let stencils = stencils.into_iter().chain(mesh_stencils.into_iter().map(|own| own.stencil));
+            let docs = [doc].into_iter().chain(programs.map(|own| own.doc)).chain(stencils.map(|own| own.doc));
             let summary = docs.filter_map(|doc| doc.lines().next().map(str::to_owned)).next();
             Entry { name: source.name, summary: summary.unwrap_or_default() }
         })

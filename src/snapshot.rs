@@ -197,7 +197,10 @@ fn asked_for(args: &Args, input: &Input, is_list: bool) -> Result<Vec<Wanted>> {
     }
     let stencils: Vec<&Stencil> = match &args.kernel.args.stencil {
         Some(name) => vec![input.stencil(Some(name))?],
-        None => input.stencils.iter().collect(),
+        None => {
+            input.refuse_meshes(None)?;
+            input.stencils.iter().collect()
+        }
     };
     let wanted = &args.kernel.args;
     let options = |stencil: &Stencil| format!("--stencil {} {}", stencil.name, wanted.words_for(stencil));

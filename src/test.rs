@@ -130,6 +130,7 @@ fn choose<'a>(args: &Args, inputs: &'a [Input]) -> Result<Vec<(&'a Input, &'a Te
     let all: Vec<(&Input, &Test)> =
         inputs.iter().flat_map(|input| input.tests.iter().map(move |test| (input, test))).collect();
     if all.is_empty() {
+        inputs.iter().try_for_each(|input| input.refuse_meshes(None))?;
         return Err(Error::input(format!("there is no test in `{}`", args.files.join("`, `"))).help(
             "write one beside the stencil: `test \"...\" { laplap { phi = 2*i }; expect abs(res) < 1e-12 }`; \
              `stencilc test --help` shows more",

@@ -178,6 +178,7 @@ impl Args {
                 (Some(name), _) => stencils.push((input, input.stencil(Some(name))?)),
                 (None, Some(_)) => programs.extend(input.program(program, None)?.map(|program| (input, program))),
                 (None, None) => {
+                    input.refuse_meshes(None)?;
                     stencils.extend(input.stencils.iter().map(|stencil| (input, stencil)));
                     programs.extend(input.programs.iter().map(|program| (input, program)));
                 }

@@ -14,6 +14,8 @@ mod grid_info;
 mod mesh;
 #[path = "cli/new.rs"]
 mod new;
+#[path = "cli/over_mesh.rs"]
+mod over_mesh;
 #[path = "cli/print.rs"]
 mod print;
 #[path = "cli/profile.rs"]

@@ -37,6 +37,11 @@ fn the_stencils_that_come_along_pass_their_tests() {
     let stencils = folder.json("list stencils --json");
     for stencil in stencils.as_array().unwrap() {
         let name = stencil["name"].as_str().unwrap();
+        let checked = folder.json(&format!("check {name} --json"));
+        // Tests in the source run on grids.
+        if !checked[0]["meshes"].is_null() {
+            continue;
+        }
         let report = folder.json(&format!("test {name} --json"));
         assert!(report["totals"]["passed"].as_u64().unwrap() > 0, "{name}: {report:#}");
         assert_eq!(report["totals"]["failed"], 0, "{name}: {report:#}");

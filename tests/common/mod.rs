@@ -17,8 +17,17 @@ use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
 
-/// Every stencil of the project: file name without its ending, and text.
+/// Every stencil file of the project that is about grids: its name without its ending, and its text.
 pub fn stencils() -> Vec<(String, String)> {
+    let over_meshes = |text: &str| {
+        let lowered = stencilc_compiler::check(&Source::new("", text));
+        lowered.stencils.is_empty() && !lowered.mesh_stencils.is_empty()
+    };
+    all_files().into_iter().filter(|(_, text)| !over_meshes(text)).collect()
+}
+
+/// Every stencil file of the project.
+fn all_files() -> Vec<(String, String)> {
     // The folder of the sources, or, where a test was carried to another machine, the one it runs in.
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("stencils");
     let folder = if sources.exists() { sources } else { PathBuf::from("stencils") };

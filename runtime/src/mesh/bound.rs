@@ -106,3 +106,78 @@ fn find(declared: &Declared, id: MapId, mesh: &Mesh) -> Result<(Arc<[i32]>, usiz
     }
     Ok((found.table.as_slice().into(), found.arity))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilc_compiler::source::Source;
+
+    /// Two triangles with an edge between them, and the edges around.
+    fn mesh() -> Mesh {
+        let mut mesh = Mesh { origin: "two.npz".to_owned(), ..Mesh::default() };
+        let (node, edge, cell) = (mesh.add_set("node", 4), mesh.add_set("edge", 5), mesh.add_set("cell", 2));
+        mesh.add_map(edge, "nodes", node, 2, vec![0, 1, 1, 2, 2, 0, 2, 3, 3, 1]);
+        mesh.add_map(edge, "cells", cell, 2, vec![0, HOLE, 0, 1, 0, HOLE, 1, HOLE, 1, HOLE]);
+        mesh.add_map(cell, "nodes", node, 3, vec![0, 1, 2, 1, 3, 2]);
+        mesh
+    }
+
+    /// What is said of a mesh that is declared so.
+    fn said(parts: &str) -> String {
+        let text = format!("mesh two {{ {parts} }}\nstencil s over two.cell {{ in a; out b; b = a }}\n");
+        let lowered = stencilc_compiler::check(&Source::new("two.stn", text));
+        assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+        match Bound::new(&lowered.meshes[0], &mesh()) {
+            Ok(_) => String::new(),
+            Err(error) => format!("{}\n{}", error.message, error.help.unwrap_or_default()),
+        }
+    }
+
+    #[test]
+    fn what_the_file_has_may_be_declared_in_part() {
+        for parts in [
+            "set cell",
+            "set cell, node; map cell.nodes -> node[3]",
+            "set cell, node, edge; map edge.cells -> cell[2] missing skip; map edge.nodes -> node[2]",
+            "set cell, edge; map edge.cells -> cell[2] missing value(0)",
+        ] {
+            assert_eq!(said(parts), "", "{parts}");
+        }
+    }
+
+    #[test]
+    fn what_the_file_has_not_is_told() {
+        for (parts, wanted) in [
+            ("set cell, nodes", "two.npz has no set `nodes`, which the mesh `two` declares\ndid you mean `node`?"),
+            (
+                "set cell, vertex",
+                "two.npz has no set `vertex`, which the mesh `two` declares\nits sets are node, edge, cell",
+            ),
+            (
+                "set cell, node; map cell.node -> node[3]",
+                "two.npz has no map `cell.node`, which the mesh `two` declares\ndid you mean `cell.nodes`?",
+            ),
+            (
+                "set cell, edge; map cell.sides -> edge[3]",
+                "two.npz has no map `cell.sides`, which the mesh `two` declares\nits maps are edge.nodes, edge.cells, cell.nodes",
+            ),
+            (
+                "set cell, node; map cell.nodes -> node[4]",
+                "the map `cell.nodes` of two.npz has 3 slots; the mesh `two` says 4\ndeclare it as `map cell.nodes -> node[3]`",
+            ),
+            (
+                "set cell, node; map cell.nodes -> cell[3]",
+                "the map `cell.nodes` of two.npz leads to `node`; the mesh `two` says `cell`\n\
+                 declare it as `map cell.nodes -> node[3]`",
+            ),
+            (
+                "set cell, edge; map edge.cells -> cell[2]",
+                "the map `edge.cells` of two.npz has 4 holes, and the mesh `two` does not say what they mean: the first is \
+                 row 0, slot 1\ndeclare it as `map edge.cells -> cell[2] missing skip` to leave holes out of sums, or \
+                 `missing value(0)` to read a number through them",
+            ),
+        ] {
+            assert_eq!(said(parts), wanted, "{parts}");
+        }
+    }
+}

@@ -250,12 +250,22 @@ impl<'a> Tests<'a> {
         let mut other = None;
         for item in &self.file.items {
             match item {
-                ast::Item::Stencil(ast::Stencil { name: own, .. })
-                | ast::Item::Program(ast::Program { name: own, .. }) => {
-                    if own.text == name.text {
-                        return None;
+                ast::Item::Stencil(ast::Stencil { name: own, over, .. })
+                | ast::Item::Program(ast::Program { name: own, over, .. }) => {
+                    match over {
+                        Some(over) if own.text == name.text => {
+                            return self.report(
+                                Diagnostic::error(name.span, format!("`{}` runs over a mesh", name.text))
+                                    .label("a test runs on a grid")
+                                    .note(over.span, "over a mesh")
+                                    .help("compare what `stencilc run --mesh FILE --out ...` writes"),
+                            );
+                        }
+                        // What is wrong with it was told.
+                        None if own.text == name.text => return None,
+                        Some(_) => {}
+                        None => names.push(own.text.as_str()),
                     }
-                    names.push(own.text.as_str());
                 }
                 ast::Item::Function(own) if own.name.text == name.text => other = Some("a function"),
                 ast::Item::Constant(own) if own.name.text == name.text => other = Some("a constant"),

@@ -1,0 +1,78 @@
+//! Which program or stencil over a mesh is meant, and what commands that know grids alone say of it.
+
+use super::Input;
+use stencilc_compiler::diagnostic::guess;
+use stencilc_compiler::ir::MeshProgram;
+use stencilc_runtime::mesh::program::alone;
+use stencilc_runtime::{Error, Result};
+
+impl Input {
+    /// The program over a mesh that is meant, or a stencil over one as a program; nothing if what is meant runs over a grid.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn over_mesh(&self, program: Option<&str>, stencil: Option<&str>) -> Result<Option<MeshProgram>> {
+        let file = &self.source.name;
+        let (programs, stencils) = (self.mesh_programs(), self.mesh_stencils());
+        let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
+        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
+        let on_grids = !self.programs.is_empty() || !self.stencils.is_empty();
+        match (program, stencil) {
+            (Some(name), _) => match of_program(name) {
+                None if !on_grids => Err(unknown(file, "program", name, &programs)),
+                found => Ok(found),
+            },
+            (None, Some(name)) => match of_stencil(name) {
+                None if self.stencils.is_empty() => Err(unknown(file, "stencil", name, &stencils)),
+                found => Ok(found),
+            },
+            (None, None) => match (programs.as_slice(), stencils.as_slice()) {
+                ([only], _) if self.programs.is_empty() => Ok(of_program(only)),
+                ([], [only]) if !on_grids => Ok(of_stencil(only)),
+                ([], _) if on_grids || stencils.is_empty() => Ok(None),
+                ([], _) => {
+                    Err(Error::call(format!("`{file}` has {} stencils: {}", stencils.len(), stencils.join(", ")))
+                        .help(format!("choose one: --stencil {}", stencils[0])))
+                }
+                _ => Err(Error::call(format!("`{file}` has several programs; over meshes: {}", programs.join(", ")))
+                    .help(format!("choose one: --program {}, or a stencil: --stencil NAME", programs[0]))),
+            },
+        }
+    }
+
+    /// Refuses what runs over a mesh, for commands that know grids alone: the program or stencil called `name`, or a file
+    /// that has nothing else.
+    ///
+    /// # Errors
+    /// What is meant runs over a mesh.
+    pub fn refuse_meshes(&self, name: Option<&str>) -> Result<()> {
+        let of_programs = self.mesh_programs.iter().map(|own| (&own.program.name, &own.mesh.name));
+        let mut all = of_programs.chain(self.mesh_stencils.iter().map(|own| (&own.stencil.name, &own.mesh.name)));
+        let found = match name {
+            Some(name) => all.find(|(own, _)| *own == name),
+            None if self.stencils.is_empty() => all.next(),
+            None => None,
+        };
+        let Some((name, mesh)) = found else { return Ok(()) };
+        Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids"))
+            .help(format!("what runs over a mesh is computed by `stencilc run {} --mesh FILE`", self.source.name)))
+    }
+
+    fn mesh_programs(&self) -> Vec<&str> {
+        self.mesh_programs.iter().map(|own| own.program.name.as_str()).collect()
+    }
+
+    fn mesh_stencils(&self) -> Vec<&str> {
+        self.mesh_stencils.iter().map(|own| own.stencil.name.as_str()).collect()
+    }
+}
+
+/// That a file over a mesh has no program or stencil called `name`.
+fn unknown(file: &str, what: &str, name: &str, names: &[&str]) -> Error {
+    let error = Error::call(format!("`{file}` has no {what} `{name}`"));
+    match guess(name, names.iter().copied()) {
+        Some(guess) => error.help(format!("did you mean `{guess}`?")),
+        None if names.is_empty() => error.help("it has stencils alone: --stencil NAME"),
+        None => error.help(format!("it has {}", names.join(", "))),
+    }
+}

@@ -1,0 +1,90 @@
+//! Stencils and programs over meshes.
+
+use super::folder::{Folder, text};
+use std::path::Path;
+
+/// The mesh that comes along.
+fn given() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/grid_120x60.dat").display().to_string()
+}
+
+/// The root of the mean square of the last changes after so many steps: the answers of the original program.
+const KNOWN: [(u32, &str); 4] =
+    [(100, "4.25406e-04"), (200, "1.79346e-04"), (500, "3.94607e-05"), (1000, "1.87631e-06")];
+
+/// What `run` prints of the airfoil every hundred steps.
+fn told_every_hundred(steps: u32) -> Vec<(u32, String)> {
+    let line = format!("run airfoil --mesh {} --set steps={steps} --every 100 --device cpu", given());
+    let said = Folder::new().done(&line);
+    let told = said.lines().filter_map(|line| {
+        let (step, value) = line.trim().split_once("  rms ")?;
+        Some((step.parse().ok()?, value.to_owned()))
+    });
+    told.collect()
+}
+
+#[test]
+fn the_airfoil_gives_its_known_answer() {
+    let (step, rms) = KNOWN[0];
+    assert_eq!(told_every_hundred(100), [(step, rms.to_owned())]);
+}
+
+#[test]
+#[ignore = "takes ten seconds"]
+fn the_airfoil_gives_its_known_answers_up_to_the_end() {
+    let told = told_every_hundred(1000);
+    assert_eq!(told.len(), 10);
+    for (step, rms) in KNOWN {
+        assert!(told.contains(&(step, rms.to_owned())), "{step} {rms}: {told:?}");
+    }
+}
+
+const BOTH: &str = "mesh line { set point, edge; map edge.ends -> point[2] }
+stencil slope over line.edge { in a on point; out b; b = a[ends.1] - a[ends.0] }
+stencil copy { in a; out b; b = a }
+program twice over line { in a on point; out b on edge; b = slope(a) }
+program again { in a; out b; b = copy(a) }
+";
+
+#[test]
+fn what_runs_over_meshes_is_told_apart() {
+    let folder = Folder::new();
+    std::fs::write(folder.path("both.stn"), BOTH).unwrap();
+    let tested = format!("{BOTH}test \"it is steep\" {{ slope {{ a = 1 }}; expect b == 0 }}\n");
+    std::fs::write(folder.path("tested.stn"), tested).unwrap();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    insta::assert_snapshot!(folder.transcript(&[
+        "check airfoil both.stn",
+        "check both.stn --json",
+        "check tested.stn",
+        // Commands that are about grids.
+        "explain airfoil",
+        "build airfoil -o .",
+        "verify airfoil",
+        "bench airfoil --device cpu",
+        "tune airfoil",
+        "profile airfoil",
+        "snapshot airfoil -o snap",
+        "test airfoil",
+        "grid info airfoil",
+        "explain both.stn --stencil slope",
+        "verify both.stn --program twice",
+        "build both.stn --stencil slope",
+        // Which of them is meant.
+        "run airfoil --device cpu",
+        "run airfoil --mesh m.npz --program airfoilflow --device cpu",
+        "run airfoil --mesh m.npz --stencil updat --device cpu",
+        "run airfoil --mesh m.npz --grid 9x9x9 --device cpu",
+        "run both.stn --device cpu",
+        "run both.stn --program again --mesh m.npz --device cpu",
+        "run both.stn --program twice --mesh m.npz --device cpu",
+    ]));
+}
+
+#[test]
+fn meshes_are_listed() {
+    let output = Folder::new().run("list stencils");
+    let said = text(&output.stdout);
+    let line = said.lines().find(|line| line.starts_with("airfoil")).unwrap_or_default();
+    assert!(line.contains("Inviscid flow around an airfoil"), "{said}");
+}
