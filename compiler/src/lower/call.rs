@@ -76,7 +76,21 @@ impl<'a> Lowering<'a> {
                     self.scope.use_global(&function.text);
                     (own, 0)
                 }
+                Some(Global::Stencil) => {
+                    let name = &function.text;
+                    let found =
+                        Diagnostic::error(span, format!("`{name}` is a stencil: its call is no part of a formula"));
+                    return self.report(found.label("called in an expression").help(format!(
+                        "a program names what it returns, as in `let x = {name}(...)`, and goes on with that"
+                    )));
+                }
                 Some(_) => return self.no_function(function, arguments, span),
+                None if [PRESENT, SIZE].contains(&function.text.as_str()) => {
+                    let found = Diagnostic::error(span, format!("`{}` is about meshes", function.text));
+                    return self.report(
+                        found.label("on a grid").help("a stencil over a mesh says so: `stencil name over mesh.set`"),
+                    );
+                }
                 None => return self.unknown(&function.text, function.span, "function"),
             },
         };

@@ -19,13 +19,15 @@ impl<'a> Lowering<'a> {
             _ => {
                 self.report::<()>(
                     Diagnostic::error(fields.role.span, "an `inc` adds to the cells of a mesh")
-                        .label("a grid stencil has `in`, `out` and `inout`"),
+                        .label("a grid stencil has `in`, `out` and `inout`")
+                        .help("a stencil over a mesh says so: `stencil name over mesh.set`"),
                 );
-                return;
+                // The names exist all the same, so that their uses are not reported too.
+                return fields.names.iter().for_each(|name| self.define(name, Binding::Broken));
             }
         };
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| self.stored(typed));
-        let place = self.place(fields.place.as_ref(), fields.typed.as_ref());
+        let place = self.place(fields);
         let place = place.and_then(|place| self.check_written(role, place, fields.role.span).map(|()| place));
         let (Some(stored), Some(place)) = (stored, place) else {
             // The names exist all the same, so that their uses are not reported too.
@@ -63,9 +65,10 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    pub(super) fn place(&mut self, place: Option<&ast::PlaceOn>, typed: Option<&ast::Typed>) -> Found<Place> {
+    pub(super) fn place(&mut self, fields: &ast::Fields) -> Found<Place> {
+        let place = fields.place.as_ref();
         if self.is_over_mesh() {
-            return self.mesh_place(place, typed);
+            return self.mesh_place(place, fields.typed.as_ref(), fields.role.span);
         }
         let on = |horizontal, levels| Some(Place { horizontal, levels, home: None });
         let Some(place) = place else { return on(true, Levels::Full) };

@@ -198,6 +198,10 @@ impl Lowering<'_> {
     fn no_offset<T>(&mut self, part: ExprId, at: Span) -> Found<T> {
         let help = "an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0";
         let found = Diagnostic::error(at, "this is no offset").help(help);
+        if matches!(self.file.exprs[part], Expr::Component(..)) {
+            let found = Diagnostic::error(at, "this is no offset").label("slots of maps lead to neighbours on meshes");
+            return self.report(found.help("a stencil over a mesh says so: `stencil name over mesh.set`"));
+        }
         // `a[n]` where `a[i+n]` is meant.
         let is_counter = match &self.file.exprs[part] {
             Expr::Name(name) => self

@@ -491,6 +491,10 @@ impl<'a> Lowering<'a> {
             );
             return;
         }
+        let is_broken = |found: &Symbol| matches!(found.binding, Binding::Broken);
+        if assign.op.text != "=" && self.scope.find(&name.text).is_some_and(is_broken) {
+            return;
+        }
         if assign.op.text != "=" {
             let is_read = field.is_some_and(|field| self.stencil.fields[field].role.is_read());
             let found = Diagnostic::error(assign.op.span, "an output is assigned with `=`, and once");
@@ -611,16 +615,21 @@ impl<'a> Lowering<'a> {
 
     /// What can be told once the whole stencil is known.
     fn finish(&mut self, stencil: &ast::Stencil) {
-        let unassigned: Vec<(String, Span)> = self
+        let unassigned: Vec<(String, Span, ir::Role)> = self
             .outputs()
             .filter(|field| !self.scope.assigned.contains_key(&field.name))
-            .map(|field| (field.name.clone(), field.span))
+            .map(|field| (field.name.clone(), field.span, field.role))
             .collect();
-        for (name, span) in unassigned {
+        for (name, span, role) in unassigned {
+            let add = match role {
+                ir::Role::Inc => format!("add `{name}[...] += ...`"),
+                ir::Role::Reduce => format!("add `{name} += ...` of a sum, `{name} = ...` of a `min` or `max`"),
+                ir::Role::In | ir::Role::Carried | ir::Role::Out | ir::Role::InOut => format!("add `{name} = ...`"),
+            };
             self.report::<()>(
                 Diagnostic::error(span, format!("the output `{name}` is never assigned"))
                     .label("declared here")
-                    .help(format!("add `{name} = ...`")),
+                    .help(add),
             );
         }
         // An assignment to what is not declared was told already.

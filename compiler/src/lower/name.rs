@@ -5,7 +5,7 @@ use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Kind, Node};
+use crate::ir::{Kind, Node, Role};
 use crate::source::Span;
 
 impl<'a> Lowering<'a> {
@@ -15,11 +15,13 @@ impl<'a> Lowering<'a> {
             return coordinate;
         }
         match name {
+            "k" | "nk" if self.lacks_levels() => return self.no_levels(span, "there is no `k`"),
             "k" => return self.one(Node::Level, Kind::Int, span),
             "nk" => return self.one(Node::LevelCount, Kind::Int, span),
             "pi" => return self.one(Node::Real(std::f64::consts::PI), Kind::Real, span),
             // A name that was taken was told where it is declared.
             "i" | "j" | "ni" | "nj" if self.scope.find(name).is_some() => return None,
+            "i" | "j" | "ni" | "nj" if self.is_over_mesh() => return self.no_axes(span, "not known to a stencil"),
             "i" | "j" | "ni" | "nj" => {
                 return self.report(
                     Diagnostic::error(span, format!("a stencil knows no `{name}`"))
@@ -46,6 +48,9 @@ impl<'a> Lowering<'a> {
                     if let Some(bound) = self.swept_output(field, name) {
                         return Some(bound);
                     }
+                    if self.stencil.fields[field].role == Role::Reduce {
+                        return self.unreadable(field, span);
+                    }
                     let declared = self.stencil.fields[field].span;
                     self.report(
                         Diagnostic::error(span, format!("`{name}` is an output: it cannot be read"))
@@ -54,6 +59,7 @@ impl<'a> Lowering<'a> {
                             .help("name the value with `let`, use that, and assign it to the output"),
                     )
                 }
+                Binding::Field(field) if self.stencil.fields[field].role == Role::Inc => self.unreadable(field, span),
                 Binding::Field(field) => Some(self.field_value(field)),
                 Binding::Variable(variable) if self.number_field(variable).is_some() => {
                     let field = self.number_field(variable)?;
@@ -108,7 +114,10 @@ impl<'a> Lowering<'a> {
                     .label("stencils are called by programs")
                     .help("share a formula between stencils as a `fn`"),
             ),
-            None => self.unknown(name, span, "name"),
+            None => match self.part_of_mesh(name, span) {
+                Some(found) => self.report_alone(found),
+                None => self.unknown(name, span, "name"),
+            },
         }
     }
 

@@ -14,6 +14,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         place: Option<&ast::PlaceOn>,
         typed: Option<&ast::Typed>,
+        at: Span,
     ) -> Found<Place> {
         let over = self.over.as_ref()?;
         let (mesh, own) = (over.mesh(), over.set);
@@ -28,14 +29,11 @@ impl<'a> Lowering<'a> {
             None => {
                 return match own {
                     Some(set) => on(plain(set), all),
-                    None => {
-                        let at = typed.map_or(Span::default(), |typed| typed.scalar.span);
-                        self.report(
-                            Diagnostic::error(at, "a field of a program lives on a set")
-                                .label("which one?")
-                                .help("as in `in q: real[4] on cell`; `on ()` is a single number"),
-                        )
-                    }
+                    None => self.report(
+                        Diagnostic::error(at, "a field of a program lives on a set")
+                            .label("on which?")
+                            .help("as in `in q: real[4] on cell`; `on ()` is a single number"),
+                    ),
                 };
             }
             Some(ast::PlaceOn::Axes(axes, span)) => {

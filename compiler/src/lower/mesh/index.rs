@@ -27,11 +27,7 @@ impl<'a> Lowering<'a> {
                     return self.report(Diagnostic::error(at, "the level is named twice").label("named again"));
                 }
             } else if self.begins_with(part, "i") || self.begins_with(part, "j") {
-                return self.report(
-                    Diagnostic::error(at, "a mesh has no axes `i` and `j`")
-                        .label("leads nowhere")
-                        .help("neighbours are reached through maps, as in `q[cells.0]`"),
-                );
+                return self.no_axes(at, "leads nowhere");
             } else if let (Some(names), false) = (&names, matches!(bound, Value::Many(_))) {
                 // What it should be, `paths` tells.
                 self.paths(names)?;
@@ -39,20 +35,27 @@ impl<'a> Lowering<'a> {
                 let found = self.part(items.clone(), parts, span)?;
                 return Some(found);
             } else {
+                let found = Diagnostic::error(at, "this is no slot of a map");
+                let base = match &self.file.exprs[part] {
+                    Expr::Index(base, inner) => self.trail_of(*base).zip(inner.first().copied()),
+                    Expr::Call(name, inner) => Some(vec![name.clone()]).zip(inner.first().map(|own| own.value)),
+                    _ => None,
+                };
+                if let Some((names, slot)) = base.filter(|(names, _)| self.is_trail(names))
+                    && let Expr::Int(slot) = &self.file.exprs[slot]
+                {
+                    let names: Vec<&str> = names.iter().map(|name| name.text.as_str()).collect();
+                    return self.report(found.label(format!("write `{}.{slot}`", names.join("."))));
+                }
                 return self.report(
-                    Diagnostic::error(at, "this is no slot of a map")
-                        .label("expected a map and a slot, as in `cells.0`, or `k` plus or minus a whole constant"),
+                    found.label("expected a map and a slot, as in `cells.0`, or `k` plus or minus a whole constant"),
                 );
             }
         }
         let by = levels.unwrap_or(0);
         let (mesh, own) = self.site()?;
         if levels.is_some() && !mesh.levels {
-            return self.report(
-                Diagnostic::error(span, format!("the mesh `{}` has no levels", mesh.name))
-                    .label("an offset along k")
-                    .help("declare them in the mesh: `levels k`"),
-            );
+            return self.no_levels(span, "an offset along k");
         }
         let path = hops.unwrap_or_default().then(&Path::levels_only(by));
         self.check_holes(&path, span)?;
@@ -65,7 +68,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether an expression begins with a name: `k` does `k - n + 1`.
-    fn begins_with(&self, part: ExprId, name: &str) -> bool {
+    pub(super) fn begins_with(&self, part: ExprId, name: &str) -> bool {
         let mut first = part;
         while let Expr::Infix(_, left, _) = &self.file.exprs[first] {
             first = *left;
@@ -112,7 +115,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// How the elements of a set are reached.
-    fn ways(&self, to: SetId) -> String {
+    pub(super) fn ways(&self, to: SetId) -> String {
         let Some((mesh, own)) = self.site() else { return String::new() };
         let direct = mesh.maps.iter().find(|(_, map)| map.from == own && map.to == to).map(|(id, _)| id);
         let (own, to) = (&mesh.sets[own].name, &mesh.sets[to].name);

@@ -4,6 +4,7 @@ mod declare;
 mod fold;
 mod hole;
 mod index;
+mod mistaken;
 mod trail;
 mod write;
 
@@ -162,7 +163,13 @@ impl<'a> Lowering<'a> {
                 None if names.is_empty() => found
                     .label("this file has no mesh")
                     .help(format!("declare it: `mesh {} {{ set node, cell; map cell.nodes -> node[3] }}`", name.text)),
-                None => found.label(format!("in this file: {}", names.join(", "))),
+                None => {
+                    let with = meshes.iter().find(|own| own.mesh.set_named(&name.text).is_some());
+                    match with {
+                        Some(own) => found.label(format!("did you mean `{}.{}`?", own.mesh.name, name.text)),
+                        None => found.label(format!("in this file: {}", names.join(", "))),
+                    }
+                }
             })
         })
     }

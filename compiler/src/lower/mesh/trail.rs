@@ -66,7 +66,7 @@ impl<'a> Lowering<'a> {
             rest = &names[1..];
         }
         while let Some((name, after)) = rest.split_first() {
-            let map = self.map_named(set, name)?;
+            let map = self.map_named(set, name, &names[..names.len() - rest.len()])?;
             let arity = mesh.maps[map].arity;
             let number = after.first().filter(|next| next.text.bytes().all(|byte| byte.is_ascii_digit()));
             let slots = match number {
@@ -88,10 +88,14 @@ impl<'a> Lowering<'a> {
         Some(paths)
     }
 
-    fn map_named(&mut self, set: SetId, name: &Name) -> Found<MapId> {
+    /// The map of a set with a name, which follows others.
+    fn map_named(&mut self, set: SetId, name: &Name, before: &[Name]) -> Found<MapId> {
         let (mesh, _) = self.site()?;
         if let Some(map) = mesh.map_named(set, &name.text) {
             return Some(map);
+        }
+        if let Some(found) = self.no_map(name, before) {
+            return self.report(found);
         }
         let from = &mesh.sets[set].name;
         let maps: Vec<&str> =

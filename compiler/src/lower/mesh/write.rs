@@ -31,7 +31,7 @@ impl<'a> Lowering<'a> {
                 return;
             }
             Role::Out | Role::InOut => {
-                if self.check_plain(&field, name, index.map(|(_, at)| at), &assign.op).is_none() {
+                if self.check_plain(&field, name, index, &assign.op).is_none() {
                     return;
                 }
                 if let Some(before) = before {
@@ -129,8 +129,22 @@ impl<'a> Lowering<'a> {
         )
     }
 
-    fn check_plain(&mut self, field: &Field, name: &ast::Name, index: Option<Span>, op: &ast::Name) -> Found<()> {
-        if let Some(at) = index {
+    fn check_plain(
+        &mut self,
+        field: &Field,
+        name: &ast::Name,
+        index: Option<(&'a Vec<ast::ExprId>, Span)>,
+        op: &ast::Name,
+    ) -> Found<()> {
+        if let Some((parts, at)) = index {
+            let is_part = matches!(parts.as_slice(), [part] if matches!(self.file.exprs[*part], ast::Expr::Int(_)));
+            if is_part && field.place.home.is_some_and(|home| home.parts > 1) {
+                return self.report(
+                    Diagnostic::error(at, "a vector is assigned whole")
+                        .label("not part by part")
+                        .help(format!("write `{} = [a, b]`, with all its parts", name.text)),
+                );
+            }
             return self.report(
                 Diagnostic::error(at, format!("`{}` is an output: it is written at the element itself", name.text))
                     .label("writes through a map")
@@ -182,9 +196,16 @@ impl<'a> Lowering<'a> {
                 };
                 let Some(names) = names else {
                     let found = Diagnostic::error(at, "an increment goes to an element of a set");
-                    return self.report(found.label("as in `res[cells.0] += ...`"));
+                    let levels = parts.iter().any(|part| self.begins_with(*part, "k"));
+                    return self.report(if levels {
+                        found.label("leave the level out").help("what is added to is on the level at hand")
+                    } else {
+                        found.label("as in `res[cells.0] += ...`")
+                    });
                 };
-                self.one_path(&names, at)?
+                let paths = self.paths(&names)?;
+                let [path] = paths.as_slice() else { return self.each_by_itself(&name.text, &paths, at) };
+                path.clone()
             }
         };
         let end = mesh.end(own, &path);
@@ -196,8 +217,18 @@ impl<'a> Lowering<'a> {
         self.report(
             Diagnostic::error(at, format!("`{}` lives on `{there}`, this leads to `{here}`", name.text))
                 .label(format!("an element of `{here}`"))
-                .note(field.span, "declared here"),
+                .note(field.span, "declared here")
+                .help(self.ways(home.set)),
         )
+    }
+
+    /// Reports an increment of several elements at once.
+    fn each_by_itself<T>(&mut self, name: &str, paths: &[Path], at: Span) -> Found<T> {
+        let (mesh, _) = self.site()?;
+        let found = Diagnostic::error(at, format!("this leads to {} elements", paths.len())).label("which of them?");
+        let all: Vec<String> =
+            paths.iter().take(2).map(|path| format!("`{name}{} += ...`", mesh.written(path))).collect();
+        self.report(found.help(format!("each is added to by itself: {}", all.join(", "))))
     }
 
     fn reduction(&mut self, id: FieldId, name: &ast::Name, index: Option<Span>, op: &ast::Name) -> Found<Fold> {

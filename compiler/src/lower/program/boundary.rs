@@ -35,6 +35,10 @@ fn is_of(said: &Said, variable: &Variable) -> bool {
 impl<'a> Programmer<'_, 'a> {
     /// Reads all boundaries, so that a field knows its own when it is declared.
     pub(super) fn collect(&mut self, statements: &'a [Statement]) {
+        if self.lowering.is_over_mesh() {
+            // What is wrong with all of them is told later.
+            return;
+        }
         for statement in statements {
             if let Statement::Boundary(boundary) = statement {
                 boundary.rules.iter().for_each(|rule| self.edge_rule(&boundary.names, rule));

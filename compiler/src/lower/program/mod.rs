@@ -106,6 +106,16 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Let(binding) => self.binding(binding, actions),
             Statement::Assign(assign) => self.assign(assign, actions),
             Statement::Repeat(repeat) => self.repeat(repeat, actions),
+            Statement::Boundary(boundary) if self.lowering.is_over_mesh() => {
+                self.report::<()>(
+                    Diagnostic::error(boundary.span, "a boundary is about the edges of a grid")
+                        .label("in a program over a mesh")
+                        .help(
+                            "a mesh has its boundary in its maps: a set of its own for the elements there, as `bedge`, or \
+                             holes: `missing skip`, `missing value(x)`",
+                        ),
+                );
+            }
             // Were collected before.
             Statement::Boundary(_) if outermost => {}
             Statement::Boundary(boundary) => self.belongs_outside(boundary.span, "what lies beyond the edges is said"),
@@ -148,7 +158,7 @@ impl<'a> Programmer<'_, 'a> {
         };
         let lowering = &mut *self.lowering;
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| lowering.stored(typed));
-        let place = lowering.place(fields.place.as_ref(), fields.typed.as_ref());
+        let place = lowering.place(fields);
         let place = place.and_then(|place| self.check_place(role, place, fields));
         let (Some(stored), Some(place)) = (stored, place) else {
             return fields.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
@@ -433,7 +443,11 @@ impl<'a> Programmer<'_, 'a> {
                 "read before it is assigned"
             })
             .note(span, "declared here");
-        self.report(found.help(format!("declare it as `inout {name}`, or assign it before")))
+        self.report(if self.is_number(id) {
+            found.help(format!("assign it before; a number that is given is a parameter: `param {name}`"))
+        } else {
+            found.help(format!("declare it as `inout {name}`, or assign it before"))
+        })
     }
 
     /// Whether a variable can hold what a call returns.
@@ -513,7 +527,11 @@ impl Programmer<'_, '_> {
     /// ` on (i, j)`, in words that also name all axes.
     fn axes(&self, place: crate::ir::Place) -> String {
         if let Some(over) = &self.lowering.over {
-            return over.declared.mesh.place(place);
+            let text = over.declared.mesh.place(place);
+            return match place.home {
+                Some(home) if home.parts > 1 => format!(" a vector of {}{text}", home.parts),
+                Some(_) | None => text,
+            };
         }
         let text = place.to_string();
         if text.is_empty() { " on (i, j, k)".to_owned() } else { text }

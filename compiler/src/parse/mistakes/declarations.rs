@@ -133,6 +133,9 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
     if let Some(found) = after_place(stop, names) {
         return Some(found);
     }
+    if let Some(found) = on_a_mesh(stop, names) {
+        return Some(found);
+    }
     let is_typed = names.contains(':') && !names.contains('=');
     if is_typed && stop.found.starts_with(|c: char| c.is_ascii_digit()) {
         return Some(error(stop, "a range is written with `=`").label("write `= 0..1`"));
@@ -228,6 +231,30 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         }
         _ => None,
     }
+}
+
+/// What is said of fields on meshes in the wrong place: parts of vectors, and `no k`.
+fn on_a_mesh(stop: &Stop, names: &str) -> Option<Diagnostic> {
+    let role = stop.first;
+    if stop.found == "k" && stop.previous.is_some_and(|(word, _)| word == "no") && !names.contains(" on ") {
+        let name = names.split(',').next().unwrap_or_default().trim();
+        return Some(
+            error(stop, "what a field lacks is said after where it lives")
+                .label("too early")
+                .help(format!("write `{role} {name} on cell, no k`, with the set where it lives")),
+        );
+    }
+    let inside = stop.rest.strip_prefix('[')?;
+    let digits = &inside[..inside.find(|c: char| !c.is_ascii_digit())?];
+    let after = inside[digits.len()..].strip_prefix(']').filter(|_| !digits.is_empty())?;
+    let place = Span::new(stop.before.len(), stop.before.len() + digits.len() + 2);
+    let found = Diagnostic::error(place, "the parts of a vector are counted after its type");
+    if let Some((name, set)) = names.split_once(" on ").filter(|(_, set)| set.chars().all(is_word)) {
+        return Some(found.label(format!("write `{role} {name}: real[{digits}] on {set}`")));
+    }
+    let set = super::word_at(after.trim_start().strip_prefix("on ")?.trim_start());
+    let is_name = !set.is_empty() && names.chars().all(is_word);
+    is_name.then(|| found.label(format!("write `{role} {names}: real[{digits}] on {set}`")))
 }
 
 /// What stands after the axes of a field, and nothing but a range may.
@@ -406,6 +433,14 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
     let name = stop.first;
     let rest = stop.rest;
     let plain = format!("write `{name} = ...`");
+    if stop.found == "." && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        let whole = target;
+        return Some(
+            error(stop, "a vector is assigned whole")
+                .label("not part by part")
+                .help(format!("write `{whole} = [a, b]`, or `{whole} += [a, b]`, with all its parts")),
+        );
+    }
     let starts = |texts: &[&str]| texts.iter().any(|text| rest.starts_with(text));
     if starts(&["**=", "*=", "/=", "%=", "++", "--", "|=", "&=", "^=", "<<=", ">>=", "-="]) {
         return Some(error(stop, "a value is not changed").label("only `=` assigns").help(

@@ -4,6 +4,7 @@
 mod characters;
 mod declarations;
 mod expressions;
+mod meshes;
 mod operators;
 mod statements;
 
@@ -101,26 +102,28 @@ impl<'a> Stop<'a> {
 /// The message for a mistake that is known.
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     characters::guess(stop)
+        .or_else(|| meshes::guess(stop))
         .or_else(|| larger(stop))
         .or_else(|| statements::guess(stop))
         .or_else(|| declarations::guess(stop))
         .or_else(|| expressions::guess(stop))
 }
 
-/// What stands in a `program`, or in a `mesh`, which nobody reads yet.
+/// What stands in a `program`.
 fn larger(stop: &Stop) -> Option<Diagnostic> {
-    let (item, help) = match stop.item? {
-        "program" => (
-            "program",
+    let help = match stop.item? {
+        "program" => {
             "a program has fields (`inout phi on (i, j) = 0..1`), `param n: int = 10`, \
              `boundary phi { i: periodic, j: copy }` with the rules periodic, value(x), copy, mirror and halo, calls of stencils \
-             (`phi = step(phi)`, `let flux = slope(phi)`), and `repeat n { ... }`",
-        ),
-        "mesh" => ("mesh", "a `mesh` is not used by this version: leave it out"),
+             (`phi = step(phi)`, `let flux = slope(phi)`), and `repeat n { ... }`"
+        }
         _ => return None,
     };
-    let message = format!("this cannot be read as a part of a `{item}`");
-    Some(Diagnostic::error(stop.here(), message).label("not understood").help(help))
+    Some(
+        Diagnostic::error(stop.here(), "this cannot be read as a part of a `program`")
+            .label("not understood")
+            .help(help),
+    )
 }
 
 pub use statements::RESERVED;
