@@ -161,6 +161,8 @@ fn meshes_are_converted() {
     let folder = Folder::new();
     folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
     fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid_120x60.dat"), folder.path("new_grid.dat")).unwrap();
+    let square = concat!(env!("CARGO_MANIFEST_DIR"), "/runtime/tests/mesh_files/square_4_binary.msh");
+    fs::copy(square, folder.path("square.msh")).unwrap();
     insta::assert_snapshot!(folder.transcript(&[
         "mesh convert new_grid.dat -o airfoil.npz",
         "mesh convert airfoil.npz -o airfoil.vtu",
@@ -168,6 +170,8 @@ fn meshes_are_converted() {
         "mesh convert sphere.npz -o sphere.vtu --json",
         "mesh convert sphere.npz -o sphere.vtk",
         "mesh convert none.npz -o sphere.vtu",
+        "mesh convert square.msh -o square.npz",
+        "mesh info square.npz",
     ]));
     let [given, converted] = ["new_grid.dat", "airfoil.npz"].map(|name| load(&folder.path(name)).unwrap());
     assert_eq!((given.maps, given.fields), (converted.maps, converted.fields));

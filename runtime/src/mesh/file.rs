@@ -1,6 +1,6 @@
 //! Files of meshes: which format a file has is seen from how it begins.
 
-use super::{Field, Mesh, npz, op2};
+use super::{Field, Mesh, gmsh, npz, op2};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,9 +10,10 @@ use std::path::Path;
 /// How many bytes tell a format.
 const BEGINNING: u64 = 256;
 
-const FORMATS: &str = "meshes are .npz files, text as of OP2's airfoil (.dat); `stencilc mesh make` writes some";
+const FORMATS: &str =
+    "meshes are .npz files, Gmsh's .msh, and text as of OP2's airfoil (.dat); `stencilc mesh make` writes some";
 
-/// Reads the mesh in the file at `path`: NumPy's `.npz`, or the text of OP2's airfoil. Everything is checked.
+/// Reads the mesh in the file at `path`: NumPy's `.npz`, Gmsh's `.msh`, or the text of OP2's airfoil. Everything is checked.
 ///
 /// # Errors
 /// There is no such file, it is damaged or of no known format, or what it holds is no mesh. Messages name the file.
@@ -36,6 +37,7 @@ pub fn load(path: &Path) -> Result<Mesh> {
     let read = match beginning.as_slice() {
         [] => Err(Error::input("it is empty").help("write it again")),
         begin if begin.starts_with(b"PK") || ending == "npz" => npz::read(file),
+        begin if begin.starts_with(gmsh::MAGIC) => gmsh::read(file),
         begin if op2::is_header(begin) || ending == "dat" => op2::read(file),
         _ => Err(Error::input("it is a mesh of no known format").help(FORMATS)),
     };

@@ -9,6 +9,7 @@ mod cells;
 mod check;
 pub mod colour;
 mod file;
+mod gmsh;
 pub mod inverse;
 pub mod lists;
 pub mod made;
