@@ -75,8 +75,9 @@ fn drawn(cells: &Cells, count: usize) -> Result<Canvas> {
     if count == 0 || places.is_empty() {
         return Err(Error::input("there is nothing to draw: the mesh has no cells"));
     }
-    let scale = if longer > 0.0 && longer.is_finite() { (SIDE - 1) as f64 / longer } else { 1.0 };
-    let side = |length: f64| ((length * scale).ceil() as usize + 1).clamp(1, SIDE);
+    // Places may be too near or too far for any scale.
+    let scale = Some((SIDE - 1) as f64 / longer).filter(|scale| scale.is_normal()).unwrap_or(1.0);
+    let side = |length: f64| (length * scale).ceil().clamp(0.0, (SIDE - 1) as f64) as usize + 1;
     let (width, height) = (side(right - left), side(top - bottom));
     let mut canvas = Canvas {
         width,
@@ -115,7 +116,8 @@ impl Canvas {
         let middle: [f64; 3] =
             std::array::from_fn(|axis| corners.iter().map(|corner| corner[axis]).sum::<f64>() / count);
         if corners.len() == 2 {
-            let steps = (right - left).max(bottom - top).ceil().max(1.0);
+            // Places so far apart that their distance is no number leave the scale as it is.
+            let steps = (right - left).max(bottom - top).ceil().clamp(1.0, 2.0 * SIDE as f64);
             for step in 0..=steps as usize {
                 let share = step as f64 / steps;
                 let at: [f64; 3] = std::array::from_fn(|axis| first[axis] + share * (corners[1][axis] - first[axis]));
@@ -234,6 +236,18 @@ mod tests {
         }
         // Edges are lines.
         assert!(seen_numbers(&canvas(&mesh, Some("edge.vertices"))).len() > 900);
+    }
+
+    #[test]
+    fn places_may_be_anywhere() {
+        for (far, arity) in [(1e308, 2), (1e308, 3), (0.0, 3), (1e-320, 3), (f64::MAX, 1)] {
+            let mut mesh = Mesh::default();
+            let (cell, node) = (mesh.add_set("cell", 1), mesh.add_set("node", 3));
+            mesh.add_map(cell, "nodes", node, arity, (0..arity as i32).collect());
+            mesh.add_field("x", node, 2, crate::Data::F64(vec![-far, far, far, far, 0.0, -far]));
+            mesh.check().unwrap();
+            let _ = canvas(&mesh, None);
+        }
     }
 
     #[test]

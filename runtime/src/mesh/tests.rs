@@ -366,3 +366,29 @@ fn texts_that_are_no_mesh() {
     assert!(told(&folder.path().join("none.npz"), folder.path()).starts_with("there is no file `none.npz`"));
     assert!(load(folder.path()).unwrap_err().message.ends_with("it is a directory, not a file"));
 }
+
+#[test]
+fn no_damage_is_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mesh.npz");
+    save(&made::triangles(3, 2, made::Perturbed::default()).unwrap(), &path).unwrap();
+    let archive = fs::read(&path).unwrap();
+    let text = b"4 1 1 2\n0 0\n1 0\n1 1\n0 1\n0 1 2 3\n0 2 0 0\n0 1 0 1\n\n1 2 0 2\n".to_vec();
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut refused = 0;
+    for round in 0..600 {
+        let mut bytes = if round % 2 == 0 { archive.clone() } else { text.clone() };
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..bytes.len());
+            bytes[at] = if random.bool() { random.u8(..) } else { b"0123456789-. \n"[random.usize(..14)] };
+        }
+        bytes.truncate(random.usize(1..=2 * bytes.len()));
+        fs::write(&path, bytes).unwrap();
+        // Whatever is read has been checked.
+        match load(&path) {
+            Ok(mesh) => mesh.check().unwrap(),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
