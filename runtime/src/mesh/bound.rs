@@ -158,8 +158,8 @@ mod tests {
                 "two.npz has no map `cell.node`, which the mesh `two` declares\ndid you mean `cell.nodes`?",
             ),
             (
-                "set cell, edge; map cell.sides -> edge[3]",
-                "two.npz has no map `cell.sides`, which the mesh `two` declares\nits maps are edge.nodes, edge.cells, cell.nodes",
+                "set cell, edge; map cell.neighbours -> edge[3]",
+                "two.npz has no map `cell.neighbours`, which the mesh `two` declares\nits maps are edge.nodes, edge.cells, cell.nodes",
             ),
             (
                 "set cell, node; map cell.nodes -> node[4]",

@@ -124,15 +124,19 @@ fn bodies(
 
 /// A field that came with the mesh, if it fits.
 fn along(mesh: &Mesh, variable: &Variable, program: &MeshProgram, len: usize) -> Result<Option<Data>> {
-    let Some(field) = mesh.field_named(&variable.name) else { return Ok(None) };
+    let Some(first) = mesh.field_named(&variable.name) else { return Ok(None) };
     let Some(home) = variable.place.home.filter(|_| variable.place.levels == Levels::None) else { return Ok(None) };
-    let (declared, set) = (&program.mesh, &mesh.sets[field.set].name);
-    let map = field.map.map(|map| mesh.maps[map].name.clone());
-    let own_map = home.map.map(|map| declared.maps[map].name.clone());
-    let fits = declared.sets[home.set].name == *set && map == own_map && field.parts == home.parts as usize;
-    if fits && field.data.len() == len {
+    let declared = &program.mesh;
+    // Several sets may have a field of that name.
+    let set = mesh.set_named(&declared.sets[home.set].name);
+    let map = set.zip(home.map).and_then(|(set, map)| mesh.map_named(set, &declared.maps[map].name));
+    let own = set.and_then(|set| mesh.field_on(&variable.name, set, map));
+    let fits = own.filter(|own| own.parts == home.parts as usize && own.data.len() == len);
+    if let Some(field) = fits {
         return Ok(Some(field.data.clone()));
     }
+    let field = own.unwrap_or(first);
+    let (set, map) = (&mesh.sets[field.set].name, field.map.map(|map| mesh.maps[map].name.clone()));
     let there = map.map_or_else(|| set.clone(), |map| format!("{set}.{map}"));
     let parts = if field.parts == 1 { String::new() } else { format!("[{}]", field.parts) };
     Err(Error::input(format!(
