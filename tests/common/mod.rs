@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each suite uses its own part")]
 
 pub mod device;
+pub mod over_mesh;
 pub mod simulation;
 pub mod step;
 
@@ -27,7 +28,7 @@ pub fn stencils() -> Vec<(String, String)> {
 }
 
 /// Every stencil file of the project.
-fn all_files() -> Vec<(String, String)> {
+pub fn all_files() -> Vec<(String, String)> {
     // The folder of the sources, or, where a test was carried to another machine, the one it runs in.
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("stencils");
     let folder = if sources.exists() { sources } else { PathBuf::from("stencils") };
