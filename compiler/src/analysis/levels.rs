@@ -175,7 +175,7 @@ pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
     let mut known: Vec<bool> = Vec::with_capacity(body.len());
     for (_, node) in body.iter() {
         known.push(match node {
-            Node::Read { .. } => false,
+            Node::Read { .. } | Node::Present { .. } => false,
             Node::Use { def, .. } => known_defs[def.index()],
             _ => node.operands().iter().all(|operand| known[operand.index()]),
         });

@@ -46,16 +46,27 @@ impl Lowering<'_> {
     }
 
     pub(super) fn infix(&mut self, op: Infix, a: Nodes, b: Nodes, spans: (Span, Span, Span)) -> Found<Nodes> {
+        self.part_by_part(a, b, spans, |own, a, b| own.infix_one(op, a, b, spans))
+    }
+
+    /// What is made of the parts of two values; a number meets every part.
+    pub(super) fn part_by_part(
+        &mut self,
+        a: Nodes,
+        b: Nodes,
+        spans: (Span, Span, Span),
+        mut of: impl FnMut(&mut Self, NodeId, NodeId) -> Found<NodeId>,
+    ) -> Found<Nodes> {
         match (a, b) {
-            (Value::One(a), Value::One(b)) => self.infix_one(op, a, b, spans).map(Value::One),
+            (Value::One(a), Value::One(b)) => of(self, a, b).map(Value::One),
             (Value::One(a), Value::Many(b)) => {
-                b.into_iter().map(|b| self.infix_one(op, a, b, spans)).collect::<Option<_>>().map(Value::Many)
+                b.into_iter().map(|b| of(self, a, b)).collect::<Option<_>>().map(Value::Many)
             }
             (Value::Many(a), Value::One(b)) => {
-                a.into_iter().map(|a| self.infix_one(op, a, b, spans)).collect::<Option<_>>().map(Value::Many)
+                a.into_iter().map(|a| of(self, a, b)).collect::<Option<_>>().map(Value::Many)
             }
             (Value::Many(a), Value::Many(b)) if a.len() == b.len() => {
-                let parts = a.into_iter().zip(b).map(|(a, b)| self.infix_one(op, a, b, spans));
+                let parts = a.into_iter().zip(b).map(|(a, b)| of(self, a, b));
                 parts.collect::<Option<_>>().map(Value::Many)
             }
             (Value::Many(a), Value::Many(b)) => self.report_number(

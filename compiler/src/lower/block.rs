@@ -172,10 +172,8 @@ impl<'a> Lowering<'a> {
         if op == "sum" {
             return self.infix(Infix::Arithmetic(Binary::Add), total, value, (span, span, span));
         }
-        match (total, value) {
-            (Value::One(a), Value::One(b)) => self.extreme(op, a, b, (span, span, span)).map(Value::One),
-            _ => self.report(Diagnostic::error(span, format!("`{op}` takes single numbers"))),
-        }
+        let spans = (span, span, span);
+        self.part_by_part(total, value, spans, |own, a, b| own.extreme(op, a, b, spans))
     }
 
     pub(super) fn warn_unused_since(&mut self, mark: usize) {

@@ -32,14 +32,15 @@ impl<'a> Lowering<'a> {
             let doubtful = self.doubtful(path, Missing::Skip);
             let mark = self.scope.mark();
             self.define(binder, Binding::Slot(path.clone()));
-            let is_doubtful = !doubtful.is_empty();
+            // Beyond the last hole that is left out, there are only such as are read as a number.
+            let hole = doubtful.last().map(|(path, _)| path.clone());
             let known = doubtful.into_iter().map(|(path, _)| path).collect();
             let term = self.with_present(known, |own| own.term(block));
             if n == 0 {
                 self.warn_unused_since(mark);
             }
             self.scope.forget(mark);
-            terms.push((term?, is_doubtful.then(|| path.clone())));
+            terms.push((term?, hole));
         }
         if terms.iter().all(|(_, hole)| hole.is_none()) {
             let mut total: Option<Nodes> = None;
