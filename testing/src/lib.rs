@@ -2,8 +2,8 @@
 //!
 //! [`generate`] writes a program, and [`case`] chooses a grid, a storage, a strategy and their knobs. It is computed by the
 //! interpreter and by [`evaluate`], a second meaning of the language that shares nothing with the compiler but the parser;
-//! [`device`] runs its kernel. Programs in time have a generator and an evaluator of their own: [`time`]. Not shipped with the
-//! program.
+//! [`device`] runs its kernel. Programs in time have a generator and an evaluator of their own: [`time`]; so have stencils over
+//! meshes: [`over`]. Not shipped with the program.
 
 pub mod batch;
 pub mod case;
@@ -11,6 +11,7 @@ pub mod constructs;
 pub mod device;
 pub mod evaluate;
 pub mod generate;
+pub mod over;
 pub mod print;
 pub mod shrink;
 pub mod time;

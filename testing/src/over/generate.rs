@@ -1,0 +1,403 @@
+//! Random meshes, and stencils over them that have a meaning.
+
+use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Map, Mesh, Missing, Stencil, Stored, Way, Write};
+use fastrand::Rng;
+
+/// The most terms of a sum.
+const TERMS: usize = 9;
+
+/// Slots from here on stand for those that counters go through.
+const OF_COUNTERS: usize = 100;
+
+/// The stencil of a seed.
+pub fn stencil(seed: u64) -> Stencil {
+    let mut rng = Rng::with_seed(seed);
+    let mesh = mesh(&mut rng);
+    let over = rng.usize(0..mesh.sets.len());
+    let stencil = Stencil { mesh, over, inputs: vec![], sums: vec![], lets: vec![], writes: vec![] };
+    let mut writer = Writer { rng, stencil, counters: Vec::new(), known: Vec::new(), folds: 0 };
+    writer.write();
+    writer.stencil
+}
+
+/// The kind of an expression, and how many parts it has.
+pub fn shape(stencil: &Stencil, expr: &Expr) -> (Kind, usize) {
+    let of = |expr: &Expr| shape(stencil, expr);
+    let both = |a: &Expr, b: &Expr| {
+        let (a, b) = (of(a), of(b));
+        (if a.0 == b.0 { a.0 } else { Kind::Real }, a.1.max(b.1))
+    };
+    match expr {
+        Expr::Real(_) => (Kind::Real, 1),
+        Expr::Int(_) => (Kind::Int, 1),
+        Expr::Read { field, .. } => (stencil.inputs[*field].stored.kind(), stencil.inputs[*field].parts),
+        Expr::Let { number, .. } => of(&stencil.lets[*number]),
+        Expr::Part(a, _) => (of(a).0, 1),
+        // The generator makes all parts of one kind.
+        Expr::Vector(parts) => (of(&parts[0]).0, parts.len()),
+        Expr::Binary('/', a, b) => (Kind::Real, both(a, b).1),
+        Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Choose(_, a, b) => both(a, b),
+        Expr::Negate(a) | Expr::Abs(a) => of(a),
+        Expr::Dot(a, b) => (both(a, b).0, 1),
+        Expr::Fold { term, .. } => of(term),
+    }
+}
+
+/// Whether a value depends on a field.
+fn is_open(stencil: &Stencil, expr: &Expr) -> bool {
+    let of = |expr: &Expr| is_open(stencil, expr);
+    match expr {
+        Expr::Real(_) | Expr::Int(_) => false,
+        Expr::Read { .. } => true,
+        Expr::Let { number, .. } => of(&stencil.lets[*number]),
+        Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => of(a),
+        Expr::Vector(parts) => parts.iter().any(of),
+        Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Dot(a, b) | Expr::Choose(_, a, b) => of(a) || of(b),
+        Expr::Fold { term, .. } => of(term),
+    }
+}
+
+fn mesh(rng: &mut Rng) -> Mesh {
+    let sets: Vec<usize> = (0..rng.usize(1..4)).map(|_| [0, 1, 2, 3, 5, 8, 13][rng.usize(0..7)]).collect();
+    let mut maps = Vec::new();
+    for _ in 0..rng.usize(1..6) {
+        let (from, to) = (rng.usize(0..sets.len()), rng.usize(0..sets.len()));
+        let arity = rng.usize(1..4);
+        let missing = match rng.usize(0..5) {
+            0 | 1 => Missing::Never,
+            2 | 3 => Missing::Skip,
+            _ => Missing::Value(rng.i32(-3..4)),
+        };
+        // Into an empty set there are holes alone.
+        let missing = if sets[to] == 0 && missing == Missing::Never { Missing::Skip } else { missing };
+        let often = rng.usize(0..4);
+        let mut slot = |_| match missing != Missing::Never && (sets[to] == 0 || rng.usize(0..4) < often) {
+            true => HOLE,
+            false => rng.usize(0..sets[to]) as i32,
+        };
+        let table = (0..sets[from] * arity).map(&mut slot).collect();
+        maps.push(Map { from, to, arity, missing, table });
+    }
+    let levels = (rng.usize(0..3) == 0).then(|| rng.usize(1..5));
+    Mesh { sets, maps, levels }
+}
+
+struct Writer {
+    rng: Rng,
+    stencil: Stencil,
+    /// The counters at hand: their numbers, and all hops of the ways that they stand for.
+    counters: Vec<(usize, Vec<(usize, usize)>)>,
+    /// Ways that are known to lead to elements, with counters written out.
+    known: Vec<Way>,
+    folds: usize,
+}
+
+impl Writer {
+    fn one_in(&mut self, count: usize) -> bool {
+        self.rng.usize(0..count) == 0
+    }
+
+    fn write(&mut self) {
+        for _ in 0..self.rng.usize(1..6) {
+            let field = self.field(true);
+            self.stencil.inputs.push(field);
+        }
+        for _ in 0..self.rng.usize(0..4) {
+            let (kind, parts) = (self.kind(), self.parts());
+            let value = self.expr(kind, parts, 3);
+            self.stencil.lets.push(value);
+        }
+        for _ in 0..self.rng.usize(1..4) {
+            let write = match self.rng.usize(0..4) {
+                0 => self.out(),
+                1 => Write::Reduce([Fold::Sum, Fold::Min, Fold::Max][self.rng.usize(0..3)], false),
+                _ => {
+                    self.increments();
+                    continue;
+                }
+            };
+            let write = match write {
+                Write::Reduce(Fold::Sum, _) => Write::Reduce(Fold::Sum, self.one_in(3)),
+                write => write,
+            };
+            let (kind, parts) = match &write {
+                Write::Out(field) => (field.stored.kind(), field.parts),
+                Write::Inc(..) | Write::Reduce(..) => (self.kind(), 1),
+            };
+            let value = self.expr(kind, parts, 4);
+            self.stencil.writes.push((write, value));
+        }
+        if self.stencil.writes.is_empty() {
+            let write = self.out();
+            let Write::Out(field) = &write else { return };
+            let value = self.expr(field.stored.kind(), field.parts, 4);
+            self.stencil.writes.push((write, value));
+        }
+    }
+
+    fn out(&mut self) -> Write {
+        let field = self.field(false);
+        Write::Out(Field { set: self.stencil.over, map: None, levels: self.stencil.mesh.levels.is_some(), ..field })
+    }
+
+    /// A field that is added to once or more, where a way leads to it.
+    fn increments(&mut self) {
+        let way = self.any_way(self.stencil.over);
+        let (set, field) = (self.end(&way), self.field(false));
+        let sum = self.stencil.sums.len();
+        self.stencil.sums.push(Field { set, map: None, levels: self.stencil.mesh.levels.is_some(), ..field });
+        for _ in 0..self.rng.usize(1..4) {
+            let again = self.way_to(set);
+            let way = if self.one_in(2) { way.clone() } else { again.unwrap_or_else(|| way.clone()) };
+            let (taken, field) = (self.one_in(3), &self.stencil.sums[sum]);
+            let (kind, parts) = (field.stored.kind(), field.parts);
+            let value = self.expr(kind, parts, 3);
+            self.stencil.writes.push((Write::Inc(sum, way, taken), value));
+        }
+    }
+
+    fn kind(&mut self) -> Kind {
+        if self.one_in(3) { Kind::Int } else { Kind::Real }
+    }
+
+    fn parts(&mut self) -> usize {
+        [1, 1, 1, 2, 3][self.rng.usize(0..5)]
+    }
+
+    fn field(&mut self, on_map: bool) -> Field {
+        let stored = [Stored::Real, Stored::Real, Stored::F32, Stored::Int][self.rng.usize(0..4)];
+        let (set, parts) = (self.rng.usize(0..self.stencil.mesh.sets.len()), self.parts());
+        let own = |set: usize| {
+            let maps = self.stencil.mesh.maps.iter().enumerate();
+            maps.filter(|(_, map)| map.from == set).map(|(number, _)| number).collect::<Vec<_>>()
+        };
+        let own = own(set);
+        let map = (on_map && !own.is_empty() && self.one_in(3)).then(|| own[self.rng.usize(0..own.len())]);
+        let levels = self.stencil.mesh.levels.is_some() && !self.one_in(3);
+        Field { stored, set, map, parts, levels }
+    }
+
+    /// The set where a way leads.
+    fn end(&self, way: &Way) -> usize {
+        self.whole(way).last().map_or(self.stencil.over, |(map, _)| self.stencil.mesh.maps[*map].to)
+    }
+
+    /// A way with its counter written out.
+    fn whole(&self, way: &Way) -> Vec<(usize, usize)> {
+        let counter = |counter| self.counters.iter().rev().find(|(own, _)| *own == counter).map(|(_, hops)| hops);
+        way.counter.and_then(counter).into_iter().flatten().chain(&way.hops).copied().collect()
+    }
+
+    /// A way of a few steps from a set.
+    fn any_way(&mut self, from: usize) -> Way {
+        let (mut way, mut set) = (Way::default(), from);
+        for _ in 0..self.rng.usize(0..3) {
+            match self.hop(set) {
+                Some(hop) => {
+                    way.hops.push(hop);
+                    set = self.stencil.mesh.maps[hop.0].to;
+                }
+                None => break,
+            }
+        }
+        way
+    }
+
+    fn hop(&mut self, from: usize) -> Option<(usize, usize)> {
+        let maps = self.stencil.mesh.maps.iter().enumerate();
+        let own: Vec<(usize, usize)> =
+            maps.filter(|(_, map)| map.from == from).map(|(number, map)| (number, map.arity)).collect();
+        let (map, arity) = *own.get(self.rng.usize(0..own.len().max(1)))?;
+        Some((map, self.rng.usize(0..arity)))
+    }
+
+    /// A way that leads to a set, from the element or from a counter.
+    fn way_to(&mut self, set: usize) -> Option<Way> {
+        for _ in 0..6 {
+            let counter = match self.counters.is_empty() || self.one_in(4) {
+                true => None,
+                false => Some(self.counters[self.rng.usize(0..self.counters.len())].0),
+            };
+            let from = self.end(&Way { counter, hops: Vec::new() });
+            let way = Way { counter, ..self.any_way(from) };
+            if self.end(&way) == set {
+                return Some(way);
+            }
+        }
+        None
+    }
+
+    /// Whether a way may lead through a hole that is left out, as far as is known.
+    fn is_doubtful(&self, way: &Way) -> bool {
+        let hops = self.whole(way);
+        (1..=hops.len()).any(|end| {
+            let is_known = self.known.iter().any(|known| known.hops.starts_with(&hops[..end]));
+            self.stencil.mesh.maps[hops[end - 1].0].missing == Missing::Skip && !is_known
+        })
+    }
+
+    fn level(&mut self, is_level: bool) -> i32 {
+        if is_level && self.one_in(3) { self.rng.i32(-1..2) } else { 0 }
+    }
+
+    /// An expression of a kind and so many parts.
+    fn expr(&mut self, kind: Kind, parts: usize, depth: usize) -> Expr {
+        if depth == 0 || self.one_in(5) {
+            return self.leaf(kind, parts);
+        }
+        let next = depth - 1;
+        match self.rng.usize(0..12) {
+            0..=3 => {
+                let op = ['+', '-', '*', '/'][self.rng.usize(0..if kind == Kind::Real { 4 } else { 3 })];
+                let (one, other) = self.operands(kind, parts);
+                Expr::Binary(op, Box::new(self.expr(one.0, one.1, next)), Box::new(self.expr(other.0, other.1, next)))
+            }
+            4 => Expr::Negate(Box::new(self.expr(kind, parts, next))),
+            5 => Expr::Abs(Box::new(self.expr(kind, parts, next))),
+            6 => Expr::Less(Box::new(self.expr(kind, parts, next)), Box::new(self.expr(kind, parts, next))),
+            7 if parts == 1 => {
+                let length = self.rng.usize(2..4);
+                Expr::Dot(Box::new(self.expr(kind, length, next)), Box::new(self.expr(kind, length, next)))
+            }
+            8 => self.choice(kind, parts, next),
+            _ => self.fold(kind, parts, next),
+        }
+    }
+
+    /// Two operands which make something of a kind and so many parts.
+    fn operands(&mut self, kind: Kind, parts: usize) -> ((Kind, usize), (Kind, usize)) {
+        let own = (kind, parts);
+        let mixed = if kind == Kind::Real && self.one_in(4) { Kind::Int } else { kind };
+        let other = (mixed, if self.one_in(2) { 1 } else { parts });
+        if self.one_in(2) { (own, other) } else { (other, own) }
+    }
+
+    fn choice(&mut self, wanted: Kind, parts: usize, depth: usize) -> Expr {
+        let set = self.rng.usize(0..self.stencil.mesh.sets.len());
+        let asked = self.way_to(set).filter(|way| !way.hops.is_empty());
+        let below = {
+            let kind = self.kind();
+            let (a, b) = (self.expr(kind, 1, depth.min(1)), self.expr(kind, 1, depth.min(1)));
+            // What is known when compiling decides which reads count: here none is.
+            if !is_open(&self.stencil, &a) && !is_open(&self.stencil, &b) {
+                return self.leaf(wanted, parts);
+            }
+            Cond::Below(a, b)
+        };
+        let Some(way) = asked else {
+            let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
+            return Expr::Choose(Box::new(below), Box::new(yes), Box::new(no));
+        };
+        let present = Cond::Present(way.clone());
+        let (cond, is_turned) = match self.rng.usize(0..3) {
+            0 => (present, false),
+            1 => (Cond::Not(Box::new(present)), true),
+            _ => (Cond::And(Box::new(present), Box::new(below)), false),
+        };
+        let before = self.known.len();
+        self.known.push(Way { counter: None, hops: self.whole(&way) });
+        let with = self.expr(wanted, parts, depth);
+        self.known.truncate(before);
+        let without = self.expr(wanted, parts, depth);
+        let (yes, no) = if is_turned { (without, with) } else { (with, without) };
+        Expr::Choose(Box::new(cond), Box::new(yes), Box::new(no))
+    }
+
+    fn fold(&mut self, kind: Kind, parts: usize, depth: usize) -> Expr {
+        let from = match self.counters.is_empty() || self.one_in(2) {
+            true => None,
+            false => Some(self.counters[self.rng.usize(0..self.counters.len())].0),
+        };
+        let mut maps = Vec::new();
+        let start = Way { counter: from, hops: Vec::new() };
+        let (mut set, mut terms, mut hops) = (self.end(&start), 1, self.whole(&start));
+        for _ in 0..self.rng.usize(1..3) {
+            let Some((map, _)) = self.hop(set) else { break };
+            let own = &self.stencil.mesh.maps[map];
+            terms *= own.arity;
+            (set, maps) = (own.to, [&maps[..], &[map]].concat());
+            // A slot that no way without the counter has.
+            hops.push((map, OF_COUNTERS + self.counters.len()));
+        }
+        if maps.is_empty() || terms > TERMS || self.folds > 2 {
+            return self.leaf(kind, parts);
+        }
+        // What is least of whole numbers is real where there may be holes.
+        let fold = if kind == Kind::Real { [Fold::Sum, Fold::Min, Fold::Max][self.rng.usize(0..3)] } else { Fold::Sum };
+        let counter = self.counters.len();
+        let before = self.known.len();
+        // Up to the last map with holes that are left out, the counter's way is known.
+        let skips =
+            (1..=hops.len()).rev().find(|&end| self.stencil.mesh.maps[hops[end - 1].0].missing == Missing::Skip);
+        self.known.extend(skips.map(|end| Way { counter: None, hops: hops[..end].to_vec() }));
+        self.counters.push((counter, hops));
+        self.folds += 1;
+        let term = self.expr(kind, parts, depth);
+        self.folds -= 1;
+        self.counters.pop();
+        self.known.truncate(before);
+        Expr::Fold { fold, counter, from, maps, term: Box::new(term) }
+    }
+
+    /// A number, a field or a let.
+    fn leaf(&mut self, kind: Kind, parts: usize) -> Expr {
+        for _ in 0..4 {
+            if let Some(found) = self.named(kind, parts) {
+                return found;
+            }
+        }
+        let mut number = || match kind {
+            Kind::Int => Expr::Int(self.rng.i32(-3..10)),
+            Kind::Real => Expr::Real([0.0, 0.5, 0.1, 1.0, 3.25, 1e-3][self.rng.usize(0..6)]),
+        };
+        if parts == 1 { number() } else { Expr::Vector((0..parts).map(|_| number()).collect()) }
+    }
+
+    fn named(&mut self, kind: Kind, parts: usize) -> Option<Expr> {
+        let (fields, lets) = (self.stencil.inputs.len(), self.stencil.lets.len());
+        let which = self.rng.usize(0..fields + lets);
+        let (way, made, has) = if which < fields {
+            let field = self.stencil.inputs[which].clone();
+            let way = match field.map {
+                None => self.way_to(field.set)?,
+                Some(map) => self.way_through(field.set, map)?,
+            };
+            let k = self.level(field.levels);
+            let own = (field.stored.kind(), field.parts);
+            (way.clone(), Expr::Read { field: which, way, k }, own)
+        } else {
+            let number = which - fields;
+            let way = self.way_to(self.stencil.over)?;
+            let k = self.level(self.stencil.mesh.levels.is_some());
+            let own = shape(&self.stencil, &self.stencil.lets[number]);
+            (way.clone(), Expr::Let { number, way, k }, own)
+        };
+        if has.0 != kind {
+            return None;
+        }
+        let made = match (has.1, parts) {
+            (own, wanted) if own == wanted => made,
+            (own, 1) => Expr::Part(Box::new(made), self.rng.usize(0..own)),
+            _ => return None,
+        };
+        if !self.is_doubtful(&way) {
+            return Some(made);
+        }
+        let otherwise = if kind == Kind::Int { Expr::Int(7) } else { Expr::Real(7.5) };
+        let otherwise = if parts == 1 { otherwise } else { Expr::Vector(vec![otherwise; parts]) };
+        Some(Expr::Choose(Box::new(Cond::Present(way)), Box::new(made), Box::new(otherwise)))
+    }
+
+    /// A way that ends with a slot of a map: of a counter over it, or one more step.
+    fn way_through(&mut self, set: usize, map: usize) -> Option<Way> {
+        let over = self.counters.iter().find(|(_, hops)| hops.last().is_some_and(|(own, _)| *own == map));
+        if let Some(&(counter, _)) = over
+            && self.rng.bool()
+        {
+            return Some(Way { counter: Some(counter), hops: Vec::new() });
+        }
+        let mut way = self.way_to(set)?;
+        way.hops.push((map, self.rng.usize(0..self.stencil.mesh.maps[map].arity)));
+        Some(way)
+    }
+}

@@ -1,0 +1,279 @@
+//! A mesh and a stencil over it, as data, and as text.
+
+use std::fmt;
+
+/// Where a slot of a map leads nowhere.
+pub const HOLE: i32 = -1;
+
+/// What a hole means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Missing {
+    Never,
+    Skip,
+    Value(i32),
+}
+
+#[derive(Clone, Debug)]
+pub struct Map {
+    pub from: usize,
+    pub to: usize,
+    pub arity: usize,
+    pub missing: Missing,
+    pub table: Vec<i32>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Mesh {
+    /// How many elements each set has.
+    pub sets: Vec<usize>,
+    pub maps: Vec<Map>,
+    /// How many levels there are, if there are any.
+    pub levels: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Real,
+    Int,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    Real,
+    F32,
+    Int,
+}
+
+/// A field: `f3`.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub stored: Stored,
+    pub set: usize,
+    /// Once for each slot of this map.
+    pub map: Option<usize>,
+    pub parts: usize,
+    pub levels: bool,
+}
+
+/// A way through the mesh: from a counter, or else from the element itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Way {
+    pub counter: Option<usize>,
+    /// Maps and slots.
+    pub hops: Vec<(usize, usize)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    Sum,
+    Min,
+    Max,
+}
+
+#[derive(Clone, Debug)]
+pub enum Expr {
+    Real(f64),
+    Int(i32),
+    Read {
+        field: usize,
+        way: Way,
+        k: i32,
+    },
+    Let {
+        number: usize,
+        way: Way,
+        k: i32,
+    },
+    Part(Box<Expr>, usize),
+    Vector(Vec<Expr>),
+    Binary(char, Box<Expr>, Box<Expr>),
+    Negate(Box<Expr>),
+    Abs(Box<Expr>),
+    Less(Box<Expr>, Box<Expr>),
+    Dot(Box<Expr>, Box<Expr>),
+    Choose(Box<Cond>, Box<Expr>, Box<Expr>),
+    /// The counter's number, the maps that it goes through, from a way, and the term.
+    Fold {
+        fold: Fold,
+        counter: usize,
+        from: Option<usize>,
+        maps: Vec<usize>,
+        term: Box<Expr>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub enum Cond {
+    Below(Expr, Expr),
+    Present(Way),
+    Not(Box<Cond>),
+    And(Box<Cond>, Box<Cond>),
+}
+
+/// What is done with a value.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// A field, on the stencil's own set.
+    Out(Field),
+    /// Which of the incremented fields, where, and whether it is taken away.
+    Inc(usize, Way, bool),
+    Reduce(Fold, bool),
+}
+
+#[derive(Clone, Debug)]
+pub struct Stencil {
+    pub mesh: Mesh,
+    pub over: usize,
+    pub inputs: Vec<Field>,
+    /// What is added to: `a0`.
+    pub sums: Vec<Field>,
+    pub lets: Vec<Expr>,
+    pub writes: Vec<(Write, Expr)>,
+}
+
+impl Stored {
+    pub fn kind(self) -> Kind {
+        if self == Stored::Int { Kind::Int } else { Kind::Real }
+    }
+}
+
+impl Fold {
+    fn name(self) -> &'static str {
+        match self {
+            Fold::Sum => "sum",
+            Fold::Min => "min",
+            Fold::Max => "max",
+        }
+    }
+}
+
+/// What is written with the mesh at hand.
+struct In<'a, T>(&'a Mesh, T);
+
+impl fmt::Display for In<'_, &Way> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let In(mesh, way) = self;
+        let counter = way.counter.map(|counter| format!("c{counter}"));
+        let hops = way.hops.iter().map(|&(map, slot)| match mesh.maps[map].arity {
+            1 => format!("m{map}"),
+            _ => format!("m{map}.{slot}"),
+        });
+        f.write_str(&counter.into_iter().chain(hops).collect::<Vec<_>>().join("."))
+    }
+}
+
+/// `[m0.1, k-1]`
+fn index(mesh: &Mesh, way: &Way, k: i32) -> String {
+    let text = In(mesh, way).to_string();
+    match (text.is_empty(), k) {
+        (true, 0) => String::new(),
+        (false, 0) => format!("[{text}]"),
+        (true, k) => format!("[k{k:+}]"),
+        (false, k) => format!("[{text}, k{k:+}]"),
+    }
+}
+
+impl fmt::Display for In<'_, &Expr> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let In(mesh, expr) = *self;
+        let own = |expr: &Expr| In(mesh, expr).to_string();
+        match expr {
+            Expr::Real(x) => write!(f, "{x:?}"),
+            Expr::Int(x) if *x < 0 => write!(f, "({x})"),
+            Expr::Int(x) => write!(f, "{x}"),
+            Expr::Read { field, way, k } => write!(f, "f{field}{}", index(mesh, way, *k)),
+            Expr::Let { number, way, k } => write!(f, "x{number}{}", index(mesh, way, *k)),
+            Expr::Part(of, part) => write!(f, "{}.{part}", own(of)),
+            Expr::Vector(parts) => write!(f, "[{}]", parts.iter().map(own).collect::<Vec<_>>().join(", ")),
+            Expr::Binary(op, a, b) => write!(f, "({} {op} {})", own(a), own(b)),
+            Expr::Negate(a) => write!(f, "(-{})", own(a)),
+            Expr::Abs(a) => write!(f, "abs({})", own(a)),
+            Expr::Less(a, b) => write!(f, "min({}, {})", own(a), own(b)),
+            Expr::Dot(a, b) => write!(f, "dot({}, {})", own(a), own(b)),
+            Expr::Choose(cond, a, b) => {
+                write!(f, "(if {} {{ {} }} else {{ {} }})", In(mesh, &**cond), own(a), own(b))
+            }
+            Expr::Fold { fold, counter, from, maps, term } => {
+                let from = from.map(|from| format!("c{from}"));
+                let maps: Vec<String> = from.into_iter().chain(maps.iter().map(|map| format!("m{map}"))).collect();
+                write!(f, "({}(c{counter} in {}) {{ {} }})", fold.name(), maps.join("."), own(term))
+            }
+        }
+    }
+}
+
+impl fmt::Display for In<'_, &Cond> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let In(mesh, cond) = *self;
+        match cond {
+            Cond::Below(a, b) => write!(f, "{} < {}", In(mesh, a), In(mesh, b)),
+            Cond::Present(way) => write!(f, "present({})", In(mesh, way)),
+            Cond::Not(cond) => write!(f, "!({})", In(mesh, &**cond)),
+            Cond::And(a, b) => write!(f, "({} && {})", In(mesh, &**a), In(mesh, &**b)),
+        }
+    }
+}
+
+/// `real[2] on s0.m1, no k`
+fn declared(mesh: &Mesh, field: &Field) -> String {
+    let stored = match field.stored {
+        Stored::Real => "real",
+        Stored::F32 => "f32",
+        Stored::Int => "int",
+    };
+    let parts = if field.parts == 1 { String::new() } else { format!("[{}]", field.parts) };
+    let map = field.map.map_or(String::new(), |map| format!(".m{map}"));
+    let levels = if mesh.levels.is_some() && !field.levels { ", no k" } else { "" };
+    format!("{stored}{parts} on s{}{map}{levels}", field.set)
+}
+
+impl fmt::Display for Stencil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mesh = &self.mesh;
+        let sets: Vec<String> = (0..mesh.sets.len()).map(|set| format!("s{set}")).collect();
+        writeln!(f, "mesh m {{\n    set {}", sets.join(", "))?;
+        for (number, map) in mesh.maps.iter().enumerate() {
+            let arity = if map.arity == 1 { String::new() } else { format!("[{}]", map.arity) };
+            let missing = match map.missing {
+                Missing::Never => String::new(),
+                Missing::Skip => " missing skip".to_owned(),
+                Missing::Value(x) => format!(" missing value({x})"),
+            };
+            writeln!(f, "    map s{}.m{number} -> s{}{arity}{missing}", map.from, map.to)?;
+        }
+        writeln!(
+            f,
+            "{}}}\nstencil s over m.s{} {{",
+            if mesh.levels.is_some() { "    levels k\n" } else { "" },
+            self.over
+        )?;
+        for (number, field) in self.inputs.iter().enumerate() {
+            writeln!(f, "    in f{number}: {}", declared(mesh, field))?;
+        }
+        for (number, field) in self.sums.iter().enumerate() {
+            writeln!(f, "    inc a{number}: {}", declared(mesh, field))?;
+        }
+        for (number, (write, _)) in self.writes.iter().enumerate() {
+            match write {
+                Write::Out(field) => writeln!(f, "    out w{number}: {}", declared(mesh, field))?,
+                Write::Inc(..) => {}
+                Write::Reduce(fold, _) => writeln!(f, "    reduce w{number}: {}", fold.name())?,
+            }
+        }
+        for (number, value) in self.lets.iter().enumerate() {
+            writeln!(f, "    let x{number} = {}", In(mesh, value))?;
+        }
+        for (number, (write, value)) in self.writes.iter().enumerate() {
+            let value = In(mesh, value);
+            let op = |taken: &bool| if *taken { "-=" } else { "+=" };
+            match write {
+                Write::Out(_) | Write::Reduce(Fold::Min | Fold::Max, _) => writeln!(f, "    w{number} = {value}")?,
+                Write::Inc(sum, way, taken) => {
+                    writeln!(f, "    a{sum}{} {} {value}", index(mesh, way, 0), op(taken))?;
+                }
+                Write::Reduce(Fold::Sum, taken) => writeln!(f, "    w{number} {} {value}", op(taken))?,
+            }
+        }
+        writeln!(f, "}}")
+    }
+}

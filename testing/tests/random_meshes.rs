@@ -1,0 +1,44 @@
+//! Random stencils over random meshes, each computed by the evaluator and by the interpreter.
+
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use stencilc_testing::over::case::{Case, Outcome};
+
+/// How many stencils there are.
+const STENCILS: u64 = 500;
+
+/// So many failures are shown.
+const SHOWN: usize = 5;
+
+/// Names a number of stencils, and the seed of the first.
+const VARIABLE: &str = "STENCILC_RANDOM_MESHES";
+
+#[test]
+fn stencils_over_meshes_mean_the_same_to_both() {
+    let given = std::env::var(VARIABLE).unwrap_or_default();
+    let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
+    let (stencils, first) = (given.next().unwrap_or(STENCILS), given.next().unwrap_or(0));
+    let one = |seed: u64| {
+        let case = Case::new(seed);
+        (seed, case.compute().expect("there is memory"), case.has().collect::<Vec<_>>())
+    };
+    let all: Vec<_> = (first..first + stencils).into_par_iter().map(one).collect();
+    let (mut equal, mut failed, mut has) = (0, Vec::new(), BTreeMap::<&str, usize>::new());
+    for (seed, outcome, own) in all {
+        match outcome {
+            Outcome::Equal => {
+                equal += 1;
+                own.into_iter().for_each(|what| *has.entry(what).or_default() += 1);
+            }
+            Outcome::Nothing => {}
+            Outcome::Failed(message) => failed.push(format!("seed {seed}: {message}")),
+        }
+    }
+    println!("{equal} of {stencils} equal: {has:?}");
+    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed[..failed.len().min(SHOWN)].join("\n"));
+    if stencils >= STENCILS {
+        let stencils = stencils as usize;
+        assert!(equal > stencils * 9 / 10);
+        assert!(has.len() == 7 && has.values().all(|&times| times > stencils / 20), "{has:?}");
+    }
+}
