@@ -78,6 +78,22 @@ fn what_is_right_brings_no_message() {
     }
 }
 
+/// Blocks of the reference that are whole files, as most are, and no parts of one or calls of the command line.
+#[test]
+fn the_examples_of_the_reference_are_right() {
+    let text = include_str!("../docs/language.md");
+    // Every other piece stands between the marks of a block.
+    let blocks = text.split("\n```").skip(1).step_by(2).filter_map(|block| block.strip_prefix('\n'));
+    let items = ["stencil ", "program ", "mesh ", "fn ", "const ", "param ", "///"];
+    let mut count = 0;
+    for block in blocks.filter(|block| items.iter().any(|item| block.starts_with(item))) {
+        let answer = messages(block);
+        assert!(!answer.contains("error"), "{block}\n\n{answer}");
+        count += 1;
+    }
+    assert!(count >= 12, "only {count} examples were found");
+}
+
 #[test]
 fn guards_are_followed_through_names() {
     for (guard, better) in [
