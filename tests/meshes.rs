@@ -7,6 +7,8 @@ mod flood;
 mod hexahedra;
 #[path = "meshes/icosahedral.rs"]
 mod icosahedral;
+#[path = "meshes/levels.rs"]
+mod levels;
 #[path = "meshes/quadrilaterals.rs"]
 mod quadrilaterals;
 

@@ -56,6 +56,7 @@ impl Backend for Interpreter<'_> {
                 (Role::Inc, before @ Some(_)) => before.take().map(Rc::unwrap_or_clone),
                 (Role::Inc, None) => Some(zero(element, fresh())),
                 // Levels that are not computed keep what was there.
+                (Role::Out, before @ Some(_)) => before.take().map(Rc::unwrap_or_clone),
                 (Role::InOut, Some(before)) => Some((**before).clone()),
                 (Role::Out | Role::InOut | Role::Reduce, _) => Some(Data::fresh(element, fresh())),
             });

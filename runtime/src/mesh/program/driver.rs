@@ -2,7 +2,7 @@
 //! looks at any more is handed on to the call that looks at it last.
 
 use super::MeshProblem;
-use super::live::Step;
+use super::live::{Step, kept};
 use super::numbers::{Number, Scope, Shared};
 use crate::array::Data;
 use crate::{Error, Result};
@@ -36,7 +36,8 @@ pub trait Backend {
     /// A kernel has failed.
     fn number(&self, array: &Self::Array) -> Result<Value>;
 
-    /// Computes a call. By field: what is given, which is nobody else's where it is looked at last, and what comes out.
+    /// Computes a call. By field: what is given, which is nobody else's where it is looked at last, and what comes out. Of an
+    /// `out` given is what its levels keep that are not computed; if nothing is, they are fresh.
     ///
     /// # Errors
     /// There is not enough memory, or a kernel has failed.
@@ -110,10 +111,13 @@ impl<'a, B: Backend> Driver<'a, B> {
             match step {
                 Step::Call { call, last } => {
                     let params = self.params(call)?;
+                    let kept: Vec<VariableId> = kept(&self.problem.program.program, call).collect();
                     let mut given = Vec::new();
                     for (seat, (_, field)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
                         given.push(match seat.read {
-                            None => None,
+                            None => {
+                                seat.written.filter(|to| kept.contains(to)).and_then(|to| self.arrays.get(&to).cloned())
+                            }
                             Some(id) => Some(
                                 self.arrays
                                     .get(&id)

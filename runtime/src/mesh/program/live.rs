@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use stencilc_compiler::ir::program::{Action, Call, Program};
-use stencilc_compiler::ir::{Body, Role, VariableId};
+use stencilc_compiler::ir::{Body, Node, Role, Stencil, VariableId};
 
 /// What a program does.
 #[derive(Clone, Debug)]
@@ -42,11 +42,26 @@ pub(crate) enum Step {
 pub(crate) fn steps(program: &Program) -> Vec<Step> {
     let outputs = program.variables.iter().filter(|(_, own)| own.role.is_some_and(Role::is_written));
     let mut live: BTreeSet<VariableId> = outputs.map(|(id, _)| id).collect();
-    backwards(&program.actions, &mut live)
+    backwards(program, &program.actions, &mut live)
+}
+
+/// The declared variables whose old values may stay on some levels, where a call writes them.
+pub(super) fn kept<'a>(program: &'a Program, call: &'a Call) -> impl Iterator<Item = VariableId> {
+    let is_kept = leaves_levels(&program.stencils[call.stencil]);
+    call.writes().filter(move |id| is_kept && program.variables[*id].role.is_some())
+}
+
+/// Whether there may be levels that a stencil does not compute.
+fn leaves_levels(stencil: &Stencil) -> bool {
+    let bodies = stencil.defs.iter().map(|(_, def)| &def.body).chain(stencil.stores.iter().map(|store| &store.body));
+    bodies.flat_map(Body::iter).any(|(_, node)| match node {
+        Node::Read { path, .. } | Node::Use { path, .. } => path.levels() != 0,
+        _ => false,
+    })
 }
 
 /// The steps of actions, after which the variables `live` are looked at; it becomes those before.
-fn backwards(actions: &[Action], live: &mut BTreeSet<VariableId>) -> Vec<Step> {
+fn backwards(program: &Program, actions: &[Action], live: &mut BTreeSet<VariableId>) -> Vec<Step> {
     let mut steps = Vec::new();
     for action in actions.iter().rev() {
         steps.push(match action {
@@ -54,6 +69,7 @@ fn backwards(actions: &[Action], live: &mut BTreeSet<VariableId>) -> Vec<Step> {
                 call.writes().for_each(|id| {
                     live.remove(&id);
                 });
+                live.extend(kept(program, call));
                 let last = call.reads().filter(|id| !live.contains(id)).collect();
                 live.extend(call.reads());
                 Step::Call { call: call.clone(), last }
@@ -67,13 +83,13 @@ fn backwards(actions: &[Action], live: &mut BTreeSet<VariableId>) -> Vec<Step> {
             Action::Repeat(repeat) => {
                 // What the first of its steps looks at, the last one leaves.
                 let mut before = live.clone();
-                backwards(&repeat.actions, &mut before);
+                backwards(program, &repeat.actions, &mut before);
                 live.extend(before.iter().copied());
                 let mut again = live.clone();
-                backwards(&repeat.actions, &mut again);
+                backwards(program, &repeat.actions, &mut again);
                 live.extend(again.iter().copied());
                 let mut inside = live.clone();
-                let inner = backwards(&repeat.actions, &mut inside);
+                let inner = backwards(program, &repeat.actions, &mut inside);
                 Step::Repeat { times: repeat.times.clone(), steps: inner }
             }
         });
