@@ -578,6 +578,14 @@ impl<'a> Lowering<'a> {
 
     /// `print(...)`
     fn print(&mut self, print: &'a ast::Print) {
+        if self.is_over_mesh() {
+            self.report::<()>(
+                Diagnostic::error(print.span, "a `print` shows values at a cell of a grid")
+                    .label("in a stencil over a mesh")
+                    .help("make the value an output, and write it to a file: `--out name=name.npy`"),
+            );
+            return;
+        }
         self.bodies.push(Body::new());
         let value = self.scalar(print.value);
         let body = self.bodies.pop().unwrap_or_default();

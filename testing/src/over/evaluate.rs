@@ -50,7 +50,7 @@ impl Number {
 /// How many numbers an array has.
 pub fn len(mesh: &Mesh, field: &Field) -> usize {
     let levels = if field.levels { mesh.levels.unwrap_or(1) } else { 1 };
-    levels * mesh.sets[field.set] * width(mesh, field)
+    if field.everywhere { levels } else { levels * mesh.sets[field.set] * width(mesh, field) }
 }
 
 fn width(mesh: &Mesh, field: &Field) -> usize {
@@ -162,6 +162,9 @@ impl<'a> Evaluation<'a> {
     fn first(&self, field: &Field, element: usize, level: i64) -> usize {
         let mesh = &self.stencil.mesh;
         let level = if field.levels { level as usize } else { 0 };
+        if field.everywhere {
+            return level;
+        }
         (level * mesh.sets[field.set] + element) * width(mesh, field)
     }
 

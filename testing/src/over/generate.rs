@@ -174,7 +174,11 @@ impl Writer {
         let own = own(set);
         let map = (on_map && !own.is_empty() && self.one_in(3)).then(|| own[self.rng.usize(0..own.len())]);
         let levels = self.stencil.mesh.levels.is_some() && !self.one_in(3);
-        Field { stored, set, map, parts, levels }
+        let everywhere = on_map && self.stencil.mesh.levels.is_some() && self.one_in(6);
+        match everywhere {
+            true => Field { stored, set, map: None, parts: 1, levels: true, everywhere },
+            false => Field { stored, set, map, parts, levels, everywhere },
+        }
     }
 
     /// The set where a way leads.
@@ -359,6 +363,7 @@ impl Writer {
         let (way, made, has) = if which < fields {
             let field = self.stencil.inputs[which].clone();
             let way = match field.map {
+                None if field.everywhere => Way::default(),
                 None => self.way_to(field.set)?,
                 Some(map) => self.way_through(field.set, map)?,
             };

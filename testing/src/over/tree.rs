@@ -53,6 +53,8 @@ pub struct Field {
     pub map: Option<usize>,
     pub parts: usize,
     pub levels: bool,
+    /// On no set: once a level.
+    pub everywhere: bool,
 }
 
 /// A way through the mesh: from a counter, or else from the element itself.
@@ -221,6 +223,9 @@ fn declared(mesh: &Mesh, field: &Field) -> String {
         Stored::F32 => "f32",
         Stored::Int => "int",
     };
+    if field.everywhere {
+        return format!("{stored} on (k)");
+    }
     let parts = if field.parts == 1 { String::new() } else { format!("[{}]", field.parts) };
     let map = field.map.map_or(String::new(), |map| format!(".m{map}"));
     let levels = if mesh.levels.is_some() && !field.levels { ", no k" } else { "" };

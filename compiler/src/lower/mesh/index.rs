@@ -60,6 +60,7 @@ impl<'a> Lowering<'a> {
         let path = hops.unwrap_or_default().then(&Path::levels_only(by));
         self.check_holes(&path, span)?;
         if let Expr::Name(name) = &self.file.exprs[base] {
+            self.check_varies(name, &path, span)?;
             self.check_home(&bound, name, mesh.end(own, &path), &path, span)?;
         }
         let moved = bound.map(|alias| self.moved_to(alias, &path, span)).collected()?;
@@ -142,12 +143,7 @@ impl<'a> Lowering<'a> {
                 let before = Path::through(&way.hops()[..way.hops().len() - 1]).then(&Path::levels_only(way.levels()));
                 Some(Alias::Field(field, before, last.slot * home.parts + part))
             }
-            other => {
-                if self.home(&other).is_none() {
-                    return Some(other);
-                }
-                Some(self.moved(other, path))
-            }
+            other => Some(self.moved(other, path)),
         }
     }
 

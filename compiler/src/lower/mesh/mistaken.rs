@@ -2,7 +2,7 @@
 
 use crate::ast::Name;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{FieldId, Role};
+use crate::ir::{FieldId, Levels, Path, Place, Role};
 use crate::lower::scope::Binding;
 use crate::lower::value::{Alias, Value};
 use crate::lower::{Found, Lowering};
@@ -46,6 +46,29 @@ impl Lowering<'_> {
                 .note(declared, "declared as `inc` here")
                 .help(format!("read it in a stencil that is called after this one, or pass what was there before as `in {name}_before`"))
         })
+    }
+
+    /// Reports a field that is looked at elsewhere, where it is the same: other levels of one without, other elements of one on
+    /// no set.
+    pub(super) fn check_varies(&mut self, name: &str, path: &Path, span: Span) -> Found<()> {
+        let Some(Binding::Field(field)) = self.scope.find(name).map(|symbol| &symbol.binding) else { return Some(()) };
+        let own = self.stencil.fields[*field].clone();
+        let lacks = match own.place {
+            Place { levels: Levels::None, .. } if path.levels() != 0 => "levels",
+            Place { horizontal: false, .. } if !path.hops().is_empty() => "elements",
+            _ => return Some(()),
+        };
+        let place = self.over.as_ref().map_or(String::new(), |over| over.mesh().place(own.place));
+        self.report(
+            Diagnostic::error(span, format!("`{name}` has no {lacks}: it is{place}"))
+                .label("looked at elsewhere, where it is the same")
+                .note(own.span, "declared here")
+                .help(if lacks == "levels" {
+                    "leave the level out".to_owned()
+                } else {
+                    format!("write `{name}` without the map")
+                }),
+        )
     }
 
     /// What a name of the mesh is, where a value is needed.
