@@ -22,6 +22,7 @@ pub mod grid;
 pub mod ir;
 pub mod lower;
 mod math;
+pub mod mesh;
 pub mod names;
 pub mod parse;
 pub mod plan;

@@ -13,7 +13,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use stencilc_compiler::diagnostic::guess;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stencilc_compiler::ir::{MeshProgram, Role, VariableId};
+use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_runtime::cache::{compile_cached, emulated_cached};
+use stencilc_runtime::cuda::{self, Gpu};
+use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering};
+use stencilc_runtime::mesh::program::kernels::Kernels;
+use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::{Backend, Driver};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
@@ -26,6 +34,66 @@ pub struct MeshArgs {
     /// The mesh: a .npz file, or the text of OP2's airfoil
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub mesh: Option<PathBuf>,
+    #[command(flatten)]
+    pub how: HowArgs,
+}
+
+/// How stencils over meshes are computed.
+#[derive(clap::Args)]
+pub struct HowArgs {
+    /// On a mesh: how elements that add to the same place are kept apart
+    #[arg(long, value_name = "NAME", value_parser = strategies(), default_value = Strategy::default().name())]
+    pub strategy: Strategy,
+    /// On a mesh: how the parts of vectors lie in memory
+    #[arg(long, value_name = "NAME", value_parser = layouts(), default_value = Layout::default().name())]
+    pub vectors: Layout,
+    /// On a mesh: the order of elements in memory; inputs and outputs stay in the order of the mesh
+    #[arg(long, value_name = "METHOD", value_parser = orders(), default_value = "none")]
+    pub order: String,
+    /// On a mesh: the set whose elements are put in order, which the others follow; if not given, the last that is declared
+    #[arg(long, value_name = "SET")]
+    pub lead: Option<String>,
+    /// On a mesh: threads of a block
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(32..=1024))]
+    pub threads: u32,
+    /// On a mesh: blocks that have to fit on a multiprocessor, which bounds registers; 0 leaves that to the compiler
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32))]
+    pub at_once: u32,
+}
+
+fn strategies() -> impl TypedValueParser<Value = Strategy> {
+    PossibleValuesParser::new(Strategy::ALL.map(|own| PossibleValue::new(own.name()).help(own.summary())))
+        .map(|name| Strategy::ALL.into_iter().find(|own| own.name() == name).unwrap_or_default())
+}
+
+fn layouts() -> impl TypedValueParser<Value = Layout> {
+    PossibleValuesParser::new(Layout::ALL.map(|own| PossibleValue::new(own.name()).help(own.summary())))
+        .map(|name| Layout::ALL.into_iter().find(|own| own.name() == name).unwrap_or_default())
+}
+
+fn orders() -> PossibleValuesParser {
+    PossibleValuesParser::new(METHODS.iter().map(|own| PossibleValue::new(own.name()).help(own.summary())))
+}
+
+impl HowArgs {
+    /// What they choose of kernels.
+    pub fn choices(&self) -> Choices {
+        Choices { strategy: self.strategy, layout: self.vectors, block: self.threads, blocks_at_once: self.at_once }
+    }
+
+    /// The order of elements in memory.
+    ///
+    /// # Errors
+    /// There is no such set, or the mesh lacks what the method needs.
+    pub fn ordering(&self, problem: &MeshProblem) -> Result<Ordering> {
+        let sets: Vec<&str> = problem.mesh.sets.iter().map(|set| set.name.as_str()).collect();
+        let declared = problem.program.mesh.sets.iter().last().map(|(_, set)| set.name.as_str());
+        let name = self.lead.as_deref().or(declared).unwrap_or_default();
+        let lead = problem.mesh.set_named(name).ok_or_else(|| {
+            Error::call(format!("the mesh has no set `{name}`")).help(format!("its sets are {}", sets.join(", ")))
+        })?;
+        order::find(&self.order)?.ordering(&problem.mesh, &Options::new(lead))
+    }
 }
 
 impl MeshArgs {
@@ -105,8 +173,19 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let since = Instant::now();
     let (results, told, total) = match device {
         Device::Cpu => way(args, &problem, &targets, json, &Interpreter::new(&problem))?,
-        Device::Emulate | Device::Cuda(_) => {
-            return Err(Error::call("kernels for meshes are not available in this version").help("give --device cpu"));
+        Device::Emulate => {
+            let (machine, compiler) = (Emulator::default(), Compiler::find()?);
+            let load = |name: &str, text: &str| emulated(&compiler, name, text);
+            let ordering = args.of_mesh.how.ordering(&problem)?;
+            let kernels = Kernels::new(&problem, &machine, args.of_mesh.how.choices(), &ordering, &load)?;
+            way(args, &problem, &targets, json, &kernels)?
+        }
+        Device::Cuda(ordinal) => {
+            let gpu = Gpu::open(ordinal)?;
+            let load = |name: &str, text: &str| compiled(&gpu, name, text);
+            let ordering = args.of_mesh.how.ordering(&problem)?;
+            let kernels = Kernels::new(&problem, &gpu, args.of_mesh.how.choices(), &ordering, &load)?;
+            way(args, &problem, &targets, json, &kernels)?
         }
     };
     let seconds = since.elapsed().as_secs_f64();
@@ -157,6 +236,20 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
     terminal::print(&text)
+}
+
+/// A kernel for the emulator.
+fn emulated(compiler: &Compiler, name: &str, text: &str) -> Result<emulate::Kernel> {
+    let source = emulate::Source { name, text };
+    let built = emulated_cached(compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
+    let mut loaded = emulate::load(&built.compiled.image, &[source])?;
+    loaded.pop().ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
+}
+
+/// A kernel for a GPU.
+fn compiled(gpu: &Gpu, name: &str, text: &str) -> Result<cuda::Kernel> {
+    let built = compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin)?;
+    gpu.load(&built.compiled.image)?.kernel(name)
 }
 
 type Results = Vec<(VariableId, Option<Data>)>;

@@ -7,7 +7,7 @@ mod body;
 mod carried;
 pub mod checked;
 pub(crate) mod expression;
-mod functions;
+pub(crate) mod functions;
 mod host;
 mod index;
 mod levels;

@@ -5,9 +5,12 @@
 
 pub mod cpu;
 pub mod driver;
+mod fold;
+pub mod kernels;
 mod live;
 mod numbers;
 mod request;
+mod tables;
 
 use super::{Bound, Mesh};
 use crate::array::Data;

@@ -1,0 +1,101 @@
+//! What a stencil adds to which elements.
+
+use crate::diagnostic::Refusal;
+use crate::ir::mesh::How;
+use crate::ir::{FieldId, MeshStencil, Path, SetId};
+
+/// What is added to the elements of one set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Which set.
+    pub target: SetId,
+    /// The paths along which it is reached, in the order in which they are first met.
+    pub paths: Vec<Path>,
+    /// What is added, in the order written.
+    pub adds: Vec<Add>,
+}
+
+/// Something that is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Add {
+    /// Which of the stencil's stores.
+    pub store: usize,
+    /// To which field.
+    pub field: FieldId,
+    /// To which of its numbers.
+    pub part: u32,
+    /// Along which of the group's paths.
+    pub path: usize,
+}
+
+/// The groups of a stencil, one for each set that something is added to.
+pub fn groups(stencil: &MeshStencil) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (store, (own, write)) in stencil.stores().enumerate() {
+        let How::Add(path) = &write.how else { continue };
+        let target = stencil.mesh.end(stencil.set(), path);
+        let group = match groups.iter().position(|group| group.target == target) {
+            Some(group) => group,
+            None => {
+                groups.push(Group { target, paths: Vec::new(), adds: Vec::new() });
+                groups.len() - 1
+            }
+        };
+        let group = &mut groups[group];
+        let path = match group.paths.iter().position(|known| known == path) {
+            Some(known) => known,
+            None => {
+                group.paths.push(path.clone());
+                group.paths.len() - 1
+            }
+        };
+        group.adds.push(Add { store, field: own.field, part: write.part, path });
+    }
+    groups
+}
+
+/// Whether a stencil writes at its own elements.
+pub fn has_own(stencil: &MeshStencil) -> bool {
+    stencil.writes.iter().any(|write| !matches!(write.how, How::Add(_)))
+}
+
+impl Group {
+    /// The stores of a stencil's group with a number.
+    pub fn of(stencil: &MeshStencil, number: usize) -> Vec<usize> {
+        groups(stencil).get(number).map(|own| own.adds.iter().map(|add| add.store).collect()).unwrap_or_default()
+    }
+
+    /// The fields that are added to.
+    pub fn fields(&self) -> Vec<FieldId> {
+        let mut fields: Vec<FieldId> = Vec::new();
+        for add in &self.adds {
+            if !fields.contains(&add.field) {
+                fields.push(add.field);
+            }
+        }
+        fields
+    }
+
+    /// Refuses what cannot be gathered path by path: if an element leads to one target along two paths, the order of
+    /// what it adds has to be that of the paths.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_order(&self, stencil: &MeshStencil) -> Result<(), Refusal> {
+        for field in self.fields() {
+            let parts = self.adds.iter().filter(|add| add.field == field).map(|add| add.part);
+            for part in parts.collect::<std::collections::BTreeSet<_>>() {
+                let paths: Vec<usize> =
+                    self.adds.iter().filter(|add| add.field == field && add.part == part).map(|add| add.path).collect();
+                if !paths.is_sorted() {
+                    let name = &stencil.stencil.fields[field].name;
+                    return Err(Refusal::new(format!(
+                        "what is added to `{name}` comes along paths in another order than to the fields before it"
+                    ))
+                    .help("write the increments of each field in the same order of slots"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Kernels of stencils over meshes.
+//!
+//! ```text
+//! stencil -> group: what is written where -> one or more kernels, by a strategy -> emit: their texts
+//! ```
+//!
+//! What a stencil writes at its own elements is one kernel, a thread an element. What it adds to the elements of another set
+//! is a matter of the [`Strategy`], since several elements may lead to the same one: each target gathers ([`owner`]), the hardware
+//! adds ([`atomic`]), elements of one colour are launched together ([`atomic`], too), or values go through memory ([`two_step`]).
+//!
+//! A kernel says what it takes ([`What`]); tables that depend on the mesh are made by whoever runs it, from the paths that a
+//! [`Table`] names. So nothing here knows a mesh, but for how many elements lead to one ([`Degrees`]).
+
+mod atomic;
+mod emit;
+mod group;
+mod layout;
+mod own;
+mod owner;
+mod two_step;
+
+use crate::diagnostic::Refusal;
+use crate::ir::{FieldId, MapId, MeshStencil, ParamId, Path, Precision, SetId};
+pub use group::Group;
+pub use layout::Layout;
+use std::ops::Range;
+
+/// How races between increments are avoided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// Each target gathers over the elements that lead to it, and computes their contributions again.
+    #[default]
+    Owner,
+    /// Each element adds to its targets by atomic operations, in no order.
+    Atomic,
+    /// Elements are launched colour by colour; no two of a colour lead to the same target.
+    GlobalColouring,
+    /// Each element writes its contributions to memory, then each target gathers them.
+    TwoStep,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 4] =
+        [Strategy::Owner, Strategy::Atomic, Strategy::GlobalColouring, Strategy::TwoStep];
+
+    /// What the command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Owner => "owner",
+            Strategy::Atomic => "atomic",
+            Strategy::GlobalColouring => "global-colouring",
+            Strategy::TwoStep => "two-step",
+        }
+    }
+
+    /// One line about it.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Strategy::Owner => "each target gathers over the elements that lead to it, and recomputes what they add",
+            Strategy::Atomic => "elements add by atomic operations, in no order: the last bits differ from run to run",
+            Strategy::GlobalColouring => "elements of one colour, of which no two add to the same target, at once",
+            Strategy::TwoStep => "elements write what they add to memory, then each target gathers it",
+        }
+    }
+
+    /// Whether values are added in the order of the elements' numbers, so that the bits are the interpreter's.
+    pub fn is_ordered(self) -> bool {
+        match self {
+            Strategy::Owner | Strategy::TwoStep => true,
+            Strategy::Atomic | Strategy::GlobalColouring => false,
+        }
+    }
+}
+
+/// How a stencil is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// How races are avoided.
+    pub strategy: Strategy,
+    /// How vectors lie in memory.
+    pub layout: Layout,
+    /// Threads of a block.
+    pub block: u32,
+    /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
+    pub blocks_at_once: u32,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self { strategy: Strategy::Owner, layout: Layout::Pairs, block: 128, blocks_at_once: 0 }
+    }
+}
+
+/// How many elements lead to a target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Degrees {
+    /// On average.
+    pub mean: f64,
+    /// At most.
+    pub max: usize,
+    /// The share of targets to which any leads.
+    pub share: f64,
+}
+
+/// What is to be computed.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The stencil, prepared.
+    pub stencil: &'a MeshStencil,
+    /// What `real` is.
+    pub precision: Precision,
+    /// How many levels there are.
+    pub levels: usize,
+    /// Those that are computed.
+    pub computed: &'a Range<usize>,
+    /// Fields that are incremented and start from 0: what was there is not read.
+    pub from_zero: &'a dyn Fn(FieldId) -> bool,
+    /// How many elements lead to a target along some paths.
+    pub degrees: &'a dyn Fn(&[Path]) -> Degrees,
+}
+
+/// A printed kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its CUDA C++.
+    pub text: String,
+    /// What it takes, in order.
+    pub parameters: Vec<Parameter>,
+    /// What its threads are.
+    pub items: Items,
+    /// Threads of a block.
+    pub block: u32,
+    /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
+    pub in_place: Vec<FieldId>,
+}
+
+/// What the threads of a kernel are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Items {
+    /// The elements of a set.
+    Set(SetId),
+    /// The elements to which any leads along the paths of a group.
+    Targets(usize),
+    /// The elements of the stencil, launched colour by colour: no two of a colour lead to one target of the group.
+    Colours(usize),
+}
+
+/// What a kernel takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name in the code.
+    pub name: String,
+    /// Its C type.
+    pub c_type: String,
+    /// What it is.
+    pub what: What,
+}
+
+/// What a parameter is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A field that is read.
+    Input(FieldId),
+    /// A field that is written.
+    Output(FieldId),
+    /// A parameter of the stencil.
+    Param(ParamId),
+    /// The table of a map.
+    Map(MapId),
+    /// How many elements a set has, an `int`.
+    Size(SetId),
+    /// How many items there are, an `int`.
+    Items,
+    /// The first of the items of a launch, an `int`.
+    First,
+    /// A table of a group of increments.
+    Table(usize, Table),
+    /// For each element and level a number that is to be folded, in the user's order: which store.
+    Leaves(usize),
+    /// The user's numbers of the elements.
+    Users,
+    /// What elements add, between two steps: which group.
+    Between(usize),
+}
+
+/// A table of numbers, made of a mesh, for a group of increments. Each target has a row with a place for each element and
+/// path that leads to it, in the order in which they are added; -1 is a place that nobody takes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// An element's number times the number of paths, plus the number of the path.
+    Entries,
+    /// Of two paths: where the other leads, x, if the target stands at the first; -2 - x if it stands at the second.
+    Others,
+    /// Where a path leads from the element.
+    Leaf(Path),
+    /// The targets to which any element leads.
+    Targets,
+    /// Where the row of each target begins, and at last where all end; then rows have no empty places.
+    Offsets,
+    /// The elements, colour after colour.
+    Coloured,
+}
+
+/// The kernels of a stencil, in the order in which they are launched.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// The kernels.
+    pub kernels: Vec<Kernel>,
+    /// What is added to which targets: what tables are made of.
+    pub groups: Vec<Group>,
+}
+
+/// Writes the kernels of a stencil.
+///
+/// # Errors
+/// The strategy cannot compute it.
+pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal> {
+    let groups = group::groups(subject.stencil);
+    let mut kernels = Vec::new();
+    if group::has_own(subject.stencil) {
+        kernels.push(own::kernel(subject, choices)?);
+    }
+    for (number, group) in groups.iter().enumerate() {
+        match choices.strategy {
+            Strategy::Owner => kernels.push(owner::kernel(subject, choices, group, number)?),
+            Strategy::Atomic | Strategy::GlobalColouring => {
+                kernels.push(atomic::kernel(subject, choices, group, number)?);
+            }
+            Strategy::TwoStep => kernels.extend(two_step::kernels(subject, choices, group, number)?),
+        }
+    }
+    Ok(Kernels { kernels, groups })
+}

@@ -1,0 +1,561 @@
+//! Kernels on a machine, as what computes the calls of a program over a mesh.
+//!
+//! Elements may have other numbers there than the user's: arrays are put in order on their way. Arrays that nobody looks at
+//! any more are used again.
+
+use super::driver::{Backend, Given, single};
+use super::tables::Leading;
+use super::{MeshProblem, fold};
+use crate::array::Data;
+use crate::machine::{Arg, Launch, Machine};
+use crate::mesh::order::Ordering;
+use crate::mesh::{Bound, Mesh};
+use crate::problem::element_of;
+use crate::{Element, Error, Result};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::rc::Rc;
+use stencilc_compiler::device::with_operations;
+use stencilc_compiler::ir::mesh::{Fold, How};
+use stencilc_compiler::ir::program::Call;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{
+    FieldId, Handle, Kind, Levels, MapId, MeshStencil, Place, Precision, Role, SetId, Stored, VariableId,
+};
+use stencilc_compiler::mesh::{self as printed, Choices, Degrees, Items, Kernel, Parameter, Subject, Table, What};
+
+/// Makes a kernel of a text.
+pub type Load<'a, M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel> + 'a;
+
+/// Computes on a machine.
+pub struct Kernels<'a, M: Machine> {
+    problem: &'a MeshProblem,
+    machine: &'a M,
+    choices: Choices,
+    load: &'a Load<'a, M>,
+    /// The sets and maps, with the machine's numbers.
+    bound: Bound,
+    /// By set: the user's number of each element.
+    users: Vec<Vec<u32>>,
+    maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
+    numbers: RefCell<HashMap<SetId, Rc<M::Buffer>>>,
+    pool: Rc<Pool<M>>,
+    calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
+    folds: RefCell<HashMap<&'static str, Rc<M::Kernel>>>,
+    zero: RefCell<Option<Rc<M::Kernel>>>,
+}
+
+/// What kernels of a call depend on: the stencil, the levels, and which increments start from 0.
+type Key = (usize, Range<usize>, Vec<bool>);
+
+/// The kernels of a call.
+struct Prepared<M: Machine> {
+    kernels: Vec<Ready<M>>,
+}
+
+/// A kernel and its tables.
+struct Ready<M: Machine> {
+    printed: Kernel,
+    kernel: M::Kernel,
+    tables: Vec<(Parameter, M::Buffer)>,
+    /// How many items there are; of colours, the items of each.
+    items: Vec<Range<usize>>,
+}
+
+/// Buffers that nobody uses, by their length.
+struct Pool<M: Machine> {
+    free: RefCell<BTreeMap<usize, Vec<M::Buffer>>>,
+}
+
+/// An array on a machine.
+pub struct Array<M: Machine> {
+    buffer: Option<M::Buffer>,
+    bytes: usize,
+    element: Element,
+    pool: Rc<Pool<M>>,
+}
+
+impl<M: Machine> Drop for Array<M> {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            self.pool.free.borrow_mut().entry(self.bytes).or_default().push(buffer);
+        }
+    }
+}
+
+impl<M: Machine> Array<M> {
+    fn buffer(&self) -> Result<&M::Buffer> {
+        self.buffer.as_ref().ok_or_else(|| Error::check("an array was used after its end"))
+    }
+}
+
+impl<'a, M: Machine> Kernels<'a, M> {
+    /// For a problem whose elements stand in some order on the machine.
+    ///
+    /// # Errors
+    /// The order is not one of the mesh.
+    pub fn new(
+        problem: &'a MeshProblem,
+        machine: &'a M,
+        choices: Choices,
+        ordering: &Ordering,
+        load: &'a Load<'a, M>,
+    ) -> Result<Self> {
+        let renumbered = ordering.renumbered(&Mesh { fields: Vec::new(), ..problem.mesh.clone() });
+        let declared = &problem.program.mesh;
+        let bound = Bound::new(declared, &renumbered)?;
+        let users = declared.sets.iter().map(|(_, set)| {
+            problem.mesh.set_named(&set.name).map(|number| ordering.orders[number].clone()).unwrap_or_default()
+        });
+        Ok(Self {
+            problem,
+            machine,
+            choices,
+            load,
+            bound,
+            users: users.collect(),
+            maps: RefCell::default(),
+            numbers: RefCell::default(),
+            pool: Rc::new(Pool { free: RefCell::default() }),
+            calls: RefCell::default(),
+            folds: RefCell::default(),
+            zero: RefCell::default(),
+        })
+    }
+
+    fn array(&self, element: Element, len: usize) -> Result<Array<M>> {
+        // Some bytes more, so that an empty array has an address.
+        let bytes = (len * element.bytes()).next_multiple_of(16).max(16);
+        let free = self.pool.free.borrow_mut().get_mut(&bytes).and_then(Vec::pop);
+        let buffer = match free {
+            Some(buffer) => buffer,
+            None => self.machine.upload(&vec![0; bytes])?,
+        };
+        Ok(Array { buffer: Some(buffer), bytes, element, pool: Rc::clone(&self.pool) })
+    }
+
+    /// How many numbers the array of a field has.
+    fn len(&self, place: Place) -> usize {
+        crate::interpreter::mesh::len(place, &self.bound, self.problem.levels)
+    }
+
+    /// The bytes of a field's array on the machine, of its numbers in the user's order.
+    fn packed(&self, place: Place, stored: Stored, data: &Data) -> Vec<u8> {
+        match data {
+            Data::F32(all) => bytemuck::cast_slice(&self.moved(place, stored, all, true)).to_vec(),
+            Data::F64(all) => bytemuck::cast_slice(&self.moved(place, stored, all, true)).to_vec(),
+            Data::I32(all) => bytemuck::cast_slice(&self.moved(place, stored, all, true)).to_vec(),
+            Data::Bool(all) => self.moved(place, stored, all, true),
+        }
+    }
+
+    /// The numbers of a field in the user's order, of the bytes of its array on the machine.
+    fn unpacked(&self, place: Place, stored: Stored, element: Element, bytes: &[u8]) -> Data {
+        match element {
+            Element::F32 => Data::F32(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, f32>(bytes), false)),
+            Element::F64 => Data::F64(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, f64>(bytes), false)),
+            Element::I32 => Data::I32(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, i32>(bytes), false)),
+            Element::Bool => Data::Bool(self.moved(place, stored, bytes, false)),
+        }
+    }
+
+    /// Numbers from the user's order to the machine's, or back.
+    fn moved<T: Copy + Default + Send + Sync>(&self, place: Place, stored: Stored, from: &[T], there: bool) -> Vec<T> {
+        let Some(home) = place.home else { return from.to_vec() };
+        let (width, n) = (home.width as usize, self.bound.size(home.set));
+        let users = &self.users[home.set.index()];
+        let mut to = vec![T::default(); self.len(place)];
+        let precision = self.problem.precision;
+        let index = |level: usize, new: usize, part: usize| {
+            self.choices.layout.index(place, stored, precision, n, [level, new, part])
+        };
+        for level in 0..place.levels.count(self.problem.levels) {
+            for new in 0..n {
+                let old = users[new] as usize;
+                for part in 0..width {
+                    let (user, own) = ((level * n + old) * width + part, index(level, new, part));
+                    if there { to[own] = from[user] } else { to[user] = from[own] }
+                }
+            }
+        }
+        to
+    }
+
+    /// The kernels of a call.
+    fn prepared(&self, key: &Key) -> Result<Rc<Prepared<M>>> {
+        if let Some(known) = self.calls.borrow().get(key) {
+            return Ok(Rc::clone(known));
+        }
+        let (number, computed, from_zero) = key;
+        let stencil = &self.problem.program.stencils[*number];
+        let set = stencil.set();
+        let failed = RefCell::new(None);
+        let leading = RefCell::new(Vec::<(Vec<stencilc_compiler::ir::Path>, Rc<Leading>)>::new());
+        let leading_along = |paths: &[stencilc_compiler::ir::Path]| -> Result<Rc<Leading>> {
+            if let Some((_, known)) = leading.borrow().iter().find(|(own, _)| own == paths) {
+                return Ok(Rc::clone(known));
+            }
+            let to = paths.first().map_or(set, |path| stencil.mesh.end(set, path));
+            let own = Rc::new(Leading::new(&self.bound, set, to, paths, &self.users[set.index()])?);
+            leading.borrow_mut().push((paths.to_vec(), Rc::clone(&own)));
+            Ok(own)
+        };
+        let subject = Subject {
+            stencil,
+            precision: self.problem.precision,
+            levels: self.problem.levels,
+            computed,
+            from_zero: &|field: FieldId| from_zero[field.index()],
+            degrees: &|paths| match leading_along(paths) {
+                Ok(leading) => leading.degrees(),
+                Err(error) => {
+                    failed.replace(Some(error));
+                    Degrees { mean: 0.0, max: 0, share: 0.0 }
+                }
+            },
+        };
+        let printed = printed::kernels(&subject, &self.choices)?;
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        let mut groups = Vec::new();
+        for group in &printed.groups {
+            groups.push(leading_along(&group.paths)?);
+        }
+        let mut kernels = Vec::new();
+        for own in printed.kernels {
+            kernels.push(self.ready(own, &groups)?);
+        }
+        let prepared = Rc::new(Prepared { kernels });
+        self.calls.borrow_mut().insert(key.clone(), Rc::clone(&prepared));
+        Ok(prepared)
+    }
+
+    fn ready(&self, printed: Kernel, groups: &[Rc<Leading>]) -> Result<Ready<M>> {
+        let items = match &printed.items {
+            Items::Set(set) => one(self.bound.size(*set)),
+            Items::Targets(group) => one(groups[*group].targets()),
+            Items::Colours(group) => {
+                let colours = groups[*group].colours()?;
+                colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect()
+            }
+        };
+        let is_sparse = matches!(printed.items, Items::Targets(_));
+        let has_offsets =
+            printed.parameters.iter().any(|own| matches!(own.what, What::Table(_, Table::Offsets)));
+        let mut tables = Vec::new();
+        for parameter in &printed.parameters {
+            if let What::Table(group, table) = &parameter.what {
+                let numbers = groups[*group].table(table, &self.bound, is_sparse, !has_offsets)?;
+                tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
+            }
+        }
+        let kernel = (self.load)(&printed.name, &printed.text)?;
+        Ok(Ready { printed, kernel, tables, items })
+    }
+
+    fn upload_numbers(&self, numbers: &[i32]) -> Result<M::Buffer> {
+        let mut bytes = bytemuck::cast_slice(numbers).to_vec();
+        bytes.resize(bytes.len().next_multiple_of(16).max(16), 0xff);
+        self.machine.upload(&bytes)
+    }
+
+    fn map(&self, map: MapId) -> Result<Rc<M::Buffer>> {
+        if let Some(known) = self.maps.borrow().get(&map) {
+            return Ok(Rc::clone(known));
+        }
+        let buffer = Rc::new(self.upload_numbers(self.bound.map(map).0)?);
+        self.maps.borrow_mut().insert(map, Rc::clone(&buffer));
+        Ok(buffer)
+    }
+
+    fn users_of(&self, set: SetId) -> Result<Rc<M::Buffer>> {
+        if let Some(known) = self.numbers.borrow().get(&set) {
+            return Ok(Rc::clone(known));
+        }
+        let numbers: Vec<i32> = self.users[set.index()].iter().map(|&user| user as i32).collect();
+        let buffer = Rc::new(self.upload_numbers(&numbers)?);
+        self.numbers.borrow_mut().insert(set, Rc::clone(&buffer));
+        Ok(buffer)
+    }
+
+    /// Sets an array to zeros.
+    fn clear(&self, array: &Array<M>) -> Result<()> {
+        if self.zero.borrow().is_none() {
+            self.zero.replace(Some(Rc::new((self.load)("set_to_zero", ZERO)?)));
+        }
+        let zero = self.zero.borrow();
+        let Some(kernel) = zero.as_ref() else { return Ok(()) };
+        let n = array.bytes / 16;
+        let launch = Launch::new([n.div_ceil(256) as u32, 1, 1], [256, 1, 1]);
+        let args = [Arg::Pointer(self.machine.address(array.buffer()?, 0)), Arg::I32(narrow(n)?)];
+        self.machine.launch(kernel, &launch, &args)
+    }
+
+    /// What numbers come to, neighbours made one pairwise.
+    fn folded(&self, fold: Fold, leaves: Array<M>, mut n: usize) -> Result<Array<M>> {
+        let precision = self.problem.precision;
+        if !self.folds.borrow().contains_key(fold.name()) {
+            let text = with_operations(&fold::text(fold, precision));
+            let kernel = Rc::new((self.load)(&fold::name(fold, precision), &text)?);
+            self.folds.borrow_mut().insert(fold.name(), kernel);
+        }
+        let kernel = self.folds.borrow().get(fold.name()).map(Rc::clone);
+        let Some(kernel) = kernel else { return Ok(leaves) };
+        let mut from = leaves;
+        if n == 0 {
+            let nothing = self.array(from.element, 1)?;
+            self.machine.write(nothing.buffer()?, &padded(&single(from.element, Value::Real(fold.empty(Kind::Real)))))?;
+            return Ok(nothing);
+        }
+        // At least once, so that the result has an array of its own.
+        loop {
+            let blocks = n.div_ceil(fold::NUMBERS);
+            let to = self.array(from.element, blocks)?;
+            let address = |array: &Array<M>| Ok::<_, Error>(Arg::Pointer(self.machine.address(array.buffer()?, 0)));
+            let launch = Launch::new([narrow(blocks)? as u32, 1, 1], [fold::BLOCK, 1, 1]);
+            self.machine.launch(&kernel, &launch, &[address(&from)?, address(&to)?, Arg::I32(narrow(n)?)])?;
+            (from, n) = (to, blocks);
+            if n == 1 {
+                return Ok(from);
+            }
+        }
+    }
+
+    /// Launches a kernel.
+    fn launch(&self, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
+        let stencil = arrays.stencil;
+        let levels = arrays.computed.len();
+        for items in &ready.items {
+            if items.is_empty() {
+                continue;
+            }
+            let mut args = Vec::new();
+            // Kept until the launch.
+            let mut held = Vec::new();
+            for parameter in &ready.printed.parameters {
+                let address = |buffer: &M::Buffer| Arg::Pointer(self.machine.address(buffer, 0));
+                args.push(match &parameter.what {
+                    What::Input(field) => address(arrays.given(*field)?.buffer()?),
+                    What::Output(field) => address(arrays.output(*field)?.buffer()?),
+                    What::Param(param) => match (params[param.index()], self.problem.precision) {
+                        (Value::Real(x), Precision::F32) => Arg::F32(x as f32),
+                        (Value::Real(x), Precision::F64) => Arg::F64(x),
+                        (Value::Int(x), _) => Arg::I32(x),
+                        (Value::Bool(x), _) => Arg::U8(x.into()),
+                    },
+                    What::Map(map) => {
+                        let map = self.map(*map)?;
+                        let arg = address(&map);
+                        held.push(map);
+                        arg
+                    }
+                    What::Size(set) => Arg::I32(narrow(self.bound.size(*set))?),
+                    What::Items => Arg::I32(narrow(items.len())?),
+                    What::First => Arg::I32(narrow(items.start)?),
+                    What::Table(..) => {
+                        let table = ready.tables.iter().find(|(own, _)| own.what == parameter.what);
+                        address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
+                    }
+                    What::Leaves(store) => {
+                        let leaves = arrays.leaves.iter().find(|(own, _)| own == store).map(|(_, leaves)| leaves);
+                        address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.buffer()?)
+                    }
+                    What::Users => {
+                        let users = self.users_of(stencil.set())?;
+                        let arg = address(&users);
+                        held.push(users);
+                        arg
+                    }
+                    What::Between(group) => {
+                        let own = arrays.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
+                        address(own.ok_or_else(|| Error::check("what goes between two steps has no array"))?.buffer()?)
+                    }
+                });
+            }
+            let block = ready.printed.block;
+            let blocks = narrow(items.len().div_ceil(block as usize))? as u32;
+            let launch = Launch::new([blocks, levels as u32, 1], [block, 1, 1]);
+            self.machine.launch(&ready.kernel, &launch, &args)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets an array to zeros.
+const ZERO: &str = r#"extern "C" __global__ void __launch_bounds__(256)
+set_to_zero(int4* __restrict__ to, const int n)
+{
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) to[i] = make_int4(0, 0, 0, 0);
+}
+"#;
+
+fn one(items: usize) -> Vec<Range<usize>> {
+    std::iter::once(0..items).collect()
+}
+
+fn narrow(n: usize) -> Result<i32> {
+    i32::try_from(n).map_err(|_| Error::input("the mesh is too large for indices of 32 bits"))
+}
+
+/// The bytes of an array, filled up as arrays on machines are.
+fn padded(data: &Data) -> Vec<u8> {
+    let mut bytes = match data {
+        Data::F32(all) => bytemuck::cast_slice(all).to_vec(),
+        Data::F64(all) => bytemuck::cast_slice(all).to_vec(),
+        Data::I32(all) => bytemuck::cast_slice(all).to_vec(),
+        Data::Bool(all) => all.clone(),
+    };
+    bytes.resize(bytes.len().next_multiple_of(16).max(16), 0);
+    bytes
+}
+
+/// The arrays of a call.
+struct Arrays<'c, M: Machine> {
+    stencil: &'c MeshStencil,
+    computed: &'c Range<usize>,
+    given: &'c Given<Array<M>>,
+    outputs: Vec<Option<Rc<Array<M>>>>,
+    leaves: Vec<(usize, Array<M>)>,
+    between: Vec<(usize, Array<M>)>,
+}
+
+impl<M: Machine> Arrays<'_, M> {
+    fn given(&self, field: FieldId) -> Result<&Array<M>> {
+        let own = self.given[field.index()].as_deref();
+        own.ok_or_else(|| Error::call(format!("`{}` has no array", self.stencil.stencil.fields[field].name)))
+    }
+
+    fn output(&self, field: FieldId) -> Result<&Array<M>> {
+        let own = self.outputs[field.index()].as_deref();
+        own.ok_or_else(|| Error::check(format!("`{}` has no array", self.stencil.stencil.fields[field].name)))
+    }
+}
+
+impl<M: Machine> Backend for Kernels<'_, M> {
+    type Array = Array<M>;
+
+    fn upload(&self, variable: VariableId, data: &Data) -> Result<Array<M>> {
+        let own = &self.problem.program.program.variables[variable];
+        let array = self.array(data.element(), data.len())?;
+        let mut bytes = self.packed(own.place, own.stored, data);
+        bytes.resize(array.bytes, 0);
+        self.machine.write(array.buffer()?, &bytes)?;
+        Ok(array)
+    }
+
+    fn download(&self, variable: VariableId, array: &Array<M>) -> Result<Data> {
+        let own = &self.problem.program.program.variables[variable];
+        let bytes = self.intact(array, &own.name)?;
+        let len = self.len(own.place) * array.element.bytes();
+        Ok(self.unpacked(own.place, own.stored, array.element, &bytes[..len]))
+    }
+
+    fn number(&self, array: &Array<M>) -> Result<Value> {
+        let bytes = self.intact(array, "a number")?;
+        Ok(match array.element {
+            Element::F32 => Value::Real(f64::from(bytemuck::pod_read_unaligned::<f32>(&bytes[..4]))),
+            Element::F64 => Value::Real(bytemuck::pod_read_unaligned(&bytes[..8])),
+            Element::I32 => Value::Int(bytemuck::pod_read_unaligned(&bytes[..4])),
+            Element::Bool => Value::Bool(bytes[0] != 0),
+        })
+    }
+
+    fn call(&self, call: &Call, params: &[Value], mut given: Given<Array<M>>) -> Result<Given<Array<M>>> {
+        let stencil = &self.problem.program.stencils[call.stencil];
+        let computed = self.problem.computed(call.stencil, params)?;
+        let fields = &stencil.stencil.fields;
+        let from_zero: Vec<bool> = fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
+        let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero.clone()))?;
+        let precision = self.problem.precision;
+        let mut outputs: Given<Array<M>> = Vec::new();
+        for (id, own) in fields.iter() {
+            let element = element_of(own.stored, precision);
+            let in_place = prepared.kernels.iter().any(|ready| ready.printed.in_place.contains(&id));
+            // Levels that are not computed keep what was there.
+            let is_whole = own.place.levels == Levels::None || computed.len() == own.place.levels.count(self.problem.levels);
+            outputs.push(match own.role {
+                Role::In | Role::Carried | Role::Reduce => None,
+                Role::Inc => match given[id.index()].take() {
+                    Some(before) => Some(match Rc::try_unwrap(before) {
+                        Ok(mine) => Rc::new(mine),
+                        Err(shared) => {
+                            let copy = self.array(element, self.len(own.place))?;
+                            self.machine.copy(shared.buffer()?, copy.buffer()?)?;
+                            Rc::new(copy)
+                        }
+                    }),
+                    None => {
+                        let fresh = self.array(element, self.len(own.place))?;
+                        if in_place || !is_whole {
+                            self.clear(&fresh)?;
+                        }
+                        Some(Rc::new(fresh))
+                    }
+                },
+                Role::Out | Role::InOut => {
+                    let fresh = self.array(element, self.len(own.place))?;
+                    match &given[id.index()] {
+                        _ if is_whole => {}
+                        Some(before) => self.machine.copy(before.buffer()?, fresh.buffer()?)?,
+                        None => {
+                            let nothing = Data::fresh(element, self.len(own.place));
+                            self.machine.write(fresh.buffer()?, &padded(&nothing))?;
+                        }
+                    }
+                    Some(Rc::new(fresh))
+                }
+            });
+        }
+        let mut arrays =
+            Arrays { stencil, computed: &computed, given: &given, outputs, leaves: Vec::new(), between: Vec::new() };
+        let leaves = self.bound.size(stencil.set()) * computed.len();
+        for (number, (store, write)) in stencil.stores().enumerate() {
+            if matches!(write.how, How::Reduce(_)) {
+                let element = element_of(fields[store.field].stored, precision);
+                arrays.leaves.push((number, self.array(element, leaves)?));
+            }
+        }
+        for ready in &prepared.kernels {
+            for parameter in &ready.printed.parameters {
+                if let What::Between(group) = parameter.what
+                    && arrays.between.iter().all(|(own, _)| *own != group)
+                {
+                    let adds = stencilc_compiler::mesh::Group::of(stencil, group);
+                    let kind = adds.first().map_or(Kind::Real, |&store| stencil.stencil.stores[store].body.kind());
+                    let element = match (kind, precision) {
+                        (Kind::Int, _) => Element::I32,
+                        (Kind::Bool, _) => Element::Bool,
+                        (Kind::Real, Precision::F32) => Element::F32,
+                        (Kind::Real, Precision::F64) => Element::F64,
+                    };
+                    arrays.between.push((group, self.array(element, leaves * adds.len())?));
+                }
+            }
+        }
+        for ready in &prepared.kernels {
+            self.launch(ready, &arrays, params)?;
+        }
+        let Arrays { mut outputs, leaves: of_folds, .. } = arrays;
+        for (number, array) in of_folds {
+            let store = &stencil.stencil.stores[number];
+            if let How::Reduce(fold) = stencil.writes[number].how {
+                outputs[store.field.index()] = Some(Rc::new(self.folded(fold, array, leaves)?));
+            }
+        }
+        Ok(outputs)
+    }
+}
+
+impl<M: Machine> Kernels<'_, M> {
+    /// The bytes of an array, around which nothing was overwritten.
+    fn intact(&self, array: &Array<M>, name: &str) -> Result<Vec<u8>> {
+        let (bytes, guards) = self.machine.download(array.buffer()?)?;
+        if guards.intact() {
+            return Ok(bytes);
+        }
+        Err(Error::check(format!("`{name}`: a kernel wrote beside its array: {guards}")))
+    }
+}

@@ -1,0 +1,118 @@
+//! The tables that kernels of increments take, made of a mesh.
+
+use crate::mesh::colour::{Colouring, colour};
+use crate::mesh::inverse::Inverse;
+use crate::mesh::slots::Slot;
+use crate::mesh::{Bound, HOLE, Map, Mesh, Set};
+use crate::{Error, Result};
+use rayon::prelude::*;
+use stencilc_compiler::ir::{Path, SetId};
+use stencilc_compiler::mesh::{Degrees, Table};
+
+/// Who leads to which target, along the paths of a group.
+pub struct Leading {
+    /// A mesh of one map: from an element along each path.
+    mesh: Mesh,
+    paths: Vec<Path>,
+    inverse: Inverse,
+}
+
+impl Leading {
+    /// Elements of `from` lead along `paths` to those of `to`. `users` are the user's numbers of the elements, in whose
+    /// order things are added.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn new(bound: &Bound, from: SetId, to: SetId, paths: &[Path], users: &[u32]) -> Result<Self> {
+        let (elements, arity) = (bound.size(from), paths.len());
+        let mut table = vec![HOLE; elements * arity];
+        table.par_chunks_mut(arity).enumerate().for_each(|(element, row)| {
+            for (to, path) in row.iter_mut().zip(paths) {
+                *to = bound.walk(element as i32, path.hops());
+            }
+        });
+        let set = |name: &str, size| Set { name: name.to_owned(), size };
+        let mesh = Mesh {
+            origin: "increments".to_owned(),
+            sets: vec![set("elements", elements), set("targets", bound.size(to))],
+            maps: vec![Map { name: "paths".to_owned(), from: 0, to: 1, arity, table }],
+            fields: Vec::new(),
+        };
+        let inverse = Inverse::new(&mesh, &Slot::all(&mesh, 0), Some(users))?;
+        Ok(Self { mesh, paths: paths.to_vec(), inverse })
+    }
+
+    /// How many elements lead to a target.
+    pub fn degrees(&self) -> Degrees {
+        let degrees = self.inverse.degrees();
+        let led_to = self.led_to().len();
+        let share = led_to as f64 / self.inverse.targets().max(1) as f64;
+        Degrees { mean: self.inverse.entries.len() as f64 / led_to.max(1) as f64, max: degrees.max, share }
+    }
+
+    /// The targets to which any element leads.
+    fn led_to(&self) -> Vec<i32> {
+        (0..self.inverse.targets()).filter(|&target| !self.inverse.of(target).is_empty()).map(|n| n as i32).collect()
+    }
+
+    /// How many targets a kernel has that takes those to which any element leads.
+    pub fn targets(&self) -> usize {
+        self.led_to().len()
+    }
+
+    /// Elements by colours: no two of one lead to the same target.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn colours(&self) -> Result<Colouring> {
+        colour(&self.mesh, &Slot::all(&self.mesh, 0))
+    }
+
+    /// A table. Kernels that are sparse have rows of the targets to which any element leads.
+    ///
+    /// # Errors
+    /// It does not fit 32 bits.
+    pub fn table(&self, table: &Table, bound: &Bound, is_sparse: bool, in_rows: bool) -> Result<Vec<i32>> {
+        let narrow = |n: usize| i32::try_from(n).map_err(|_| Error::input("the mesh is too large for tables of 32 bits"));
+        Ok(match table {
+            Table::Targets => self.led_to(),
+            Table::Coloured => self.colours()?.elements.iter().map(|&element| element as i32).collect(),
+            Table::Offsets => {
+                let mut offsets = Vec::new();
+                for target in self.rows(is_sparse) {
+                    offsets.push(narrow(self.inverse.offsets[target] as usize)?);
+                }
+                offsets.push(narrow(self.inverse.entries.len())?);
+                offsets
+            }
+            Table::Entries => self.each(is_sparse, in_rows, |entry| entry as i32),
+            Table::Others => self.each(is_sparse, in_rows, |entry| {
+                let (element, place) = (self.inverse.element(entry), self.inverse.slot(entry));
+                let other = bound.walk(element as i32, self.paths[1 - place].hops());
+                if place == 0 { other } else { -2 - other }
+            }),
+            Table::Leaf(path) => {
+                self.each(is_sparse, in_rows, |entry| bound.walk(self.inverse.element(entry) as i32, path.hops()))
+            }
+        })
+    }
+
+    /// The targets that have rows. Of those that no element leads to, offsets have nothing.
+    fn rows(&self, is_sparse: bool) -> Vec<usize> {
+        let all = 0..self.inverse.targets();
+        all.filter(|&target| !is_sparse || !self.inverse.of(target).is_empty()).collect()
+    }
+
+    /// Something of each entry: in rows of equal length, or one after the other.
+    fn each(&self, is_sparse: bool, in_rows: bool, value: impl Fn(u32) -> i32 + Sync) -> Vec<i32> {
+        if !in_rows {
+            return self.inverse.entries.par_iter().map(|&entry| value(entry)).collect();
+        }
+        let (rows, width) = (self.rows(is_sparse), self.inverse.degrees().max);
+        let mut table = vec![HOLE; rows.len() * width];
+        table.par_chunks_mut(width.max(1)).zip(&rows).for_each(|(row, &target)| {
+            row.iter_mut().zip(self.inverse.of(target)).for_each(|(to, &entry)| *to = value(entry));
+        });
+        table
+    }
+}
