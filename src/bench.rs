@@ -1,5 +1,6 @@
 //! `stencilc bench`: measures which storage, strategy and block is the fastest for a stencil on a grid.
 
+mod mesh;
 mod program;
 pub mod table;
 
@@ -34,6 +35,8 @@ pub struct Args {
     #[command(flatten)]
     method: MethodArgs,
     #[command(flatten)]
+    of_mesh: mesh::MeshArgs,
+    #[command(flatten)]
     of_program: program::ProgramArgs,
     /// A file for results as they come, one row of JSON a line; what it holds already is not measured again
     #[arg(short, long = "output", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -58,6 +61,9 @@ struct Done {
 /// A kernel differs from the interpreter; or something is wrong with the file, the call, the grid or the device.
 pub fn bench(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.kernels.file)?;
+    if let Some(stencil) = input.mesh_stencil(args.kernels.stencil.as_deref())? {
+        return mesh::bench(args, &input, stencil, json);
+    }
     if let Some(program) = input.program(args.of_program.program.as_deref(), args.kernels.stencil.as_deref())? {
         return program::bench(args, &input, program, json);
     }

@@ -59,7 +59,7 @@ pub struct KernelsArgs {
     levels: Option<usize>,
     /// A parameter; those without a value or a default are drawn at random
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| super::pair(text, "--set dt=0.5"))]
-    set: Vec<Pair>,
+    pub set: Vec<Pair>,
     /// Of the random numbers in the fields
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::seed)]
     pub seed: u64,

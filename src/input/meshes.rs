@@ -2,7 +2,7 @@
 
 use super::Input;
 use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::MeshProgram;
+use stencilc_compiler::ir::{MeshProgram, MeshStencil};
 use stencilc_runtime::mesh::program::alone;
 use stencilc_runtime::{Error, Result};
 
@@ -15,7 +15,7 @@ impl Input {
         let file = &self.source.name;
         let (programs, stencils) = (self.mesh_programs(), self.mesh_stencils());
         let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
-        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
+        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(|own| alone(own, false));
         let on_grids = !self.programs.is_empty() || !self.stencils.is_empty();
         match (program, stencil) {
             (Some(name), _) => match of_program(name) {
@@ -40,6 +40,25 @@ impl Input {
         }
     }
 
+    /// The stencil over a mesh that is meant; nothing if what is meant runs over a grid.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn mesh_stencil(&self, name: Option<&str>) -> Result<Option<&MeshStencil>> {
+        let (file, names) = (&self.source.name, self.mesh_stencils());
+        match (name, self.mesh_stencils.as_slice()) {
+            (Some(name), all) => match all.iter().find(|own| own.stencil.name == name) {
+                None if self.stencils.is_empty() && !all.is_empty() => Err(unknown(file, "stencil", name, &names)),
+                found => Ok(found),
+            },
+            (None, []) => Ok(None),
+            (None, _) if !self.stencils.is_empty() => Ok(None),
+            (None, [only]) => Ok(Some(only)),
+            (None, _) => Err(Error::call(format!("`{file}` has {} stencils: {}", names.len(), names.join(", ")))
+                .help(format!("choose one: --stencil {}", names[0]))),
+        }
+    }
+
     /// Refuses what runs over a mesh, for commands that know grids alone: the program or stencil called `name`, or a file
     /// that has nothing else.
     ///
@@ -55,7 +74,7 @@ impl Input {
         };
         let Some((name, mesh)) = found else { return Ok(()) };
         Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids"))
-            .help(format!("what runs over a mesh is computed by `stencilc run {} --mesh FILE`", self.source.name)))
+            .help(format!("what runs over a mesh is for run and bench: `stencilc run {} --mesh FILE`", self.source.name)))
     }
 
     fn mesh_programs(&self) -> Vec<&str> {

@@ -239,7 +239,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
 }
 
 /// A kernel for the emulator.
-fn emulated(compiler: &Compiler, name: &str, text: &str) -> Result<emulate::Kernel> {
+pub fn emulated(compiler: &Compiler, name: &str, text: &str) -> Result<emulate::Kernel> {
     let source = emulate::Source { name, text };
     let built = emulated_cached(compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
     let mut loaded = emulate::load(&built.compiled.image, &[source])?;
@@ -247,7 +247,7 @@ fn emulated(compiler: &Compiler, name: &str, text: &str) -> Result<emulate::Kern
 }
 
 /// A kernel for a GPU.
-fn compiled(gpu: &Gpu, name: &str, text: &str) -> Result<cuda::Kernel> {
+pub fn compiled(gpu: &Gpu, name: &str, text: &str) -> Result<cuda::Kernel> {
     let built = compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin)?;
     gpu.load(&built.compiled.image)?.kernel(name)
 }

@@ -77,7 +77,7 @@ impl Backend for Interpreter<'_> {
 }
 
 /// An array of zeros.
-fn zero(element: Element, len: usize) -> Data {
+pub fn zero(element: Element, len: usize) -> Data {
     match element {
         Element::F32 => Data::F32(vec![0.0; len]),
         Element::F64 => Data::F64(vec![0.0; len]),

@@ -294,7 +294,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
     }
 
     /// What numbers come to, neighbours made one pairwise.
-    fn folded(&self, fold: Fold, leaves: Array<M>, mut n: usize) -> Result<Array<M>> {
+    fn folded(&self, fold: Fold, leaves: Rc<Array<M>>, mut n: usize) -> Result<Rc<Array<M>>> {
         let precision = self.problem.precision;
         if !self.folds.borrow().contains_key(fold.name()) {
             let text = with_operations(&fold::text(fold, precision));
@@ -307,7 +307,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
         if n == 0 {
             let nothing = self.array(from.element, 1)?;
             self.machine.write(nothing.buffer()?, &padded(&single(from.element, Value::Real(fold.empty(Kind::Real)))))?;
-            return Ok(nothing);
+            return Ok(Rc::new(nothing));
         }
         // At least once, so that the result has an array of its own.
         loop {
@@ -316,7 +316,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
             let address = |array: &Array<M>| Ok::<_, Error>(Arg::Pointer(self.machine.address(array.buffer()?, 0)));
             let launch = Launch::new([narrow(blocks)? as u32, 1, 1], [fold::BLOCK, 1, 1]);
             self.machine.launch(&kernel, &launch, &[address(&from)?, address(&to)?, Arg::I32(narrow(n)?)])?;
-            (from, n) = (to, blocks);
+            (from, n) = (Rc::new(to), blocks);
             if n == 1 {
                 return Ok(from);
             }
@@ -324,8 +324,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
     }
 
     /// Launches a kernel.
-    fn launch(&self, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
-        let stencil = arrays.stencil;
+    fn launch(&self, stencil: &MeshStencil, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
         let levels = arrays.computed.len();
         for items in &ready.items {
             if items.is_empty() {
@@ -413,24 +412,37 @@ fn padded(data: &Data) -> Vec<u8> {
 }
 
 /// The arrays of a call.
-struct Arrays<'c, M: Machine> {
-    stencil: &'c MeshStencil,
-    computed: &'c Range<usize>,
-    given: &'c Given<Array<M>>,
-    outputs: Vec<Option<Rc<Array<M>>>>,
-    leaves: Vec<(usize, Array<M>)>,
+struct Arrays<M: Machine> {
+    computed: Range<usize>,
+    given: Given<Array<M>>,
+    outputs: Given<Array<M>>,
+    /// By store: the numbers that are to be folded.
+    leaves: Vec<(usize, Rc<Array<M>>)>,
+    /// By group: what elements add, between two steps.
     between: Vec<(usize, Array<M>)>,
 }
 
-impl<M: Machine> Arrays<'_, M> {
+/// A call that can be computed, once or several times.
+struct Opened<M: Machine> {
+    /// Which stencil.
+    number: usize,
+    prepared: Rc<Prepared<M>>,
+    arrays: Arrays<M>,
+    /// Fields that are set to zero before.
+    cleared: Vec<FieldId>,
+    /// How many numbers are folded.
+    leaves: usize,
+}
+
+impl<M: Machine> Arrays<M> {
     fn given(&self, field: FieldId) -> Result<&Array<M>> {
         let own = self.given[field.index()].as_deref();
-        own.ok_or_else(|| Error::call(format!("`{}` has no array", self.stencil.stencil.fields[field].name)))
+        own.ok_or_else(|| Error::call(format!("field {} has no array", field.index())))
     }
 
     fn output(&self, field: FieldId) -> Result<&Array<M>> {
         let own = self.outputs[field.index()].as_deref();
-        own.ok_or_else(|| Error::check(format!("`{}` has no array", self.stencil.stencil.fields[field].name)))
+        own.ok_or_else(|| Error::check(format!("output {} has no array", field.index())))
     }
 }
 
@@ -463,14 +475,22 @@ impl<M: Machine> Backend for Kernels<'_, M> {
         })
     }
 
-    fn call(&self, call: &Call, params: &[Value], mut given: Given<Array<M>>) -> Result<Given<Array<M>>> {
+    fn call(&self, call: &Call, params: &[Value], given: Given<Array<M>>) -> Result<Given<Array<M>>> {
+        let opened = self.open(call, params, given)?;
+        self.run(&opened, params)
+    }
+}
+
+impl<M: Machine> Kernels<'_, M> {
+    /// What a call works on.
+    fn open(&self, call: &Call, params: &[Value], mut given: Given<Array<M>>) -> Result<Opened<M>> {
         let stencil = &self.problem.program.stencils[call.stencil];
         let computed = self.problem.computed(call.stencil, params)?;
         let fields = &stencil.stencil.fields;
         let from_zero: Vec<bool> = fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
         let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero.clone()))?;
         let precision = self.problem.precision;
-        let mut outputs: Given<Array<M>> = Vec::new();
+        let (mut outputs, mut cleared): (Given<Array<M>>, _) = (Vec::new(), Vec::new());
         for (id, own) in fields.iter() {
             let element = element_of(own.stored, precision);
             let in_place = prepared.kernels.iter().any(|ready| ready.printed.in_place.contains(&id));
@@ -490,7 +510,7 @@ impl<M: Machine> Backend for Kernels<'_, M> {
                     None => {
                         let fresh = self.array(element, self.len(own.place))?;
                         if in_place || !is_whole {
-                            self.clear(&fresh)?;
+                            cleared.push(id);
                         }
                         Some(Rc::new(fresh))
                     }
@@ -509,13 +529,13 @@ impl<M: Machine> Backend for Kernels<'_, M> {
                 }
             });
         }
-        let mut arrays =
-            Arrays { stencil, computed: &computed, given: &given, outputs, leaves: Vec::new(), between: Vec::new() };
         let leaves = self.bound.size(stencil.set()) * computed.len();
+        let mut arrays =
+            Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
         for (number, (store, write)) in stencil.stores().enumerate() {
             if matches!(write.how, How::Reduce(_)) {
                 let element = element_of(fields[store.field].stored, precision);
-                arrays.leaves.push((number, self.array(element, leaves)?));
+                arrays.leaves.push((number, Rc::new(self.array(element, leaves)?)));
             }
         }
         for ready in &prepared.kernels {
@@ -535,17 +555,44 @@ impl<M: Machine> Backend for Kernels<'_, M> {
                 }
             }
         }
-        for ready in &prepared.kernels {
-            self.launch(ready, &arrays, params)?;
+        Ok(Opened { number: call.stencil, prepared, arrays, cleared, leaves })
+    }
+
+    /// Launches the kernels of a call.
+    fn run(&self, opened: &Opened<M>, params: &[Value]) -> Result<Given<Array<M>>> {
+        let Opened { number, prepared, arrays, cleared, leaves } = opened;
+        let stencil = &self.problem.program.stencils[*number];
+        for field in cleared {
+            self.clear(arrays.output(*field)?)?;
         }
-        let Arrays { mut outputs, leaves: of_folds, .. } = arrays;
-        for (number, array) in of_folds {
-            let store = &stencil.stencil.stores[number];
-            if let How::Reduce(fold) = stencil.writes[number].how {
-                outputs[store.field.index()] = Some(Rc::new(self.folded(fold, array, leaves)?));
+        for ready in &prepared.kernels {
+            self.launch(stencil, ready, arrays, params)?;
+        }
+        let mut outputs = arrays.outputs.clone();
+        for (number, array) in &arrays.leaves {
+            let field = stencil.stencil.stores[*number].field;
+            if let How::Reduce(fold) = stencil.writes[*number].how {
+                outputs[field.index()] = Some(self.folded(fold, Rc::clone(array), *leaves)?);
             }
         }
         Ok(outputs)
+    }
+
+    /// What comes out of a call, and then microseconds that it takes, so many times.
+    ///
+    /// # Errors
+    /// There is not enough memory, or a kernel has failed.
+    pub fn timed(
+        &self,
+        call: &Call,
+        params: &[Value],
+        given: Given<Array<M>>,
+        runs: usize,
+        results: &mut dyn FnMut(&Given<Array<M>>) -> Result<()>,
+    ) -> Result<Vec<f64>> {
+        let opened = self.open(call, params, given)?;
+        results(&self.run(&opened, params)?)?;
+        self.machine.time_each(runs, |_| self.run(&opened, params).map(|_| ()))
     }
 }
 

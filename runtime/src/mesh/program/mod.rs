@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod driver;
 mod fold;
 pub mod kernels;
+pub mod measure;
 mod live;
 mod numbers;
 mod request;
@@ -115,8 +116,8 @@ pub fn shape(place: Place, mesh: &Bound, levels: usize) -> Vec<usize> {
     shape
 }
 
-/// A stencil as a program that calls it once.
-pub fn alone(stencil: &MeshStencil) -> MeshProgram {
+/// A stencil as a program that calls it once; what it adds to may be left out, and then starts from 0.
+pub fn alone(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
     let inner = &stencil.stencil;
     let mut program = Program {
         name: inner.name.clone(),
@@ -130,6 +131,7 @@ pub fn alone(stencil: &MeshStencil) -> MeshProgram {
     let (mut fields, mut of_numbers) = (Vec::new(), Vec::new());
     for (_, field) in inner.fields.iter() {
         let role = match field.role {
+            Role::Inc if from_zero => Role::Out,
             Role::Inc => Role::InOut,
             Role::Reduce => Role::Out,
             role => role,
@@ -144,7 +146,7 @@ pub fn alone(stencil: &MeshStencil) -> MeshProgram {
             edges: Default::default(),
             span: field.span,
         });
-        fields.push(Seat { read: field.role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
+        fields.push(Seat { read: role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
         if field.role == Role::Reduce {
             of_numbers.push(id);
         }

@@ -1,0 +1,252 @@
+//! How long the kernels of one stencil take, and whether what comes out is what the interpreter computes.
+
+use super::driver::{Backend, Given};
+use super::kernels::Kernels;
+use super::{MeshProblem, alone};
+use crate::array::Data;
+use crate::bench::statistics::Statistics;
+use crate::interpreter::mesh::{MeshJob, interpret_mesh};
+use crate::machine::{Arg, Launch, Machine};
+use crate::{Error, Result};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use stencilc_compiler::ir::mesh::How;
+use stencilc_compiler::ir::program::{Action, Call};
+use stencilc_compiler::ir::{FieldId, Handle, MapId, MeshProgram, MeshStencil, Node, Path, Role};
+
+/// What a stencil computes, by the interpreter.
+pub struct Expected {
+    /// By field.
+    outputs: Vec<Option<Data>>,
+    /// By field: of each number that is added to, the sum of what is added without signs, and how often something is.
+    sums: Vec<Vec<f64>>,
+    /// By field: how many values are added to a number, at most.
+    degrees: Vec<f64>,
+}
+
+/// How what came out compares.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "verdict")]
+pub enum Verdict {
+    /// Every bit is that of the interpreter.
+    Equal,
+    /// Added in another order: the largest difference, in units of the rounding of a sum of the absolute values.
+    Within {
+        /// At most 1 is what any order of the additions could make of it.
+        share: f64,
+    },
+    /// It is wrong.
+    Differs {
+        /// Where, and what is there.
+        what: String,
+    },
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Microseconds of all launches.
+    #[serde(flatten)]
+    pub statistics: Statistics,
+    /// How what came out compares with the interpreter.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// A stencil that is measured by itself: a problem whose program calls it once.
+///
+/// # Errors
+/// The program is another.
+pub fn only_call(problem: &MeshProblem) -> Result<&Call> {
+    match problem.program.program.actions.as_slice() {
+        [Action::Call(call)] => Ok(call),
+        _ => Err(Error::call("a program of several calls is measured stencil by stencil").help("choose one: --stencil NAME")),
+    }
+}
+
+/// The program that is measured.
+pub fn program(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
+    alone(stencil, from_zero)
+}
+
+/// Bytes that have to move: each field once, one that is added to twice, and the maps that are looked through; of those, the bytes of
+/// the maps. This is how Sulyok, Balogh, Reguly and Mudalige count ("Locality Optimized Unstructured Mesh Algorithms on GPUs", 2019).
+pub fn bytes(problem: &MeshProblem) -> Result<[usize; 2]> {
+    let call = only_call(problem)?;
+    let stencil = &problem.program.stencils[call.stencil];
+    let mut data = 0;
+    for (id, field) in stencil.stencil.fields.iter() {
+        let len = crate::interpreter::mesh::len(field.place, &problem.bound, problem.levels);
+        let bytes = len * field.stored.bytes(problem.precision);
+        let seat = call.fields[id.index()];
+        data += bytes * (usize::from(seat.read.is_some()) + usize::from(seat.written.is_some()));
+    }
+    let mut maps: BTreeSet<MapId> = BTreeSet::new();
+    let mut look = |path: &Path| maps.extend(path.hops().iter().map(|hop| hop.map));
+    for body in stencil.stencil.bodies() {
+        for (_, node) in body.iter() {
+            if let Node::Read { path, .. } | Node::Use { path, .. } | Node::Present { path } = node {
+                look(path);
+            }
+        }
+    }
+    for write in &stencil.writes {
+        if let How::Add(path) = &write.how {
+            look(path);
+        }
+    }
+    let maps: usize = maps.iter().map(|&map| problem.bound.map(map).0.len() * 4).sum();
+    Ok([data + maps, maps])
+}
+
+/// What the interpreter computes.
+///
+/// # Errors
+/// An array is missing.
+pub fn expected(problem: &MeshProblem) -> Result<Expected> {
+    let call = only_call(problem)?;
+    let stencil = &problem.program.stencils[call.stencil];
+    let computed = problem.computed(call.stencil, &problem.params)?;
+    let mut outputs: Vec<Option<Data>> = Vec::new();
+    let mut inputs: Vec<Option<&Data>> = Vec::new();
+    for (id, field) in stencil.stencil.fields.iter() {
+        let seat = call.fields[id.index()];
+        inputs.push(seat.read.and_then(|read| problem.initial.get(&read)));
+        let len = crate::interpreter::mesh::len(field.place, &problem.bound, problem.levels);
+        let element = crate::problem::element_of(field.stored, problem.precision);
+        outputs.push(match field.role {
+            Role::In | Role::Carried => None,
+            Role::Inc if seat.read.is_none() => Some(super::cpu::zero(element, len)),
+            Role::Inc | Role::InOut => inputs[id.index()].cloned(),
+            Role::Out | Role::Reduce => Some(Data::fresh(element, len)),
+        });
+    }
+    let mut sums: Vec<Vec<f64>> = outputs.iter().map(|data| vec![0.0; data.as_ref().map_or(0, Data::len)]).collect();
+    for ((id, field), sums) in stencil.stencil.fields.iter().zip(&mut sums) {
+        if field.role == Role::Inc
+            && let Some(before) = &outputs[id.index()]
+        {
+            sums.iter_mut().enumerate().for_each(|(index, sum)| *sum = before.get(index).abs());
+        }
+    }
+    let job = MeshJob {
+        stencil,
+        precision: problem.precision,
+        mesh: &problem.bound,
+        levels: problem.levels,
+        computed: &computed,
+        params: &problem.params,
+        inputs: &inputs,
+    };
+    interpret_mesh(&job, &mut outputs, Some(&mut sums), &|_| {})?;
+    let fields = stencil.stencil.fields.iter();
+    let degrees = fields.map(|(id, own)| if own.role == Role::Inc { degree(problem, stencil, id) } else { 1.0 });
+    Ok(Expected { outputs, sums, degrees: degrees.collect() })
+}
+
+/// Computes a stencil, compares it with the interpreter, and takes times.
+///
+/// # Errors
+/// There is not enough memory, or a kernel has failed.
+pub fn measure<M: Machine>(
+    problem: &MeshProblem,
+    kernels: &Kernels<M>,
+    expected: &Expected,
+    runs: usize,
+) -> Result<Measured> {
+    let call = only_call(problem)?;
+    let stencil = &problem.program.stencils[call.stencil];
+    let mut given: Given<_> = Vec::new();
+    for seat in &call.fields {
+        given.push(match seat.read {
+            Some(read) => match problem.initial.get(&read) {
+                Some(data) => Some(Rc::new(kernels.upload(read, data)?)),
+                None => None,
+            },
+            None => None,
+        });
+    }
+    let mut verdict = Verdict::Equal;
+    let times = kernels.timed(call, &problem.params, given, runs, &mut |results| {
+        for ((id, field), seat) in stencil.stencil.fields.iter().zip(&call.fields) {
+            let (Some(array), Some(written)) = (&results[id.index()], seat.written) else { continue };
+            let Some(wanted) = &expected.outputs[id.index()] else { continue };
+            let found = match field.role {
+                Role::Reduce => super::driver::single(wanted.element(), kernels.number(array)?),
+                _ => kernels.download(written, array)?,
+            };
+            let own = compared(&field.name, wanted, &found, &expected.sums[id.index()], expected.degrees[id.index()]);
+            verdict = worse(std::mem::replace(&mut verdict, Verdict::Equal), own);
+        }
+        Ok(())
+    })?;
+    let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
+    Ok(Measured { statistics, verdict })
+}
+
+/// How many values are added to a number of a field, at most, and what was there.
+fn degree(problem: &MeshProblem, stencil: &MeshStencil, field: FieldId) -> f64 {
+    let Some(home) = stencil.stencil.fields[field].place.home else { return 1.0 };
+    let mut counts = vec![0u32; problem.bound.size(home.set)];
+    for (_, write) in stencil.stores().filter(|(store, write)| store.field == field && write.part == 0) {
+        let How::Add(path) = &write.how else { continue };
+        for element in 0..problem.bound.size(stencil.set()) {
+            if let Ok(to) = usize::try_from(problem.bound.walk(element as i32, path.hops())) {
+                counts[to] += 1;
+            }
+        }
+    }
+    f64::from(counts.into_iter().max().unwrap_or(0)) + 1.0
+}
+
+fn compared(name: &str, wanted: &Data, found: &Data, sums: &[f64], degree: f64) -> Verdict {
+    let mut share = 0.0_f64;
+    let eps = if matches!(wanted, Data::F32(_)) { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    for index in 0..wanted.len() {
+        if wanted.bits(index) == found.bits(index) {
+            continue;
+        }
+        let (a, b) = (wanted.get(index), found.get(index));
+        let bound = degree * eps * sums.get(index).copied().unwrap_or(0.0);
+        let own = (a - b).abs() / bound;
+        if !(own <= 1.0) {
+            return Verdict::Differs { what: format!("{name}[{index}] is {b:?}, the interpreter has {a:?}") };
+        }
+        share = share.max(own);
+    }
+    if share == 0.0 { Verdict::Equal } else { Verdict::Within { share } }
+}
+
+fn worse(a: Verdict, b: Verdict) -> Verdict {
+    match (&a, &b) {
+        (Verdict::Differs { .. }, _) | (_, Verdict::Equal) => a,
+        (_, Verdict::Differs { .. }) | (Verdict::Equal, _) => b,
+        (Verdict::Within { share: x }, Verdict::Within { share: y }) => if x > y { a } else { b },
+    }
+}
+
+/// Gigabytes a second of copying 1 GiB (or less, on the emulator), read and written.
+///
+/// # Errors
+/// There is not enough memory.
+pub fn copy_rate<M: Machine>(machine: &M, kernel: &M::Kernel, bytes: usize, runs: usize) -> Result<f64> {
+    let from = machine.upload(&vec![1; bytes])?;
+    let to = machine.upload(&vec![0; bytes])?;
+    let n = i32::try_from(bytes / 16).map_err(|_| Error::check("so much is not copied"))?;
+    let args = [Arg::Pointer(machine.address(&from, 0)), Arg::Pointer(machine.address(&to, 0)), Arg::I32(n)];
+    let launch = Launch::new([132 * 16, 1, 1], [512, 1, 1]);
+    let times = machine.time_each(runs, |_| machine.launch(kernel, &launch, &args))?;
+    let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
+    Ok(2.0 * bytes as f64 / statistics.median_us / 1e3)
+}
+
+/// The kernel of [`copy_rate`], and its name.
+pub const COPY: [&str; 2] = [
+    "copy_all",
+    r#"extern "C" __global__ void __launch_bounds__(512) copy_all(const int4* __restrict__ a, int4* __restrict__ b, const int n)
+{
+    for (int i = blockIdx.x * 512 + threadIdx.x; i < n; i += gridDim.x * 512) b[i] = a[i];
+}
+"#,
+];
