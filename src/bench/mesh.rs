@@ -10,13 +10,14 @@ use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{Choices, Layout, Strategy};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::order::{self, METHODS, Options};
-use stencilc_runtime::mesh::program::kernels::{Kernels, Load};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed};
 use stencilc_runtime::mesh::program::measure::{self, COPY, Measured, Verdict};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::{Error, Result, mesh};
@@ -102,7 +103,10 @@ pub fn bench(args: &Args, input: &Input, stencil: &MeshStencil, json: bool) -> R
     };
     let problem = MeshProblem::new(request)?;
     match device {
-        Device::Cpu => Err(Error::call("the interpreter has no strategies to measure").help("give --device cuda or --device emulate")),
+        Device::Cpu => {
+            Err(Error::call("the interpreter has no strategies to measure")
+                .help("give --device cuda or --device emulate"))
+        }
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
             let load = |name: &str, text: &str| emulated(&compiler, name, text);
@@ -135,7 +139,8 @@ fn all<M: Machine>(
     let layouts: Vec<Layout> = Layout::ALL.into_iter().filter(|all| is(&own.vectors, all.name())).collect();
     let threads: Vec<(u32, u32)> = own.threads.iter().map(|text| parse_threads(text)).collect::<Result<_>>()?;
     let orders: Vec<&str> = METHODS.iter().map(|own| own.name()).filter(|name| is(&own.orders, name)).collect();
-    if let Some(name) = own.orders.iter().find(|name| *name != "all" && METHODS.iter().all(|own| own.name() != **name)) {
+    if let Some(name) = own.orders.iter().find(|name| *name != "all" && METHODS.iter().all(|own| own.name() != **name))
+    {
         return Err(Error::call(format!("there is no order `{name}`"))
             .help(format!("there are {}", METHODS.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "))));
     }
@@ -151,12 +156,13 @@ fn all<M: Machine>(
     let mut rows = Vec::new();
     for name in &orders {
         let ordering = order::find(name)?.ordering(&problem.mesh, &Options::new(lead))?;
+        let placed = Rc::new(Placed::new(problem, &ordering)?);
         for &strategy in &strategies {
             for &layout in &layouts {
                 for &(block, blocks_at_once) in &threads {
                     registers.borrow_mut().clear();
                     let choices = Choices { strategy, layout, block, blocks_at_once };
-                    let kernels = Kernels::new(problem, machine, choices, &ordering, load)?;
+                    let kernels = Kernels::new(problem, machine, choices, Rc::clone(&placed), load);
                     let measured = measure::measure(problem, &kernels, &expected, runs)?;
                     progress.advance(1);
                     let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
@@ -219,7 +225,10 @@ impl Row {
             format!("{:.0}", self.gb_per_s),
             "GB/s".to_owned(),
             format!("{:.3}", self.of_copy),
-            format!("of the copy, registers {}", if registers.is_empty() { "-".to_owned() } else { registers.join("+") }),
+            format!(
+                "of the copy, registers {}",
+                if registers.is_empty() { "-".to_owned() } else { registers.join("+") }
+            ),
             match &self.measured.verdict {
                 Verdict::Equal => "equal".to_owned(),
                 Verdict::Within { share } => format!("within {share:.2} of the bound"),
@@ -234,6 +243,7 @@ fn parse_threads(text: &str) -> Result<(u32, u32)> {
     let (threads, at_once) = text.split_once('x').unwrap_or((text, "0"));
     match (threads.parse(), at_once.parse()) {
         (Ok(threads @ 32..=1024), Ok(at_once @ 0..=32)) => Ok((threads, at_once)),
-        _ => Err(Error::call(format!("`{text}` is no number of threads")).help("as in 128, or 128x8 for eight such blocks at once")),
+        _ => Err(Error::call(format!("`{text}` is no number of threads"))
+            .help("as in 128, or 128x8 for eight such blocks at once")),
     }
 }

@@ -7,25 +7,26 @@ use crate::input::Input;
 use crate::output;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::diagnostic::guess;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stencilc_compiler::ir::{MeshProgram, Role, VariableId};
 use stencilc_compiler::mesh::{Choices, Layout, Strategy};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering};
-use stencilc_runtime::mesh::program::kernels::Kernels;
-use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::{Backend, Driver};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{self};
+use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Array, Data, Error, Result, npy};
 
 /// Options of `run` that are about meshes.
@@ -177,14 +178,16 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
             let load = |name: &str, text: &str| emulated(&compiler, name, text);
             let ordering = args.of_mesh.how.ordering(&problem)?;
-            let kernels = Kernels::new(&problem, &machine, args.of_mesh.how.choices(), &ordering, &load)?;
+            let placed = Rc::new(Placed::new(&problem, &ordering)?);
+            let kernels = Kernels::new(&problem, &machine, args.of_mesh.how.choices(), placed, &load);
             way(args, &problem, &targets, json, &kernels)?
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
             let load = |name: &str, text: &str| compiled(&gpu, name, text);
             let ordering = args.of_mesh.how.ordering(&problem)?;
-            let kernels = Kernels::new(&problem, &gpu, args.of_mesh.how.choices(), &ordering, &load)?;
+            let placed = Rc::new(Placed::new(&problem, &ordering)?);
+            let kernels = Kernels::new(&problem, &gpu, args.of_mesh.how.choices(), placed, &load);
             way(args, &problem, &targets, json, &kernels)?
         }
     };

@@ -41,7 +41,8 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     for add in &group.adds {
         let body = &stencil.stencil.stores[add.store].body;
         let text = emitter.body(body, &At::default());
-        let (wish, c_type) = (format!("{}_add_{}", stencil.stencil.fields[add.field].name, add.part), emitter.c_type(body.kind()));
+        let (wish, c_type) =
+            (format!("{}_add_{}", stencil.stencil.fields[add.field].name, add.part), emitter.c_type(body.kind()));
         let name = emitter.names.fresh(&wish);
         emitter.line(format!("const {c_type} {name} = {text};"));
         values.push(name);
@@ -78,7 +79,8 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
         }
     }
     let name = emitter.names.fresh(&format!("{}_scatter", stencil.stencil.name));
-    let how = if is_atomic { "a thread an element, which adds atomically" } else { "a thread an element of one colour" };
+    let how =
+        if is_atomic { "a thread an element, which adds atomically" } else { "a thread an element of one colour" };
     let (text, parameters) = emitter.text(&name, how, &[]);
     Ok(Kernel { name, text, parameters, items, block: choices.block, in_place: group.fields() })
 }

@@ -349,7 +349,8 @@ impl<'a> Emitter<'a> {
             let (mine, other) = (self.read(field, &mine, part), self.read(field, &other, part));
             let (yes, no) = if which == 0 { (other, mine) } else { (mine, other) };
             let c_type = computing_type(stored.kind(), self.subject.precision);
-            let wish = part_name(&self.read_name(field, at), place.home.map_or(1, |home| home.width as usize), part as usize);
+            let wish =
+                part_name(&self.read_name(field, at), place.home.map_or(1, |home| home.width as usize), part as usize);
             let name = self.names.fresh(&wish);
             self.line(format!("const {c_type} {name} = {is_second} ? {yes} : {no};"));
             self.remember(key, &name);
@@ -445,7 +446,11 @@ impl<'a> Emitter<'a> {
             let (text, binding) = match node {
                 Node::Read { field, path, part } => {
                     let at = moved(path);
-                    let at = if self.subject.stencil.stencil.fields[*field].place.horizontal { at } else { (Vec::new(), at.1) };
+                    let at = if self.subject.stencil.stencil.fields[*field].place.horizontal {
+                        at
+                    } else {
+                        (Vec::new(), at.1)
+                    };
                     (self.read(*field, &at, *part), Binding::Atom)
                 }
                 Node::Use { def, path } => (self.value(*def, &moved(path)), Binding::Atom),
@@ -520,10 +525,14 @@ impl<'a> Emitter<'a> {
             0 => format!("__launch_bounds__({block})"),
             blocks => format!("__launch_bounds__({block}, {blocks})"),
         };
-        let parameters: Vec<String> = self.parameters.iter().map(|own| match own.c_type.strip_suffix('*') {
-            Some(_) => format!("{} __restrict__ {}", own.c_type, own.name),
-            None => format!("const {} {}", own.c_type, own.name),
-        }).collect();
+        let parameters: Vec<String> = self
+            .parameters
+            .iter()
+            .map(|own| match own.c_type.strip_suffix('*') {
+                Some(_) => format!("{} __restrict__ {}", own.c_type, own.name),
+                None => format!("const {} {}", own.c_type, own.name),
+            })
+            .collect();
         text.push_str(&format!("extern \"C\" __global__ void {bounds}\n{name}({})\n{{\n", parameters.join(",\n    ")));
         for line in &self.lines {
             text.push_str(line);

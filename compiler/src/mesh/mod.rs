@@ -41,8 +41,7 @@ pub enum Strategy {
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Strategy; 4] =
-        [Strategy::Owner, Strategy::Atomic, Strategy::GlobalColouring, Strategy::TwoStep];
+    pub const ALL: [Strategy; 4] = [Strategy::Owner, Strategy::Atomic, Strategy::GlobalColouring, Strategy::TwoStep];
 
     /// What the command line calls it.
     pub fn name(self) -> &'static str {

@@ -33,7 +33,8 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let target = emitter.names.internal(set_name);
     if is_sparse {
         let (item, n) = (emitter.names.internal("item"), emitter.parameter("items", "int", What::Items));
-        let targets = emitter.parameter(&format!("{set_name}_led_to"), "const int*", What::Table(number, Table::Targets));
+        let targets =
+            emitter.parameter(&format!("{set_name}_led_to"), "const int*", What::Table(number, Table::Targets));
         emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
         emitter.line(format!("if ({item} >= {n}) return;"));
         emitter.line(format!("const int {target} = {targets}[{item}];"));
@@ -82,9 +83,9 @@ impl Walk<'_> {
         }
         // With a mirror, and nothing read at the elements themselves, nobody needs their numbers.
         let needs_entries = mirror.is_none() || {
-                let at_element = |hops: &[Hop]| self.begins_at_element(hops, &leaves);
-                reads.iter().any(|(_, at, _)| at_element(&at.0)) || present.iter().any(|hops| at_element(hops))
-            };
+            let at_element = |hops: &[Hop]| self.begins_at_element(hops, &leaves);
+            reads.iter().any(|(_, at, _)| at_element(&at.0)) || present.iter().any(|hops| at_element(hops))
+        };
         let mut tables: Vec<(Table, String)> = Vec::new();
         if mirror.is_some() {
             tables.push((Table::Others, "others".to_owned()));
@@ -140,7 +141,13 @@ impl Walk<'_> {
             let width = own.place.home.map_or(1, |home| home.width as usize);
             let c_type = emitter.c_type(stored.kind());
             let starts = if (emitter.subject.from_zero)(field) && !in_place {
-                let zero = if c_type == "int" { "0" } else if c_type == "float" { "0.0f" } else { "0.0" };
+                let zero = if c_type == "int" {
+                    "0"
+                } else if c_type == "float" {
+                    "0.0f"
+                } else {
+                    "0.0"
+                };
                 vec![zero.to_owned(); width]
             } else {
                 let array = emitter.output(field);
@@ -172,7 +179,8 @@ impl Walk<'_> {
     fn leaves(&self, subject: &Subject, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
         let mut leaves = BTreeSet::new();
         for (_, at, _) in reads {
-            let is_target = self.group.paths.iter().any(|path| at.0.starts_with(path.hops()) && !path.hops().is_empty());
+            let is_target =
+                self.group.paths.iter().any(|path| at.0.starts_with(path.hops()) && !path.hops().is_empty());
             if let (false, Some(first)) = (is_target, at.0.first()) {
                 let can_miss = subject.stencil.mesh.maps[first.map].missing != Missing::Never;
                 if !can_miss {
@@ -196,13 +204,18 @@ impl Walk<'_> {
         let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
         let mut parts = Vec::new();
         for first in (0..width).step_by(at_once) {
-            let at = if first == 0 { format!("{width} * {}", self.item) } else { format!("{width} * {} + {first}", self.item) };
+            let at = if first == 0 {
+                format!("{width} * {}", self.item)
+            } else {
+                format!("{width} * {} + {first}", self.item)
+            };
             if at_once == 1 {
                 parts.push(format!("{table}[{at}]"));
                 continue;
             }
             let some = emitter.names.fresh(&format!("{table}_row"));
-            emitter.line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
+            emitter
+                .line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
             parts.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{some}.{part}")));
         }
         emitter.line(format!("const int {name}[{width}] = {{{}}};", parts.join(", ")));
@@ -231,9 +244,9 @@ impl Walk<'_> {
                     emitter.set_index(&other, &name);
                 }
                 Table::Entries => {
-                    let element = emitter.names.internal(
-                        &emitter.subject.stencil.mesh.sets[emitter.subject.stencil.set()].name.clone(),
-                    );
+                    let element = emitter
+                        .names
+                        .internal(&emitter.subject.stencil.mesh.sets[emitter.subject.stencil.set()].name.clone());
                     let text = if paths == 1 { here.clone() } else { format!("unsigned({here}) / {paths}") };
                     emitter.line(format!("const int {element} = {text};"));
                     emitter.set_index(&[], &element);
@@ -276,7 +289,12 @@ impl Walk<'_> {
                 });
             }
             for (add, text) in by_path[0].iter().zip(texts) {
-                self.add_one(emitter, &sum_of(add.field, add.part), text, subject.stencil.stencil.fields[add.field].stored);
+                self.add_one(
+                    emitter,
+                    &sum_of(add.field, add.part),
+                    text,
+                    subject.stencil.stencil.fields[add.field].stored,
+                );
             }
             return;
         }
@@ -291,7 +309,12 @@ impl Walk<'_> {
             emitter.open(&format!("if ({condition})"));
             for add in adds {
                 let text = emitter.body(&stores[add.store].body, &At::default());
-                self.add_one(emitter, &sum_of(add.field, add.part), text, subject.stencil.stencil.fields[add.field].stored);
+                self.add_one(
+                    emitter,
+                    &sum_of(add.field, add.part),
+                    text,
+                    subject.stencil.stencil.fields[add.field].stored,
+                );
             }
             emitter.close();
         }
@@ -374,9 +397,8 @@ impl Looks {
             group.adds.iter().map(|add| (&stencil.stores[add.store].body, At::default())).collect();
         while let Some((body, at)) = waiting.pop() {
             for (_, node) in body.iter() {
-                let moved = |path: &Path| -> At {
-                    (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels())
-                };
+                let moved =
+                    |path: &Path| -> At { (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels()) };
                 match node {
                     Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
                         let read = (*field, moved(path), *part);

@@ -104,7 +104,9 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     emitter.open(&format!(
         "for (int {place_name} = {offsets}[{target}]; {place_name} < {offsets}[{target} + 1]; ++{place_name})"
     ));
-    emitter.line(format!("const int {element} = {entries}[{place_name}] / {paths}, {path} = {entries}[{place_name}] % {paths};"));
+    emitter.line(format!(
+        "const int {element} = {entries}[{place_name}] / {paths}, {path} = {entries}[{place_name}] % {paths};"
+    ));
     let order = by_path(group);
     for number_of_path in 0..paths {
         if paths > 1 {
@@ -125,8 +127,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     emitter.close();
     for (field, names) in &sums {
         let stored = stencil.stencil.fields[*field].stored;
-        let texts: Vec<String> =
-            names.iter().map(|name| stored_as(name.clone(), stored, subject.precision)).collect();
+        let texts: Vec<String> = names.iter().map(|name| stored_as(name.clone(), stored, subject.precision)).collect();
         let array = emitter.output(*field);
         emitter.store_all(&array, *field, &target, &texts);
     }

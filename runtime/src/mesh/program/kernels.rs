@@ -12,6 +12,7 @@ use crate::mesh::order::Ordering;
 use crate::mesh::{Bound, Mesh};
 use crate::problem::element_of;
 use crate::{Element, Error, Result};
+use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,7 +22,7 @@ use stencilc_compiler::ir::mesh::{Fold, How};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
-    FieldId, Handle, Kind, Levels, MapId, MeshStencil, Place, Precision, Role, SetId, Stored, VariableId,
+    FieldId, Handle, Kind, Levels, MapId, MeshStencil, Path, Place, Precision, Role, SetId, Stored, VariableId,
 };
 use stencilc_compiler::mesh::{self as printed, Choices, Degrees, Items, Kernel, Parameter, Subject, Table, What};
 
@@ -34,16 +35,53 @@ pub struct Kernels<'a, M: Machine> {
     machine: &'a M,
     choices: Choices,
     load: &'a Load<'a, M>,
-    /// The sets and maps, with the machine's numbers.
-    bound: Bound,
-    /// By set: the user's number of each element.
-    users: Vec<Vec<u32>>,
+    placed: Rc<Placed>,
     maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
     numbers: RefCell<HashMap<SetId, Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
     calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
     folds: RefCell<HashMap<&'static str, Rc<M::Kernel>>>,
     zero: RefCell<Option<Rc<M::Kernel>>>,
+}
+
+/// A mesh whose elements stand in some order on machines.
+pub struct Placed {
+    /// The sets and maps, with the machine's numbers.
+    bound: Bound,
+    /// By set: the user's number of each element.
+    users: Vec<Vec<u32>>,
+    /// By set: the number of each element of the user's.
+    news: Vec<Vec<u32>>,
+    /// Who leads to which targets: from which set, along which paths.
+    leading: RefCell<Vec<(SetId, Vec<Path>, Rc<Leading>)>>,
+}
+
+impl Placed {
+    /// The elements of a problem's mesh in some order.
+    ///
+    /// # Errors
+    /// The order is not one of the mesh.
+    pub fn new(problem: &MeshProblem, ordering: &Ordering) -> Result<Self> {
+        let renumbered = ordering.renumbered(&Mesh { fields: Vec::new(), ..problem.mesh.clone() });
+        let declared = &problem.program.mesh;
+        let bound = Bound::new(declared, &renumbered)?;
+        let users = declared.sets.iter().map(|(_, set)| {
+            problem.mesh.set_named(&set.name).map(|number| ordering.orders[number].clone()).unwrap_or_default()
+        });
+        let users: Vec<Vec<u32>> = users.collect();
+        let news = users.iter().map(|users| crate::mesh::order::inverse(users)).collect();
+        Ok(Self { bound, users, news, leading: RefCell::default() })
+    }
+
+    /// Who leads along paths from the elements of a set.
+    fn leading(&self, from: SetId, to: SetId, paths: &[Path]) -> Result<Rc<Leading>> {
+        if let Some((.., known)) = self.leading.borrow().iter().find(|(set, own, _)| *set == from && own == paths) {
+            return Ok(Rc::clone(known));
+        }
+        let own = Rc::new(Leading::new(&self.bound, from, to, paths, &self.users[from.index()])?);
+        self.leading.borrow_mut().push((from, paths.to_vec(), Rc::clone(&own)));
+        Ok(own)
+    }
 }
 
 /// What kernels of a call depend on: the stencil, the levels, and which increments start from 0.
@@ -92,36 +130,26 @@ impl<M: Machine> Array<M> {
 
 impl<'a, M: Machine> Kernels<'a, M> {
     /// For a problem whose elements stand in some order on the machine.
-    ///
-    /// # Errors
-    /// The order is not one of the mesh.
     pub fn new(
         problem: &'a MeshProblem,
         machine: &'a M,
         choices: Choices,
-        ordering: &Ordering,
+        placed: Rc<Placed>,
         load: &'a Load<'a, M>,
-    ) -> Result<Self> {
-        let renumbered = ordering.renumbered(&Mesh { fields: Vec::new(), ..problem.mesh.clone() });
-        let declared = &problem.program.mesh;
-        let bound = Bound::new(declared, &renumbered)?;
-        let users = declared.sets.iter().map(|(_, set)| {
-            problem.mesh.set_named(&set.name).map(|number| ordering.orders[number].clone()).unwrap_or_default()
-        });
-        Ok(Self {
+    ) -> Self {
+        Self {
             problem,
             machine,
             choices,
             load,
-            bound,
-            users: users.collect(),
+            placed,
             maps: RefCell::default(),
             numbers: RefCell::default(),
             pool: Rc::new(Pool { free: RefCell::default() }),
             calls: RefCell::default(),
             folds: RefCell::default(),
             zero: RefCell::default(),
-        })
+        }
     }
 
     fn array(&self, element: Element, len: usize) -> Result<Array<M>> {
@@ -137,7 +165,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
 
     /// How many numbers the array of a field has.
     fn len(&self, place: Place) -> usize {
-        crate::interpreter::mesh::len(place, &self.bound, self.problem.levels)
+        crate::interpreter::mesh::len(place, &self.placed.bound, self.problem.levels)
     }
 
     /// The bytes of a field's array on the machine, of its numbers in the user's order.
@@ -153,9 +181,15 @@ impl<'a, M: Machine> Kernels<'a, M> {
     /// The numbers of a field in the user's order, of the bytes of its array on the machine.
     fn unpacked(&self, place: Place, stored: Stored, element: Element, bytes: &[u8]) -> Data {
         match element {
-            Element::F32 => Data::F32(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, f32>(bytes), false)),
-            Element::F64 => Data::F64(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, f64>(bytes), false)),
-            Element::I32 => Data::I32(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, i32>(bytes), false)),
+            Element::F32 => {
+                Data::F32(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, f32>(bytes), false))
+            }
+            Element::F64 => {
+                Data::F64(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, f64>(bytes), false))
+            }
+            Element::I32 => {
+                Data::I32(self.moved(place, stored, &bytemuck::pod_collect_to_vec::<u8, i32>(bytes), false))
+            }
             Element::Bool => Data::Bool(self.moved(place, stored, bytes, false)),
         }
     }
@@ -163,21 +197,27 @@ impl<'a, M: Machine> Kernels<'a, M> {
     /// Numbers from the user's order to the machine's, or back.
     fn moved<T: Copy + Default + Send + Sync>(&self, place: Place, stored: Stored, from: &[T], there: bool) -> Vec<T> {
         let Some(home) = place.home else { return from.to_vec() };
-        let (width, n) = (home.width as usize, self.bound.size(home.set));
-        let users = &self.users[home.set.index()];
+        let (width, n) = (home.width as usize, self.placed.bound.size(home.set));
+        let together = self.choices.layout.together(home, stored, self.problem.precision);
+        let groups = width / together;
+        let (users, news) = (&self.placed.users[home.set.index()], &self.placed.news[home.set.index()]);
         let mut to = vec![T::default(); self.len(place)];
-        let precision = self.problem.precision;
-        let index = |level: usize, new: usize, part: usize| {
-            self.choices.layout.index(place, stored, precision, n, [level, new, part])
-        };
-        for level in 0..place.levels.count(self.problem.levels) {
-            for new in 0..n {
-                let old = users[new] as usize;
-                for part in 0..width {
-                    let (user, own) = ((level * n + old) * width + part, index(level, new, part));
-                    if there { to[own] = from[user] } else { to[user] = from[own] }
+        if n > 0 && there {
+            // There: group after group, element after element.
+            to.par_chunks_mut(together).with_min_len(4096).enumerate().for_each(|(chunk, to)| {
+                let (group, new) = (chunk / n, chunk % n);
+                let first = (group / groups * n + users[new] as usize) * width + group % groups * together;
+                to.copy_from_slice(&from[first..first + together]);
+            });
+        } else if n > 0 {
+            // Here: level after level, element after element.
+            to.par_chunks_mut(width).with_min_len(4096).enumerate().for_each(|(chunk, to)| {
+                let (level, new) = (chunk / n, news[chunk % n] as usize);
+                for (group, to) in to.chunks_mut(together).enumerate() {
+                    let first = ((level * groups + group) * n + new) * together;
+                    to.copy_from_slice(&from[first..first + together]);
                 }
-            }
+            });
         }
         to
     }
@@ -191,15 +231,9 @@ impl<'a, M: Machine> Kernels<'a, M> {
         let stencil = &self.problem.program.stencils[*number];
         let set = stencil.set();
         let failed = RefCell::new(None);
-        let leading = RefCell::new(Vec::<(Vec<stencilc_compiler::ir::Path>, Rc<Leading>)>::new());
-        let leading_along = |paths: &[stencilc_compiler::ir::Path]| -> Result<Rc<Leading>> {
-            if let Some((_, known)) = leading.borrow().iter().find(|(own, _)| own == paths) {
-                return Ok(Rc::clone(known));
-            }
+        let leading_along = |paths: &[Path]| {
             let to = paths.first().map_or(set, |path| stencil.mesh.end(set, path));
-            let own = Rc::new(Leading::new(&self.bound, set, to, paths, &self.users[set.index()])?);
-            leading.borrow_mut().push((paths.to_vec(), Rc::clone(&own)));
-            Ok(own)
+            self.placed.leading(set, to, paths)
         };
         let subject = Subject {
             stencil,
@@ -234,7 +268,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
 
     fn ready(&self, printed: Kernel, groups: &[Rc<Leading>]) -> Result<Ready<M>> {
         let items = match &printed.items {
-            Items::Set(set) => one(self.bound.size(*set)),
+            Items::Set(set) => one(self.placed.bound.size(*set)),
             Items::Targets(group) => one(groups[*group].targets()),
             Items::Colours(group) => {
                 let colours = groups[*group].colours()?;
@@ -242,12 +276,11 @@ impl<'a, M: Machine> Kernels<'a, M> {
             }
         };
         let is_sparse = matches!(printed.items, Items::Targets(_));
-        let has_offsets =
-            printed.parameters.iter().any(|own| matches!(own.what, What::Table(_, Table::Offsets)));
+        let has_offsets = printed.parameters.iter().any(|own| matches!(own.what, What::Table(_, Table::Offsets)));
         let mut tables = Vec::new();
         for parameter in &printed.parameters {
             if let What::Table(group, table) = &parameter.what {
-                let numbers = groups[*group].table(table, &self.bound, is_sparse, !has_offsets)?;
+                let numbers = groups[*group].table(table, &self.placed.bound, is_sparse, !has_offsets)?;
                 tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
             }
         }
@@ -265,7 +298,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
         if let Some(known) = self.maps.borrow().get(&map) {
             return Ok(Rc::clone(known));
         }
-        let buffer = Rc::new(self.upload_numbers(self.bound.map(map).0)?);
+        let buffer = Rc::new(self.upload_numbers(self.placed.bound.map(map).0)?);
         self.maps.borrow_mut().insert(map, Rc::clone(&buffer));
         Ok(buffer)
     }
@@ -274,7 +307,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
         if let Some(known) = self.numbers.borrow().get(&set) {
             return Ok(Rc::clone(known));
         }
-        let numbers: Vec<i32> = self.users[set.index()].iter().map(|&user| user as i32).collect();
+        let numbers: Vec<i32> = self.placed.users[set.index()].iter().map(|&user| user as i32).collect();
         let buffer = Rc::new(self.upload_numbers(&numbers)?);
         self.numbers.borrow_mut().insert(set, Rc::clone(&buffer));
         Ok(buffer)
@@ -306,7 +339,8 @@ impl<'a, M: Machine> Kernels<'a, M> {
         let mut from = leaves;
         if n == 0 {
             let nothing = self.array(from.element, 1)?;
-            self.machine.write(nothing.buffer()?, &padded(&single(from.element, Value::Real(fold.empty(Kind::Real)))))?;
+            self.machine
+                .write(nothing.buffer()?, &padded(&single(from.element, Value::Real(fold.empty(Kind::Real)))))?;
             return Ok(Rc::new(nothing));
         }
         // At least once, so that the result has an array of its own.
@@ -350,7 +384,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
                         held.push(map);
                         arg
                     }
-                    What::Size(set) => Arg::I32(narrow(self.bound.size(*set))?),
+                    What::Size(set) => Arg::I32(narrow(self.placed.bound.size(*set))?),
                     What::Items => Arg::I32(narrow(items.len())?),
                     What::First => Arg::I32(narrow(items.start)?),
                     What::Table(..) => {
@@ -487,7 +521,8 @@ impl<M: Machine> Kernels<'_, M> {
         let stencil = &self.problem.program.stencils[call.stencil];
         let computed = self.problem.computed(call.stencil, params)?;
         let fields = &stencil.stencil.fields;
-        let from_zero: Vec<bool> = fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
+        let from_zero: Vec<bool> =
+            fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
         let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero.clone()))?;
         let precision = self.problem.precision;
         let (mut outputs, mut cleared): (Given<Array<M>>, _) = (Vec::new(), Vec::new());
@@ -495,7 +530,8 @@ impl<M: Machine> Kernels<'_, M> {
             let element = element_of(own.stored, precision);
             let in_place = prepared.kernels.iter().any(|ready| ready.printed.in_place.contains(&id));
             // Levels that are not computed keep what was there.
-            let is_whole = own.place.levels == Levels::None || computed.len() == own.place.levels.count(self.problem.levels);
+            let is_whole =
+                own.place.levels == Levels::None || computed.len() == own.place.levels.count(self.problem.levels);
             outputs.push(match own.role {
                 Role::In | Role::Carried | Role::Reduce => None,
                 Role::Inc => match given[id.index()].take() {
@@ -529,9 +565,8 @@ impl<M: Machine> Kernels<'_, M> {
                 }
             });
         }
-        let leaves = self.bound.size(stencil.set()) * computed.len();
-        let mut arrays =
-            Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
+        let leaves = self.placed.bound.size(stencil.set()) * computed.len();
+        let mut arrays = Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
         for (number, (store, write)) in stencil.stores().enumerate() {
             if matches!(write.how, How::Reduce(_)) {
                 let element = element_of(fields[store.field].stored, precision);

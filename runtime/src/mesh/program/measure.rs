@@ -61,7 +61,10 @@ pub struct Measured {
 pub fn only_call(problem: &MeshProblem) -> Result<&Call> {
     match problem.program.program.actions.as_slice() {
         [Action::Call(call)] => Ok(call),
-        _ => Err(Error::call("a program of several calls is measured stencil by stencil").help("choose one: --stencil NAME")),
+        _ => {
+            Err(Error::call("a program of several calls is measured stencil by stencil")
+                .help("choose one: --stencil NAME"))
+        }
     }
 }
 
@@ -222,7 +225,13 @@ fn worse(a: Verdict, b: Verdict) -> Verdict {
     match (&a, &b) {
         (Verdict::Differs { .. }, _) | (_, Verdict::Equal) => a,
         (_, Verdict::Differs { .. }) | (Verdict::Equal, _) => b,
-        (Verdict::Within { share: x }, Verdict::Within { share: y }) => if x > y { a } else { b },
+        (Verdict::Within { share: x }, Verdict::Within { share: y }) => {
+            if x > y {
+                a
+            } else {
+                b
+            }
+        }
     }
 }
 

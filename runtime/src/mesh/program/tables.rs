@@ -73,7 +73,8 @@ impl Leading {
     /// # Errors
     /// It does not fit 32 bits.
     pub fn table(&self, table: &Table, bound: &Bound, is_sparse: bool, in_rows: bool) -> Result<Vec<i32>> {
-        let narrow = |n: usize| i32::try_from(n).map_err(|_| Error::input("the mesh is too large for tables of 32 bits"));
+        let narrow =
+            |n: usize| i32::try_from(n).map_err(|_| Error::input("the mesh is too large for tables of 32 bits"));
         Ok(match table {
             Table::Targets => self.led_to(),
             Table::Coloured => self.colours()?.elements.iter().map(|&element| element as i32).collect(),
