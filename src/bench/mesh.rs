@@ -46,6 +46,9 @@ pub struct MeshArgs {
     /// On a mesh: what is added to starts from 0, so that it is written, not added to
     #[arg(long)]
     pub from_zero: bool,
+    /// On a mesh: a folder for the texts of the kernels that are measured
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub texts: Option<PathBuf>,
     /// On a mesh: levels
     #[arg(long, value_name = "N")]
     pub mesh_levels: Option<usize>,
@@ -161,8 +164,15 @@ fn all<M: Machine>(
             for &layout in &layouts {
                 for &(block, blocks_at_once) in &threads {
                     registers.borrow_mut().clear();
+                    let own_name = format!("{}-{}-{block}x{blocks_at_once}", strategy.name(), layout.name());
+                    let load = |name: &str, text: &str| {
+                        if let Some(folder) = &own.texts {
+                            crate::build::write(folder, &format!("{name}-{own_name}.cu"), text.as_bytes())?;
+                        }
+                        load(name, text)
+                    };
                     let choices = Choices { strategy, layout, block, blocks_at_once };
-                    let kernels = Kernels::new(problem, machine, choices, Rc::clone(&placed), load);
+                    let kernels = Kernels::new(problem, machine, choices, Rc::clone(&placed), &load);
                     let measured = measure::measure(problem, &kernels, &expected, runs)?;
                     progress.advance(1);
                     let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
