@@ -13,14 +13,6 @@ use std::collections::HashMap;
 /// Where a value is looked at: hops from the element at hand, and levels away.
 pub type At = (Vec<Hop>, i32);
 
-/// Of two elements, the one that a thread belongs to, and the other.
-pub struct Mirror {
-    /// Along which hops the element at hand leads to the first and the second of the two.
-    pub hops: [Vec<Hop>; 2],
-    /// The condition that the thread's own is the second.
-    pub is_second: String,
-}
-
 /// What is known by name in a block of code.
 #[derive(Default)]
 struct Scope {
@@ -39,17 +31,30 @@ pub struct Emitter<'a> {
     pub names: Names,
     pub parameters: Vec<Parameter>,
     pub lines: Vec<String>,
-    pub mirror: Option<Mirror>,
+    /// The condition that the thread's own element stands at the second place.
+    pub is_second: String,
     depth: usize,
     helpers: Helpers,
     scopes: Vec<Scope>,
     k: String,
 }
 
-/// The hops to the thread's own element, and to the other one, of a [`Mirror`].
-pub fn own_and_other() -> [Vec<Hop>; 2] {
-    let nowhere = MapId::new(u32::MAX as usize);
-    [0, 1].map(|slot| vec![Hop { map: nowhere, slot }])
+/// Where hops lead that no map has: to the thread's own element, and to the other one; and whether the own one stands at the
+/// second of two places.
+pub const OWN: u32 = 0;
+/// See [`OWN`].
+pub const OTHER: u32 = 1;
+/// See [`OWN`].
+pub const SECOND: u32 = 2;
+
+/// The hops to one of these.
+pub fn pseudo(who: u32) -> Vec<Hop> {
+    vec![Hop { map: MapId::new(u32::MAX as usize), slot: who }]
+}
+
+/// Which of these hops begin with, if with any.
+pub fn pseudo_of(hops: &[Hop]) -> Option<u32> {
+    hops.first().filter(|hop| **hop == pseudo(hop.slot)[0]).map(|hop| hop.slot)
 }
 
 impl<'a> Emitter<'a> {
@@ -70,7 +75,7 @@ impl<'a> Emitter<'a> {
             names,
             parameters: Vec::new(),
             lines: Vec::new(),
-            mirror: None,
+            is_second: String::new(),
             depth: 1,
             helpers: Helpers::new(),
             scopes: vec![Scope::default()],
@@ -193,17 +198,12 @@ impl<'a> Emitter<'a> {
 
     /// `cells_0`, for names.
     fn hops_name(&self, hops: &[Hop]) -> String {
-        let [own, other] = own_and_other();
-        if hops == own {
-            return "own".to_owned();
-        }
-        if hops == other {
-            return "other".to_owned();
-        }
         let mesh = &self.subject.stencil.mesh;
-        let names = hops.iter().map(|hop| match mesh.maps[hop.map].arity {
-            1 => mesh.maps[hop.map].name.clone(),
-            _ => format!("{}_{}", mesh.maps[hop.map].name, hop.slot),
+        let names = hops.iter().map(|hop| match pseudo_of(&[*hop]) {
+            Some(OWN) => "own".to_owned(),
+            Some(_) => "other".to_owned(),
+            None if mesh.maps[hop.map].arity == 1 => mesh.maps[hop.map].name.clone(),
+            None => format!("{}_{}", mesh.maps[hop.map].name, hop.slot),
         });
         names.collect::<Vec<_>>().join("_")
     }
@@ -334,28 +334,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// A number of a field where `at` leads.
-    fn read(&mut self, field: FieldId, at: &At, part: u32) -> String {
+    pub fn read(&mut self, field: FieldId, at: &At, part: u32) -> String {
         let key = (field, at.clone(), part);
         if let Some(known) = self.find(|scope| scope.reads.get(&key)) {
             return known.clone();
         }
         let own = &self.subject.stencil.stencil.fields[field];
         let (stored, place) = (own.stored, own.place);
-        if let Some(mirror) = &self.mirror
-            && let Some(which) = mirror.hops.iter().position(|hops| *hops == at.0)
-        {
-            let [mine, other] = own_and_other().map(|hops| (hops, at.1));
-            let is_second = mirror.is_second.clone();
-            let (mine, other) = (self.read(field, &mine, part), self.read(field, &other, part));
-            let (yes, no) = if which == 0 { (other, mine) } else { (mine, other) };
-            let c_type = computing_type(stored.kind(), self.subject.precision);
-            let wish =
-                part_name(&self.read_name(field, at), place.home.map_or(1, |home| home.width as usize), part as usize);
-            let name = self.names.fresh(&wish);
-            self.line(format!("const {c_type} {name} = {is_second} ? {yes} : {no};"));
-            self.remember(key, &name);
-            return name;
-        }
         let (array, wish) = (self.input(field), self.read_name(field, at));
         let element = if place.horizontal { self.index(&at.0) } else { String::new() };
         // On a map, each slot is looked at by itself.
@@ -394,18 +379,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Reads what is looked at along either of the mirror's hops, of the thread's own element, here and now.
-    pub fn read_own(&mut self, reads: &[(FieldId, At, u32)]) {
-        let Some(mirror) = &self.mirror else { return };
-        let [mine, _] = own_and_other();
-        let both: Vec<_> = reads.iter().filter(|(_, at, _)| mirror.hops.contains(&at.0)).cloned().collect();
-        for (field, at, part) in both {
-            self.read(field, &(mine.clone(), at.1), part);
-        }
-    }
-
     /// A definition where `at` leads.
-    fn value(&mut self, def: DefId, at: &At) -> String {
+    pub fn value(&mut self, def: DefId, at: &At) -> String {
         let key = (def, at.clone());
         if let Some(known) = self.find(|scope| scope.values.get(&key)) {
             return known.clone();
@@ -454,6 +429,9 @@ impl<'a> Emitter<'a> {
                     (self.read(*field, &at, *part), Binding::Atom)
                 }
                 Node::Use { def, path } => (self.value(*def, &moved(path)), Binding::Atom),
+                Node::Present { path } if pseudo_of(path.hops()) == Some(SECOND) => {
+                    (self.is_second.clone(), Binding::Atom)
+                }
                 Node::Present { path } => {
                     let (hops, _) = moved(path);
                     match self.can_miss(&hops) {

@@ -15,6 +15,7 @@ mod atomic;
 mod emit;
 mod group;
 mod layout;
+mod mirror;
 mod own;
 mod owner;
 mod two_step;

@@ -4,20 +4,18 @@
 //! Nothing is written twice, and nothing races. What elements read of the target itself is read once. Of two paths, as
 //! those of an edge to its two cells, a table holds the other cell, and which of the two the target is.
 
-use super::emit::{At, Emitter, Mirror, own_and_other};
+use super::emit::{At, Emitter, OTHER, OWN, pseudo, pseudo_of};
+use super::mirror::mirrored;
 use super::group::Group;
-use super::{Choices, Degrees, Items, Kernel, Subject, Table, What};
+use super::{Choices, Degrees, Items, Kernel, Parameter, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
-use crate::ir::{Body, DefId, FieldId, Hop, Node, Path, Stored};
+use crate::ir::{Body, DefId, FieldId, Handle, Hop, Node, Path, Stored};
 use std::collections::{BTreeSet, HashSet};
 
 /// Up to so many places a target, a row is walked without a loop.
 const UNROLLED: usize = 8;
-
-/// Up to so many operations that only one path needs are done for all paths, and one result is chosen.
-const CHOSEN: usize = 4;
 
 /// The kernel of a group.
 ///
@@ -28,72 +26,93 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let stencil = subject.stencil;
     let degrees = (subject.degrees)(&group.paths);
     let is_sparse = degrees.share < 0.5;
-    let mut emitter = Emitter::new(subject, choices);
-    let set_name = &stencil.mesh.sets[group.target].name;
-    let target = emitter.names.internal(set_name);
-    if is_sparse {
-        let (item, n) = (emitter.names.internal("item"), emitter.parameter("items", "int", What::Items));
-        let targets =
-            emitter.parameter(&format!("{set_name}_led_to"), "const int*", What::Table(number, Table::Targets));
-        emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
-        emitter.line(format!("if ({item} >= {n}) return;"));
-        emitter.line(format!("const int {target} = {targets}[{item}];"));
-        Walk { item, group, number, degrees }.write(&mut emitter, &target, is_sparse);
-    } else {
-        let n = emitter.size(group.target);
-        emitter.line(format!("const int {target} = blockIdx.x * {} + threadIdx.x;", choices.block));
-        emitter.line(format!("if ({target} >= {n}) return;"));
-        Walk { item: target.clone(), group, number, degrees }.write(&mut emitter, &target, is_sparse);
-    }
-    let name = emitter.names.fresh(&format!("{}_to_{set_name}", stencil.stencil.name));
-    let what = format!("a thread a {set_name}, which gathers what is added to it");
-    let (text, parameters) = emitter.text(&name, &what, &[]);
-    Ok(Kernel {
-        name,
-        text,
-        parameters,
-        items: if is_sparse { Items::Targets(number) } else { Items::Set(group.target) },
-        block: choices.block,
-        in_place: group.fields().into_iter().filter(|&field| is_sparse || !(subject.from_zero)(field)).collect(),
-    })
+    let from_zero = !is_sparse && group.fields().into_iter().all(|field| (subject.from_zero)(field));
+    let in_place = group.fields().into_iter().filter(|&field| is_sparse || !(subject.from_zero)(field)).collect();
+    let items = if is_sparse { Items::Targets(number) } else { Items::Set(group.target) };
+    // Of two places, the target's own and the other's values are what everything is made of.
+    let is_sure = |path: &Path| {
+        let mut hops = path.hops().iter();
+        !path.is_here() && hops.all(|hop| stencil.mesh.maps[hop.map].missing == Missing::Never)
+    };
+    let mirror = if group.paths.iter().all(is_sure) { mirrored(subject, group, !from_zero) } else { None };
+    let (name, text, parameters) = match &mirror {
+        Some((own, of_both)) => {
+            let subject = Subject { stencil: own, ..*subject };
+            let walk = Walk { group: of_both, paths: 2, number, degrees, is_sparse, is_mirrored: true };
+            walk.text(&subject, choices)
+        }
+        None => {
+            let walk = Walk { group, paths: group.paths.len(), number, degrees, is_sparse, is_mirrored: false };
+            walk.text(subject, choices)
+        }
+    };
+    Ok(Kernel { name, text, parameters, items, block: choices.block, in_place })
 }
 
 /// The walk of a thread over those who lead to its target.
 struct Walk<'g> {
-    /// The row of its tables.
-    item: String,
     group: &'g Group,
+    /// How many paths entries know.
+    paths: usize,
     number: usize,
     degrees: Degrees,
+    /// Whether there are threads for those targets alone to which any element leads.
+    is_sparse: bool,
+    /// Whether everything is made of the own and the other element's values.
+    is_mirrored: bool,
 }
 
 impl Walk<'_> {
-    fn write(&self, emitter: &mut Emitter, target: &str, in_place: bool) {
+    /// Name, text and parameters of the kernel.
+    fn text(&self, subject: &Subject, choices: &Choices) -> (String, String, Vec<Parameter>) {
+        let stencil = subject.stencil;
+        let mut emitter = Emitter::new(subject, choices);
+        let set_name = &stencil.mesh.sets[self.group.target].name;
+        let target = emitter.names.internal(set_name);
+        let row = if self.is_sparse {
+            let (item, n) = (emitter.names.internal("item"), emitter.parameter("items", "int", What::Items));
+            let table = What::Table(self.number, Table::Targets);
+            let targets = emitter.parameter(&format!("{set_name}_led_to"), "const int*", table);
+            emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
+            emitter.line(format!("if ({item} >= {n}) return;"));
+            emitter.line(format!("const int {target} = {targets}[{item}];"));
+            item
+        } else {
+            let n = emitter.size(self.group.target);
+            emitter.line(format!("const int {target} = blockIdx.x * {} + threadIdx.x;", choices.block));
+            emitter.line(format!("if ({target} >= {n}) return;"));
+            target.clone()
+        };
+        self.write(&mut emitter, &target, &row);
+        let name = emitter.names.fresh(&format!("{}_to_{set_name}", stencil.stencil.name));
+        let what = format!("a thread a {set_name}, which gathers what is added to it");
+        let (text, parameters) = emitter.text(&name, &what, &[]);
+        (name, text, parameters)
+    }
+
+    fn write(&self, emitter: &mut Emitter, target: &str, item: &str) {
         emitter.level_line();
-        let sums = self.sums(emitter, target, in_place);
+        let sums = self.sums(emitter, target, self.is_sparse);
         let Looks { reads, present } = Looks::new(emitter.subject, self.group);
         let leaves = self.leaves(emitter.subject, &reads);
-        let mirror = self.mirror(emitter);
-        if let Some([first, second]) = &mirror {
-            let [own, _] = own_and_other();
-            emitter.set_index(&own, target);
-            let is_second = emitter.names.internal("is_second");
-            emitter.mirror = Some(Mirror { hops: [first.clone(), second.clone()], is_second });
-            emitter.read_own(&reads);
+        if self.is_mirrored {
+            emitter.set_index(&pseudo(OWN), target);
+            emitter.is_second = emitter.names.internal("is_second");
+            own_first(emitter, &reads);
         }
-        // With a mirror, and nothing read at the elements themselves, nobody needs their numbers.
-        let needs_entries = mirror.is_none() || {
+        // With the other element known, and nothing read at the elements in between, nobody needs their numbers.
+        let needs_entries = !self.is_mirrored || {
             let at_element = |hops: &[Hop]| self.begins_at_element(hops, &leaves);
             reads.iter().any(|(_, at, _)| at_element(&at.0)) || present.iter().any(|hops| at_element(hops))
         };
         let mut tables: Vec<(Table, String)> = Vec::new();
-        if mirror.is_some() {
+        if self.is_mirrored {
             tables.push((Table::Others, "others".to_owned()));
         }
         if needs_entries {
             tables.push((Table::Entries, "entries".to_owned()));
         }
-        if mirror.is_some() && !needs_entries {
+        if self.is_mirrored && !needs_entries {
             for leaf in &leaves {
                 let name = emitter.subject.stencil.mesh.written(leaf);
                 let name: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '.').collect();
@@ -107,7 +126,7 @@ impl Walk<'_> {
         if is_row {
             for (table, wish) in &tables {
                 let name = emitter.parameter(wish, "const int*", What::Table(self.number, table.clone()));
-                columns.push(self.row(emitter, &name, width));
+                columns.push(self.row(emitter, &name, width, item));
             }
             emitter.line("#pragma unroll");
             emitter.open(&format!("for (int {place} = 0; {place} < {width}; ++{place})"));
@@ -116,15 +135,14 @@ impl Walk<'_> {
             for (table, wish) in &tables {
                 columns.push(emitter.parameter(wish, "const int*", What::Table(self.number, table.clone())));
             }
-            let item = &self.item;
             emitter.open(&format!("for (int {place} = {offsets}[{item}]; {place} < {offsets}[{item} + 1]; ++{place})"));
         }
         let first = format!("{}[{place}]", columns[0]);
         if is_row {
             emitter.open(&format!("if ({first} != -1)"));
         }
-        self.step(emitter, &tables, &columns, &place, &mirror);
-        self.add(emitter, &sums, &mirror);
+        self.step(emitter, &tables, &columns, &place);
+        self.add(emitter, &sums);
         if is_row {
             emitter.close();
         }
@@ -165,23 +183,11 @@ impl Walk<'_> {
         all
     }
 
-    /// The two paths of a mirror: those of the group, if there are two that are never missing.
-    fn mirror(&self, emitter: &Emitter) -> Option<[Vec<Hop>; 2]> {
-        let [first, second] = self.group.paths.as_slice() else { return None };
-        let mesh = &emitter.subject.stencil.mesh;
-        let is_sure = |path: &Path| {
-            !path.hops().is_empty() && path.hops().iter().all(|hop| mesh.maps[hop.map].missing == Missing::Never)
-        };
-        (is_sure(first) && is_sure(second)).then(|| [first.hops().to_vec(), second.hops().to_vec()])
-    }
-
     /// Where reads begin, other than at the group's own targets: the first hops of their ways.
     fn leaves(&self, subject: &Subject, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
         let mut leaves = BTreeSet::new();
         for (_, at, _) in reads {
-            let is_target =
-                self.group.paths.iter().any(|path| at.0.starts_with(path.hops()) && !path.hops().is_empty());
-            if let (false, Some(first)) = (is_target, at.0.first()) {
+            if let (None, Some(first)) = (pseudo_of(&at.0), at.0.first()) {
                 let can_miss = subject.stencil.mesh.maps[first.map].missing != Missing::Never;
                 if !can_miss {
                     leaves.insert(Path::through([*first]));
@@ -195,19 +201,20 @@ impl Walk<'_> {
     /// Whether the number of the element itself is needed to read where hops lead.
     fn begins_at_element(&self, hops: &[Hop], leaves: &[Path]) -> bool {
         let starts = |path: &Path| !path.hops().is_empty() && hops.starts_with(path.hops());
-        !self.group.paths.iter().any(starts) && !leaves.iter().any(starts)
+        // That the own element stands second is no place.
+        pseudo_of(hops).is_none() && !leaves.iter().any(starts)
     }
 
     /// The places of a row as an array in registers.
-    fn row(&self, emitter: &mut Emitter, table: &str, width: usize) -> String {
+    fn row(&self, emitter: &mut Emitter, table: &str, width: usize, item: &str) -> String {
         let name = emitter.names.fresh(&format!("{table}_here"));
         let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
         let mut parts = Vec::new();
         for first in (0..width).step_by(at_once) {
             let at = if first == 0 {
-                format!("{width} * {}", self.item)
+                format!("{width} * {item}")
             } else {
-                format!("{width} * {} + {first}", self.item)
+                format!("{width} * {item} + {first}")
             };
             if at_once == 1 {
                 parts.push(format!("{table}[{at}]"));
@@ -229,19 +236,17 @@ impl Walk<'_> {
         tables: &[(Table, String)],
         columns: &[String],
         place: &str,
-        mirror: &Option<[Vec<Hop>; 2]>,
     ) {
-        let paths = self.group.paths.len();
+        let paths = self.paths;
         for ((table, _), column) in tables.iter().zip(columns) {
             let here = format!("{column}[{place}]");
             match table {
                 Table::Others => {
-                    let [_, other] = own_and_other();
-                    let is_second = emitter.mirror.as_ref().map_or(String::new(), |mirror| mirror.is_second.clone());
+                    let is_second = emitter.is_second.clone();
                     emitter.line(format!("const bool {is_second} = {here} < 0;"));
                     let name = emitter.names.internal("other");
                     emitter.line(format!("const int {name} = {is_second} ? -2 - {here} : {here};"));
-                    emitter.set_index(&other, &name);
+                    emitter.set_index(&pseudo(OTHER), &name);
                 }
                 Table::Entries => {
                     let element = emitter
@@ -250,7 +255,7 @@ impl Walk<'_> {
                     let text = if paths == 1 { here.clone() } else { format!("unsigned({here}) / {paths}") };
                     emitter.line(format!("const int {element} = {text};"));
                     emitter.set_index(&[], &element);
-                    if paths > 1 && mirror.is_none() {
+                    if paths > 1 && !self.is_mirrored {
                         let path = emitter.names.internal("path");
                         emitter.line(format!("const int {path} = unsigned({here}) % {paths};"));
                     }
@@ -262,9 +267,9 @@ impl Walk<'_> {
     }
 
     /// Adds what the element of a place adds.
-    fn add(&self, emitter: &mut Emitter, sums: &[(FieldId, Vec<String>)], mirror: &Option<[Vec<Hop>; 2]>) {
+    fn add(&self, emitter: &mut Emitter, sums: &[(FieldId, Vec<String>)]) {
         let subject = emitter.subject;
-        let stores = &subject.stencil.stencil.stores;
+        let (stores, fields) = (&subject.stencil.stencil.stores, &subject.stencil.stencil.fields);
         let sum_of = |field: FieldId, part: u32| {
             let names = sums.iter().find(|(own, _)| *own == field).map(|(_, names)| names);
             names.and_then(|names| names.get(part as usize)).cloned().unwrap_or_default()
@@ -272,51 +277,24 @@ impl Walk<'_> {
         let paths = self.group.paths.len();
         let by_path: Vec<Vec<_>> =
             (0..paths).map(|path| self.group.adds.iter().filter(|add| add.path == path).collect()).collect();
-        let alike = by_path.iter().all(|adds| {
-            adds.len() == by_path[0].len()
-                && adds.iter().zip(&by_path[0]).all(|(a, b)| (a.field, a.part) == (b.field, b.part))
-        });
-        let small = self.group.adds.iter().all(|add| stores[add.store].body.len() <= CHOSEN + 1);
-        if paths == 1 || mirror.is_some() && alike && small {
-            let mut texts = Vec::new();
-            for adds in 0..by_path[0].len() {
-                let each: Vec<String> =
-                    by_path.iter().map(|own| emitter.body(&stores[own[adds].store].body, &At::default())).collect();
-                texts.push(match (each.as_slice(), &emitter.mirror) {
-                    ([one], _) => one.clone(),
-                    ([first, second], Some(mirror)) => format!("({} ? {second} : {first})", mirror.is_second),
-                    _ => String::new(),
-                });
-            }
-            for (add, text) in by_path[0].iter().zip(texts) {
-                self.add_one(
-                    emitter,
-                    &sum_of(add.field, add.part),
-                    text,
-                    subject.stencil.stencil.fields[add.field].stored,
-                );
-            }
-            return;
+        if paths > 1 {
+            // What several paths need is computed before; what only one needs, in its branch.
+            self.share(emitter, &by_path);
         }
-        // What several paths need is computed before; what only one needs, in its branch.
-        self.share(emitter, &by_path);
         for (path, adds) in by_path.iter().enumerate() {
-            let condition = match (&emitter.mirror, path) {
-                (Some(mirror), 0) => format!("!{}", mirror.is_second),
-                (Some(mirror), _) => mirror.is_second.clone(),
-                (None, _) => format!("{} == {path}", emitter.names.internal("path")),
-            };
-            emitter.open(&format!("if ({condition})"));
-            for add in adds {
-                let text = emitter.body(&stores[add.store].body, &At::default());
-                self.add_one(
-                    emitter,
-                    &sum_of(add.field, add.part),
-                    text,
-                    subject.stencil.stencil.fields[add.field].stored,
-                );
+            if paths > 1 {
+                let condition = format!("{} == {path}", emitter.names.internal("path"));
+                emitter.open(&format!("if ({condition})"));
             }
-            emitter.close();
+            // Loads and values first, so that none waits for a sum.
+            let texts: Vec<String> =
+                adds.iter().map(|add| emitter.body(&stores[add.store].body, &At::default())).collect();
+            for (add, text) in adds.iter().zip(texts) {
+                self.add_one(emitter, &sum_of(add.field, add.part), text, fields[add.field].stored);
+            }
+            if paths > 1 {
+                emitter.close();
+            }
         }
     }
 
@@ -353,6 +331,29 @@ impl Walk<'_> {
             let texts: Vec<String> = names.iter().map(|name| stored_as(name.clone(), stored, precision)).collect();
             let array = emitter.output(*field);
             emitter.store_all(&array, *field, target, &texts);
+        }
+    }
+}
+
+/// Reads the own element's numbers, and computes what is made of them alone, before the walk.
+fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)]) {
+    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == pseudo(OWN)) {
+        emitter.read(*field, at, *part);
+    }
+    let stencil = emitter.subject.stencil;
+    let mut is_own: Vec<bool> = Vec::new();
+    for (def, own) in stencil.stencil.defs.iter() {
+        let alone = own.body.iter().all(|(_, node)| match node {
+            Node::Read { field, path, .. } => {
+                path.hops() == pseudo(OWN) || !stencil.stencil.fields[*field].place.horizontal
+            }
+            Node::Present { .. } => false,
+            Node::Use { def, .. } => is_own[def.index()],
+            _ => true,
+        });
+        is_own.push(alone);
+        if alone {
+            emitter.value(def, &At::default());
         }
     }
 }

@@ -1,0 +1,451 @@
+//! What an element adds along two paths, as one value: that of whoever stands at either end.
+//!
+//! A thread's target stands at the first or the second of two places, and the other at the other. Seen from either, the flux through
+//! an edge is nearly the same expression, but for signs. Here both are written down over the *own* and the *other*
+//! element's numbers, with equal expressions being one node, and made one again: where they agree nothing is chosen, where they differ
+//! in a sign the sign is chosen, and only where nothing else is left are two values computed.
+//!
+//! Changes of sign are exact, and sums and products do not depend on the order of two operands. One thing is lost: a sum that
+//! comes to 0 may have the other sign, since x - x is +0 whichever way it is turned. Nobody sees that in what is added to anything
+//! but -0, so long as nothing divides by it or asks for its sign; there, expressions stay as they are written.
+
+use super::emit::{At, OWN, OTHER, SECOND, pseudo};
+use super::group::{Add, Group};
+use super::Subject;
+use crate::ir::{
+    Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path, Store,
+};
+use std::collections::HashMap;
+
+/// A node, or what it is with the other sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Signed {
+    id: usize,
+    negative: bool,
+}
+
+/// An operation on values.
+#[derive(Clone, Debug, PartialEq)]
+enum Op {
+    /// Something without operands.
+    Leaf(Node),
+    /// A sum, whose sign may be turned round.
+    Sum(Signed, Signed),
+    /// A sum as it is written.
+    PlainSum(Signed, Signed),
+    /// A product.
+    Product(usize, usize),
+    /// A quotient.
+    Quotient(usize, usize),
+    /// A product with a sign, and a number, rounded once; the sign of all may be turned round.
+    Fma { negative: bool, factors: [usize; 2], sum: Signed },
+    /// The same as it is written.
+    PlainFma { negative: bool, factors: [usize; 2], sum: Signed },
+    /// Any other operation, whose operands are these.
+    Other(Node, Vec<Signed>),
+    /// The value, with the other sign where the target stands at the second place.
+    Turned(usize),
+    /// One value where the target stands at the first place, one where it stands at the second.
+    Either(Signed, Signed),
+}
+
+/// Expressions, each once.
+#[derive(Default)]
+struct Graph {
+    ops: Vec<(Op, Kind)>,
+    known: HashMap<String, usize>,
+    /// What the user calls them.
+    names: HashMap<usize, String>,
+    /// What has been made one of two.
+    eithers: HashMap<(Signed, Signed), Signed>,
+}
+
+impl Graph {
+    fn add(&mut self, op: Op, kind: Kind) -> usize {
+        let key = format!("{op:?}");
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        self.ops.push((op, kind));
+        self.known.insert(key, self.ops.len() - 1);
+        self.ops.len() - 1
+    }
+
+    fn positive(&mut self, op: Op, kind: Kind) -> Signed {
+        Signed { id: self.add(op, kind), negative: false }
+    }
+
+    /// `a + b`
+    fn sum(&mut self, a: Signed, b: Signed, plain: bool) -> Signed {
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        if plain {
+            return self.positive(Op::PlainSum(a, b), Kind::Real);
+        }
+        let negative = a.negative;
+        let turned = |x: Signed| Signed { negative: x.negative != negative, ..x };
+        let id = self.add(Op::Sum(turned(a), turned(b)), Kind::Real);
+        Signed { id, negative }
+    }
+
+    /// `a * b + c`, rounded once.
+    fn fma(&mut self, a: Signed, b: Signed, c: Signed, plain: bool) -> Signed {
+        let factors = [a.id.min(b.id), a.id.max(b.id)];
+        let product = a.negative != b.negative;
+        if plain {
+            return self.positive(Op::PlainFma { negative: product, factors, sum: c }, Kind::Real);
+        }
+        let sum = Signed { negative: c.negative != product, ..c };
+        let id = self.add(Op::Fma { negative: false, factors, sum }, Kind::Real);
+        Signed { id, negative: product }
+    }
+
+    fn product(&mut self, a: Signed, b: Signed) -> Signed {
+        let id = self.add(Op::Product(a.id.min(b.id), a.id.max(b.id)), Kind::Real);
+        Signed { id, negative: a.negative != b.negative }
+    }
+
+    fn quotient(&mut self, a: Signed, b: Signed) -> Signed {
+        let id = self.add(Op::Quotient(a.id, b.id), Kind::Real);
+        Signed { id, negative: a.negative != b.negative }
+    }
+
+    /// What is `first` where the target stands at the first place, and `second` where it stands at the second.
+    fn either(&mut self, first: Signed, second: Signed) -> Signed {
+        if first == second {
+            return first;
+        }
+        if first.id == second.id {
+            let id = self.add(Op::Turned(first.id), self.ops[first.id].1);
+            return Signed { id, negative: first.negative };
+        }
+        if let Some(&known) = self.eithers.get(&(first, second)) {
+            return known;
+        }
+        let value = self.chosen(first, second);
+        self.eithers.insert((first, second), value);
+        value
+    }
+
+    /// The same of two different values: one operation on what its operands are, if both are the same operation.
+    fn chosen(&mut self, first: Signed, second: Signed) -> Signed {
+        let same = |negative: bool, x: Signed| Signed { negative: x.negative != negative, ..x };
+        let (a, b) = (self.ops[first.id].0.clone(), self.ops[second.id].0.clone());
+        // The sign of what is computed as it is written stays outside.
+        let outside = |graph: &mut Self, id: usize| match first.negative == second.negative {
+            true => Signed { id, negative: first.negative },
+            false => Signed { id: graph.add(Op::Turned(id), Kind::Real), negative: first.negative },
+        };
+        match (a, b) {
+            (Op::PlainSum(a, b), Op::PlainSum(c, d)) => {
+                let (c, d) = if a.id == d.id || b.id == c.id { (d, c) } else { (c, d) };
+                let (x, y) = (self.either(a, c), self.either(b, d));
+                let sum = self.sum(x, y, true);
+                outside(self, sum.id)
+            }
+            (Op::PlainFma { negative: p, factors: f, sum: c }, Op::PlainFma { negative: q, factors: g, sum: d }) => {
+                let g = if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
+                let signed = |id, negative| Signed { id, negative };
+                let x = self.either(signed(f[0], p), signed(g[0], q));
+                let y = self.either(signed(f[1], false), signed(g[1], false));
+                let z = self.either(c, d);
+                let value = self.fma(x, y, z, true);
+                outside(self, value.id)
+            }
+            (Op::Sum(a, b), Op::Sum(c, d)) => {
+                // With the signs of the whole in its parts.
+                let (a, b) = (same(first.negative, a), same(first.negative, b));
+                let (c, d) = (same(second.negative, c), same(second.negative, d));
+                let (c, d) = if a.id == d.id || b.id == c.id { (d, c) } else { (c, d) };
+                let (x, y) = (self.either(a, c), self.either(b, d));
+                self.sum(x, y, false)
+            }
+            (Op::Fma { negative: p, factors: f, sum: c }, Op::Fma { negative: q, factors: g, sum: d }) => {
+                let (p, q) = (p != first.negative, q != second.negative);
+                let (c, d) = (same(first.negative, c), same(second.negative, d));
+                let g = if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
+                let signed = |id, negative| Signed { id, negative };
+                let (x, y) = (self.either(signed(f[0], p), signed(g[0], q)), self.either(signed(f[1], false), signed(g[1], false)));
+                let z = self.either(c, d);
+                self.fma(x, y, z, false)
+            }
+            (Op::Product(a, b), Op::Product(c, d)) => {
+                let (c, d) = if a == d || b == c { (d, c) } else { (c, d) };
+                let signed = |id, negative| Signed { id, negative };
+                let x = self.either(signed(a, first.negative), signed(c, second.negative));
+                let y = self.either(signed(b, false), signed(d, false));
+                self.product(x, y)
+            }
+            (Op::Quotient(a, b), Op::Quotient(c, d)) if b == d => {
+                let signed = |id, negative| Signed { id, negative };
+                let x = self.either(signed(a, first.negative), signed(c, second.negative));
+                self.quotient(x, signed(b, false))
+            }
+            _ => {
+                let kind = self.ops[first.id].1;
+                self.positive(Op::Either(first, second), kind)
+            }
+        }
+    }
+}
+
+/// Reads a stencil's bodies into a graph.
+struct Reader<'a> {
+    stencil: &'a MeshStencil,
+    paths: [&'a [Hop]; 2],
+    graph: Graph,
+    known: HashMap<(DefId, At, usize, bool), Signed>,
+}
+
+impl Reader<'_> {
+    /// Where hops lead from the element, seen by a target that stands at place `seen` of the two.
+    fn seen(&self, hops: Vec<Hop>, seen: usize) -> Vec<Hop> {
+        for (place, path) in self.paths.iter().enumerate() {
+            if hops.starts_with(path) {
+                let who = if place == seen { OWN } else { OTHER };
+                return pseudo(who).iter().chain(&hops[path.len()..]).copied().collect();
+            }
+        }
+        hops
+    }
+
+    fn body(&mut self, body: &Body, at: &At, seen: usize, plain: bool) -> Signed {
+        // Whose sign of 0 matters: operands of what asks for it.
+        let mut plainly = vec![plain; body.len()];
+        for (id, node) in body.iter().rev() {
+            let (own, operands) = (plainly[id.index()], node.operands());
+            for (n, operand) in operands.iter().enumerate() {
+                let asks = match node {
+                    Node::Binary(Binary::Div, ..) => own || n == 1,
+                    Node::Binary(Binary::Rem, ..) => true,
+                    Node::Call(function, _) => match function {
+                        Function::Abs | Function::Sqrt | Function::Min | Function::Max | Function::Fma => own,
+                        _ => true,
+                    },
+                    _ => own,
+                };
+                plainly[operand.index()] |= asks;
+            }
+        }
+        let mut values: Vec<Signed> = Vec::with_capacity(body.len());
+        for (id, node) in body.iter() {
+            let value = self.node(node, body.kind_of(id), at, seen, plainly[id.index()], &values);
+            values.push(value);
+        }
+        values[body.root().index()]
+    }
+
+    fn node(&mut self, node: &Node, kind: Kind, at: &At, seen: usize, plain: bool, values: &[Signed]) -> Signed {
+        let of = |id: NodeId| values[id.index()];
+        let moved = |path: &Path| -> At { (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels()) };
+        let along = |(hops, levels): At| Path::through(hops).then(&Path::levels_only(levels));
+        match node {
+            Node::Read { field, path, part } => {
+                let (hops, levels) = moved(path);
+                let hops = match self.stencil.stencil.fields[*field].place.horizontal {
+                    true => self.seen(hops, seen),
+                    false => Vec::new(),
+                };
+                self.graph.positive(Op::Leaf(Node::Read { field: *field, path: along((hops, levels)), part: *part }), kind)
+            }
+            Node::Present { path } => {
+                let (hops, levels) = moved(path);
+                let hops = self.seen(hops, seen);
+                self.graph.positive(Op::Leaf(Node::Present { path: along((hops, levels)) }), kind)
+            }
+            Node::Use { def, path } => {
+                let key = (*def, moved(path), seen, plain);
+                if let Some(&known) = self.known.get(&key) {
+                    return known;
+                }
+                let own = &self.stencil.stencil.defs[*def];
+                let value = self.body(&own.body, &key.1, seen, plain);
+                self.graph.names.entry(value.id).or_insert_with(|| own.name.clone());
+                self.known.insert(key, value);
+                value
+            }
+            Node::Negate(a) if kind == Kind::Real => Signed { negative: !of(*a).negative, ..of(*a) },
+            Node::Real(x) if x.is_sign_negative() => {
+                let id = self.graph.add(Op::Leaf(Node::Real(-x)), kind);
+                Signed { id, negative: true }
+            }
+            Node::Binary(Binary::Add, a, b) if kind == Kind::Real => self.graph.sum(of(*a), of(*b), plain),
+            Node::Binary(Binary::Sub, a, b) if kind == Kind::Real => {
+                let b = of(*b);
+                self.graph.sum(of(*a), Signed { negative: !b.negative, ..b }, plain)
+            }
+            Node::Binary(Binary::Mul, a, b) if kind == Kind::Real => self.graph.product(of(*a), of(*b)),
+            Node::Binary(Binary::Div, a, b) if kind == Kind::Real => self.graph.quotient(of(*a), of(*b)),
+            Node::Call(Function::Fma, operands) => {
+                self.graph.fma(of(operands[0]), of(operands[1]), of(operands[2]), plain)
+            }
+            Node::Level if at.1 != 0 => {
+                let level = self.graph.positive(Op::Leaf(Node::Level), kind);
+                let shift = self.graph.positive(Op::Leaf(Node::Int(at.1)), kind);
+                let op = Node::Binary(Binary::Add, NodeId::new(0), NodeId::new(1));
+                self.graph.positive(Op::Other(op, vec![level, shift]), kind)
+            }
+            node if node.operands().is_empty() => self.graph.positive(Op::Leaf(node.clone()), kind),
+            node => {
+                let operands: Vec<Signed> = node.operands().into_iter().map(of).collect();
+                let mut next = 0;
+                let bare = node.map_operands(|_| {
+                    next += 1;
+                    NodeId::new(next - 1)
+                });
+                self.graph.positive(Op::Other(bare, operands), kind)
+            }
+        }
+    }
+}
+
+/// Writes a graph as definitions.
+struct Writer<'g> {
+    graph: &'g Graph,
+    uses: Vec<usize>,
+    defs: Arena<DefId, Def>,
+    known: HashMap<usize, DefId>,
+}
+
+impl Writer<'_> {
+    fn operands(op: &Op) -> Vec<usize> {
+        match op {
+            Op::Leaf(_) => Vec::new(),
+            Op::Sum(a, b) | Op::PlainSum(a, b) | Op::Either(a, b) => vec![a.id, b.id],
+            Op::Product(a, b) | Op::Quotient(a, b) => vec![*a, *b],
+            Op::Fma { factors: [a, b], sum, .. } | Op::PlainFma { factors: [a, b], sum, .. } => vec![*a, *b, sum.id],
+            Op::Other(_, operands) => operands.iter().map(|operand| operand.id).collect(),
+            Op::Turned(a) => vec![*a],
+        }
+    }
+
+    /// The body of a value.
+    fn body(&mut self, value: Signed) -> Body {
+        let mut body = Body::new();
+        let node = self.signed(&mut body, value);
+        body.rooted(node)
+    }
+
+    fn signed(&mut self, body: &mut Body, value: Signed) -> NodeId {
+        let node = self.value(body, value.id);
+        let kind = self.graph.ops[value.id].1;
+        if value.negative { body.add(Node::Negate(node), kind, Default::default()) } else { node }
+    }
+
+    fn value(&mut self, body: &mut Body, id: usize) -> NodeId {
+        let (op, kind) = &self.graph.ops[id];
+        if let Op::Leaf(leaf) = op {
+            return body.add(leaf.clone(), *kind, Default::default());
+        }
+        // What several look at has a name, and what the user gave one.
+        if self.uses[id] > 1 || self.graph.names.contains_key(&id) {
+            let def = match self.known.get(&id) {
+                Some(&known) => known,
+                None => {
+                    let mut own = Body::new();
+                    self.operation(&mut own, id);
+                    let name = self.graph.names.get(&id).cloned().unwrap_or_else(|| "part".to_owned());
+                    let def = self.defs.add(Def { name, origin: Origin::Let, body: own });
+                    self.known.insert(id, def);
+                    def
+                }
+            };
+            return body.add(Node::Use { def, path: Path::default() }, *kind, Default::default());
+        }
+        self.operation(body, id)
+    }
+
+    fn operation(&mut self, body: &mut Body, id: usize) -> NodeId {
+        let (op, kind) = self.graph.ops[id].clone();
+        let at = Default::default();
+        let second = |body: &mut Body| body.add(Node::Present { path: Path::through(pseudo(SECOND)) }, Kind::Bool, at);
+        match op {
+            Op::Leaf(leaf) => body.add(leaf, kind, at),
+            Op::Sum(a, b) | Op::PlainSum(a, b) => {
+                // Minus stands where it reads well.
+                let (a, b) = if a.negative && !b.negative { (b, a) } else { (a, b) };
+                let x = self.signed(body, a);
+                let y = self.value(body, b.id);
+                body.add(Node::Binary(if b.negative { Binary::Sub } else { Binary::Add }, x, y), kind, at)
+            }
+            Op::Product(a, b) | Op::Quotient(a, b) => {
+                let (x, y) = (self.value(body, a), self.value(body, b));
+                let op = if matches!(op, Op::Product(..)) { Binary::Mul } else { Binary::Div };
+                body.add(Node::Binary(op, x, y), kind, at)
+            }
+            Op::Fma { negative, factors: [a, b], sum } | Op::PlainFma { negative, factors: [a, b], sum } => {
+                let x = self.signed(body, Signed { id: a, negative });
+                let y = self.value(body, b);
+                let z = self.signed(body, sum);
+                body.add(Node::Call(Function::Fma, vec![x, y, z]), kind, at)
+            }
+            Op::Other(node, operands) => {
+                let nodes: Vec<NodeId> = operands.into_iter().map(|operand| self.signed(body, operand)).collect();
+                let node = node.map_operands(|operand| nodes[operand.index()]);
+                body.add(node, kind, at)
+            }
+            Op::Turned(a) => {
+                let condition = second(body);
+                let no = self.value(body, a);
+                let yes = body.add(Node::Negate(no), kind, at);
+                body.add(Node::Choose { condition, yes, no }, kind, at)
+            }
+            Op::Either(a, b) => {
+                let condition = second(body);
+                let no = self.signed(body, a);
+                let yes = self.signed(body, b);
+                body.add(Node::Choose { condition, yes, no }, kind, at)
+            }
+        }
+    }
+}
+
+/// The increments of a group along two paths as one: a stencil whose definitions look at the own and the other element, and
+/// the group of what it adds. Nothing if the paths add to different fields. `plain` keeps the signs of sums that come to 0, as what is
+/// added to a number that may be -0 has to.
+pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshStencil, Group)> {
+    let [first, second] = group.paths.as_slice() else { return None };
+    let stencil = subject.stencil;
+    let along = |path: usize| group.adds.iter().filter(move |add| add.path == path);
+    let adds: Vec<(&Add, &Add)> = along(0).zip(along(1)).collect();
+    let same = |(a, b): &(&Add, &Add)| (a.field, a.part) == (b.field, b.part);
+    let once = |field: FieldId, part: u32| along(0).filter(|add| (add.field, add.part) == (field, part)).count() == 1;
+    let is_real = |add: &Add| stencil.stencil.stores[add.store].body.kind() == Kind::Real;
+    if along(0).count() != along(1).count()
+        || !adds.iter().all(|pair| same(pair) && once(pair.0.field, pair.0.part) && is_real(pair.0))
+    {
+        return None;
+    }
+    let (paths, graph) = ([first.hops(), second.hops()], Graph::default());
+    let mut reader = Reader { stencil, paths, graph, known: HashMap::new() };
+    let mut roots = Vec::new();
+    for (a, b) in &adds {
+        let stores = &stencil.stencil.stores;
+        let from_first = reader.body(&stores[a.store].body, &At::default(), 0, plain);
+        let from_second = reader.body(&stores[b.store].body, &At::default(), 1, plain);
+        roots.push(reader.graph.either(from_first, from_second));
+    }
+    // How often each is looked at, of those that the results need.
+    let graph = &reader.graph;
+    let (mut uses, mut waiting) = (vec![0; graph.ops.len()], Vec::new());
+    let look = |id: usize, uses: &mut Vec<usize>, waiting: &mut Vec<usize>| {
+        uses[id] += 1;
+        if uses[id] == 1 {
+            waiting.push(id);
+        }
+    };
+    roots.iter().for_each(|root| look(root.id, &mut uses, &mut waiting));
+    while let Some(id) = waiting.pop() {
+        for operand in Writer::operands(&graph.ops[id].0) {
+            look(operand, &mut uses, &mut waiting);
+        }
+    }
+    let mut writer = Writer { graph, uses, defs: Arena::new(), known: HashMap::new() };
+    let (mut stores, mut new_adds) = (Vec::new(), Vec::new());
+    for ((add, _), root) in adds.iter().zip(&roots) {
+        new_adds.push(Add { store: stores.len(), path: 0, ..**add });
+        stores.push(Store { field: add.field, body: writer.body(*root), sweep: None });
+    }
+    let inner = crate::ir::Stencil { defs: writer.defs, stores, ..stencil.stencil.clone() };
+    let group = Group { target: group.target, paths: vec![Path::through(pseudo(OWN))], adds: new_adds };
+    Some((MeshStencil { stencil: inner, ..stencil.clone() }, group))
+}
