@@ -12,6 +12,8 @@ mod grid;
 mod grid_info;
 #[path = "cli/mesh.rs"]
 mod mesh;
+#[path = "cli/mesh_kernels.rs"]
+mod mesh_kernels;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/over_mesh.rs"]

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use stencilc_compiler::ir::MeshStencil;
@@ -20,7 +21,7 @@ use stencilc_runtime::mesh::order::{self, METHODS, Options};
 use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed};
 use stencilc_runtime::mesh::program::measure::{self, COPY, Measured, Verdict};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
-use stencilc_runtime::{Error, Result, mesh};
+use stencilc_runtime::{Error, Fault, Result, mesh};
 
 /// Options of `bench` that are about meshes.
 #[derive(clap::Args)]
@@ -156,7 +157,7 @@ fn all<M: Machine>(
     let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
     let copy = measure::copy_rate(machine, &load(COPY[0], COPY[1])?, copied, runs)?;
     let progress = Progress::new(orders.len() * strategies.len() * layouts.len() * threads.len(), "measuring");
-    let mut rows = Vec::new();
+    let (mut rows, mut refused) = (Vec::new(), BTreeMap::new());
     for name in &orders {
         let ordering = order::find(name)?.ordering(&problem.mesh, &Options::new(lead))?;
         let placed = Rc::new(Placed::new(problem, &ordering)?);
@@ -173,8 +174,17 @@ fn all<M: Machine>(
                     };
                     let choices = Choices { strategy, layout, block, blocks_at_once };
                     let kernels = Kernels::new(problem, machine, choices, Rc::clone(&placed), &load);
-                    let measured = measure::measure(problem, &kernels, &expected, runs)?;
+                    let measured = measure::measure(problem, &kernels, &expected, runs);
                     progress.advance(1);
+                    let measured = match measured {
+                        Ok(measured) => measured,
+                        // What a strategy cannot do is no reason not to measure the others.
+                        Err(error) if error.fault == Fault::Input => {
+                            refused.entry(strategy.name()).or_insert(error);
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    };
                     let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
                     rows.push(Row {
                         strategy: strategy.name(),
@@ -192,6 +202,14 @@ fn all<M: Machine>(
         }
     }
     drop(progress);
+    if rows.is_empty()
+        && let Some((_, error)) = refused.pop_first()
+    {
+        return Err(error);
+    }
+    for (strategy, error) in &refused {
+        terminal::note(&format!("{strategy} is left out: {}", error.message));
+    }
     rows.sort_by(|a, b| a.measured.statistics.median_us.total_cmp(&b.measured.statistics.median_us));
     let wrong = rows.iter().filter(|row| matches!(row.measured.verdict, Verdict::Differs { .. })).count();
     if json {

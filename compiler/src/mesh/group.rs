@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::How;
-use crate::ir::{FieldId, MeshStencil, Path, SetId};
+use crate::ir::{FieldId, Kind, MeshStencil, Path, SetId};
 
 /// What is added to the elements of one set.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,9 +60,14 @@ pub fn has_own(stencil: &MeshStencil) -> bool {
 }
 
 impl Group {
-    /// The stores of a stencil's group with a number.
-    pub fn of(stencil: &MeshStencil, number: usize) -> Vec<usize> {
-        groups(stencil).get(number).map(|own| own.adds.iter().map(|add| add.store).collect()).unwrap_or_default()
+    /// How many values of what kind an element writes between the two steps, for a stencil's group with a number.
+    pub fn between(stencil: &MeshStencil, number: usize) -> (usize, Kind) {
+        let groups = groups(stencil);
+        let Some(own) = groups.get(number) else { return (0, Kind::Real) };
+        let along = |path: usize| own.adds.iter().filter(|add| add.path == path).count();
+        let each = (0..own.paths.len()).map(along).max().unwrap_or(0);
+        let kind = own.adds.first().map_or(Kind::Real, |add| stencil.stencil.stores[add.store].body.kind());
+        (each * own.paths.len(), kind)
     }
 
     /// The fields that are added to.

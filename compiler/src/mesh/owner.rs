@@ -120,13 +120,13 @@ impl Walk<'_> {
             }
         }
         let width = self.degrees.max;
-        let is_row = width <= UNROLLED.max(2 * self.degrees.mean as usize) && width > 0;
+        let is_row = is_row(self.degrees);
         let place = emitter.names.internal("place");
         let mut columns = Vec::new();
         if is_row {
             for (table, wish) in &tables {
                 let name = emitter.parameter(wish, "const int*", What::Table(self.number, table.clone()));
-                columns.push(self.row(emitter, &name, width, item));
+                columns.push(row(emitter, &name, width, item));
             }
             emitter.line("#pragma unroll");
             emitter.open(&format!("for (int {place} = 0; {place} < {width}; ++{place})"));
@@ -203,30 +203,6 @@ impl Walk<'_> {
         let starts = |path: &Path| !path.hops().is_empty() && hops.starts_with(path.hops());
         // That the own element stands second is no place.
         pseudo_of(hops).is_none() && !leaves.iter().any(starts)
-    }
-
-    /// The places of a row as an array in registers.
-    fn row(&self, emitter: &mut Emitter, table: &str, width: usize, item: &str) -> String {
-        let name = emitter.names.fresh(&format!("{table}_here"));
-        let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
-        let mut parts = Vec::new();
-        for first in (0..width).step_by(at_once) {
-            let at = if first == 0 {
-                format!("{width} * {item}")
-            } else {
-                format!("{width} * {item} + {first}")
-            };
-            if at_once == 1 {
-                parts.push(format!("{table}[{at}]"));
-                continue;
-            }
-            let some = emitter.names.fresh(&format!("{table}_row"));
-            emitter
-                .line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
-            parts.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{some}.{part}")));
-        }
-        emitter.line(format!("const int {name}[{width}] = {{{}}};", parts.join(", ")));
-        name
     }
 
     /// Finds the element of a place, and where its paths lead.
@@ -333,6 +309,35 @@ impl Walk<'_> {
             emitter.store_all(&array, *field, target, &texts);
         }
     }
+}
+
+/// The places of a row as an array in registers.
+pub fn row(emitter: &mut Emitter, table: &str, width: usize, item: &str) -> String {
+    let name = emitter.names.fresh(&format!("{table}_here"));
+    let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
+    let mut parts = Vec::new();
+    for first in (0..width).step_by(at_once) {
+        let at = if first == 0 {
+            format!("{width} * {item}")
+        } else {
+            format!("{width} * {item} + {first}")
+        };
+        if at_once == 1 {
+            parts.push(format!("{table}[{at}]"));
+            continue;
+        }
+        let some = emitter.names.fresh(&format!("{table}_row"));
+        emitter
+            .line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
+        parts.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{some}.{part}")));
+    }
+    emitter.line(format!("const int {name}[{width}] = {{{}}};", parts.join(", ")));
+    name
+}
+
+/// Whether rows of so many places are walked without a loop.
+pub fn is_row(degrees: Degrees) -> bool {
+    degrees.max > 0 && degrees.max <= UNROLLED.max(2 * degrees.mean as usize)
 }
 
 /// Reads the own element's numbers, and computes what is made of them alone, before the walk.

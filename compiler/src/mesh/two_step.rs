@@ -1,8 +1,8 @@
 //! Two kernels: a thread an element writes what it adds to memory, then a thread a target gathers that, in order.
 
 use super::emit::{At, Emitter};
-use super::group::Group;
-use super::owner::rounded;
+use super::group::{Add, Group};
+use super::owner::{is_row, rounded, row};
 use super::{Choices, Items, Kernel, Subject, Table, What};
 use crate::cuda::expression::stored_as;
 use crate::diagnostic::Refusal;
@@ -23,20 +23,48 @@ pub fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usiz
     Ok([written(subject, choices, group, number), gathered(subject, choices, group, number)])
 }
 
-/// A value of an element between the steps: store after store, each of all elements (and levels).
-fn place(emitter: &mut Emitter, group: &Group, number: usize, element: &str, add: &str) -> String {
-    let stencil = emitter.subject.stencil;
-    let body = &stencil.stencil.stores[group.adds[0].store].body;
-    let c_type = format!("{}*", emitter.c_type(body.kind()));
-    let between = emitter.parameter("between", &c_type, What::Between(number));
-    let n = emitter.size(stencil.set());
-    let count = group.adds.len();
-    let levels = emitter.subject.computed.len();
-    // Those of one element and path stand together.
-    if levels == 1 {
-        return format!("{between}[{count} * {element} + {add}]");
+/// What lies between the steps: of each element (and level) what it adds along each path, path after path. So what comes
+/// along an entry, which is an element's number times the paths plus that of the path, stands together.
+struct Between {
+    name: String,
+    /// How many values come along a path.
+    each: usize,
+    paths: usize,
+    c_type: &'static str,
+}
+
+impl Between {
+    fn new(emitter: &mut Emitter, group: &Group, number: usize) -> Self {
+        let body = &emitter.subject.stencil.stencil.stores[group.adds[0].store].body;
+        let c_type = emitter.c_type(body.kind());
+        let name = emitter.parameter("between", &format!("{c_type}*"), What::Between(number));
+        let paths = group.paths.len();
+        let each = (0..paths).map(|path| along(group, path).len()).max().unwrap_or(0);
+        Self { name, each, paths, c_type }
     }
-    format!("{between}[{count} * (blockIdx.y * {n} + {element}) + {add}]")
+
+    /// How many values one instruction moves.
+    fn at_once(&self) -> usize {
+        match self.c_type {
+            "double" if self.each.is_multiple_of(2) => 2,
+            "float" if self.each.is_multiple_of(4) => 4,
+            _ => 1,
+        }
+    }
+
+    /// Where the values of an entry begin.
+    fn place(&self, emitter: &mut Emitter, entry: &str) -> String {
+        let n = emitter.size(emitter.subject.stencil.set());
+        match emitter.subject.computed.len() {
+            1 => format!("{} * {entry}", self.each),
+            _ => format!("{} * ({entry} + blockIdx.y * {n} * {})", self.each, self.paths),
+        }
+    }
+}
+
+/// What is added along a path.
+fn along(group: &Group, path: usize) -> Vec<Add> {
+    group.adds.iter().copied().filter(|add| add.path == path).collect()
 }
 
 fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
@@ -48,24 +76,36 @@ fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -
     emitter.line(format!("if ({element} >= {n}) return;"));
     emitter.level_line();
     emitter.set_index(&[], &element);
-    let mut texts = Vec::new();
-    for add in by_path(group) {
-        texts.push(emitter.body(&stencil.stencil.stores[group.adds[add].store].body, &At::default()));
-    }
-    for (seat, text) in texts.iter().enumerate() {
-        let place = place(&mut emitter, group, number, &element, &seat.to_string());
-        emitter.line(format!("{place} = {text};"));
+    let between = Between::new(&mut emitter, group, number);
+    let at_once = between.at_once();
+    for path in 0..between.paths {
+        let mut values = Vec::new();
+        for add in along(group, path) {
+            values.push(emitter.body(&stencil.stencil.stores[add.store].body, &At::default()));
+        }
+        // A path along which less comes leaves some places as they are.
+        let entry = match (between.paths, path) {
+            (1, _) => element.clone(),
+            (paths, 0) => format!("({paths} * {element})"),
+            (paths, _) => format!("({paths} * {element} + {path})"),
+        };
+        let place = between.place(&mut emitter, &entry);
+        for (n, some) in values.chunks(at_once).enumerate() {
+            let to = format!("{place} + {}", n * at_once);
+            if some.len() == 1 || some.len() < at_once {
+                for (m, value) in some.iter().enumerate() {
+                    emitter.line(format!("{}[{to} + {m}] = {value};", between.name));
+                }
+                continue;
+            }
+            let vector = format!("{}{at_once}", between.c_type);
+            let all = some.join(", ");
+            emitter.line(format!("*reinterpret_cast<{vector}*>({} + {to}) = make_{vector}({all});", between.name));
+        }
     }
     let name = emitter.names.fresh(&format!("{}_values", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, "a thread an element, which writes what it adds", &[]);
     Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
-}
-
-/// The adds of a group, those of one path together.
-fn by_path(group: &Group) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..group.adds.len()).collect();
-    order.sort_by_key(|&add| group.adds[add].path);
-    order
 }
 
 fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
@@ -96,33 +136,60 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
         }
         sums.push((field, names));
     }
-    let paths = group.paths.len();
-    let offsets = emitter.parameter("offsets", "const int*", What::Table(number, Table::Offsets));
+    let degrees = (subject.degrees)(&group.paths);
+    let between = Between::new(&mut emitter, group, number);
     let entries = emitter.parameter("entries", "const int*", What::Table(number, Table::Entries));
-    let (place_name, element, path) =
-        (emitter.names.internal("place"), emitter.names.internal("element"), emitter.names.internal("path"));
-    emitter.open(&format!(
-        "for (int {place_name} = {offsets}[{target}]; {place_name} < {offsets}[{target} + 1]; ++{place_name})"
-    ));
-    emitter.line(format!(
-        "const int {element} = {entries}[{place_name}] / {paths}, {path} = {entries}[{place_name}] % {paths};"
-    ));
-    let order = by_path(group);
-    for number_of_path in 0..paths {
-        if paths > 1 {
-            emitter.open(&format!("if ({path} == {number_of_path})"));
+    let (place, entry) = (emitter.names.internal("place"), emitter.names.internal("entry"));
+    let in_rows = is_row(degrees);
+    if in_rows {
+        let here = row(&mut emitter, &entries, degrees.max, &target);
+        emitter.line("#pragma unroll");
+        emitter.open(&format!("for (int {place} = 0; {place} < {}; ++{place})", degrees.max));
+        emitter.line(format!("const int {entry} = {here}[{place}];"));
+        emitter.open(&format!("if ({entry} >= 0)"));
+    } else {
+        let offsets = emitter.parameter("offsets", "const int*", What::Table(number, Table::Offsets));
+        let range = format!("{place} = {offsets}[{target}]; {place} < {offsets}[{target} + 1]");
+        emitter.open(&format!("for (int {range}; ++{place})"));
+        emitter.line(format!("const int {entry} = {entries}[{place}];"));
+    }
+    let from = between.place(&mut emitter, &entry);
+    let at_once = between.at_once();
+    let mut values = Vec::new();
+    for first in (0..between.each).step_by(at_once) {
+        let value = emitter.names.fresh("added");
+        let (c_type, name) = (between.c_type, &between.name);
+        if at_once == 1 {
+            emitter.line(format!("const {c_type} {value} = {name}[{from} + {first}];"));
+            values.push(value);
+            continue;
         }
-        for (seat, &add) in order.iter().enumerate().filter(|(_, add)| group.adds[**add].path == number_of_path) {
-            let add = group.adds[add];
-            let value = place(&mut emitter, group, number, &element, &seat.to_string());
-            let names = sums.iter().find(|(field, _)| *field == add.field).map(|(_, names)| names.clone());
+        let vector = format!("{c_type}{at_once}");
+        emitter.line(format!("const {vector} {value} = *reinterpret_cast<const {vector}*>({name} + {from} + {first});"));
+        values.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{value}.{part}")));
+    }
+    // Where paths add to the same numbers, it does not matter which one it was.
+    let alike = |path: usize| {
+        let (own, first) = (along(group, path), along(group, 0));
+        own.len() == first.len() && own.iter().zip(&first).all(|(a, b)| (a.field, a.part) == (b.field, b.part))
+    };
+    let is_alike = (0..between.paths).all(alike);
+    for path in 0..if is_alike { 1 } else { between.paths } {
+        if !is_alike {
+            emitter.open(&format!("if ({entry} % {} == {path})", between.paths));
+        }
+        for (add, value) in along(group, path).iter().zip(&values) {
+            let names = sums.iter().find(|(field, _)| *field == add.field).map(|(_, names): &(_, Vec<String>)| names.clone());
             let sum = names.unwrap_or_default().get(add.part as usize).cloned().unwrap_or_default();
             let total = rounded(format!("{sum} + {value}"), stencil.stencil.fields[add.field].stored, &emitter);
             emitter.line(format!("{sum} = {total};"));
         }
-        if paths > 1 {
+        if !is_alike {
             emitter.close();
         }
+    }
+    if in_rows {
+        emitter.close();
     }
     emitter.close();
     for (field, names) in &sums {

@@ -578,15 +578,14 @@ impl<M: Machine> Kernels<'_, M> {
                 if let What::Between(group) = parameter.what
                     && arrays.between.iter().all(|(own, _)| *own != group)
                 {
-                    let adds = stencilc_compiler::mesh::Group::of(stencil, group);
-                    let kind = adds.first().map_or(Kind::Real, |&store| stencil.stencil.stores[store].body.kind());
+                    let (values, kind) = printed::Group::between(stencil, group);
                     let element = match (kind, precision) {
                         (Kind::Int, _) => Element::I32,
                         (Kind::Bool, _) => Element::Bool,
                         (Kind::Real, Precision::F32) => Element::F32,
                         (Kind::Real, Precision::F64) => Element::F64,
                     };
-                    arrays.between.push((group, self.array(element, leaves * adds.len())?));
+                    arrays.between.push((group, self.array(element, leaves * values)?));
                 }
             }
         }
