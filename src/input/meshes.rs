@@ -15,7 +15,8 @@ impl Input {
         let file = &self.source.name;
         let (programs, stencils) = (self.mesh_programs(), self.mesh_stencils());
         let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
-        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(|own| alone(own, false));
+        let of_stencil =
+            |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(|own| alone(own, false));
         let on_grids = !self.programs.is_empty() || !self.stencils.is_empty();
         match (program, stencil) {
             (Some(name), _) => match of_program(name) {
@@ -73,8 +74,10 @@ impl Input {
             None => None,
         };
         let Some((name, mesh)) = found else { return Ok(()) };
-        Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids"))
-            .help(format!("what runs over a mesh is for run and bench: `stencilc run {} --mesh FILE`", self.source.name)))
+        Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids")).help(format!(
+            "what runs over a mesh is for run and bench: `stencilc run {} --mesh FILE`",
+            self.source.name
+        )))
     }
 
     fn mesh_programs(&self) -> Vec<&str> {

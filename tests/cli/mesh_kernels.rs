@@ -100,8 +100,11 @@ fn strategies_that_keep_the_order_keep_the_bits() {
                     if strategy == "two-step" && call.contains("--stencil ends") {
                         continue;
                     }
-                    let own: Vec<&str> =
-                        verdicts.iter().filter(|(name, _)| name == strategy).map(|(_, verdict)| verdict.as_str()).collect();
+                    let own: Vec<&str> = verdicts
+                        .iter()
+                        .filter(|(name, _)| name == strategy)
+                        .map(|(_, verdict)| verdict.as_str())
+                        .collect();
                     assert_eq!(own, ["equal"], "{call}: {strategy}");
                 }
                 // The others add in another order; if that made no difference here, this would not be tested.
@@ -137,7 +140,9 @@ fn a_flow_is_the_same_by_kernels() {
         fs::read(folder.path(out)).unwrap()
     };
     let expected = run("--device cpu", "cpu.npy");
-    for more in ["--strategy owner", "--strategy two-step --vectors soa", "--strategy owner --order hilbert --vectors aos"] {
+    for more in
+        ["--strategy owner", "--strategy two-step --vectors soa", "--strategy owner --order hilbert --vectors aos"]
+    {
         assert!(run(&format!("--device emulate {more}"), "own.npy") == expected, "{more}");
     }
 }

@@ -7,7 +7,7 @@ mod body;
 mod carried;
 pub mod checked;
 pub(crate) mod expression;
-pub(crate) mod functions;
+mod functions;
 mod host;
 mod index;
 mod levels;

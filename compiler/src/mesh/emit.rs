@@ -3,7 +3,7 @@
 use super::layout::at_once;
 use super::{Choices, Parameter, Subject, What};
 use crate::cuda::expression::{Helpers, computing_type, read_as, written};
-use crate::cuda::functions::functions;
+use crate::cuda::prelude;
 use crate::ir::mesh::Missing;
 use crate::ir::{Binding, Body, DefId, FieldId, Handle, Hop, Kind, Levels, MapId, Node, Path, SetId};
 use crate::names::Names;
@@ -492,7 +492,7 @@ impl<'a> Emitter<'a> {
             text.push('\n');
         }
         text.push_str(" */\n");
-        for line in functions(&self.helpers, precision) {
+        for line in prelude::functions(&self.helpers, precision) {
             text.push_str(&line);
             text.push('\n');
         }

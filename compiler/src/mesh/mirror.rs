@@ -9,11 +9,12 @@
 //! comes to 0 may have the other sign, since x - x is +0 whichever way it is turned. Nobody sees that in what is added to anything
 //! but -0, so long as nothing divides by it or asks for its sign; there, expressions stay as they are written.
 
-use super::emit::{At, OWN, OTHER, SECOND, pseudo};
-use super::group::{Add, Group};
 use super::Subject;
+use super::emit::{At, OTHER, OWN, SECOND, pseudo};
+use super::group::{Add, Group};
 use crate::ir::{
-    Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path, Store,
+    Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path,
+    Store,
 };
 use std::collections::HashMap;
 
@@ -164,7 +165,10 @@ impl Graph {
                 let (c, d) = (same(first.negative, c), same(second.negative, d));
                 let g = if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
                 let signed = |id, negative| Signed { id, negative };
-                let (x, y) = (self.either(signed(f[0], p), signed(g[0], q)), self.either(signed(f[1], false), signed(g[1], false)));
+                let (x, y) = (
+                    self.either(signed(f[0], p), signed(g[0], q)),
+                    self.either(signed(f[1], false), signed(g[1], false)),
+                );
                 let z = self.either(c, d);
                 self.fma(x, y, z, false)
             }
@@ -245,7 +249,8 @@ impl Reader<'_> {
                     true => self.seen(hops, seen),
                     false => Vec::new(),
                 };
-                self.graph.positive(Op::Leaf(Node::Read { field: *field, path: along((hops, levels)), part: *part }), kind)
+                self.graph
+                    .positive(Op::Leaf(Node::Read { field: *field, path: along((hops, levels)), part: *part }), kind)
             }
             Node::Present { path } => {
                 let (hops, levels) = moved(path);

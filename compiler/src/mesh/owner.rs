@@ -5,8 +5,8 @@
 //! those of an edge to its two cells, a table holds the other cell, and which of the two the target is.
 
 use super::emit::{At, Emitter, OTHER, OWN, pseudo, pseudo_of};
-use super::mirror::mirrored;
 use super::group::Group;
+use super::mirror::mirrored;
 use super::{Choices, Degrees, Items, Kernel, Parameter, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
@@ -206,13 +206,7 @@ impl Walk<'_> {
     }
 
     /// Finds the element of a place, and where its paths lead.
-    fn step(
-        &self,
-        emitter: &mut Emitter,
-        tables: &[(Table, String)],
-        columns: &[String],
-        place: &str,
-    ) {
+    fn step(&self, emitter: &mut Emitter, tables: &[(Table, String)], columns: &[String], place: &str) {
         let paths = self.paths;
         for ((table, _), column) in tables.iter().zip(columns) {
             let here = format!("{column}[{place}]");
@@ -317,18 +311,13 @@ pub fn row(emitter: &mut Emitter, table: &str, width: usize, item: &str) -> Stri
     let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
     let mut parts = Vec::new();
     for first in (0..width).step_by(at_once) {
-        let at = if first == 0 {
-            format!("{width} * {item}")
-        } else {
-            format!("{width} * {item} + {first}")
-        };
+        let at = if first == 0 { format!("{width} * {item}") } else { format!("{width} * {item} + {first}") };
         if at_once == 1 {
             parts.push(format!("{table}[{at}]"));
             continue;
         }
         let some = emitter.names.fresh(&format!("{table}_row"));
-        emitter
-            .line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
+        emitter.line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
         parts.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{some}.{part}")));
     }
     emitter.line(format!("const int {name}[{width}] = {{{}}};", parts.join(", ")));

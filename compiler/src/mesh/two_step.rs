@@ -165,7 +165,8 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
             continue;
         }
         let vector = format!("{c_type}{at_once}");
-        emitter.line(format!("const {vector} {value} = *reinterpret_cast<const {vector}*>({name} + {from} + {first});"));
+        emitter
+            .line(format!("const {vector} {value} = *reinterpret_cast<const {vector}*>({name} + {from} + {first});"));
         values.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{value}.{part}")));
     }
     // Where paths add to the same numbers, it does not matter which one it was.
@@ -179,7 +180,8 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
             emitter.open(&format!("if ({entry} % {} == {path})", between.paths));
         }
         for (add, value) in along(group, path).iter().zip(&values) {
-            let names = sums.iter().find(|(field, _)| *field == add.field).map(|(_, names): &(_, Vec<String>)| names.clone());
+            let names =
+                sums.iter().find(|(field, _)| *field == add.field).map(|(_, names): &(_, Vec<String>)| names.clone());
             let sum = names.unwrap_or_default().get(add.part as usize).cloned().unwrap_or_default();
             let total = rounded(format!("{sum} + {value}"), stencil.stencil.fields[add.field].stored, &emitter);
             emitter.line(format!("{sum} = {total};"));

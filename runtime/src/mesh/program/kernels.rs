@@ -44,6 +44,9 @@ pub struct Kernels<'a, M: Machine> {
     zero: RefCell<Option<Rc<M::Kernel>>>,
 }
 
+/// Who leads to which targets: from which set, along which paths.
+type Led = (SetId, Vec<Path>, Rc<Leading>);
+
 /// A mesh whose elements stand in some order on machines.
 pub struct Placed {
     /// The sets and maps, with the machine's numbers.
@@ -52,8 +55,8 @@ pub struct Placed {
     users: Vec<Vec<u32>>,
     /// By set: the number of each element of the user's.
     news: Vec<Vec<u32>>,
-    /// Who leads to which targets: from which set, along which paths.
-    leading: RefCell<Vec<(SetId, Vec<Path>, Rc<Leading>)>>,
+    /// What is known of increments.
+    leading: RefCell<Vec<Led>>,
 }
 
 impl Placed {
