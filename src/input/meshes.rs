@@ -15,8 +15,7 @@ impl Input {
         let file = &self.source.name;
         let (programs, stencils) = (self.mesh_programs(), self.mesh_stencils());
         let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
-        let of_stencil =
-            |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(|own| alone(own, false));
+        let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
         let on_grids = !self.programs.is_empty() || !self.stencils.is_empty();
         match (program, stencil) {
             (Some(name), _) => match of_program(name) {

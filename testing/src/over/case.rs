@@ -80,7 +80,7 @@ impl Case {
     pub fn compute(&self) -> Result<Outcome> {
         let source = Source::new("random.stn", self.stencil.to_string());
         let lowered = stencilc_compiler::check(&source);
-        let Some(program) = lowered.mesh_stencils.first().filter(|_| lowered.is_ok()).map(|own| alone(own, false)) else {
+        let Some(program) = lowered.mesh_stencils.first().filter(|_| lowered.is_ok()).map(alone) else {
             let message = diagnostic::render(&lowered.diagnostics, &source, false);
             // Constants that overflow are errors, and so is what grows too large.
             let limits = ["this whole number does not fit 32 bits", "operations when written out"];

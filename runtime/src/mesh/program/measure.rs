@@ -2,7 +2,7 @@
 
 use super::driver::{Backend, Given};
 use super::kernels::Kernels;
-use super::{MeshProblem, alone};
+use super::{MeshProblem, alone, alone_from_zero};
 use crate::array::Data;
 use crate::bench::statistics::Statistics;
 use crate::interpreter::mesh::{MeshJob, interpret_mesh};
@@ -70,7 +70,7 @@ pub fn only_call(problem: &MeshProblem) -> Result<&Call> {
 
 /// The program that is measured.
 pub fn program(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
-    alone(stencil, from_zero)
+    if from_zero { alone_from_zero(stencil) } else { alone(stencil) }
 }
 
 /// Bytes that have to move: each field once, one that is added to twice, and the maps that are looked through; of those, the bytes of

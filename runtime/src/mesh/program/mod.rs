@@ -116,8 +116,17 @@ pub fn shape(place: Place, mesh: &Bound, levels: usize) -> Vec<usize> {
     shape
 }
 
-/// A stencil as a program that calls it once; what it adds to may be left out, and then starts from 0.
-pub fn alone(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
+/// A stencil as a program that calls it once.
+pub fn alone(stencil: &MeshStencil) -> MeshProgram {
+    called_once(stencil, false)
+}
+
+/// A stencil as a program that calls it once; what it adds to is left out, and starts from 0.
+pub fn alone_from_zero(stencil: &MeshStencil) -> MeshProgram {
+    called_once(stencil, true)
+}
+
+fn called_once(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
     let inner = &stencil.stencil;
     let mut program = Program {
         name: inner.name.clone(),
