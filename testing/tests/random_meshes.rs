@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use stencilc_runtime::emulate::Compiler;
 use stencilc_testing::over::case::{Case, Outcome};
 
 /// How many stencils there are.
@@ -12,6 +13,31 @@ const SHOWN: usize = 5;
 
 /// Names a number of stencils, and the seed of the first.
 const VARIABLE: &str = "STENCILC_RANDOM_MESHES";
+
+/// How many of them are computed by kernels, each of which is compiled.
+const BY_KERNELS: u64 = 60;
+
+/// Names a number of them, and the seed of the first.
+const VARIABLE_OF_KERNELS: &str = "STENCILC_RANDOM_MESH_KERNELS";
+
+#[test]
+fn kernels_compute_what_the_interpreter_does() {
+    let given = std::env::var(VARIABLE_OF_KERNELS).unwrap_or_default();
+    let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
+    let (stencils, first) = (given.next().unwrap_or(BY_KERNELS), given.next().unwrap_or(0));
+    let compiler = Compiler::find().expect("there is a C++ compiler");
+    let one = |seed: u64| (seed, Case::new(seed).compute_by_kernels(&compiler).expect("there is memory"));
+    let all: Vec<_> = (first..first + stencils).into_par_iter().map(one).collect();
+    let equal = all.iter().filter(|(_, outcome)| *outcome == Outcome::Equal).count();
+    let failed = all.into_iter().filter_map(|(seed, outcome)| match outcome {
+        Outcome::Failed(message) => Some(format!("seed {seed}: {message}")),
+        Outcome::Equal | Outcome::Nothing => None,
+    });
+    let failed: Vec<String> = failed.collect();
+    println!("{equal} of {stencils} equal");
+    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed[..failed.len().min(SHOWN)].join("\n"));
+    assert!(stencils < BY_KERNELS || equal > stencils as usize * 2 / 3);
+}
 
 #[test]
 fn stencils_over_meshes_mean_the_same_to_both() {

@@ -3,7 +3,7 @@
 
 use super::emit::{At, Emitter};
 use super::group::Group;
-use super::owner::rounded;
+use super::owner::added;
 use super::{Choices, Items, Kernel, Strategy, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
@@ -70,7 +70,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
                 emitter.line(format!("atomicAdd(&{place}, {value});"));
             } else {
                 let before = read_as(place.clone(), field.stored, subject.precision);
-                let total = rounded(format!("{before} + {value}"), field.stored, &emitter);
+                let total = added(&before, value, field.stored, subject.precision);
                 emitter.line(format!("{place} = {};", stored_as(total, field.stored, subject.precision)));
             }
         }

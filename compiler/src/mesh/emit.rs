@@ -219,6 +219,7 @@ impl<'a> Emitter<'a> {
             None => element.to_owned(),
             Some(level) => {
                 let n = self.size(home.set);
+                let level = if level.contains(' ') { format!("({level})") } else { level };
                 let rows = if groups == 1 { level } else { format!("{level} * {groups}") };
                 format!("({rows}) * {n} + {element}")
             }

@@ -11,7 +11,7 @@ use super::{Choices, Degrees, Items, Kernel, Parameter, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
-use crate::ir::{Body, DefId, FieldId, Handle, Hop, Node, Path, Stored};
+use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Precision, Stored};
 use std::collections::{BTreeSet, HashSet};
 
 /// Up to so many places a target, a row is walked without a loop.
@@ -219,9 +219,8 @@ impl Walk<'_> {
                     emitter.set_index(&pseudo(OTHER), &name);
                 }
                 Table::Entries => {
-                    let element = emitter
-                        .names
-                        .internal(&emitter.subject.stencil.mesh.sets[emitter.subject.stencil.set()].name.clone());
+                    // Not by the name of its set, which may be the target's.
+                    let element = emitter.names.internal("element");
                     let text = if paths == 1 { here.clone() } else { format!("unsigned({here}) / {paths}") };
                     emitter.line(format!("const int {element} = {text};"));
                     emitter.set_index(&[], &element);
@@ -269,8 +268,7 @@ impl Walk<'_> {
     }
 
     fn add_one(&self, emitter: &mut Emitter, sum: &str, text: String, stored: Stored) {
-        let text = if text.contains(' ') && !text.starts_with('(') { format!("({text})") } else { text };
-        let total = rounded(format!("{sum} + {text}"), stored, emitter);
+        let total = added(sum, &text, stored, emitter.subject.precision);
         emitter.line(format!("{sum} = {total};"));
     }
 
@@ -352,14 +350,16 @@ fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)]) {
     }
 }
 
-/// A sum as it would be read after it was stored.
-pub fn rounded(text: String, stored: Stored, emitter: &Emitter) -> String {
-    let precision = emitter.subject.precision;
-    let stored_text = stored_as(text.clone(), stored, precision);
-    if stored_text == text {
-        return text;
-    }
-    read_as(stored_text, stored, precision)
+/// A sum and one value more, as it would be read after it was stored. Whole numbers wrap.
+pub fn added(sum: &str, value: &str, stored: Stored, precision: Precision) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let value = if value.chars().all(is_name) { value.to_owned() } else { format!("({value})") };
+    let text = match stored.kind() {
+        Kind::Int => format!("int(unsigned({sum}) + unsigned({value}))"),
+        Kind::Real | Kind::Bool => format!("{sum} + {value}"),
+    };
+    let as_stored = stored_as(text.clone(), stored, precision);
+    if as_stored == text { text } else { read_as(as_stored, stored, precision) }
 }
 
 /// The definitions at the element itself that a body uses, directly or not.

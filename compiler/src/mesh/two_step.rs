@@ -2,7 +2,7 @@
 
 use super::emit::{At, Emitter};
 use super::group::{Add, Group};
-use super::owner::{is_row, rounded, row};
+use super::owner::{added, is_row, row};
 use super::{Choices, Items, Kernel, Subject, Table, What};
 use crate::cuda::expression::stored_as;
 use crate::diagnostic::Refusal;
@@ -183,7 +183,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
             let names =
                 sums.iter().find(|(field, _)| *field == add.field).map(|(_, names): &(_, Vec<String>)| names.clone());
             let sum = names.unwrap_or_default().get(add.part as usize).cloned().unwrap_or_default();
-            let total = rounded(format!("{sum} + {value}"), stencil.stencil.fields[add.field].stored, &emitter);
+            let total = added(&sum, value, stencil.stencil.fields[add.field].stored, subject.precision);
             emitter.line(format!("{sum} = {total};"));
         }
         if !is_alike {

@@ -5,7 +5,7 @@ use super::generate;
 use super::tree::{Missing, Stencil, Write};
 use std::collections::BTreeMap;
 use stencilc_compiler::diagnostic;
-use stencilc_compiler::ir::Precision;
+use stencilc_compiler::ir::{MeshProgram, Precision};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::Driver;
@@ -73,12 +73,32 @@ impl Case {
         Mesh { origin: "a random mesh".to_owned(), sets: sets.collect(), maps: maps.collect(), fields: Vec::new() }
     }
 
+    /// The stencil as it is written.
+    pub fn text(&self) -> String {
+        self.stencil.to_string()
+    }
+
+    /// What is computed, by drawn numbers.
+    pub fn request<'p>(&self, program: &'p MeshProgram, contract: bool) -> Request<'p> {
+        Request {
+            program,
+            precision: self.precision,
+            contract,
+            mesh: self.mesh(),
+            levels: self.stencil.mesh.levels,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: self.seed,
+            cast: false,
+        }
+    }
+
     /// Computes it by evaluator and interpreter.
     ///
     /// # Errors
     /// There is not enough memory.
     pub fn compute(&self) -> Result<Outcome> {
-        let source = Source::new("random.stn", self.stencil.to_string());
+        let source = Source::new("random.stn", self.text());
         let lowered = stencilc_compiler::check(&source);
         let Some(program) = lowered.mesh_stencils.first().filter(|_| lowered.is_ok()).map(alone) else {
             let message = diagnostic::render(&lowered.diagnostics, &source, false);
@@ -89,17 +109,7 @@ impl Case {
                 false => Outcome::Failed(message),
             });
         };
-        let problem = MeshProblem::new(Request {
-            program: &program,
-            precision: self.precision,
-            contract: false,
-            mesh: self.mesh(),
-            levels: self.stencil.mesh.levels,
-            arrays: BTreeMap::new(),
-            settings: BTreeMap::new(),
-            seed: self.seed,
-            cast: false,
-        })?;
+        let problem = MeshProblem::new(self.request(&program, false))?;
         let initial = |name: String| {
             let mut all = problem.program.program.variables.iter();
             let data = all.find(|(_, own)| own.name == name).and_then(|(id, _)| problem.initial.get(&id));

@@ -6,4 +6,5 @@
 pub mod case;
 mod evaluate;
 mod generate;
+mod kernels;
 mod tree;
