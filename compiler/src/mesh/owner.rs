@@ -26,7 +26,13 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let stencil = subject.stencil;
     let degrees = (subject.degrees)(&group.paths);
     let is_sparse = degrees.share < 0.5;
-    let from_zero = !is_sparse && group.fields().into_iter().all(|field| (subject.from_zero)(field));
+    // A sum that is stored in fewer bits than it is computed in may come to -0, where there was something.
+    let rounds = |field: FieldId| {
+        let stored = stencil.stencil.fields[field].stored;
+        stored.bytes(subject.precision) < subject.precision.bytes() && stored.kind() == Kind::Real
+    };
+    let starts = |field: FieldId| (subject.from_zero)(field) && !rounds(field);
+    let from_zero = !is_sparse && group.fields().into_iter().all(starts);
     let in_place = group.fields().into_iter().filter(|&field| is_sparse || !(subject.from_zero)(field)).collect();
     let items = if is_sparse { Items::Targets(number) } else { Items::Set(group.target) };
     // Of two places, the target's own and the other's values are what everything is made of.

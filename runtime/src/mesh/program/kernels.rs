@@ -156,6 +156,8 @@ impl<'a, M: Machine> Kernels<'a, M> {
     }
 
     fn array(&self, element: Element, len: usize) -> Result<Array<M>> {
+        // Kernels count in 32 bits.
+        narrow(len)?;
         // Some bytes more, so that an empty array has an address.
         let bytes = (len * element.bytes()).next_multiple_of(16).max(16);
         let free = self.pool.free.borrow_mut().get_mut(&bytes).and_then(Vec::pop);
