@@ -81,14 +81,14 @@ fn strategies_that_keep_the_order_keep_the_bits() {
     folder.done("mesh make icosahedral --size R2B1 -o sphere.npz");
     fs::write(folder.path("awkward.stn"), AWKWARD).unwrap();
     let calls = [
-        ("airfoil --stencil res_calc --mesh airfoil.npz", 2),
-        ("airfoil --stencil bres_calc --mesh airfoil.npz", 2),
-        ("airfoil --stencil update --mesh airfoil.npz", 0),
-        ("awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 3", 2),
-        ("awkward.stn --stencil corners --mesh sphere.npz --mesh-levels 3", 2),
-        ("awkward.stn --stencil around --mesh sphere.npz --mesh-levels 2", 2),
+        ("airfoil --stencil res_calc --mesh airfoil.npz", true),
+        ("airfoil --stencil bres_calc --mesh airfoil.npz", false),
+        ("airfoil --stencil update --mesh airfoil.npz", false),
+        ("awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 3", false),
+        ("awkward.stn --stencil corners --mesh sphere.npz --mesh-levels 3", false),
+        ("awkward.stn --stencil around --mesh sphere.npz --mesh-levels 2", false),
     ];
-    for (call, unordered) in calls {
+    for (call, has_other_bits) in calls {
         for precision in ["f32", "f64"] {
             for more in ["", "--from-zero"] {
                 let call = format!(
@@ -107,9 +107,9 @@ fn strategies_that_keep_the_order_keep_the_bits() {
                         .collect();
                     assert_eq!(own, ["equal"], "{call}: {strategy}");
                 }
-                // The others add in another order; if that made no difference here, this would not be tested.
-                let within = verdicts.iter().filter(|(_, verdict)| verdict == "within").count();
-                assert!(within <= unordered, "{call}: {verdicts:?}");
+                // The others add in another order, which has to make a difference somewhere, or nothing is told apart.
+                let other_bits = verdicts.iter().any(|(_, verdict)| verdict == "within");
+                assert!(other_bits || !has_other_bits, "{call}: {verdicts:?}");
             }
         }
     }

@@ -136,6 +136,15 @@ impl<'a> Emitter<'a> {
         self.scopes.iter().rev().find_map(look)
     }
 
+    /// A thread an element of a set: the lines that find it, and its name.
+    pub fn thread_of(&mut self, set: SetId) -> String {
+        let element = self.names.internal(&self.subject.stencil.mesh.sets[set].name);
+        let n = self.size(set);
+        self.line(format!("const int {element} = blockIdx.x * {} + threadIdx.x;", self.choices.block));
+        self.line(format!("if ({element} >= {n}) return;"));
+        element
+    }
+
     /// How many elements a set has.
     pub fn size(&mut self, set: SetId) -> String {
         let wish = format!("n_{}", self.subject.stencil.mesh.sets[set].name);

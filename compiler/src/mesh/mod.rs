@@ -221,7 +221,7 @@ pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal>
     let groups = group::groups(subject.stencil);
     let mut kernels = Vec::new();
     if group::has_own(subject.stencil) {
-        kernels.push(own::kernel(subject, choices)?);
+        kernels.push(own::kernel(subject, choices));
     }
     for (number, group) in groups.iter().enumerate() {
         match choices.strategy {

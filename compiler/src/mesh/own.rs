@@ -3,22 +3,15 @@
 use super::emit::Emitter;
 use super::{Choices, Items, Kernel, Subject, What};
 use crate::cuda::expression::stored_as;
-use crate::diagnostic::Refusal;
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels};
 use std::collections::BTreeMap;
 
 /// The kernel of what a stencil writes at its own elements.
-///
-/// # Errors
-/// None yet.
-pub fn kernel(subject: &Subject, choices: &Choices) -> Result<Kernel, Refusal> {
+pub fn kernel(subject: &Subject, choices: &Choices) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.names.internal(&stencil.mesh.sets[set].name);
-    let n = emitter.size(set);
-    emitter.line(format!("const int {element} = blockIdx.x * {} + threadIdx.x;", choices.block));
-    emitter.line(format!("if ({element} >= {n}) return;"));
+    let element = emitter.thread_of(set);
     emitter.level_line();
     emitter.set_index(&[], &element);
     let mut outputs: BTreeMap<FieldId, Vec<String>> = BTreeMap::new();
@@ -55,5 +48,5 @@ pub fn kernel(subject: &Subject, choices: &Choices) -> Result<Kernel, Refusal> {
     }
     let name = emitter.names.fresh(&stencil.stencil.name);
     let (text, parameters) = emitter.text(&name, "a thread an element", &[]);
-    Ok(Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() })
+    Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
 }

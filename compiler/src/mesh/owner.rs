@@ -200,7 +200,6 @@ impl Walk<'_> {
                 }
             }
         }
-        // More of them would cost more bytes than the element's own maps.
         leaves.into_iter().collect()
     }
 

@@ -70,10 +70,7 @@ fn along(group: &Group, path: usize) -> Vec<Add> {
 fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.names.internal(&stencil.mesh.sets[set].name);
-    let n = emitter.size(set);
-    emitter.line(format!("const int {element} = blockIdx.x * {} + threadIdx.x;", choices.block));
-    emitter.line(format!("if ({element} >= {n}) return;"));
+    let element = emitter.thread_of(set);
     emitter.level_line();
     emitter.set_index(&[], &element);
     let between = Between::new(&mut emitter, group, number);
@@ -112,10 +109,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     let stencil = subject.stencil;
     let mut emitter = Emitter::new(subject, choices);
     let set_name = &stencil.mesh.sets[group.target].name;
-    let target = emitter.names.internal(set_name);
-    let n = emitter.size(group.target);
-    emitter.line(format!("const int {target} = blockIdx.x * {} + threadIdx.x;", choices.block));
-    emitter.line(format!("if ({target} >= {n}) return;"));
+    let target = emitter.thread_of(group.target);
     emitter.level_line();
     let mut sums = Vec::new();
     for field in group.fields() {

@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         let value = self.value(value).and_then(|value| {
             value
                 .map(|node| {
-                    let kind = if how == How::Assign { field.stored.kind() } else { self.number_kind(node, field)? };
+                    let kind = if how == How::Assign { field.stored.kind() } else { self.number_kind(field)? };
                     let node = self.convert(node, kind, span, &field.name)?;
                     if negated { self.node(Node::Negate(node), kind, span) } else { Some(node) }
                 })
@@ -102,17 +102,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// Numbers are added, whatever kind they are; truth values are not.
-    fn number_kind(&mut self, node: crate::ir::NodeId, field: &Field) -> Found<Kind> {
+    fn number_kind(&mut self, field: &Field) -> Found<Kind> {
         match field.stored.kind() {
             Kind::Bool => self.report(
                 Diagnostic::error(field.span, "truth values cannot be added")
                     .label("stored as `bool`")
                     .help("count in an `int`"),
             ),
-            kind => {
-                let _ = node;
-                Some(kind)
-            }
+            kind => Some(kind),
         }
     }
 
