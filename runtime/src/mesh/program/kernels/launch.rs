@@ -1,0 +1,263 @@
+//! Calls: the arrays that one works on, and the launches of its kernels.
+
+use super::super::driver::{Given, single};
+use super::super::fold;
+use super::arrays::{Array, padded};
+use super::prepare::{Prepared, Ready};
+use super::{Kernels, narrow};
+use crate::array::Data;
+use crate::machine::{Arg, Launch, Machine};
+use crate::problem::element_of;
+use crate::{Element, Error, Result};
+use std::ops::Range;
+use std::rc::Rc;
+use stencilc_compiler::device::with_operations;
+use stencilc_compiler::ir::mesh::{Fold, How};
+use stencilc_compiler::ir::program::Call;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, MeshStencil, Precision, Role};
+use stencilc_compiler::mesh::{self as printed, What};
+
+/// The arrays of a call.
+struct Arrays<M: Machine> {
+    computed: Range<usize>,
+    given: Given<Array<M>>,
+    outputs: Given<Array<M>>,
+    /// By store: the numbers that are to be folded.
+    leaves: Vec<(usize, Rc<Array<M>>)>,
+    /// By group: what elements add, between two steps.
+    between: Vec<(usize, Array<M>)>,
+}
+
+/// A call that can be computed, once or several times.
+pub(super) struct Opened<M: Machine> {
+    /// Which stencil.
+    number: usize,
+    prepared: Rc<Prepared<M>>,
+    arrays: Arrays<M>,
+    /// Fields that are set to zero before.
+    cleared: Vec<FieldId>,
+    /// How many numbers are folded.
+    leaves: usize,
+}
+
+impl<M: Machine> Arrays<M> {
+    fn given(&self, field: FieldId) -> Result<&Array<M>> {
+        let own = self.given[field.index()].as_deref();
+        own.ok_or_else(|| Error::call(format!("field {} has no array", field.index())))
+    }
+
+    fn output(&self, field: FieldId) -> Result<&Array<M>> {
+        let own = self.outputs[field.index()].as_deref();
+        own.ok_or_else(|| Error::check(format!("output {} has no array", field.index())))
+    }
+}
+
+impl<M: Machine> Kernels<'_, M> {
+    /// What a call works on.
+    pub(super) fn open(&self, call: &Call, params: &[Value], mut given: Given<Array<M>>) -> Result<Opened<M>> {
+        let stencil = &self.problem.program.stencils[call.stencil];
+        let computed = self.problem.computed(call.stencil, params)?;
+        let fields = &stencil.stencil.fields;
+        let from_zero: Vec<bool> =
+            fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
+        let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero.clone()))?;
+        let precision = self.problem.precision;
+        let (mut outputs, mut cleared): (Given<Array<M>>, _) = (Vec::new(), Vec::new());
+        for (id, own) in fields.iter() {
+            let element = element_of(own.stored, precision);
+            let in_place = prepared.kernels.iter().any(|ready| ready.printed.in_place.contains(&id));
+            // Levels that are not computed keep what was there.
+            let is_whole =
+                own.place.levels == Levels::None || computed.len() == own.place.levels.count(self.problem.levels);
+            outputs.push(match own.role {
+                Role::In | Role::Carried | Role::Reduce => None,
+                Role::Inc => match given[id.index()].take() {
+                    Some(before) => Some(match Rc::try_unwrap(before) {
+                        Ok(mine) => Rc::new(mine),
+                        Err(shared) => {
+                            let copy = self.array(element, self.len(own.place))?;
+                            self.machine.copy(shared.buffer()?, copy.buffer()?)?;
+                            Rc::new(copy)
+                        }
+                    }),
+                    None => {
+                        let fresh = self.array(element, self.len(own.place))?;
+                        if in_place || !is_whole {
+                            cleared.push(id);
+                        }
+                        Some(Rc::new(fresh))
+                    }
+                },
+                Role::Out | Role::InOut => {
+                    let fresh = self.array(element, self.len(own.place))?;
+                    match &given[id.index()] {
+                        _ if is_whole => {}
+                        Some(before) => self.machine.copy(before.buffer()?, fresh.buffer()?)?,
+                        None => {
+                            let nothing = Data::fresh(element, self.len(own.place));
+                            self.machine.write(fresh.buffer()?, &padded(&nothing))?;
+                        }
+                    }
+                    Some(Rc::new(fresh))
+                }
+            });
+        }
+        let leaves = self.placed.bound.size(stencil.set()) * computed.len();
+        let mut arrays = Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
+        for (number, (store, write)) in stencil.stores().enumerate() {
+            if matches!(write.how, How::Reduce(_)) {
+                let element = element_of(fields[store.field].stored, precision);
+                arrays.leaves.push((number, Rc::new(self.array(element, leaves)?)));
+            }
+        }
+        for ready in &prepared.kernels {
+            for parameter in &ready.printed.parameters {
+                if let What::Between(group) = parameter.what
+                    && arrays.between.iter().all(|(own, _)| *own != group)
+                {
+                    let (values, kind) = printed::Group::between(stencil, group);
+                    let element = match (kind, precision) {
+                        (Kind::Int, _) => Element::I32,
+                        (Kind::Bool, _) => Element::Bool,
+                        (Kind::Real, Precision::F32) => Element::F32,
+                        (Kind::Real, Precision::F64) => Element::F64,
+                    };
+                    arrays.between.push((group, self.array(element, leaves * values)?));
+                }
+            }
+        }
+        Ok(Opened { number: call.stencil, prepared, arrays, cleared, leaves })
+    }
+
+    /// Launches the kernels of a call.
+    pub(super) fn run(&self, opened: &Opened<M>, params: &[Value]) -> Result<Given<Array<M>>> {
+        let Opened { number, prepared, arrays, cleared, leaves } = opened;
+        let stencil = &self.problem.program.stencils[*number];
+        for field in cleared {
+            self.clear(arrays.output(*field)?)?;
+        }
+        for ready in &prepared.kernels {
+            self.launch(stencil, ready, arrays, params)?;
+        }
+        let mut outputs = arrays.outputs.clone();
+        for (number, array) in &arrays.leaves {
+            let field = stencil.stencil.stores[*number].field;
+            if let How::Reduce(fold) = stencil.writes[*number].how {
+                outputs[field.index()] = Some(self.folded(fold, Rc::clone(array), *leaves)?);
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Sets an array to zeros.
+    fn clear(&self, array: &Array<M>) -> Result<()> {
+        if self.zero.borrow().is_none() {
+            self.zero.replace(Some(Rc::new((self.load)("set_to_zero", ZERO)?)));
+        }
+        let zero = self.zero.borrow();
+        let Some(kernel) = zero.as_ref() else { return Ok(()) };
+        let n = array.bytes / 16;
+        let launch = Launch::new([n.div_ceil(256) as u32, 1, 1], [256, 1, 1]);
+        let args = [Arg::Pointer(self.machine.address(array.buffer()?, 0)), Arg::I32(narrow(n)?)];
+        self.machine.launch(kernel, &launch, &args)
+    }
+
+    /// What numbers come to, neighbours made one pairwise.
+    fn folded(&self, fold: Fold, leaves: Rc<Array<M>>, mut n: usize) -> Result<Rc<Array<M>>> {
+        let precision = self.problem.precision;
+        if !self.folds.borrow().contains_key(fold.name()) {
+            let text = with_operations(&fold::text(fold, precision));
+            let kernel = Rc::new((self.load)(&fold::name(fold, precision), &text)?);
+            self.folds.borrow_mut().insert(fold.name(), kernel);
+        }
+        let kernel = self.folds.borrow().get(fold.name()).map(Rc::clone);
+        let Some(kernel) = kernel else { return Ok(leaves) };
+        let mut from = leaves;
+        if n == 0 {
+            let nothing = self.array(from.element, 1)?;
+            self.machine
+                .write(nothing.buffer()?, &padded(&single(from.element, Value::Real(fold.empty(Kind::Real)))))?;
+            return Ok(Rc::new(nothing));
+        }
+        // At least once, so that the result has an array of its own.
+        loop {
+            let blocks = n.div_ceil(fold::NUMBERS);
+            let to = self.array(from.element, blocks)?;
+            let address = |array: &Array<M>| Ok::<_, Error>(Arg::Pointer(self.machine.address(array.buffer()?, 0)));
+            let launch = Launch::new([narrow(blocks)? as u32, 1, 1], [fold::BLOCK, 1, 1]);
+            self.machine.launch(&kernel, &launch, &[address(&from)?, address(&to)?, Arg::I32(narrow(n)?)])?;
+            (from, n) = (Rc::new(to), blocks);
+            if n == 1 {
+                return Ok(from);
+            }
+        }
+    }
+
+    /// Launches a kernel.
+    fn launch(&self, stencil: &MeshStencil, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
+        let levels = arrays.computed.len();
+        for items in &ready.items {
+            if items.is_empty() {
+                continue;
+            }
+            let mut args = Vec::new();
+            // Kept until the launch.
+            let mut held = Vec::new();
+            for parameter in &ready.printed.parameters {
+                let address = |buffer: &M::Buffer| Arg::Pointer(self.machine.address(buffer, 0));
+                args.push(match &parameter.what {
+                    What::Input(field) => address(arrays.given(*field)?.buffer()?),
+                    What::Output(field) => address(arrays.output(*field)?.buffer()?),
+                    What::Param(param) => match (params[param.index()], self.problem.precision) {
+                        (Value::Real(x), Precision::F32) => Arg::F32(x as f32),
+                        (Value::Real(x), Precision::F64) => Arg::F64(x),
+                        (Value::Int(x), _) => Arg::I32(x),
+                        (Value::Bool(x), _) => Arg::U8(x.into()),
+                    },
+                    What::Map(map) => {
+                        let map = self.map(*map)?;
+                        let arg = address(&map);
+                        held.push(map);
+                        arg
+                    }
+                    What::Size(set) => Arg::I32(narrow(self.placed.bound.size(*set))?),
+                    What::Items => Arg::I32(narrow(items.len())?),
+                    What::First => Arg::I32(narrow(items.start)?),
+                    What::Table(..) => {
+                        let table = ready.tables.iter().find(|(own, _)| own.what == parameter.what);
+                        address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
+                    }
+                    What::Leaves(store) => {
+                        let leaves = arrays.leaves.iter().find(|(own, _)| own == store).map(|(_, leaves)| leaves);
+                        address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.buffer()?)
+                    }
+                    What::Users => {
+                        let users = self.users_of(stencil.set())?;
+                        let arg = address(&users);
+                        held.push(users);
+                        arg
+                    }
+                    What::Between(group) => {
+                        let own = arrays.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
+                        address(own.ok_or_else(|| Error::check("what goes between two steps has no array"))?.buffer()?)
+                    }
+                });
+            }
+            let block = ready.printed.block;
+            let blocks = narrow(items.len().div_ceil(block as usize))? as u32;
+            let launch = Launch::new([blocks, levels as u32, 1], [block, 1, 1]);
+            self.machine.launch(&ready.kernel, &launch, &args)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets an array to zeros.
+const ZERO: &str = r#"extern "C" __global__ void __launch_bounds__(256)
+set_to_zero(int4* __restrict__ to, const int n)
+{
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) to[i] = make_int4(0, 0, 0, 0);
+}
+"#;

@@ -1,0 +1,53 @@
+//! The order in which the elements of a mesh stand on a machine.
+
+use super::super::MeshProblem;
+use super::super::tables::Leading;
+use crate::Result;
+use crate::mesh::order::Ordering;
+use crate::mesh::{Bound, Mesh};
+use std::cell::RefCell;
+use std::rc::Rc;
+use stencilc_compiler::ir::{Handle, Path, SetId};
+
+/// Who leads to which targets: from which set, along which paths.
+type Led = (SetId, Vec<Path>, Rc<Leading>);
+
+/// A mesh whose elements stand in some order on machines.
+pub struct Placed {
+    /// The sets and maps, with the machine's numbers.
+    pub(super) bound: Bound,
+    /// By set: the user's number of each element.
+    pub(super) users: Vec<Vec<u32>>,
+    /// By set: the number of each element of the user's.
+    pub(super) news: Vec<Vec<u32>>,
+    /// What is known of increments.
+    leading: RefCell<Vec<Led>>,
+}
+
+impl Placed {
+    /// The elements of a problem's mesh in some order.
+    ///
+    /// # Errors
+    /// The order is not one of the mesh.
+    pub fn new(problem: &MeshProblem, ordering: &Ordering) -> Result<Self> {
+        let renumbered = ordering.renumbered(&Mesh { fields: Vec::new(), ..problem.mesh.clone() });
+        let declared = &problem.program.mesh;
+        let bound = Bound::new(declared, &renumbered)?;
+        let users = declared.sets.iter().map(|(_, set)| {
+            problem.mesh.set_named(&set.name).map(|number| ordering.orders[number].clone()).unwrap_or_default()
+        });
+        let users: Vec<Vec<u32>> = users.collect();
+        let news = users.iter().map(|users| crate::mesh::order::inverse(users)).collect();
+        Ok(Self { bound, users, news, leading: RefCell::default() })
+    }
+
+    /// Who leads along paths from the elements of a set.
+    pub(super) fn leading(&self, from: SetId, to: SetId, paths: &[Path]) -> Result<Rc<Leading>> {
+        if let Some((.., known)) = self.leading.borrow().iter().find(|(set, own, _)| *set == from && own == paths) {
+            return Ok(Rc::clone(known));
+        }
+        let own = Rc::new(Leading::new(&self.bound, from, to, paths, &self.users[from.index()])?);
+        self.leading.borrow_mut().push((from, paths.to_vec(), Rc::clone(&own)));
+        Ok(own)
+    }
+}

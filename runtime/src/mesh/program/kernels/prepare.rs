@@ -1,0 +1,125 @@
+//! What is made once for all calls that are alike: kernels, and the tables that they take.
+
+use super::super::tables::Leading;
+use super::Kernels;
+use crate::Result;
+use crate::machine::Machine;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use stencilc_compiler::ir::{FieldId, Handle, MapId, Path, SetId};
+use stencilc_compiler::mesh::{self as printed, Degrees, Items, Kernel, Parameter, Subject, Table, What};
+
+/// What kernels of a call depend on: the stencil, the levels, and which increments start from 0.
+pub(super) type Key = (usize, Range<usize>, Vec<bool>);
+
+/// The kernels of a call.
+pub(super) struct Prepared<M: Machine> {
+    pub(super) kernels: Vec<Ready<M>>,
+}
+
+/// A kernel and its tables.
+pub(super) struct Ready<M: Machine> {
+    pub(super) printed: Kernel,
+    pub(super) kernel: M::Kernel,
+    pub(super) tables: Vec<(Parameter, M::Buffer)>,
+    /// How many items there are; of colours, the items of each.
+    pub(super) items: Vec<Range<usize>>,
+}
+
+impl<M: Machine> Kernels<'_, M> {
+    /// The kernels of a call.
+    pub(super) fn prepared(&self, key: &Key) -> Result<Rc<Prepared<M>>> {
+        if let Some(known) = self.calls.borrow().get(key) {
+            return Ok(Rc::clone(known));
+        }
+        let (number, computed, from_zero) = key;
+        let stencil = &self.problem.program.stencils[*number];
+        let set = stencil.set();
+        let failed = RefCell::new(None);
+        let leading_along = |paths: &[Path]| {
+            let to = paths.first().map_or(set, |path| stencil.mesh.end(set, path));
+            self.placed.leading(set, to, paths)
+        };
+        let subject = Subject {
+            stencil,
+            precision: self.problem.precision,
+            levels: self.problem.levels,
+            computed,
+            from_zero: &|field: FieldId| from_zero[field.index()],
+            degrees: &|paths| match leading_along(paths) {
+                Ok(leading) => leading.degrees(),
+                Err(error) => {
+                    failed.replace(Some(error));
+                    Degrees { mean: 0.0, max: 0, share: 0.0 }
+                }
+            },
+        };
+        let printed = printed::kernels(&subject, &self.choices)?;
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        let mut groups = Vec::new();
+        for group in &printed.groups {
+            groups.push(leading_along(&group.paths)?);
+        }
+        let mut kernels = Vec::new();
+        for own in printed.kernels {
+            kernels.push(self.ready(own, &groups)?);
+        }
+        let prepared = Rc::new(Prepared { kernels });
+        self.calls.borrow_mut().insert(key.clone(), Rc::clone(&prepared));
+        Ok(prepared)
+    }
+
+    fn ready(&self, printed: Kernel, groups: &[Rc<Leading>]) -> Result<Ready<M>> {
+        let items = match &printed.items {
+            Items::Set(set) => one(self.placed.bound.size(*set)),
+            Items::Targets(group) => one(groups[*group].targets()),
+            Items::Colours(group) => {
+                let colours = groups[*group].colours()?;
+                colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect()
+            }
+        };
+        let is_sparse = matches!(printed.items, Items::Targets(_));
+        let has_offsets = printed.parameters.iter().any(|own| matches!(own.what, What::Table(_, Table::Offsets)));
+        let mut tables = Vec::new();
+        for parameter in &printed.parameters {
+            if let What::Table(group, table) = &parameter.what {
+                let numbers = groups[*group].table(table, &self.placed.bound, is_sparse, !has_offsets)?;
+                tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
+            }
+        }
+        let kernel = (self.load)(&printed.name, &printed.text)?;
+        Ok(Ready { printed, kernel, tables, items })
+    }
+
+    fn upload_numbers(&self, numbers: &[i32]) -> Result<M::Buffer> {
+        let mut bytes = bytemuck::cast_slice(numbers).to_vec();
+        bytes.resize(bytes.len().next_multiple_of(16).max(16), 0xff);
+        self.machine.upload(&bytes)
+    }
+
+    pub(super) fn map(&self, map: MapId) -> Result<Rc<M::Buffer>> {
+        if let Some(known) = self.maps.borrow().get(&map) {
+            return Ok(Rc::clone(known));
+        }
+        let buffer = Rc::new(self.upload_numbers(self.placed.bound.map(map).0)?);
+        self.maps.borrow_mut().insert(map, Rc::clone(&buffer));
+        Ok(buffer)
+    }
+
+    pub(super) fn users_of(&self, set: SetId) -> Result<Rc<M::Buffer>> {
+        if let Some(known) = self.numbers.borrow().get(&set) {
+            return Ok(Rc::clone(known));
+        }
+        let numbers: Vec<i32> = self.placed.users[set.index()].iter().map(|&user| user as i32).collect();
+        let buffer = Rc::new(self.upload_numbers(&numbers)?);
+        self.numbers.borrow_mut().insert(set, Rc::clone(&buffer));
+        Ok(buffer)
+    }
+}
+
+fn one(items: usize) -> Vec<Range<usize>> {
+    std::iter::once(0..items).collect()
+}
