@@ -68,6 +68,27 @@ stencil around over sphere.vertex {
 }
 ";
 
+/// What is added to one node by so many that no block of threads can keep it.
+const HUB: &str = "
+mesh fan { set node, cell; map cell.nodes -> node[3] }
+stencil hub over fan.cell { in a; inc total on node; total[nodes.0] += a; total[nodes.1] += 2 * a * a }
+";
+
+/// So many triangles around a node, as Gmsh writes them.
+fn fan(triangles: usize) -> String {
+    let mut text = format!("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{}\n1 0 0 0\n", triangles + 1);
+    for n in 0..triangles {
+        let angle = std::f64::consts::TAU * n as f64 / triangles as f64;
+        text.push_str(&format!("{} {} {} 0\n", n + 2, angle.cos(), angle.sin()));
+    }
+    text.push_str(&format!("$EndNodes\n$Elements\n{triangles}\n"));
+    for n in 0..triangles {
+        text.push_str(&format!("{} 2 2 0 0 1 {} {}\n", n + 1, n + 2, (n + 1) % triangles + 2));
+    }
+    text.push_str("$EndElements\n");
+    text
+}
+
 fn measured(folder: &Folder, call: &str) -> BTreeSet<(String, String)> {
     let told = folder.json(call);
     let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -95,7 +116,7 @@ fn strategies_that_keep_the_order_keep_the_bits() {
                     "bench {call} --precision {precision} {more} --device emulate --runs 1 --orders none,random --threads 64 --json"
                 );
                 let verdicts = measured(&folder, &call);
-                for strategy in ["owner", "two-step"] {
+                for strategy in ["owner", "two-step", "tiled"] {
                     // Whole and real numbers do not go through one array.
                     if strategy == "two-step" && call.contains("--stencil ends") {
                         continue;
@@ -120,8 +141,11 @@ fn what_no_strategy_can_do_is_told() {
     let folder = Folder::new();
     folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
     fs::write(folder.path("awkward.stn"), AWKWARD).unwrap();
+    fs::write(folder.path("hub.stn"), HUB).unwrap();
+    fs::write(folder.path("hub.msh"), fan(30_000)).unwrap();
     insta::assert_snapshot!(folder.transcript(&[
         "bench awkward.stn --stencil corners --mesh sphere.npz --mesh-levels 2 --device emulate --strategies atomic --runs 1",
+        "bench hub.stn --mesh hub.msh --device emulate --strategies tiled --runs 1",
         "bench awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 2 --device emulate --orders best --runs 1",
         "bench awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 2 --device emulate --lead wing --runs 1",
         "bench awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 2 --device emulate --threads 128y2 --runs 1",
@@ -140,9 +164,17 @@ fn a_flow_is_the_same_by_kernels() {
         fs::read(folder.path(out)).unwrap()
     };
     let expected = run("--device cpu", "cpu.npy");
-    for more in
-        ["--strategy owner", "--strategy two-step --vectors soa", "--strategy owner --order hilbert --vectors aos"]
-    {
+    for more in [
+        "--strategy owner",
+        "--strategy two-step --vectors soa",
+        "--strategy owner --order hilbert --vectors aos",
+        "--strategy tiled --threads 64",
+        "--strategy tiled --order metis --vectors aos",
+    ] {
         assert!(run(&format!("--device emulate {more}"), "own.npy") == expected, "{more}");
     }
+    // Colours add in an order of their own, the same every time.
+    let other = run("--device emulate --strategy hierarchical-colouring --order metis --lead edge", "other.npy");
+    assert!(other != expected);
+    assert!(run("--device emulate --strategy hierarchical-colouring --order metis --lead edge", "other.npy") == other);
 }

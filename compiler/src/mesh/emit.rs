@@ -295,12 +295,31 @@ impl<'a> Emitter<'a> {
         self.parameter(&wish, &c_type, What::Output(field))
     }
 
-    /// Numbers of a field at an element: names of `parts` of them.
+    /// Numbers of a field at an element, as one computes with them: their names.
     pub fn load(&mut self, array: &str, field: FieldId, element: &str, shift: i32, wish: &str) -> Vec<String> {
+        let stored = self.subject.stencil.stencil.fields[field].stored;
+        let (c_type, precision) = (self.c_type(stored.kind()), self.subject.precision);
+        self.load_as(array, (field, element, shift), wish, c_type, &|text| read_as(text, stored, precision))
+    }
+
+    /// Numbers of a field at an element, as they are stored: their names.
+    pub fn load_stored(&mut self, array: &str, field: FieldId, element: &str, shift: i32, wish: &str) -> Vec<String> {
+        let stored = self.subject.stencil.stencil.fields[field].stored;
+        let c_type = stored_type(stored, self.subject.precision);
+        self.load_as(array, (field, element, shift), wish, c_type, &|text| text)
+    }
+
+    fn load_as(
+        &mut self,
+        array: &str,
+        (field, element, shift): (FieldId, &str, i32),
+        wish: &str,
+        c_type: &str,
+        read: &dyn Fn(String) -> String,
+    ) -> Vec<String> {
         let own = &self.subject.stencil.stencil.fields[field];
         let (stored, precision) = (own.stored, self.subject.precision);
         let width = own.place.home.map_or(1, |home| home.width as usize);
-        let c_type = computing_type(stored.kind(), precision);
         let (place, together) = self.place(field, element, shift);
         let at_once = at_once(together, stored, precision);
         let mut names = Vec::new();
@@ -308,7 +327,7 @@ impl<'a> Emitter<'a> {
             let index = self.part_index(field, &place, together, first);
             if at_once == 1 {
                 let name = self.names.fresh(&part_name(wish, width, first));
-                let text = read_as(format!("{array}[{index}]"), stored, precision);
+                let text = read(format!("{array}[{index}]"));
                 self.line(format!("const {c_type} {name} = {text};"));
                 names.push(name);
                 continue;
@@ -317,7 +336,7 @@ impl<'a> Emitter<'a> {
             let whole = self.names.fresh(&format!("{wish}_{}", if at_once == 2 { "pair" } else { "four" }));
             self.line(format!("const {vector} {whole} = *reinterpret_cast<const {vector}*>({array} + {index});"));
             for (n, component) in ["x", "y", "z", "w"].iter().enumerate().take(at_once) {
-                let text = read_as(format!("{whole}.{component}"), stored, precision);
+                let text = read(format!("{whole}.{component}"));
                 let name = self.names.fresh(&part_name(wish, width, first + n));
                 self.line(format!("const {c_type} {name} = {text};"));
                 names.push(name);
@@ -370,13 +389,15 @@ impl<'a> Emitter<'a> {
         names[part as usize].clone()
     }
 
-    fn remember(&mut self, key: (FieldId, At, u32), name: &str) {
+    /// Says by which name a number of a field is known.
+    pub fn remember(&mut self, key: (FieldId, At, u32), name: &str) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.reads.insert(key, name.to_owned());
         }
     }
 
-    fn read_name(&self, field: FieldId, at: &At) -> String {
+    /// `q_cells_0`, for names.
+    pub fn read_name(&self, field: FieldId, at: &At) -> String {
         let name = &self.subject.stencil.stencil.fields[field].name;
         let level = match at.1 {
             0 => String::new(),

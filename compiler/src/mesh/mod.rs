@@ -6,18 +6,23 @@
 //!
 //! What a stencil writes at its own elements is one kernel, a thread an element. What it adds to the elements of another set
 //! is a matter of the [`Strategy`], since several elements may lead to the same one: each target gathers ([`owner`]), the hardware
-//! adds ([`atomic`]), elements of one colour are launched together ([`atomic`], too), or values go through memory ([`two_step`]).
+//! adds ([`atomic`]), elements of one colour are launched together ([`atomic`], too), or values go through memory ([`two_step`]),
+//! through the shared memory of tiles of targets ([`tiled`]) or of blocks of elements ([`hierarchical`]).
 //!
 //! A kernel says what it takes ([`What`]); tables that depend on the mesh are made by whoever runs it, from the paths that a
-//! [`Table`] names. So nothing here knows a mesh, but for how many elements lead to one ([`Degrees`]).
+//! [`Table`] names. So nothing here knows a mesh, but for how many elements lead to one ([`Degrees`]) and how many a block has
+//! ([`Largest`]).
 
 mod atomic;
 mod emit;
 mod group;
+mod hierarchical;
 mod layout;
 mod mirror;
 mod own;
 mod owner;
+mod shared;
+mod tiled;
 mod two_step;
 
 use crate::diagnostic::Refusal;
@@ -38,11 +43,22 @@ pub enum Strategy {
     GlobalColouring,
     /// Each element writes its contributions to memory, then each target gathers them.
     TwoStep,
+    /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
+    HierarchicalColouring,
+    /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
+    Tiled,
 }
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Strategy; 4] = [Strategy::Owner, Strategy::Atomic, Strategy::GlobalColouring, Strategy::TwoStep];
+    pub const ALL: [Strategy; 6] = [
+        Strategy::Owner,
+        Strategy::Atomic,
+        Strategy::GlobalColouring,
+        Strategy::TwoStep,
+        Strategy::HierarchicalColouring,
+        Strategy::Tiled,
+    ];
 
     /// What the command line calls it.
     pub fn name(self) -> &'static str {
@@ -51,6 +67,8 @@ impl Strategy {
             Strategy::Atomic => "atomic",
             Strategy::GlobalColouring => "global-colouring",
             Strategy::TwoStep => "two-step",
+            Strategy::HierarchicalColouring => "hierarchical-colouring",
+            Strategy::Tiled => "tiled",
         }
     }
 
@@ -61,14 +79,20 @@ impl Strategy {
             Strategy::Atomic => "elements add by atomic operations, in no order: the last bits differ from run to run",
             Strategy::GlobalColouring => "elements of one colour, of which no two add to the same target, at once",
             Strategy::TwoStep => "elements write what they add to memory, then each target gathers it",
+            Strategy::HierarchicalColouring => {
+                "blocks of elements add in shared memory, colour by colour; no two blocks at once add to the same target"
+            }
+            Strategy::Tiled => {
+                "blocks of targets have what is added to them computed into shared memory, and gather it"
+            }
         }
     }
 
     /// Whether values are added in the order of the elements' numbers, so that the bits are the interpreter's.
     pub fn is_ordered(self) -> bool {
         match self {
-            Strategy::Owner | Strategy::TwoStep => true,
-            Strategy::Atomic | Strategy::GlobalColouring => false,
+            Strategy::Owner | Strategy::TwoStep | Strategy::Tiled => true,
+            Strategy::Atomic | Strategy::GlobalColouring | Strategy::HierarchicalColouring => false,
         }
     }
 }
@@ -103,6 +127,32 @@ pub struct Degrees {
     pub share: f64,
 }
 
+/// How elements are cut into pieces, each of which a block of threads works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// So many targets at most, with the elements that lead to them.
+    Tiles {
+        /// How many.
+        targets: usize,
+        /// Whether only targets count to which any element leads.
+        is_sparse: bool,
+    },
+    /// So many elements at most, with the targets that they lead to.
+    Blocks {
+        /// How many.
+        elements: usize,
+    },
+}
+
+/// What the largest pieces have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Largest {
+    /// Elements, of the piece that has the most.
+    pub elements: usize,
+    /// Targets, of the piece that has the most.
+    pub targets: usize,
+}
+
 /// What is to be computed.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
@@ -118,6 +168,8 @@ pub struct Subject<'a> {
     pub from_zero: &'a dyn Fn(FieldId) -> bool,
     /// How many elements lead to a target along some paths.
     pub degrees: &'a dyn Fn(&[Path]) -> Degrees,
+    /// What pieces have at most, of those who lead along some paths. Nothing if a piece has too many for numbers of 16 bits.
+    pub largest: &'a dyn Fn(&[Path], Cut) -> Option<Largest>,
 }
 
 /// A printed kernel.
@@ -146,6 +198,16 @@ pub enum Items {
     Targets(usize),
     /// The elements of the stencil, launched colour by colour: no two of a colour lead to one target of the group.
     Colours(usize),
+    /// Not threads but blocks, one for each piece of a group. Pieces of elements are launched colour by colour: no two of a
+    /// colour lead to one target.
+    Pieces {
+        /// Which group.
+        group: usize,
+        /// How it is cut.
+        cut: Cut,
+        /// Bytes of shared memory of a block.
+        shared: usize,
+    },
 }
 
 /// What a kernel takes.
@@ -178,6 +240,8 @@ pub enum What {
     First,
     /// A table of a group of increments.
     Table(usize, Table),
+    /// A table of the pieces that blocks of threads work on.
+    Piece(PieceTable),
     /// For each element and level a number that is to be folded, in the user's order: which store.
     Leaves(usize),
     /// The user's numbers of the elements.
@@ -203,6 +267,26 @@ pub enum Table {
     /// The elements, colour after colour.
     Coloured,
 }
+
+/// A table of the pieces of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PieceTable {
+    /// Of each piece four numbers: of a tile where its rows of targets begin and end, and where its elements do; of a block
+    /// where its elements begin and end, and where its targets do. Blocks stand colour after colour.
+    Ranges,
+    /// The elements of each piece; those of a block by their colours.
+    Elements,
+    /// Of tiles, as [`Table::Entries`], but with the places of elements among those of the tile instead of their numbers.
+    Entries,
+    /// Of blocks, the targets of each.
+    Targets,
+    /// Of blocks, for each element its colour, and for each path its target's place among those of the block;
+    /// [`NOWHERE`] in a hole. Numbers of 16 bits.
+    Places,
+}
+
+/// The place of a target that is a hole.
+pub const NOWHERE: u16 = u16::MAX;
 
 /// The kernels of a stencil, in the order in which they are launched.
 #[derive(Clone, Debug)]
@@ -230,6 +314,8 @@ pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal>
                 kernels.push(atomic::kernel(subject, choices, group, number)?);
             }
             Strategy::TwoStep => kernels.extend(two_step::kernels(subject, choices, group, number)?),
+            Strategy::HierarchicalColouring => kernels.push(hierarchical::kernel(subject, choices, group, number)?),
+            Strategy::Tiled => kernels.push(tiled::kernel(subject, choices, group, number)?),
         }
     }
     Ok(Kernels { kernels, groups })

@@ -10,6 +10,7 @@ pub mod kernels;
 mod live;
 pub mod measure;
 mod numbers;
+mod pieces;
 mod request;
 mod tables;
 

@@ -12,7 +12,7 @@ use stencilc_compiler::mesh::{Degrees, Table};
 /// Who leads to which target, along the paths of a group.
 pub struct Leading {
     /// A mesh of one map: from an element along each path.
-    mesh: Mesh,
+    pub(super) mesh: Mesh,
     paths: Vec<Path>,
     inverse: Inverse,
 }
@@ -51,7 +51,7 @@ impl Leading {
     }
 
     /// The targets to which any element leads.
-    fn led_to(&self) -> Vec<i32> {
+    pub(super) fn led_to(&self) -> Vec<i32> {
         (0..self.inverse.targets()).filter(|&target| !self.inverse.of(target).is_empty()).map(|n| n as i32).collect()
     }
 

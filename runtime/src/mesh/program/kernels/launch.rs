@@ -16,7 +16,7 @@ use stencilc_compiler::ir::mesh::{Fold, How};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, MeshStencil, Precision, Role};
-use stencilc_compiler::mesh::{self as printed, What};
+use stencilc_compiler::mesh::{self as printed, Items, What};
 
 /// The arrays of a call.
 struct Arrays<M: Machine> {
@@ -224,7 +224,7 @@ impl<M: Machine> Kernels<'_, M> {
                     What::Size(set) => Arg::I32(narrow(self.placed.bound.size(*set))?),
                     What::Items => Arg::I32(narrow(items.len())?),
                     What::First => Arg::I32(narrow(items.start)?),
-                    What::Table(..) => {
+                    What::Table(..) | What::Piece(_) => {
                         let table = ready.tables.iter().find(|(own, _)| own.what == parameter.what);
                         address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
                     }
@@ -245,8 +245,12 @@ impl<M: Machine> Kernels<'_, M> {
                 });
             }
             let block = ready.printed.block;
-            let blocks = narrow(items.len().div_ceil(block as usize))? as u32;
-            let launch = Launch::new([blocks, levels as u32, 1], [block, 1, 1]);
+            let (blocks, shared) = match ready.printed.items {
+                Items::Pieces { shared, .. } => (items.len(), shared),
+                Items::Set(_) | Items::Targets(_) | Items::Colours(_) => (items.len().div_ceil(block as usize), 0),
+            };
+            let grid = [narrow(blocks)? as u32, levels as u32, 1];
+            let launch = Launch { shared: narrow(shared)? as u32, ..Launch::new(grid, [block, 1, 1]) };
             self.machine.launch(&ready.kernel, &launch, &args)?;
         }
         Ok(())

@@ -1,13 +1,16 @@
 //! The order in which the elements of a mesh stand on a machine.
 
 use super::super::MeshProblem;
+use super::super::pieces::Pieces;
 use super::super::tables::Leading;
 use crate::Result;
-use crate::mesh::order::Ordering;
+use crate::mesh::order::{Cuts, Ordering};
 use crate::mesh::{Bound, Mesh};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::{Handle, Path, SetId};
+use stencilc_compiler::mesh::Cut;
 
 /// Who leads to which targets: from which set, along which paths.
 type Led = (SetId, Vec<Path>, Rc<Leading>);
@@ -22,7 +25,14 @@ pub struct Placed {
     pub(super) news: Vec<Vec<u32>>,
     /// What is known of increments.
     leading: RefCell<Vec<Led>>,
+    /// What was cut, where that could be done.
+    pieces: RefCell<HashMap<Piece, Option<Rc<Pieces>>>>,
+    /// A set that the ordering has cut into parts, and where they begin.
+    parts: Option<(SetId, Cuts)>,
 }
+
+/// What is cut: who leads where along which paths, and how.
+type Piece = (SetId, Vec<Path>, Cut);
 
 impl Placed {
     /// The elements of a problem's mesh in some order.
@@ -38,7 +48,11 @@ impl Placed {
         });
         let users: Vec<Vec<u32>> = users.collect();
         let news = users.iter().map(|users| crate::mesh::order::inverse(users)).collect();
-        Ok(Self { bound, users, news, leading: RefCell::default() })
+        let parts = ordering.cuts.as_ref().and_then(|cuts| {
+            let name = &problem.mesh.sets.get(cuts.set)?.name;
+            Some((declared.set_named(name)?, cuts.clone()))
+        });
+        Ok(Self { bound, users, news, leading: RefCell::default(), pieces: RefCell::default(), parts })
     }
 
     /// Who leads along paths from the elements of a set.
@@ -48,6 +62,23 @@ impl Placed {
         }
         let own = Rc::new(Leading::new(&self.bound, from, to, paths, &self.users[from.index()])?);
         self.leading.borrow_mut().push((from, paths.to_vec(), Rc::clone(&own)));
+        Ok(own)
+    }
+
+    /// Those who lead along paths from the elements of a set, in pieces. Nothing if a piece is too large for numbers of 16 bits.
+    pub(super) fn pieces(&self, from: SetId, to: SetId, paths: &[Path], cut: Cut) -> Result<Option<Rc<Pieces>>> {
+        let key = (from, paths.to_vec(), cut);
+        if let Some(known) = self.pieces.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let leading = self.leading(from, to, paths)?;
+        let set = match cut {
+            Cut::Tiles { .. } => to,
+            Cut::Blocks { .. } => from,
+        };
+        let parts = self.parts.as_ref().filter(|(own, _)| *own == set).map(|(_, cuts)| &cuts.starts[..]);
+        let own = Pieces::new(&leading, cut, &self.users[from.index()], parts).ok().map(Rc::new);
+        self.pieces.borrow_mut().insert(key, own.clone());
         Ok(own)
     }
 }

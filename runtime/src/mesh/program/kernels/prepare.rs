@@ -1,9 +1,10 @@
 //! What is made once for all calls that are alike: kernels, and the tables that they take.
 
+use super::super::pieces::Pieces;
 use super::super::tables::Leading;
 use super::Kernels;
-use crate::Result;
 use crate::machine::Machine;
+use crate::{Error, Result};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -23,7 +24,7 @@ pub(super) struct Ready<M: Machine> {
     pub(super) printed: Kernel,
     pub(super) kernel: M::Kernel,
     pub(super) tables: Vec<(Parameter, M::Buffer)>,
-    /// How many items there are; of colours, the items of each.
+    /// The items of each launch.
     pub(super) items: Vec<Range<usize>>,
 }
 
@@ -37,10 +38,8 @@ impl<M: Machine> Kernels<'_, M> {
         let stencil = &self.problem.program.stencils[*number];
         let set = stencil.set();
         let failed = RefCell::new(None);
-        let leading_along = |paths: &[Path]| {
-            let to = paths.first().map_or(set, |path| stencil.mesh.end(set, path));
-            self.placed.leading(set, to, paths)
-        };
+        let target = |paths: &[Path]| paths.first().map_or(set, |path| stencil.mesh.end(set, path));
+        let leading_along = |paths: &[Path]| self.placed.leading(set, target(paths), paths);
         let subject = Subject {
             stencil,
             precision: self.problem.precision,
@@ -54,25 +53,44 @@ impl<M: Machine> Kernels<'_, M> {
                     Degrees { mean: 0.0, max: 0, share: 0.0 }
                 }
             },
+            largest: &|paths, cut| match self.placed.pieces(set, target(paths), paths, cut) {
+                Ok(pieces) => pieces.map(|pieces| pieces.largest()),
+                Err(error) => {
+                    failed.replace(Some(error));
+                    None
+                }
+            },
         };
-        let printed = printed::kernels(&subject, &self.choices)?;
+        let printed = printed::kernels(&subject, &self.choices);
         if let Some(error) = failed.take() {
             return Err(error);
         }
+        let printed = printed?;
         let mut groups = Vec::new();
         for group in &printed.groups {
             groups.push(leading_along(&group.paths)?);
         }
         let mut kernels = Vec::new();
         for own in printed.kernels {
-            kernels.push(self.ready(own, &groups)?);
+            let pieces = match own.items {
+                Items::Pieces { group, cut, .. } => {
+                    let paths = &printed.groups[group].paths;
+                    self.placed.pieces(set, target(paths), paths, cut)?
+                }
+                Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
+            };
+            kernels.push(self.ready(own, &groups, pieces.as_deref())?);
         }
         let prepared = Rc::new(Prepared { kernels });
         self.calls.borrow_mut().insert(key.clone(), Rc::clone(&prepared));
         Ok(prepared)
     }
 
-    fn ready(&self, printed: Kernel, groups: &[Rc<Leading>]) -> Result<Ready<M>> {
+    fn ready(&self, printed: Kernel, groups: &[Rc<Leading>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
+        let has = |table: &Table| {
+            printed.parameters.iter().any(|own| matches!(&own.what, What::Table(_, known) if known == table))
+        };
+        let pieces = || pieces.ok_or_else(|| Error::check("a kernel of pieces has none"));
         let items = match &printed.items {
             Items::Set(set) => one(self.placed.bound.size(*set)),
             Items::Targets(group) => one(groups[*group].targets()),
@@ -80,15 +98,20 @@ impl<M: Machine> Kernels<'_, M> {
                 let colours = groups[*group].colours()?;
                 colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect()
             }
+            Items::Pieces { .. } => pieces()?.launches(),
         };
-        let is_sparse = matches!(printed.items, Items::Targets(_));
-        let has_offsets = printed.parameters.iter().any(|own| matches!(own.what, What::Table(_, Table::Offsets)));
+        // Who knows which targets are led to has rows for those alone.
+        let (is_sparse, in_rows) = (has(&Table::Targets), !has(&Table::Offsets));
         let mut tables = Vec::new();
         for parameter in &printed.parameters {
-            if let What::Table(group, table) = &parameter.what {
-                let numbers = groups[*group].table(table, &self.placed.bound, is_sparse, !has_offsets)?;
-                tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
-            }
+            let numbers = if let What::Table(group, table) = &parameter.what {
+                groups[*group].table(table, &self.placed.bound, is_sparse, in_rows)?
+            } else if let What::Piece(table) = parameter.what {
+                pieces()?.table(table, in_rows)
+            } else {
+                continue;
+            };
+            tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
         }
         let kernel = (self.load)(&printed.name, &printed.text)?;
         Ok(Ready { printed, kernel, tables, items })
