@@ -3,6 +3,7 @@
 pub mod given;
 pub mod grid;
 pub mod kernels;
+pub mod mesh;
 pub mod method;
 pub mod shapes;
 mod variants;

@@ -1,10 +1,11 @@
 //! `stencilc bench`: measures which storage, strategy and block is the fastest for a stencil on a grid.
 
-mod mesh;
+pub mod mesh;
 mod program;
 pub mod table;
 
 use crate::args::Device;
+use crate::args::given::Names;
 use crate::args::kernels::KernelsArgs;
 use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
@@ -26,6 +27,9 @@ use stencilc_runtime::{Error, Result, files, nvrtc};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     #[command(flatten)]
     kernels: KernelsArgs,
     /// Blocks of threads: usual (the strategy's own), few (four more), thesis (powers of two, 32 along x and more, 32 to 512
@@ -35,7 +39,7 @@ pub struct Args {
     #[command(flatten)]
     method: MethodArgs,
     #[command(flatten)]
-    of_mesh: mesh::MeshArgs,
+    of_mesh: mesh::OnMesh,
     #[command(flatten)]
     of_program: program::ProgramArgs,
     /// A file for results as they come, one row of JSON a line; what it holds already is not measured again
@@ -62,8 +66,9 @@ struct Done {
 pub fn bench(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.kernels.file)?;
     if let Some(stencil) = input.mesh_stencil(args.kernels.stencil.as_deref())? {
-        return mesh::bench(args, &input, stencil, json);
+        return mesh::bench(args, stencil, json);
     }
+    args.of_mesh.refuse()?;
     if let Some(program) = input.program(args.of_program.program.as_deref(), args.kernels.stencil.as_deref())? {
         return program::bench(args, &input, program, json);
     }

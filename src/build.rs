@@ -1,6 +1,10 @@
 //! `stencilc build`: a stencil's kernel, launcher and header, and what the kernel costs.
 
+pub mod mesh;
+
 use crate::args::ARCH;
+use crate::args::given::Names;
+use crate::args::mesh::MeshArgs;
 use crate::emit::{self, Emit};
 use crate::input::{self, Input};
 use crate::kernel::Wanted;
@@ -18,6 +22,9 @@ use stencilc_runtime::{Error, Result, files};
 /// Arguments of `build`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     /// A stencil file, or the name of a stencil that comes along
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub file: String,
@@ -25,6 +32,8 @@ pub struct Args {
     pub kernel: Wanted,
     #[command(flatten)]
     tuned: TunedArgs,
+    #[command(flatten)]
+    over: MeshArgs,
     /// The architecture that machine code is for
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
     arch: String,
@@ -51,10 +60,18 @@ impl Args {
 /// # Errors
 /// The stencil has errors, the kernel cannot be made, or nothing can be written.
 pub fn build(args: &Args, json: bool) -> Result<()> {
+    // The tree of a file that goes no further is worth seeing, too.
+    if args.emit == Some(Emit::Ast) {
+        return emit::emit(args, Emit::Ast, json);
+    }
+    let input = input::load(&args.file)?;
+    if let Some(stencil) = input.mesh_stencil(args.kernel.stencil.as_deref())? {
+        return mesh::build(args, stencil, json);
+    }
+    args.over.refuse()?;
     if let Some(emit) = args.emit {
         return emit::emit(args, emit, json);
     }
-    let input = input::load(&args.file)?;
     let plan = args.plan(&input)?;
     input.tell_of_programs(args.kernel.stencil.as_deref(), "build", &plan.stencil.name);
     if !plan.stencil.prints.is_empty() {

@@ -1,11 +1,14 @@
 //! Problems whose fields are drawn at random: what `verify`, `bench` and `profile` compute.
 
+use crate::args::given::Names;
+use crate::args::mesh::MeshArgs;
 use crate::args::{self, Chosen, Pair};
 use crate::input::Input;
 use std::collections::BTreeMap;
-use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_runtime::Result;
+use stencilc_compiler::ir::{MeshStencil, Precision, Stencil};
+use stencilc_runtime::mesh::program::{MeshProblem, Request as MeshRequest, measure};
 use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::{Error, Result, mesh};
 
 /// What such a problem is made of.
 pub struct Drawn<'a> {
@@ -47,5 +50,80 @@ impl Drawn<'_> {
             problem.share(&stencils, self.contract);
         }
         Ok(problem)
+    }
+}
+
+/// The options about stencils that also make sense over meshes.
+const OVER_MESHES: [&str; 16] = [
+    "file",
+    "files",
+    "stencil",
+    "precision",
+    "levels",
+    "set",
+    "seed",
+    "device",
+    "contract",
+    "json",
+    "mesh",
+    "strategy",
+    "vectors",
+    "order",
+    "lead",
+    "threads",
+];
+
+/// A problem over a mesh whose fields come with the mesh, or are drawn at random.
+pub struct DrawnOver<'a> {
+    /// The stencil, as it was lowered.
+    pub stencil: &'a MeshStencil,
+    /// What `real` is.
+    pub precision: Precision,
+    /// Whether fused multiply-adds are formed.
+    pub contract: bool,
+    /// The mesh.
+    pub over: &'a MeshArgs,
+    /// How many levels there are, if the mesh has any.
+    pub levels: Option<usize>,
+    /// Parameters that have a value.
+    pub set: &'a [Pair],
+    /// Of the random numbers.
+    pub seed: u64,
+    /// Whether what is added to starts from 0.
+    pub from_zero: bool,
+}
+
+impl DrawnOver<'_> {
+    /// The problem.
+    ///
+    /// # Errors
+    /// There is no mesh, or it is another than the stencil's; or a parameter does not fit.
+    pub fn problem(&self) -> Result<MeshProblem> {
+        let path = self.over.file(&self.stencil.stencil.name, &self.stencil.mesh.name)?;
+        let program = measure::program(self.stencil, self.from_zero);
+        MeshProblem::new(MeshRequest {
+            program: &program,
+            precision: self.precision,
+            contract: self.contract,
+            mesh: mesh::load(path)?,
+            levels: self.levels,
+            arrays: BTreeMap::new(),
+            settings: args::by_name(self.set, "--set")?,
+            seed: self.seed,
+            cast: false,
+        })
+    }
+}
+
+/// Refuses options that are about grids, of a command that is about a stencil over a mesh; `others` are options of the command itself.
+///
+/// # Errors
+/// One was given.
+pub fn refuse_of_grids(names: &Names, others: &[&str], stencil: &str) -> Result<()> {
+    match names.beside(&[OVER_MESHES.as_slice(), others].concat()) {
+        Some(option) => {
+            Err(Error::call(format!("{option} is for grids, and `{stencil}` runs over a mesh")).help("leave it out"))
+        }
+        None => Ok(()),
     }
 }

@@ -31,7 +31,7 @@ pub enum Emit {
 
 impl Emit {
     /// The ending of its files.
-    fn ending(self) -> &'static str {
+    pub fn ending(self) -> &'static str {
         match self {
             Emit::Ast => "ast",
             Emit::Ir => "ir",

@@ -2,9 +2,12 @@
 
 mod facts;
 mod level_facts;
+mod mesh;
 mod picture;
 mod text;
 
+use crate::args::given::Names;
+use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
 use crate::{input, kernel, terminal};
 use facts::{Bounds, Explanation, Subject};
@@ -25,6 +28,9 @@ const GRID: Grid = Grid::rows(512, 512, 64);
 /// Arguments of `explain`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     /// A stencil file, or the name of a stencil that comes along
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: String,
@@ -34,6 +40,11 @@ pub struct Args {
     /// The grid that figures are for, halo included
     #[arg(long, value_name = "NIxNJxNK", default_value_t = GridArg::Rows(GRID))]
     grid: GridArg,
+    /// Levels of a mesh, if it has any
+    #[arg(long, value_name = "N", value_parser = args::grid::levels)]
+    levels: Option<usize>,
+    #[command(flatten)]
+    over: MeshArgs,
     /// A parameter: it may decide which branches and levels are computed
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
     set: Vec<Pair>,
@@ -71,12 +82,20 @@ fn positive(text: &str) -> std::result::Result<f64, String> {
 /// # Errors
 /// The stencil has errors, or no cell of it can be computed, which is told after all that can be.
 pub fn explain(args: &Args, json: bool) -> Result<()> {
+    let input = input::load(&args.file)?;
+    if let Some(stencil) = input.mesh_stencil(args.stencil.as_deref())? {
+        return mesh::explain(args, stencil, json);
+    }
+    args.over.refuse()?;
+    if args.levels.is_some() {
+        return Err(Error::call("--levels is for meshes, and this one runs over a grid")
+            .help("give its extents: --grid NIxNJxNK"));
+    }
     let GridArg::Rows(grid) = args.grid else {
         return Err(Error::call("`explain` counts what is read on grids of columns in rows")
             .help("give extents: --grid NIxNJxNK; `run` says which cells of a grid from a file are computed"));
     };
     let (grid, bounds) = (problem::checked(grid)?, bounds(args)?);
-    let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
     input.tell_of_programs(args.stencil.as_deref(), "explain", &stencil.name);
     let prepared = plan::prepare(stencil, args.precision, args.launch.code.contract);

@@ -26,12 +26,12 @@ pub struct Wanted {
     /// neighbours
     #[arg(long, value_name = "NIxNJxNK|FILE")]
     grid: Option<GridArg>,
-    /// Levels of a grid from a file
-    #[arg(long, value_name = "N", value_parser = args::grid::levels, requires = "grid")]
-    levels: Option<usize>,
+    /// Levels of a grid from a file, or of a mesh
+    #[arg(long, value_name = "N", value_parser = args::grid::levels)]
+    pub levels: Option<usize>,
     /// A parameter that decides which levels are computed
-    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"), requires = "grid")]
-    set: Vec<Pair>,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
+    pub set: Vec<Pair>,
 }
 
 impl Wanted {
@@ -54,6 +54,10 @@ impl Wanted {
     /// There is no such kernel.
     pub fn plan_or_tuned(&self, input: &Input, arch: Option<&str>) -> Result<Plan> {
         let stencil = input.stencil(self.stencil.as_deref())?;
+        if self.grid.is_none() && (self.levels.is_some() || !self.set.is_empty()) {
+            let option = if self.levels.is_some() { "--levels" } else { "--set" };
+            return Err(Error::call(format!("{option} needs to know the grid")).help("give it: --grid NIxNJxNK"));
+        }
         let choices = self.kernel.choices_for(stencil);
         input.warn_of_numbers(stencil, choices.precision);
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);

@@ -2,6 +2,7 @@
 
 pub mod animate;
 pub mod mesh;
+mod outputs;
 pub mod program;
 
 use crate::args::given::Given;
@@ -59,7 +60,7 @@ pub struct Args {
     /// An input, from a .npy file of shape (nk, nj, ni); inputs that are not given are drawn at random
     #[arg(long = "in", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--in phi=phi.npy"))]
     inputs: Vec<Pair>,
-    /// Where to write an output, as a .npy file
+    /// Where to write an output, as a .npy file; of what runs over a mesh, or as a .vtu file for ParaView, several in one
     #[arg(long = "out", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--out res=res.npy"))]
     outputs: Vec<Pair>,
     /// A parameter
@@ -85,7 +86,10 @@ pub struct Args {
     #[command(flatten)]
     tuned: TunedArgs,
     #[command(flatten)]
-    of_mesh: mesh::MeshArgs,
+    of_mesh: args::mesh::MeshArgs,
+    /// On a mesh: a .vtu file for all outputs that it has a place for
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    vtu: Option<String>,
     #[command(flatten)]
     of_program: program::ProgramArgs,
     /// How often to compute; times are those of the median
@@ -160,6 +164,10 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
         return mesh::run(args, &input, &program, json, start);
     }
     args.of_mesh.refuse()?;
+    if args.vtu.is_some() {
+        return Err(Error::call("--vtu is for what runs over a mesh, and this runs over a grid")
+            .help("--out NAME=FILE.npy writes a field, and --plot NAME=FILE.png draws one"));
+    }
     if let Some(program) = input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
         return program::run(args, &input, program, json, start);
     }

@@ -1,10 +1,13 @@
 //! `stencilc tune`: finds the fastest kernel of a stencil, or plan of a program, on a grid, and remembers it for `run` and
 //! `build`.
 
+mod mesh;
 mod program;
 mod wide;
 
 use crate::args::Device;
+use crate::args::given::Names;
+use crate::args::mesh::MeshArgs;
 use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
 use crate::bench::{open, table};
@@ -30,6 +33,9 @@ const SEARCHING: f64 = 0.7;
 /// Arguments of `tune`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     #[command(flatten)]
     wide: Wide,
     /// Blocks of threads that are searched: usual, few, thesis, all, or shapes; several with commas between them
@@ -42,7 +48,9 @@ pub struct Args {
     method: MethodArgs,
     #[command(flatten)]
     of_program: program::ProgramArgs,
-    /// Say what is the fastest, but do not remember it
+    #[command(flatten)]
+    of_mesh: MeshArgs,
+    /// Say what is the fastest, but do not remember it; what runs over a mesh is never remembered
     #[arg(long)]
     forget: bool,
 }
@@ -73,6 +81,10 @@ struct Done {
 pub fn tune(args: &Args, json: bool) -> Result<()> {
     let kernels = &args.wide.0;
     let input = input::load(&kernels.file)?;
+    if let Some(stencil) = input.mesh_stencil(kernels.stencil.as_deref())? {
+        return mesh::tune(args, stencil, json);
+    }
+    args.of_mesh.refuse()?;
     if let Some(program) = input.program(args.of_program.program.as_deref(), kernels.stencil.as_deref())? {
         return program::tune(args, &input, program, json);
     }

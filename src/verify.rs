@@ -1,10 +1,13 @@
 //! `stencilc verify`: compares every kernel, and every plan of programs, with the interpreter, bit for bit.
 
+mod mesh;
 mod outcome;
 mod program;
 
+use crate::args::given::Names;
+use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
-use crate::drawn::Drawn;
+use crate::drawn::{Drawn, refuse_of_grids};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use outcome::{Outcome, Totals, quoted, refusals, told};
@@ -13,7 +16,7 @@ use serde_json::json;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::{Precision, Program, Stencil};
+use stencilc_compiler::ir::{MeshStencil, Precision, Program, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Span;
 use stencilc_compiler::storage::fields::Fields;
@@ -34,6 +37,9 @@ const LEVELS: usize = GRIDS[0].nk;
 /// Arguments of `verify`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     /// Stencil files, or names of stencils that come along
     #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
     files: Vec<String>,
@@ -53,9 +59,11 @@ pub struct Args {
     /// if not given
     #[arg(long = "grid", value_name = "NIxNJxNK|FILE")]
     grids: Vec<GridArg>,
-    /// Levels of grids from files
-    #[arg(long, value_name = "N", value_parser = args::grid::levels, requires = "grids")]
+    /// Levels of grids from files, and of meshes
+    #[arg(long, value_name = "N", value_parser = args::grid::levels)]
     levels: Option<usize>,
+    #[command(flatten)]
+    over: MeshArgs,
     /// A parameter; those without a value or a default are drawn at random
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| args::pair(text, "--set dt=0.5"))]
     set: Vec<Pair>,
@@ -128,12 +136,13 @@ struct Bench {
 /// A kernel differs from the interpreter; or something is wrong with a file, the call or the device.
 pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
-    let (stencils, programs) = args.subjects(&inputs)?;
+    let Subjects { stencils, programs, over } = args.subjects(&inputs)?;
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();
     let plans = program::count(args, programs.len());
-    let progress = Progress::new(problems * args.combinations(Precision::F64).len() + plans, "verifying");
+    let of_meshes = over.iter().map(|(_, stencil)| mesh::count(args, stencil)).sum::<usize>() * args.precisions().len();
+    let progress = Progress::new(problems * args.combinations(Precision::F64).len() + plans + of_meshes, "verifying");
     let mut cases = Vec::new();
     for (input, stencil) in stencils {
         let first = cases.len();
@@ -161,24 +170,48 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
             }
         }
     }
+    let mut on_meshes = Vec::new();
+    for subject in over {
+        for &precision in args.precisions() {
+            for &from_zero in mesh::starts(subject.1) {
+                let case = mesh::verify(args, &bench, &progress, subject, precision, from_zero)?;
+                if !json {
+                    progress.aside(|| terminal::print(&case.text(args)))?;
+                }
+                on_meshes.push(case);
+            }
+        }
+    }
     drop(progress);
-    report(&cases, &of_programs, bench.device, json)
+    report(&cases, &of_programs, &on_meshes, bench.device, json)
 }
 
 /// Stencils, or programs, each with its file.
 type Of<'a, T> = Vec<(&'a Input, &'a T)>;
 
+/// What is verified.
+#[derive(Default)]
+struct Subjects<'a> {
+    stencils: Of<'a, Stencil>,
+    programs: Of<'a, Program>,
+    /// Stencils over meshes.
+    over: Of<'a, MeshStencil>,
+}
+
 impl Args {
     /// What is verified: what is named, or all that the files have.
-    fn subjects<'a>(&self, inputs: &'a [Input]) -> Result<(Of<'a, Stencil>, Of<'a, Program>)> {
+    fn subjects<'a>(&self, inputs: &'a [Input]) -> Result<Subjects<'a>> {
         let program = self.of_programs.program.as_deref();
-        let (mut stencils, mut programs): (Of<Stencil>, Of<Program>) = Default::default();
+        let Subjects { mut stencils, mut programs, mut over } = Subjects::default();
         for input in inputs {
             match (self.stencil.as_deref(), program) {
-                (Some(name), _) => stencils.push((input, input.stencil(Some(name))?)),
+                (Some(name), _) => match input.mesh_stencil(Some(name))? {
+                    Some(stencil) => over.push((input, stencil)),
+                    None => stencils.push((input, input.stencil(Some(name))?)),
+                },
                 (None, Some(_)) => programs.extend(input.program(program, None)?.map(|program| (input, program))),
                 (None, None) => {
-                    input.refuse_meshes(None)?;
+                    over.extend(input.mesh_stencils.iter().map(|stencil| (input, stencil)));
                     stencils.extend(input.stencils.iter().map(|stencil| (input, stencil)));
                     programs.extend(input.programs.iter().map(|program| (input, program)));
                 }
@@ -187,7 +220,20 @@ impl Args {
         if programs.is_empty() {
             self.of_programs.refuse()?;
         }
-        Ok((stencils, programs))
+        match over.first() {
+            None => self.over.refuse()?,
+            Some((_, first)) if stencils.is_empty() && programs.is_empty() => {
+                self.over.file(&first.stencil.name, &first.mesh.name)?;
+                refuse_of_grids(&self.names, &["arch"], &first.stencil.name)?;
+            }
+            Some((_, first)) if self.over.mesh.is_none() => {
+                let name = &first.stencil.name;
+                terminal::note(&format!("what runs over a mesh, such as `{name}`, is left out: give --mesh FILE"));
+                over.clear();
+            }
+            Some(_) => {}
+        }
+        Ok(Subjects { stencils, programs, over })
     }
 
     fn precisions(&self) -> &[Precision] {
@@ -196,6 +242,10 @@ impl Args {
 
     fn grids(&self) -> Result<Vec<Chosen>> {
         if self.grids.is_empty() {
+            if self.levels.is_some() && self.over.mesh.is_none() {
+                return Err(Error::call("--levels is for grids from files and for meshes, and none is given")
+                    .help("give one: --grid FILE, or --mesh FILE"));
+            }
             return Ok(GRIDS.map(|grid| Chosen { grid: Some(grid), adjacency: None }).to_vec());
         }
         args::grid::all(&self.grids, self.levels, LEVELS)
@@ -396,15 +446,23 @@ fn warn(input: &Input, cases: &[Case]) {
     terminal::diagnostics(&warnings.collect::<Vec<_>>(), &input.source);
 }
 
-fn report(cases: &[Case], programs: &[program::Case], device: Device, json: bool) -> Result<()> {
+fn report(cases: &[Case], programs: &[program::Case], meshes: &[mesh::Case], device: Device, json: bool) -> Result<()> {
     let mut totals = Totals::default();
     cases.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
     programs.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
+    meshes.iter().for_each(|case| totals.add_of_meshes(case.outcomes(), case.error.is_some()));
     if json {
         let device = device.to_string();
-        terminal::json(&json!({ "device": device, "cases": cases, "programs": programs, "totals": totals }))?;
+        terminal::json(
+            &json!({ "device": device, "cases": cases, "programs": programs, "meshes": meshes, "totals": totals }),
+        )?;
     } else {
-        let reasons = refusals(cases.iter().flat_map(Case::outcomes));
+        let mut reasons = refusals(cases.iter().flat_map(Case::outcomes));
+        for outcome in meshes.iter().flat_map(mesh::Case::outcomes) {
+            if let mesh::Outcome::Refused { reason } = outcome {
+                *reasons.entry(reason.as_str()).or_default() += 1;
+            }
+        }
         terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
     }
     match totals.failed {

@@ -12,6 +12,8 @@ mod grid;
 mod grid_info;
 #[path = "cli/mesh.rs"]
 mod mesh;
+#[path = "cli/mesh_commands.rs"]
+mod mesh_commands;
 #[path = "cli/mesh_kernels.rs"]
 mod mesh_kernels;
 #[path = "cli/new.rs"]

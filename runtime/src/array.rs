@@ -57,6 +57,16 @@ pub struct Array {
 }
 
 impl Data {
+    /// Some of the numbers, those of a range that is there.
+    pub fn part(&self, range: std::ops::Range<usize>) -> Data {
+        match self {
+            Data::F32(all) => Data::F32(all[range].to_vec()),
+            Data::F64(all) => Data::F64(all[range].to_vec()),
+            Data::I32(all) => Data::I32(all[range].to_vec()),
+            Data::Bool(all) => Data::Bool(all[range].to_vec()),
+        }
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> Element {
         match self {

@@ -266,6 +266,8 @@ pub(crate) fn params(
     let names: Vec<&str> = stencil.params.iter().map(|(_, param)| param.name.as_str()).collect();
     if let Some(name) = settings.keys().find(|name| !names.contains(&name.as_str())) {
         let error = Error::call(format!("stencil `{}` has no parameter `{name}`", stencil.name));
+        // Sizes of sets are parameters that nobody sets.
+        let names: Vec<&str> = names.into_iter().filter(|name| !name.contains('(')).collect();
         return Err(match (guess(name, names.iter().copied()), names.is_empty()) {
             (Some(guess), _) => error.help(format!("did you mean `{guess}`?")),
             (None, true) => error.help("it has none"),

@@ -49,3 +49,41 @@ impl<A: Args> FromArgMatches for Given<A> {
         Ok(())
     }
 }
+
+/// The names of all options that the user gave, of a command that has other options for other subjects.
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// The first that is not among these, as it is written.
+    pub fn beside(&self, others: &[&str]) -> Option<String> {
+        let found = self.0.iter().find(|name| !others.contains(&name.as_str()))?;
+        // Some fields hold several of what their option gives one of.
+        let name = if found == "grids" { "grid" } else { found };
+        Some(format!("--{}", name.replace('_', "-")))
+    }
+}
+
+impl Args for Names {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for Names {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let given = matches.ids().map(clap::Id::as_str).filter(|name| {
+            // Groups are named as their types are.
+            name.starts_with(char::is_lowercase) && matches.value_source(name) == Some(ValueSource::CommandLine)
+        });
+        Ok(Self(given.map(str::to_owned).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -54,9 +54,9 @@ pub struct KernelsArgs {
     /// If not given, 512x512x64, and 64x48x8 on the emulator
     #[arg(long = "grid", value_name = "NIxNJxNK|FILE,...", value_delimiter = ',')]
     grids: Vec<GridArg>,
-    /// Levels of grids from files; 64 if not given
-    #[arg(long, value_name = "N", value_parser = super::grid::levels, requires = "grids")]
-    levels: Option<usize>,
+    /// Levels of grids from files, 64 if not given, and of meshes
+    #[arg(long, alias = "mesh-levels", value_name = "N", value_parser = super::grid::levels)]
+    pub levels: Option<usize>,
     /// A parameter; those without a value or a default are drawn at random
     #[arg(long, value_name = "NAME=VALUE", value_parser = |text: &str| super::pair(text, "--set dt=0.5"))]
     pub set: Vec<Pair>,

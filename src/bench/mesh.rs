@@ -2,110 +2,222 @@
 
 use super::Args;
 use crate::args::Device;
-use crate::input::Input;
+use crate::args::mesh::{MeshArgs, Threads};
+use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::run::mesh::{compiled, emulated};
 use crate::terminal::{self, Progress};
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_compiler::mesh::{Choices, Layout};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
-use stencilc_runtime::mesh::order::{self, METHODS, Options};
-use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed};
-use stencilc_runtime::mesh::program::measure::{self, COPY, Measured, Verdict};
-use stencilc_runtime::mesh::program::{MeshProblem, Request};
-use stencilc_runtime::{Error, Fault, Result, mesh};
+use stencilc_runtime::mesh::order::auto;
+use stencilc_runtime::mesh::program::MeshProblem;
+use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed, Works};
+use stencilc_runtime::mesh::program::measure::{self, COPY, Expected, Measured, Verdict};
+use stencilc_runtime::{Error, Fault, Result};
 
 /// Options of `bench` that are about meshes.
 #[derive(clap::Args)]
-pub struct MeshArgs {
-    /// The mesh: a .npz or .msh file, or the text of OP2's airfoil
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub mesh: Option<PathBuf>,
-    /// On a mesh: strategies, with commas between them
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all", value_parser = names(Strategy::ALL.map(Strategy::name), Strategy::ALL.map(Strategy::summary)))]
-    pub strategies: Vec<String>,
-    /// On a mesh: how vectors lie in memory
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all", value_parser = names(Layout::ALL.map(Layout::name), Layout::ALL.map(Layout::summary)))]
-    pub vectors: Vec<String>,
-    /// On a mesh: orders of elements
-    #[arg(long, value_name = "METHODS", value_delimiter = ',', default_value = "none")]
-    pub orders: Vec<String>,
-    /// On a mesh: the set that leads orders; if not given, the last that is declared
-    #[arg(long, value_name = "SET")]
-    pub lead: Option<String>,
-    /// On a mesh: threads of a block, and, after an x, blocks that have to fit on a multiprocessor
-    #[arg(long, value_name = "N[xM]", value_delimiter = ',', default_value = "128")]
-    pub threads: Vec<String>,
+pub struct OnMesh {
+    #[command(flatten)]
+    pub over: MeshArgs,
     /// On a mesh: what is added to starts from 0, so that it is written, not added to
     #[arg(long)]
     pub from_zero: bool,
     /// On a mesh: a folder for the texts of the kernels that are measured
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub texts: Option<PathBuf>,
-    /// On a mesh: levels
-    #[arg(long, value_name = "N")]
-    pub mesh_levels: Option<usize>,
 }
 
-fn names<const N: usize>(names: [&'static str; N], summaries: [&'static str; N]) -> PossibleValuesParser {
-    let own = names.into_iter().zip(summaries).map(|(name, summary)| PossibleValue::new(name).help(summary));
-    PossibleValuesParser::new(own.chain([PossibleValue::new("all").help("each of them")]).collect::<Vec<_>>())
+impl OnMesh {
+    /// Refuses what only meshes have.
+    ///
+    /// # Errors
+    /// One of the options was given.
+    pub fn refuse(&self) -> Result<()> {
+        self.over.refuse()?;
+        match (self.from_zero, self.texts.is_some()) {
+            (false, false) => Ok(()),
+            (is_zero, _) => {
+                let option = if is_zero { "--from-zero" } else { "--texts" };
+                Err(Error::call(format!("{option} is for stencils over a mesh, and this one runs over a grid")))
+            }
+        }
+    }
 }
 
-/// What came of one kernel.
-#[derive(Serialize)]
-struct Row {
-    strategy: &'static str,
-    vectors: &'static str,
-    order: String,
-    threads: u32,
-    at_once: u32,
-    /// Registers of the threads of each kernel.
-    registers: Vec<u32>,
-    gb_per_s: f64,
-    of_copy: f64,
+/// What a thread of a kernel takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Taken {
+    kernel: String,
+    registers: u32,
+    /// Bytes of local memory.
+    local: u32,
+}
+
+/// One way to compute a stencil.
+#[derive(Clone, Debug, Serialize)]
+pub struct Variant {
+    pub strategy: &'static str,
+    pub vectors: &'static str,
+    pub order: &'static str,
+    pub threads: u32,
+    pub at_once: u32,
+    #[serde(skip)]
+    pub choices: Choices,
+}
+
+impl Variant {
+    pub fn new(choices: Choices, order: &'static str) -> Self {
+        Self {
+            strategy: choices.strategy.name(),
+            vectors: choices.layout.name(),
+            order,
+            threads: choices.block,
+            at_once: choices.blocks_at_once,
+            choices,
+        }
+    }
+
+    /// `128x8`
+    pub fn threads(&self) -> String {
+        Threads { block: self.threads, at_once: self.at_once }.to_string()
+    }
+
+    /// The options that choose it.
+    pub fn words(&self) -> String {
+        let Self { strategy, vectors, order, .. } = self;
+        format!("--strategy {strategy} --vectors {vectors} --order {order} --threads {}", self.threads())
+    }
+
+    /// A part of a file's name.
+    fn name(&self) -> String {
+        format!("{}-{}-{}x{}", self.strategy, self.vectors, self.threads, self.at_once)
+    }
+}
+
+/// What came of one.
+#[derive(Clone, Serialize)]
+pub struct Row {
     #[serde(flatten)]
-    measured: Measured,
+    pub variant: Variant,
+    /// Of each kernel, in the order of their launches; nothing on the emulator.
+    pub taken: Vec<Taken>,
+    pub gb_per_s: f64,
+    pub of_copy: f64,
+    /// How often an average datum of a block's working set is used.
+    pub reuse: Option<f64>,
+    pub colours: Option<usize>,
+    /// Bytes of tables and maps for each target.
+    pub table_bytes: f64,
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+/// What measures: a machine, what it makes of texts, and what kernels took since that was cleared.
+pub struct Meter<'a, M: Machine> {
+    pub machine: &'a M,
+    pub load: &'a Load<'a, M>,
+    pub taken: &'a RefCell<Vec<Taken>>,
+    pub texts: Option<&'a Path>,
+    pub runs: usize,
+    /// Gigabytes a second of a copy of so many bytes.
+    pub copy: f64,
+    pub copied: usize,
+}
+
+impl<'a, M: Machine> Meter<'a, M> {
+    /// Measures the copy as well.
+    ///
+    /// # Errors
+    /// There is not enough memory, or the kernel has failed.
+    pub fn new(
+        machine: &'a M,
+        load: &'a Load<'a, M>,
+        taken: &'a RefCell<Vec<Taken>>,
+        runs: usize,
+        bytes: usize,
+    ) -> Result<Self> {
+        let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
+        let copy = measure::copy_rate(machine, &load(COPY[0], COPY[1])?, copied, runs)?;
+        Ok(Self { machine, load, taken, texts: None, runs, copy, copied })
+    }
+
+    /// Measures one way to compute a stencil.
+    ///
+    /// # Errors
+    /// The strategy cannot compute it; there is not enough memory, or a kernel has failed.
+    pub fn row(
+        &self,
+        problem: &MeshProblem,
+        expected: &Expected,
+        placed: &Rc<Placed>,
+        variant: Variant,
+        bytes: usize,
+    ) -> Result<Row> {
+        self.taken.borrow_mut().clear();
+        let load = |name: &str, text: &str| {
+            if let Some(folder) = self.texts {
+                crate::build::write(folder, &format!("{name}-{}.cu", variant.name()), text.as_bytes())?;
+            }
+            (self.load)(name, text)
+        };
+        let works = placed.works(problem, measure::only_call(problem)?, &variant.choices)?;
+        let kernels = Kernels::new(problem, self.machine, variant.choices, Rc::clone(placed), &load);
+        let measured = measure::measure(problem, &kernels, expected, self.runs)?;
+        let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
+        let is_own = |taken: &&Taken| works.kernels.iter().any(|work| work.name == taken.kernel);
+        let taken = self.taken.borrow().iter().filter(is_own).cloned().collect();
+        let Works { colours, .. } = works;
+        let (reuse, table_bytes) = (works.reuse(), works.table_bytes());
+        let of_copy = gb_per_s / self.copy;
+        Ok(Row { variant, taken, gb_per_s, of_copy, reuse, colours, table_bytes, measured })
+    }
+}
+
+/// A kernel for a GPU, and what its threads take.
+pub fn weighed(
+    gpu: &Gpu,
+    taken: &RefCell<Vec<Taken>>,
+    name: &str,
+    text: &str,
+) -> Result<stencilc_runtime::cuda::Kernel> {
+    let kernel = compiled(gpu, name, text)?;
+    let own = Taken { kernel: name.to_owned(), registers: kernel.registers, local: kernel.local };
+    taken.borrow_mut().push(own);
+    Ok(kernel)
 }
 
 /// Measures the kernels of a stencil.
 ///
 /// # Errors
 /// Something is wrong with the call, the mesh or the device, or a kernel differs from the interpreter.
-pub fn bench(args: &Args, input: &Input, stencil: &MeshStencil, json: bool) -> Result<()> {
-    let own = &args.of_mesh;
-    let name = &stencil.stencil.name;
-    let Some(path) = &own.mesh else {
-        return Err(Error::call(format!("`{name}` runs over the mesh `{}`: which file holds it?", stencil.mesh.name))
-            .help("give it: --mesh FILE; `stencilc mesh make` makes one"));
+pub fn bench(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
+    let (own, kernels) = (&args.of_mesh, &args.kernels);
+    refuse_of_grids(&args.names, &["from_zero", "texts", "runs"], &stencil.stencil.name)?;
+    let problem = DrawnOver {
+        stencil,
+        precision: kernels.precisions().first().copied().unwrap_or_default(),
+        contract: kernels.code.contract,
+        over: &own.over,
+        levels: kernels.levels,
+        set: &kernels.set,
+        seed: kernels.seed,
+        from_zero: own.from_zero,
     };
-    let _ = input;
-    let (device, no_gpu) = Device::choose(args.kernels.device);
+    let problem = problem.problem()?;
+    let (device, no_gpu) = Device::choose(kernels.device);
     if let Some(error) = no_gpu {
         terminal::note(&format!("no kernel is measured: {}; --device emulate tries the call", error.message));
     }
-    let precision = args.kernels.precisions().first().copied().unwrap_or_default();
-    let program = measure::program(stencil, own.from_zero);
-    let request = Request {
-        program: &program,
-        precision,
-        contract: true,
-        mesh: mesh::load(path)?,
-        levels: own.mesh_levels,
-        arrays: Default::default(),
-        settings: crate::args::by_name(&args.kernels.set, "--set")?,
-        seed: args.kernels.seed,
-        cast: false,
-    };
-    let problem = MeshProblem::new(request)?;
+    let taken = RefCell::default();
     match device {
         Device::Cpu => {
             Err(Error::call("the interpreter has no strategies to measure")
@@ -113,18 +225,11 @@ pub fn bench(args: &Args, input: &Input, stencil: &MeshStencil, json: bool) -> R
         }
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
-            let load = |name: &str, text: &str| emulated(&compiler, name, text);
-            all(args, &problem, &machine, &load, &RefCell::default(), json)
+            all(args, &problem, &machine, &|name, text| emulated(&compiler, name, text), &taken, json)
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
-            let registers = RefCell::new(Vec::new());
-            let load = |name: &str, text: &str| {
-                let kernel = compiled(&gpu, name, text)?;
-                registers.borrow_mut().push(kernel.registers);
-                Ok(kernel)
-            };
-            all(args, &problem, &gpu, &load, &registers, json)
+            all(args, &problem, &gpu, &|name, text| weighed(&gpu, &taken, name, text), &taken, json)
         }
     }
 }
@@ -134,69 +239,38 @@ fn all<M: Machine>(
     problem: &MeshProblem,
     machine: &M,
     load: &Load<M>,
-    registers: &RefCell<Vec<u32>>,
+    taken: &RefCell<Vec<Taken>>,
     json: bool,
 ) -> Result<()> {
     let own = &args.of_mesh;
-    let is = |chosen: &[String], name: &str| chosen.iter().any(|own| own == name || own == "all");
-    let strategies: Vec<Strategy> = Strategy::ALL.into_iter().filter(|all| is(&own.strategies, all.name())).collect();
-    let layouts: Vec<Layout> = Layout::ALL.into_iter().filter(|all| is(&own.vectors, all.name())).collect();
-    let threads: Vec<(u32, u32)> = own.threads.iter().map(|text| parse_threads(text)).collect::<Result<_>>()?;
-    let orders: Vec<&str> = METHODS.iter().map(|own| own.name()).filter(|name| is(&own.orders, name)).collect();
-    if let Some(name) = own.orders.iter().find(|name| *name != "all" && METHODS.iter().all(|own| own.name() != **name))
-    {
-        return Err(Error::call(format!("there is no order `{name}`"))
-            .help(format!("there are {}", METHODS.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "))));
-    }
-    let runs = args.method.method().runs;
+    let stencil = &problem.program.stencils[measure::only_call(problem)?.stencil];
+    let (strategies, layouts) = (own.over.strategies_for(stencil), own.over.layouts(&Layout::ALL));
+    let (orders, threads) = (own.over.orders(&[auto::AUTO]), own.over.threads(&[Choices::default().block]));
     let [bytes, of_maps] = measure::bytes(problem)?;
     let expected = measure::expected(problem)?;
-    let declared = problem.program.mesh.sets.iter().last().map(|(_, set)| set.name.as_str());
-    let lead = own.lead.as_deref().or(declared).unwrap_or_default();
-    let lead = problem.mesh.set_named(lead).ok_or_else(|| Error::call(format!("the mesh has no set `{lead}`")))?;
-    let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
-    let copy = measure::copy_rate(machine, &load(COPY[0], COPY[1])?, copied, runs)?;
+    let meter = Meter::new(machine, load, taken, args.method.method().runs, bytes)?;
+    let meter = Meter { texts: own.texts.as_deref(), ..meter };
     let progress = Progress::new(orders.len() * strategies.len() * layouts.len() * threads.len(), "measuring");
-    let (mut rows, mut refused) = (Vec::new(), BTreeMap::new());
+    let (mut rows, mut refused, mut why) = (Vec::new(), BTreeMap::new(), None);
     for name in &orders {
-        let ordering = order::find(name)?.ordering(&problem.mesh, &Options::new(lead))?;
-        let placed = Rc::new(Placed::new(problem, &ordering)?);
+        let ordered = own.over.ordering(problem, name)?;
+        progress.aside(|| ordered.tell());
+        why = why.or(ordered.why);
+        let placed = Rc::new(Placed::new(problem, &ordered.ordering)?);
         for &strategy in &strategies {
             for &layout in &layouts {
-                for &(block, blocks_at_once) in &threads {
-                    registers.borrow_mut().clear();
-                    let own_name = format!("{}-{}-{block}x{blocks_at_once}", strategy.name(), layout.name());
-                    let load = |name: &str, text: &str| {
-                        if let Some(folder) = &own.texts {
-                            crate::build::write(folder, &format!("{name}-{own_name}.cu"), text.as_bytes())?;
-                        }
-                        load(name, text)
-                    };
-                    let choices = Choices { strategy, layout, block, blocks_at_once };
-                    let kernels = Kernels::new(problem, machine, choices, Rc::clone(&placed), &load);
-                    let measured = measure::measure(problem, &kernels, &expected, runs);
+                for &Threads { block, at_once } in &threads {
+                    let choices = Choices { strategy, layout, block, blocks_at_once: at_once };
+                    let row = meter.row(problem, &expected, &placed, Variant::new(choices, ordered.name), bytes);
                     progress.advance(1);
-                    let measured = match measured {
-                        Ok(measured) => measured,
+                    match row {
+                        Ok(row) => rows.push(row),
                         // What a strategy cannot do is no reason not to measure the others.
                         Err(error) if error.fault == Fault::Input => {
                             refused.entry(strategy.name()).or_insert(error);
-                            continue;
                         }
                         Err(error) => return Err(error),
-                    };
-                    let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
-                    rows.push(Row {
-                        strategy: strategy.name(),
-                        vectors: layout.name(),
-                        order: (*name).to_owned(),
-                        threads: block,
-                        at_once: blocks_at_once,
-                        registers: registers.borrow().clone(),
-                        gb_per_s,
-                        of_copy: gb_per_s / copy,
-                        measured,
-                    });
+                    }
                 }
             }
         }
@@ -211,27 +285,30 @@ fn all<M: Machine>(
         terminal::note(&format!("{strategy} is left out: {}", error.message));
     }
     rows.sort_by(|a, b| a.measured.statistics.median_us.total_cmp(&b.measured.statistics.median_us));
-    let wrong = rows.iter().filter(|row| matches!(row.measured.verdict, Verdict::Differs { .. })).count();
+    let wrong = rows.iter().filter(|row| row.is_wrong()).count();
     if json {
+        let left_out: BTreeMap<_, _> = refused.iter().map(|(name, error)| (name, &error.message)).collect();
         terminal::json(&json!({
             "stencil": problem.program.program.name,
             "precision": problem.precision,
             "bytes": bytes,
             "bytes_of_maps": of_maps,
-            "copy_gb_per_s": copy,
+            "copy_gb_per_s": meter.copy,
+            "why_order": why,
             "rows": rows,
+            "left_out": left_out,
         }))?;
     } else {
         let head = format!(
-            "{}, {}: {:.1} MB, {:.1} of them maps; copying {} MiB: {copy:.0} GB/s\n",
+            "{}, {}: {:.1} MB, {:.1} of them maps; copying {} MiB: {:.0} GB/s\n",
             problem.program.program.name,
             problem.precision.name(),
             bytes as f64 / 1e6,
             of_maps as f64 / 1e6,
-            copied >> 20
+            meter.copied >> 20,
+            meter.copy,
         );
-        let table: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
-        terminal::print(&(head + &terminal::table(&table, &[4, 6, 8])))?;
+        terminal::print(&(head + &table(&rows, args.kernels.device == Some(Device::Emulate))))?;
     }
     match wrong {
         0 => Ok(()),
@@ -240,38 +317,85 @@ fn all<M: Machine>(
 }
 
 impl Row {
-    fn cells(&self) -> Vec<String> {
-        let registers: Vec<String> = self.registers.iter().map(u32::to_string).collect();
-        let at_once = if self.at_once == 0 { String::new() } else { format!("x{}", self.at_once) };
-        vec![
-            self.strategy.to_owned(),
-            self.vectors.to_owned(),
-            self.order.clone(),
-            format!("{}{at_once}", self.threads),
-            format!("{:.1}", self.measured.statistics.median_us),
-            "us".to_owned(),
-            format!("{:.0}", self.gb_per_s),
-            "GB/s".to_owned(),
-            format!("{:.3}", self.of_copy),
-            format!(
-                "of the copy, registers {}",
-                if registers.is_empty() { "-".to_owned() } else { registers.join("+") }
-            ),
-            match &self.measured.verdict {
-                Verdict::Equal => "equal".to_owned(),
-                Verdict::Within { share } => format!("within {share:.2} of the bound"),
-                Verdict::Differs { what } => format!("WRONG: {what}"),
-            },
-        ]
+    /// Whether what came out is wrong.
+    pub fn is_wrong(&self) -> bool {
+        matches!(self.measured.verdict, Verdict::Differs { .. })
+    }
+
+    /// How what came out compares.
+    pub fn verdict(&self) -> String {
+        match &self.measured.verdict {
+            Verdict::Equal => "equal".to_owned(),
+            Verdict::Within { share } => format!("within {share:.2} of the bound"),
+            Verdict::Differs { what } => format!("WRONG: {what}"),
+        }
     }
 }
 
-/// `128`, `128x8`.
-fn parse_threads(text: &str) -> Result<(u32, u32)> {
-    let (threads, at_once) = text.split_once('x').unwrap_or((text, "0"));
-    match (threads.parse(), at_once.parse()) {
-        (Ok(threads @ 32..=1024), Ok(at_once @ 0..=32)) => Ok((threads, at_once)),
-        _ => Err(Error::call(format!("`{text}` is no number of threads"))
-            .help("as in 128, or 128x8 for eight such blocks at once")),
-    }
+/// A column: its head, whether it holds numbers, what it says of a row, and what that means.
+type Column = (&'static str, bool, fn(&Row) -> String, &'static str);
+
+/// All columns. Those that say the same in each row, or nothing, are left out, but for times.
+const COLUMNS: [Column; 13] = [
+    ("strategy", false, |row| row.variant.strategy.to_owned(), ""),
+    ("vectors", false, |row| row.variant.vectors.to_owned(), ""),
+    ("order", false, |row| row.variant.order.to_owned(), ""),
+    ("threads", true, |row| row.variant.threads(), ""),
+    ("us", true, |row| format!("{:.1}", row.measured.statistics.median_us), ""),
+    (
+        "GB/s",
+        true,
+        |row| format!("{:.0}", row.gb_per_s),
+        "each field once, those that are added to twice, and the maps",
+    ),
+    ("of copy", true, |row| format!("{:.0}%", 100.0 * row.of_copy), "GB/s beside those of the copy"),
+    (
+        "reuse",
+        true,
+        |row| row.reuse.map_or(String::new(), |reuse| format!("{reuse:.2}")),
+        "threads of a block that use an average datum of those that the block reaches through maps",
+    ),
+    ("colours", true, |row| row.colours.map_or(String::new(), |colours| colours.to_string()), "launches, one a colour"),
+    (
+        "tables",
+        true,
+        |row| if row.table_bytes > 0.0 { format!("{:.1}", row.table_bytes) } else { String::new() },
+        "bytes of tables and maps that kernels take, for each target",
+    ),
+    ("registers", true, |row| joined(row, |taken| taken.registers), "of a thread of each kernel"),
+    ("local", true, local, "bytes of local memory of a thread of each kernel"),
+    ("result", false, Row::verdict, ""),
+];
+
+fn joined(row: &Row, number: fn(&Taken) -> u32) -> String {
+    row.taken.iter().map(|taken| number(taken).to_string()).collect::<Vec<_>>().join("+")
+}
+
+fn local(row: &Row) -> String {
+    let takes = row.taken.iter().any(|taken| taken.local > 0);
+    if takes { joined(row, |taken| taken.local) } else { String::new() }
+}
+
+/// A line for each row, and what its columns mean.
+fn table(rows: &[Row], is_emulated: bool) -> String {
+    let always = ["strategy", "vectors", "us", "result"];
+    let says = |(head, _, text, _): &&Column| {
+        let texts = || rows.iter().map(text);
+        let first = texts().next().unwrap_or_default();
+        let differs = texts().any(|text| text != first);
+        match *head {
+            // How fast an emulated kernel is tells nothing of memory.
+            "GB/s" | "of copy" => !is_emulated,
+            head if always.contains(&head) => true,
+            "order" | "threads" => differs,
+            _ => texts().any(|text| !text.is_empty()),
+        }
+    };
+    let columns: Vec<&Column> = COLUMNS.iter().filter(says).collect();
+    let mut lines = vec![columns.iter().map(|(head, ..)| (*head).to_owned()).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| columns.iter().map(|(_, _, text, _)| text(row)).collect()));
+    let right: Vec<usize> = (0..columns.len()).filter(|&column| columns[column].1).collect();
+    let means = columns.iter().filter(|(.., means)| !means.is_empty());
+    let means: Vec<String> = means.map(|(head, .., means)| format!("  {head}: {means}\n")).collect();
+    terminal::table(&lines, &right) + &means.concat()
 }

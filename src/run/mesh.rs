@@ -1,26 +1,21 @@
 //! `stencilc run` of a program or stencil over a mesh.
 
-use super::program::{numbered, rate};
+use super::outputs::{self, Target};
+use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::{Device, Pair};
 use crate::input::Input;
-use crate::output;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
-use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::{MeshProgram, Role, VariableId};
-use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_compiler::ir::{MeshProgram, VariableId};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
-use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::{Backend, Driver};
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
@@ -28,94 +23,6 @@ use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Array, Data, Error, Result, npy};
-
-/// Options of `run` that are about meshes.
-#[derive(clap::Args)]
-pub struct MeshArgs {
-    /// The mesh: a .npz file, or the text of OP2's airfoil
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub mesh: Option<PathBuf>,
-    #[command(flatten)]
-    pub how: HowArgs,
-}
-
-/// How stencils over meshes are computed.
-#[derive(clap::Args)]
-pub struct HowArgs {
-    /// On a mesh: how elements that add to the same place are kept apart
-    #[arg(long, value_name = "NAME", value_parser = strategies(), default_value = Strategy::default().name())]
-    pub strategy: Strategy,
-    /// On a mesh: how the parts of vectors lie in memory
-    #[arg(long, value_name = "NAME", value_parser = layouts(), default_value = Layout::default().name())]
-    pub vectors: Layout,
-    /// On a mesh: the order of elements in memory; inputs and outputs stay in the order of the mesh
-    #[arg(long, value_name = "METHOD", value_parser = orders(), default_value = "none")]
-    pub order: String,
-    /// On a mesh: the set whose elements are put in order, which the others follow; if not given, the last that is declared
-    #[arg(long, value_name = "SET")]
-    pub lead: Option<String>,
-    /// On a mesh: threads of a block
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(32..=1024))]
-    pub threads: u32,
-    /// On a mesh: blocks that have to fit on a multiprocessor, which bounds registers; 0 leaves that to the compiler
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32))]
-    pub at_once: u32,
-}
-
-fn strategies() -> impl TypedValueParser<Value = Strategy> {
-    PossibleValuesParser::new(Strategy::ALL.map(|own| PossibleValue::new(own.name()).help(own.summary())))
-        .map(|name| Strategy::ALL.into_iter().find(|own| own.name() == name).unwrap_or_default())
-}
-
-fn layouts() -> impl TypedValueParser<Value = Layout> {
-    PossibleValuesParser::new(Layout::ALL.map(|own| PossibleValue::new(own.name()).help(own.summary())))
-        .map(|name| Layout::ALL.into_iter().find(|own| own.name() == name).unwrap_or_default())
-}
-
-fn orders() -> PossibleValuesParser {
-    PossibleValuesParser::new(METHODS.iter().map(|own| PossibleValue::new(own.name()).help(own.summary())))
-}
-
-impl HowArgs {
-    /// What they choose of kernels.
-    pub fn choices(&self) -> Choices {
-        Choices { strategy: self.strategy, layout: self.vectors, block: self.threads, blocks_at_once: self.at_once }
-    }
-
-    /// The order of elements in memory.
-    ///
-    /// # Errors
-    /// There is no such set, or the mesh lacks what the method needs.
-    pub fn ordering(&self, problem: &MeshProblem) -> Result<Ordering> {
-        let sets: Vec<&str> = problem.mesh.sets.iter().map(|set| set.name.as_str()).collect();
-        let declared = problem.program.mesh.sets.iter().last().map(|(_, set)| set.name.as_str());
-        let name = self.lead.as_deref().or(declared).unwrap_or_default();
-        let lead = problem.mesh.set_named(name).ok_or_else(|| {
-            Error::call(format!("the mesh has no set `{name}`")).help(format!("its sets are {}", sets.join(", ")))
-        })?;
-        order::find(&self.order)?.ordering(&problem.mesh, &Options::new(lead))
-    }
-}
-
-impl MeshArgs {
-    /// Refuses what only meshes have.
-    ///
-    /// # Errors
-    /// One of the options was given.
-    pub fn refuse(&self) -> Result<()> {
-        match self.mesh {
-            Some(_) => Err(Error::call("--mesh is for stencils over a mesh, and this one runs over a grid")
-                .help("a stencil over a mesh says so: `stencil name over mesh.set`")),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A field that is written.
-struct Target {
-    variable: VariableId,
-    pattern: String,
-}
 
 /// What a number was after a step.
 #[derive(Serialize)]
@@ -142,12 +49,8 @@ struct Way<'a> {
 pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start: Instant) -> Result<()> {
     refuse_options(args, program)?;
     let name = &program.program.name;
-    let Some(path) = &args.of_mesh.mesh else {
-        return Err(Error::call(format!("`{name}` runs over the mesh `{}`: which file holds it?", program.mesh.name))
-            .help("give it: --mesh FILE; `stencilc mesh make` makes one"));
-    };
-    let mut taken = Vec::new();
-    let targets = targets(&args.outputs, program, &mut taken)?;
+    let path = args.of_mesh.file(name, &program.mesh.name)?;
+    let mut targets = outputs::targets(&args.outputs, args.vtu.as_deref(), program)?;
     let (device, no_gpu) = Device::choose(args.device);
     let device = match (device, no_gpu) {
         (device, Some(error)) => {
@@ -169,7 +72,10 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         seed: args.seed,
         cast: args.cast,
     };
+    let how = args.of_mesh.choices()?;
     let problem = MeshProblem::new(request)?;
+    outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
+    let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
     let (results, told, total) = match device {
@@ -177,17 +83,19 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
             let load = |name: &str, text: &str| emulated(&compiler, name, text);
-            let ordering = args.of_mesh.how.ordering(&problem)?;
-            let placed = Rc::new(Placed::new(&problem, &ordering)?);
-            let kernels = Kernels::new(&problem, &machine, args.of_mesh.how.choices(), placed, &load);
+            let ordered = args.of_mesh.one_ordering(&problem)?;
+            let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
+            order = Some(ordered);
+            let kernels = Kernels::new(&problem, &machine, how, placed, &load);
             way(args, &problem, &targets, json, &kernels)?
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
             let load = |name: &str, text: &str| compiled(&gpu, name, text);
-            let ordering = args.of_mesh.how.ordering(&problem)?;
-            let placed = Rc::new(Placed::new(&problem, &ordering)?);
-            let kernels = Kernels::new(&problem, &gpu, args.of_mesh.how.choices(), placed, &load);
+            let ordered = args.of_mesh.one_ordering(&problem)?;
+            let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
+            order = Some(ordered);
+            let kernels = Kernels::new(&problem, &gpu, how, placed, &load);
             way(args, &problem, &targets, json, &kernels)?
         }
     };
@@ -199,8 +107,8 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         .filter_map(|(id, data)| data.as_ref().map(|data| Summary::of_all(&own(*id).name, problem.shape(*id), data)))
         .collect();
     let numbers = results.iter().filter(|(id, _)| problem.is_number(*id));
-    let numbers: Vec<(String, f64)> =
-        numbers.filter_map(|(id, data)| Some((own(*id).name.clone(), data.as_ref()?.get(0)))).collect();
+    let numbers: Vec<(String, Option<f64>)> =
+        numbers.map(|(id, data)| (own(*id).name.clone(), data.as_ref().map(|data| data.get(0)))).collect();
     if json {
         let numbers: serde_json::Map<String, serde_json::Value> =
             numbers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -210,6 +118,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             "mesh": sizes(&problem),
             "precision": problem.precision,
             "steps": total,
+            "order": order.as_ref().map(|order| json!({ "method": order.name, "why": order.why })),
             "numbers": numbers,
             "on_the_way": told,
             "outputs": summaries,
@@ -234,7 +143,10 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     }
     text.push('\n');
     for (name, value) in &numbers {
-        text.push_str(&format!("{name} = {value:?}\n"));
+        match value {
+            Some(value) => text.push_str(&format!("{name} = {value:?}\n")),
+            None => text.push_str(&format!("{name} never got a value\n")),
+        }
     }
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
@@ -302,12 +214,17 @@ impl Way<'_> {
 
     /// Writes the fields that are asked for.
     fn write<B: Backend>(&self, driver: &Driver<B>, step: u64) -> Result<()> {
-        for Target { variable, pattern } in self.targets {
-            let Some(data) = driver.get(*variable)? else { continue };
-            let path = PathBuf::from(numbered(pattern, step));
-            let name = &self.problem.program.program.variables[*variable].name;
-            note_replaced(&self.args.inputs, name, &path);
-            npy::save(Path::new(&path), &Array { shape: self.problem.shape(*variable), data })?;
+        for target in self.targets {
+            let path = target.path(step);
+            let mut all = Vec::new();
+            for &variable in target.variables() {
+                let Some(data) = driver.get(variable)? else { continue };
+                note_replaced(&self.args.inputs, &self.problem.program.program.variables[variable].name, &path);
+                all.push((variable, data));
+            }
+            if !all.is_empty() {
+                target.write(self.problem, &path, all)?;
+            }
         }
         Ok(())
     }
@@ -329,33 +246,6 @@ fn scientific(value: f64) -> String {
         }
         None => text,
     }
-}
-
-/// The outputs that are to be written.
-fn targets(pairs: &[Pair], program: &MeshProgram, taken: &mut Vec<PathBuf>) -> Result<Vec<Target>> {
-    let mut all = Vec::new();
-    for pair in pairs {
-        let variables = || program.program.variables.iter().filter(|(_, own)| own.role.is_some());
-        let written = |role: Option<Role>| role.is_some_and(Role::is_written);
-        let names: Vec<&str> =
-            variables().filter(|(_, own)| written(own.role)).map(|(_, own)| own.name.as_str()).collect();
-        let found = variables().find(|(_, own)| own.name == pair.name());
-        let Some((variable, _)) = found.filter(|(_, own)| written(own.role)) else {
-            let error = Error::call(format!("`{}` has no output `{}`", program.program.name, pair.name()));
-            return Err(match guess(pair.name(), names.iter().copied()) {
-                Some(guess) => error.help(format!("did you mean `{guess}`?")),
-                None => error.help(format!("its outputs are {}", names.join(", "))),
-            });
-        };
-        let path = PathBuf::from(numbered(pair.value(), 0));
-        output::check("--out", &path, "npy")?;
-        if taken.contains(&path) {
-            return Err(Error::call(format!("two outputs would go to `{}`", path.display())));
-        }
-        taken.push(path);
-        all.push(Target { variable, pattern: pair.value().to_owned() });
-    }
-    Ok(all)
 }
 
 /// Refuses options that are about grids.
@@ -390,12 +280,12 @@ fn sizes(problem: &MeshProblem) -> serde_json::Value {
     json!(sets.map(|(id, set)| (set.name.clone(), problem.bound.size(id))).collect::<BTreeMap<_, _>>())
 }
 
-/// `7381 nodes, 7200 cells`: of what the mesh has how much.
+/// `node: 7381, cell: 7200`: of what the mesh has how much.
 fn sizes_text(problem: &MeshProblem) -> String {
     let sets = problem.program.mesh.sets.iter();
-    let sets: Vec<String> = sets.map(|(id, set)| format!("{} {}", problem.bound.size(id), set.name)).collect();
-    let levels = if problem.program.mesh.levels { format!(", {} levels", problem.levels) } else { String::new() };
-    format!("mesh of {}{levels}", sets.join(", "))
+    let sets: Vec<String> = sets.map(|(id, set)| format!("{}: {}", set.name, problem.bound.size(id))).collect();
+    let levels = if problem.program.mesh.levels { format!(", levels: {}", problem.levels) } else { String::new() };
+    format!("{}{levels}", sets.join(", "))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What came of kernels, how many there are of each, and how it is told.
 
+use super::mesh;
 use crate::terminal;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -61,6 +62,9 @@ pub fn told(reasons: &BTreeMap<&str, usize>) -> String {
 #[derive(Clone, Default, Serialize)]
 pub struct Totals {
     equal: usize,
+    /// Of strategies that add in no order.
+    #[serde(skip_serializing_if = "is_none")]
+    within: usize,
     different: usize,
     compiled: usize,
     refused: usize,
@@ -68,7 +72,26 @@ pub struct Totals {
     pub failed: usize,
 }
 
+fn is_none(number: &usize) -> bool {
+    *number == 0
+}
+
 impl Totals {
+    /// Adds what came of kernels over a mesh.
+    pub fn add_of_meshes<'a>(&mut self, outcomes: impl IntoIterator<Item = &'a mesh::Outcome>, has_error: bool) {
+        self.failed += usize::from(has_error);
+        for outcome in outcomes {
+            *match outcome {
+                mesh::Outcome::Equal => &mut self.equal,
+                mesh::Outcome::Within { .. } => &mut self.within,
+                mesh::Outcome::Compiled => &mut self.compiled,
+                mesh::Outcome::Skipped => &mut self.skipped,
+                mesh::Outcome::Refused { .. } => &mut self.refused,
+                mesh::Outcome::Failed { .. } => &mut self.failed,
+            } += 1;
+        }
+    }
+
     /// Adds what came of kernels, which failed together if nothing could be compared.
     pub fn add<'a>(&mut self, outcomes: impl IntoIterator<Item = &'a Outcome>, has_error: bool) {
         self.failed += usize::from(has_error);
@@ -84,10 +107,11 @@ impl Totals {
         }
     }
 
-    fn parts(&self) -> [(usize, &'static str); 6] {
-        let Totals { equal, different, compiled, refused, skipped, failed } = *self;
+    fn parts(&self) -> [(usize, &'static str); 7] {
+        let Totals { equal, within, different, compiled, refused, skipped, failed } = *self;
         [
             (equal, "equal"),
+            (within, "within the bound of another order"),
             (different, "different as expected"),
             (compiled, "compiled"),
             (refused, "refused"),

@@ -105,15 +105,15 @@ fn strategies_that_keep_the_order_keep_the_bits() {
         ("airfoil --stencil res_calc --mesh airfoil.npz", true),
         ("airfoil --stencil bres_calc --mesh airfoil.npz", false),
         ("airfoil --stencil update --mesh airfoil.npz", false),
-        ("awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 3", false),
-        ("awkward.stn --stencil corners --mesh sphere.npz --mesh-levels 3", false),
-        ("awkward.stn --stencil around --mesh sphere.npz --mesh-levels 2", false),
+        ("awkward.stn --stencil ends --mesh sphere.npz --levels 3", false),
+        ("awkward.stn --stencil corners --mesh sphere.npz --levels 3", false),
+        ("awkward.stn --stencil around --mesh sphere.npz --levels 2", false),
     ];
     for (call, has_other_bits) in calls {
         for precision in ["f32", "f64"] {
             for more in ["", "--from-zero"] {
                 let call = format!(
-                    "bench {call} --precision {precision} {more} --device emulate --runs 1 --orders none,random --threads 64 --json"
+                    "bench {call} --precision {precision} {more} --device emulate --runs 1 --strategy all --order none,random --threads 64 --json"
                 );
                 let verdicts = measured(&folder, &call);
                 for strategy in ["owner", "two-step", "tiled"] {
@@ -144,15 +144,144 @@ fn what_no_strategy_can_do_is_told() {
     fs::write(folder.path("hub.stn"), HUB).unwrap();
     fs::write(folder.path("hub.msh"), fan(30_000)).unwrap();
     insta::assert_snapshot!(folder.transcript(&[
-        "bench awkward.stn --stencil corners --mesh sphere.npz --mesh-levels 2 --device emulate --strategies atomic --runs 1",
-        "bench hub.stn --mesh hub.msh --device emulate --strategies tiled --runs 1",
-        "bench awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 2 --device emulate --orders best --runs 1",
-        "bench awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 2 --device emulate --lead wing --runs 1",
-        "bench awkward.stn --stencil ends --mesh sphere.npz --mesh-levels 2 --device emulate --threads 128y2 --runs 1",
+        "bench awkward.stn --stencil corners --mesh sphere.npz --levels 2 --device emulate --strategy atomic --runs 1",
+        "bench hub.stn --mesh hub.msh --device emulate --strategy tiled --runs 1",
+        "bench awkward.stn --stencil ends --mesh sphere.npz --levels 2 --device emulate --order best --runs 1",
+        "bench awkward.stn --stencil ends --mesh sphere.npz --levels 2 --device emulate --lead wing --runs 1",
+        "bench awkward.stn --stencil ends --mesh sphere.npz --levels 2 --device emulate --threads 128y2 --runs 1",
         "bench awkward.stn --stencil ends --device emulate --runs 1",
         "bench awkward.stn --mesh sphere.npz --device emulate --runs 1",
         "run airfoil --stencil res_calc --mesh sphere.npz --device emulate",
     ]));
+}
+
+#[test]
+fn bench_says_what_strategies_come_to() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 60x30 -o airfoil.npz");
+    folder.done("mesh reorder airfoil.npz --method random --set cell -o random.npz");
+    let call = "bench airfoil --stencil res_calc --mesh random.npz --device emulate --runs 1 --vectors aos";
+    let told = folder.json(&format!("{call} --order none,auto --json"));
+    let rows = told["rows"].as_array().unwrap();
+    let row = |strategy: &str, order: &str| {
+        let is_it = |row: &&serde_json::Value| row["strategy"] == strategy && row["order"] == order;
+        rows.iter().find(is_it).unwrap_or_else(|| panic!("{strategy}, {order}: {told}"))
+    };
+    for strategy in ["owner", "atomic"] {
+        let reuse = |order: &str| row(strategy, order)["reuse"].as_f64().unwrap();
+        assert!(reuse("none") < 1.3 && reuse("hilbert") > 3.0, "{strategy}: {told}");
+    }
+    let colours = row("global-colouring", "hilbert");
+    assert!(colours["colours"].as_u64().unwrap() >= 4 && colours["reuse"].as_f64().unwrap() < 1.2, "{told}");
+    // Two maps with two slots for each edge, and two of its cells' about four edges.
+    assert_eq!(row("atomic", "none")["table_bytes"].as_f64(), Some(3540.0 * 16.0 / 1800.0));
+    assert_eq!(row("atomic", "none")["colours"], serde_json::Value::Null);
+    assert!(told["why_order"].as_str().unwrap().contains("there are coordinates"), "{told}");
+    // Columns are there where they say something.
+    let text = folder.done(&format!("{call} --strategy owner"));
+    let head: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(head, ["strategy", "vectors", "us", "reuse", "tables", "result"], "{text}");
+    let text = folder.done(&format!("{call} --strategy owner,global-colouring --order none,rcm"));
+    let head: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(head, ["strategy", "vectors", "order", "us", "reuse", "colours", "tables", "result"], "{text}");
+}
+
+#[test]
+fn the_order_is_chosen_where_none_is_named() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 60x30 -o airfoil.npz");
+    folder.done("mesh reorder airfoil.npz --method random --set cell -o random.npz");
+    insta::assert_snapshot!(folder.transcript(&[
+        "run airfoil --stencil start --mesh airfoil.npz --device emulate",
+        "run airfoil --stencil start --mesh random.npz --device emulate",
+        "run airfoil --stencil start --mesh random.npz --device emulate --order none",
+        "run airfoil --stencil start --mesh random.npz --device emulate --order rcm,none",
+        "run airfoil --stencil start --mesh random.npz --device emulate --strategy all",
+        "run laplap --grid 8x8x8 --order rcm",
+        "bench laplap --grid 8x8x8 --from-zero",
+        "bench airfoil --stencil start --mesh random.npz --grid 8x8x8",
+    ]));
+    assert_eq!(folder.json("run airfoil --mesh airfoil.npz --set steps=1 --json")["order"], serde_json::Value::Null);
+    let told = folder.json("run airfoil --mesh random.npz --set steps=1 --device emulate --json");
+    assert_eq!(told["order"]["method"], "hilbert", "{told}");
+}
+
+#[test]
+fn tune_ranks_by_a_model_and_measures_what_may_be_fast() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 60x30 -o airfoil.npz");
+    folder.done("mesh reorder airfoil.npz --method random --set cell -o random.npz");
+    let call = "tune airfoil --stencil res_calc --mesh random.npz";
+    insta::assert_snapshot!(folder.transcript(&[
+        &format!("{call} --device cpu --vectors pairs,soa --order none,hilbert"),
+        &format!("{call} --device cpu --grid 8x8x8"),
+        "tune airfoil --mesh random.npz --device cpu",
+        "tune airfoil --stencil res_calc --device cpu",
+        "tune laplap --device cpu --vectors aos",
+    ]));
+    let told = folder.json(&format!("{call} --device emulate --runs 1 --json --strategy owner,atomic --vectors pairs"));
+    let rows = told["rows"].as_array().unwrap();
+    let measured: Vec<_> = rows.iter().filter(|row| !row["measured"].is_null()).collect();
+    // The best two have other threads, too.
+    assert!(measured.iter().any(|row| row["threads"] == 256), "{told}");
+    let fastest = told["fastest"].as_str().unwrap();
+    assert_eq!(told["rows"][0]["options"], fastest);
+    folder.done(&format!("run airfoil --mesh random.npz --set steps=1 --device emulate {fastest}"));
+}
+
+#[test]
+fn the_model_knows_what_a_cache_cannot_hold() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 600x300 -o airfoil.npz");
+    let call = "tune airfoil --stencil res_calc --mesh airfoil.npz --device cpu --json";
+    let told = folder.json(&format!("{call} --order none,random --vectors aos,soa"));
+    let row = |strategy: &str, order: &str, vectors: &str| {
+        let rows = told["rows"].as_array().unwrap().iter();
+        let mut own =
+            rows.filter(|row| row["strategy"] == strategy && row["order"] == order && row["vectors"] == vectors);
+        own.next().unwrap()["memory_bytes"].as_f64().unwrap()
+    };
+    // What a cell has, each number once, and res twice; the four edges of a cell come with tables of 48 bytes.
+    let (cells, nodes) = (180_000.0, 180_600.0);
+    let least = cells * (32.0 + 8.0 + 2.0 * 32.0 + 48.0) + nodes * 16.0;
+    let owner = row("owner", "none", "aos");
+    assert!((1.0..1.15).contains(&(owner / least)), "{owner} and {least}");
+    // At random each cell's neighbours come by themselves, and part by part in more pieces.
+    let [together, apart] = ["aos", "soa"].map(|vectors| row("owner", "random", vectors));
+    assert!(together > 2.0 * owner && apart > 2.0 * together, "{owner}, {together}, {apart}");
+    assert!(row("two-step", "none", "aos") > 2.0 * owner);
+    // Each colour comes by most of the cells.
+    assert!(row("global-colouring", "none", "aos") > 1.8 * row("atomic", "none", "aos"));
+}
+
+#[test]
+fn numbers_are_told_and_those_that_have_none() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o airfoil.npz");
+    let text = "
+mesh m { set node, edge, cell; map edge.cells -> cell[2] }
+stencil step over m.cell { in q; reduce dt: min; dt = q }
+program p over m {
+    in q on cell
+    out least: real on ()
+    out never: real on ()
+    param steps: int = 0
+    dt = step(q)
+    least = dt * 2
+    repeat steps { never = size(cell) * dt }
+}
+";
+    fs::write(folder.path("numbers.stn"), text.replace("; ", "\n")).unwrap();
+    let text = folder.transcript(&[
+        "run numbers.stn --mesh airfoil.npz --device cpu",
+        "run numbers.stn --mesh airfoil.npz --device cpu --set steps=1",
+        "run numbers.stn --mesh airfoil.npz --device cpu --set stops=1",
+        "run numbers.stn --mesh airfoil.npz --device cpu --set n=1",
+    ]);
+    // How fast steps are differs.
+    let steady: Vec<&str> = text.lines().map(|line| line.split(" steps a second").next().unwrap_or(line)).collect();
+    let steady: Vec<&str> = steady.iter().map(|line| line.split(", 1 step,").next().unwrap_or(line)).collect();
+    insta::assert_snapshot!(steady.join("\n"));
 }
 
 #[test]

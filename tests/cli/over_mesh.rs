@@ -82,6 +82,44 @@ fn what_runs_over_meshes_is_told_apart() {
 }
 
 #[test]
+fn fields_are_written_with_their_mesh() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
+    let levels = "mesh s { set vertex, cell; map cell.vertices -> vertex[3]; levels k }
+stencil mean over s.cell { in a on vertex; out b; out once on cell, no k; b = a[vertices.0] + k; once = 1 }
+";
+    std::fs::write(folder.path("levels.stn"), levels.replace("; ", "\n")).unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "run airfoil --mesh m.npz --device cpu --stencil adt_calc --vtu a.vtu --out adt=a.npy",
+        "run airfoil --mesh m.npz --device cpu --stencil res_calc --out res=b.vtu --vtu b.vtu",
+        "run levels.stn --mesh sphere.npz --device cpu --levels 3 --out once=c.vtu --out b=c.vtu",
+        "run icosahedral --stencil gradient --mesh sphere.npz --device cpu --levels 2 --vtu d.vtu",
+        // What has no place.
+        "run airfoil --mesh m.npz --device cpu --set steps=1 --out rms=r.vtu",
+        "run airfoil --mesh m.npz --device cpu --set steps=1 --out rms=r.npy",
+        "run airfoil --mesh m.npz --device cpu --set steps=1 --out q=q.vtk",
+        "run airfoil --mesh m.npz --device cpu --set steps=1 --vtu q.npy",
+        "run airfoil --mesh m.npz --device cpu --set steps=1 --vtu q",
+        "run airfoil --mesh m.npz --device cpu --stencil adt_calc --out adt=a.npy --out adt=a.npy",
+        "run laplap --grid 9x9x9 --device cpu --vtu q.vtu",
+        "run laplap --grid 9x9x9 --device cpu --out res=q.vtu",
+    ]));
+    let names = |file: &str| -> Vec<String> {
+        let bytes = std::fs::read(folder.path(file)).unwrap();
+        let whole = String::from_utf8_lossy(&bytes).into_owned();
+        let arrays =
+            whole.lines().filter_map(|line| line.split_once("Name=\"")?.1.split('"').next().map(str::to_owned));
+        arrays.filter(|name| !["connectivity", "offsets", "types"].contains(&name.as_str())).collect()
+    };
+    assert_eq!(names("a.vtu"), ["adt", "x"]);
+    assert_eq!(names("b.vtu"), ["res", "x"]);
+    assert_eq!(names("c.vtu"), ["once", "b_0", "b_1", "b_2", "x"]);
+    folder.done("run airfoil --mesh m.npz --device cpu --set steps=4 --every 2 --vtu flow{step:03}.vtu");
+    assert_eq!([names("flow002.vtu"), names("flow004.vtu")], [["q", "x"], ["q", "x"]]);
+}
+
+#[test]
 fn meshes_are_listed() {
     let output = Folder::new().run("list stencils");
     let said = text(&output.stdout);

@@ -5,6 +5,7 @@ pub mod cost;
 pub mod extents;
 pub mod guards;
 pub mod levels;
+pub mod looks;
 pub mod numbers;
 pub mod operations;
 pub mod reached;

@@ -1,41 +1,69 @@
 //! The textual IR, as `--emit ir` prints it.
 
-use super::{Binary, Body, FieldId, Handle, Kind, Levels, Node, NodeId, Place, Relation, Role, Stencil, Stored};
+use super::mesh::{How, Mesh};
+use super::{
+    Binary, Body, FieldId, Handle, Kind, Levels, MeshStencil, Node, NodeId, Path, Place, Relation, Role, Stencil,
+    Stored,
+};
 use std::fmt;
 
 impl fmt::Display for Stencil {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "stencil {} {{", self.name)?;
-        for (_, field) in self.own_fields() {
-            write!(f, "    {} {}: {}{}", field.role.name(), field.name, field.stored, field.place)?;
-            match field.range {
-                Some((low, high)) => writeln!(f, " = {low:?}..{high:?}")?,
-                None => writeln!(f)?,
-            }
-        }
-        for (_, param) in self.params.iter() {
-            write!(f, "    param {}: {}", param.name, param.kind.name())?;
-            match &param.default {
-                Some(default) => writeln!(f, " = {}", Text { stencil: self, body: default })?,
-                None => writeln!(f)?,
-            }
-        }
-        for (id, def) in self.defs.iter() {
-            let body = Text { stencil: self, body: &def.body };
-            writeln!(f, "    let {}.{}: {} = {body}", def.name, id.index(), def.body.kind().name())?;
-        }
-        for store in &self.stores {
-            if let Some(sweep) = store.sweep {
-                write!(f, "    sweep.{} k {}", sweep.index(), self.sweeps[sweep].direction.name())?;
-            }
-            let name = self.name_of(store.field);
-            writeln!(f, "    {name} = {}", Text { stencil: self, body: &store.body })?;
-        }
-        for print in &self.prints {
-            writeln!(f, "    print({:?}, {})", print.label, Text { stencil: self, body: &print.body })?;
-        }
-        writeln!(f, "}}")
+        write_all(f, self, None)
     }
+}
+
+impl fmt::Display for MeshStencil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set = &self.mesh.sets[self.set()].name;
+        writeln!(f, "stencil {} over {}.{set} {{", self.stencil.name, self.mesh.name)?;
+        write_all(f, &self.stencil, Some(self))
+    }
+}
+
+/// Everything after the head of a stencil, which may be part of one over a mesh.
+fn write_all(f: &mut fmt::Formatter<'_>, own: &Stencil, over: Option<&MeshStencil>) -> fmt::Result {
+    let text = |body| Text { stencil: own, body, mesh: over.map(|over| &over.mesh) };
+    for (_, field) in own.own_fields() {
+        let home = field.place.home.filter(|home| home.parts > 1).map(|home| format!("[{}]", home.parts));
+        let place = over.map_or_else(|| field.place.to_string(), |over| over.mesh.place(field.place));
+        let parts = home.unwrap_or_default();
+        write!(f, "    {} {}: {}{parts}{place}", field.role.name(), field.name, field.stored)?;
+        match field.range {
+            Some((low, high)) => writeln!(f, " = {low:?}..{high:?}")?,
+            None => writeln!(f)?,
+        }
+    }
+    for (_, param) in own.params.iter() {
+        write!(f, "    param {}: {}", param.name, param.kind.name())?;
+        match &param.default {
+            Some(default) => writeln!(f, " = {}", text(default))?,
+            None => writeln!(f)?,
+        }
+    }
+    for (id, def) in own.defs.iter() {
+        writeln!(f, "    let {}.{}: {} = {}", def.name, id.index(), def.body.kind().name(), text(&def.body))?;
+    }
+    for (number, store) in own.stores.iter().enumerate() {
+        if let Some(sweep) = store.sweep {
+            write!(f, "    sweep.{} k {}", sweep.index(), own.sweeps[sweep].direction.name())?;
+        }
+        let name = own.name_of(store.field);
+        let written = over.map(|over| (over, &over.writes[number]));
+        let part = written.filter(|_| own.fields[store.field].place.home.is_some_and(|home| home.width > 1));
+        let part = part.map(|(_, write)| format!(".{}", write.part)).unwrap_or_default();
+        let (at, how) = match written.map(|(over, write)| (over, &write.how)) {
+            None | Some((_, How::Assign)) => (String::new(), "=".to_owned()),
+            Some((over, How::Add(path))) => (over.mesh.written(path), "+=".to_owned()),
+            Some((_, How::Reduce(fold))) => (String::new(), format!("= {} of", fold.name())),
+        };
+        writeln!(f, "    {name}{at}{part} {how} {}", text(&store.body))?;
+    }
+    for print in &own.prints {
+        writeln!(f, "    print({:?}, {})", print.label, text(&print.body))?;
+    }
+    writeln!(f, "}}")
 }
 
 impl Stencil {
@@ -76,6 +104,14 @@ impl fmt::Display for Place {
 struct Text<'a> {
     stencil: &'a Stencil,
     body: &'a Body,
+    /// Which names paths have, if they lead through a mesh.
+    mesh: Option<&'a Mesh>,
+}
+
+impl Text<'_> {
+    fn path(&self, path: &Path) -> String {
+        self.mesh.map_or_else(|| path.to_string(), |mesh| mesh.written(path))
+    }
 }
 
 /// How tightly an expression holds together; parentheses stand where a looser one is an operand of a tighter one.
@@ -193,10 +229,12 @@ impl fmt::Display for Text<'_> {
                 Node::Read { field, path, part } => {
                     let place = self.stencil.fields[*field].place;
                     let part = place.home.filter(|home| home.width > 1).map(|_| format!(".{part}"));
+                    let path = self.path(path);
                     (format!("{}{path}{}", self.stencil.name_of(*field), part.unwrap_or_default()), Binding::Atom)
                 }
-                Node::Present { path } => (format!("present{path}"), Binding::Atom),
+                Node::Present { path } => (format!("present{}", self.path(path)), Binding::Atom),
                 Node::Use { def, path } => {
+                    let path = self.path(path);
                     (format!("{}.{}{path}", self.stencil.defs[*def].name, def.index()), Binding::Atom)
                 }
                 Node::ToReal(a) => texts.call(Kind::Real.name(), &[*a]),

@@ -27,7 +27,7 @@ mod two_step;
 
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, MapId, MeshStencil, ParamId, Path, Precision, SetId};
-pub use group::Group;
+pub use group::{Group, groups};
 pub use layout::Layout;
 use std::ops::Range;
 

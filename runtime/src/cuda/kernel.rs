@@ -64,6 +64,7 @@ impl Module {
         Ok(Kernel {
             name: name.into(),
             registers: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            local: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             max_threads: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             static_shared: get(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             parameters: context.driver.tells_parameters.then(OnceLock::new),
@@ -79,6 +80,8 @@ pub struct Kernel {
     pub name: Arc<str>,
     /// Registers of a thread.
     pub registers: u32,
+    /// Bytes of local memory of a thread: what registers have no room for.
+    pub local: u32,
     /// The most threads that a block of it may have.
     pub max_threads: u32,
     /// Bytes of shared memory that a block has without asking.

@@ -32,7 +32,7 @@ pub use bound::Bound;
 pub use check::MOST;
 pub use file::{check_writable, load, save, save_fields};
 pub use picture::picture;
-pub use vtu::{has_place_in_vtu, write_vtu};
+pub use vtu::{check_vtu, has_place_in_vtu, write_vtu};
 
 use crate::array::Data;
 

@@ -65,6 +65,14 @@ pub fn write_vtu(mesh: &Mesh, fields: &[&Field], path: &Path) -> Result<()> {
     files::write_atomic(path, |out| write(out, counts, &sections))
 }
 
+/// Checks that a `.vtu` file has places for fields.
+///
+/// # Errors
+/// As [`write_vtu`].
+pub fn check_vtu(mesh: &Mesh, fields: &[&Field]) -> Result<()> {
+    kinds(mesh, fields).map(|_| ())
+}
+
 /// Whether a `.vtu` file has a place for a field: its elements are points, or have corners.
 pub fn has_place_in_vtu(mesh: &Mesh, field: &Field) -> bool {
     kinds(mesh, &[field]).is_ok()

@@ -101,7 +101,7 @@ impl<'a> Programmer<'_, 'a> {
 
     /// Reductions that are assigned to names nobody declared: these become numbers.
     pub(super) fn name_reductions(&mut self, assign: &'a ast::Assign) {
-        if !self.lowering.is_over_mesh() || assign.targets.len() < 2 {
+        if !self.lowering.is_over_mesh() {
             return;
         }
         let ast::Expr::Call(called, _) = &self.lowering.file.exprs[assign.value] else { return };

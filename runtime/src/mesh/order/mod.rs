@@ -4,6 +4,7 @@
 //! elements stand in the order of the elements that they are tied to. Every ordering is the same on every machine and for
 //! any number of threads.
 
+pub mod auto;
 mod follow;
 mod gps;
 mod graph;

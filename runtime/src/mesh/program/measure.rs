@@ -159,33 +159,55 @@ pub fn measure<M: Machine>(
     runs: usize,
 ) -> Result<Measured> {
     let call = only_call(problem)?;
-    let stencil = &problem.program.stencils[call.stencil];
-    let mut given: Given<_> = Vec::new();
-    for seat in &call.fields {
-        given.push(match seat.read {
-            Some(read) => match problem.initial.get(&read) {
-                Some(data) => Some(Rc::new(kernels.upload(read, data)?)),
-                None => None,
-            },
-            None => None,
-        });
-    }
+    let given = given(problem, kernels, call)?;
     let mut verdict = Verdict::Equal;
     let times = kernels.timed(call, &problem.params, given, runs, &mut |results| {
-        for ((id, field), seat) in stencil.stencil.fields.iter().zip(&call.fields) {
-            let (Some(array), Some(written)) = (&results[id.index()], seat.written) else { continue };
-            let Some(wanted) = &expected.outputs[id.index()] else { continue };
-            let found = match field.role {
-                Role::Reduce => super::driver::single(wanted.element(), kernels.number(array)?),
-                _ => kernels.download(written, array)?,
-            };
-            let own = compared(&field.name, wanted, &found, &expected.sums[id.index()], expected.degrees[id.index()]);
-            verdict = worse(std::mem::replace(&mut verdict, Verdict::Equal), own);
-        }
+        verdict = judged(problem, kernels, expected, results)?;
         Ok(())
     })?;
     let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
     Ok(Measured { statistics, verdict })
+}
+
+/// Computes a stencil, and compares it with the interpreter.
+///
+/// # Errors
+/// There is not enough memory, or a kernel has failed.
+pub fn verify<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>, expected: &Expected) -> Result<Verdict> {
+    let call = only_call(problem)?;
+    let results = kernels.call(call, &problem.params, given(problem, kernels, call)?)?;
+    judged(problem, kernels, expected, &results)
+}
+
+type Arrays<M> = Given<super::kernels::Array<M>>;
+
+/// What a call is given, on the machine.
+fn given<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>, call: &Call) -> Result<Arrays<M>> {
+    let data = call.fields.iter().map(|seat| seat.read.and_then(|read| Some((read, problem.initial.get(&read)?))));
+    data.map(|data| data.map(|(read, data)| kernels.upload(read, data).map(Rc::new)).transpose()).collect()
+}
+
+/// How what came out compares.
+fn judged<M: Machine>(
+    problem: &MeshProblem,
+    kernels: &Kernels<M>,
+    expected: &Expected,
+    results: &Arrays<M>,
+) -> Result<Verdict> {
+    let call = only_call(problem)?;
+    let stencil = &problem.program.stencils[call.stencil];
+    let mut verdict = Verdict::Equal;
+    for ((id, field), seat) in stencil.stencil.fields.iter().zip(&call.fields) {
+        let (Some(array), Some(written)) = (&results[id.index()], seat.written) else { continue };
+        let Some(wanted) = &expected.outputs[id.index()] else { continue };
+        let found = match field.role {
+            Role::Reduce => super::driver::single(wanted.element(), kernels.number(array)?),
+            _ => kernels.download(written, array)?,
+        };
+        let own = compared(&field.name, wanted, &found, &expected.sums[id.index()], expected.degrees[id.index()]);
+        verdict = worse(verdict, own);
+    }
+    Ok(verdict)
 }
 
 /// How many values are added to a number of a field, at most, and what was there.

@@ -9,6 +9,7 @@ mod fold;
 pub mod kernels;
 mod live;
 pub mod measure;
+mod model;
 mod numbers;
 mod pieces;
 mod request;
@@ -31,6 +32,7 @@ use stencilc_compiler::ir::{
 };
 use stencilc_compiler::plan::prepare;
 
+pub use model::Binding;
 pub use request::Request;
 
 /// A program over a mesh and the numbers to compute with, all checked.

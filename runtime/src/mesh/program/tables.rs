@@ -60,6 +60,26 @@ impl Leading {
         self.led_to().len()
     }
 
+    /// How many targets there are, whether any element leads to them or not.
+    pub fn all_targets(&self) -> usize {
+        self.inverse.targets()
+    }
+
+    /// How many elements lead to a target, along any path, added up over all targets.
+    pub fn count(&self) -> usize {
+        self.inverse.entries.len()
+    }
+
+    /// Who leads to a target: an element's number times the number of paths, plus the number of the path.
+    pub fn entries(&self, target: usize) -> &[u32] {
+        self.inverse.of(target)
+    }
+
+    /// The elements that lead to a target, each as often as it does.
+    pub fn elements(&self, target: usize) -> impl Iterator<Item = usize> {
+        self.inverse.of(target).iter().map(|&entry| self.inverse.element(entry))
+    }
+
     /// Elements by colours: no two of one lead to the same target.
     ///
     /// # Errors

@@ -3,12 +3,14 @@
 //! ```text
 //! placed: the order of elements there; arrays: to the machine and back
 //! prepare: texts and tables of a call -> launch: its arrays, its kernels, one after the other
+//! work: what they look at and move, counted without a machine
 //! ```
 
 mod arrays;
 mod launch;
 mod placed;
 mod prepare;
+mod work;
 
 use super::MeshProblem;
 use super::driver::{Backend, Given};
@@ -26,6 +28,7 @@ use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{MapId, SetId, VariableId};
 use stencilc_compiler::mesh::Choices;
+pub use work::{Work, Works};
 
 /// Makes a kernel of a text.
 pub type Load<'a, M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel> + 'a;

@@ -5,11 +5,10 @@ use super::super::tables::Leading;
 use super::Kernels;
 use crate::machine::Machine;
 use crate::{Error, Result};
-use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
-use stencilc_compiler::ir::{FieldId, Handle, MapId, Path, SetId};
-use stencilc_compiler::mesh::{self as printed, Degrees, Items, Kernel, Parameter, Subject, Table, What};
+use stencilc_compiler::ir::{Handle, MapId, SetId};
+use stencilc_compiler::mesh::{Items, Kernel, Parameter, Table, What};
 
 /// What kernels of a call depend on: the stencil, the levels, and which increments start from 0.
 pub(super) type Key = (usize, Range<usize>, Vec<bool>);
@@ -34,48 +33,13 @@ impl<M: Machine> Kernels<'_, M> {
         if let Some(known) = self.calls.borrow().get(key) {
             return Ok(Rc::clone(known));
         }
-        let (number, computed, from_zero) = key;
-        let stencil = &self.problem.program.stencils[*number];
-        let set = stencil.set();
-        let failed = RefCell::new(None);
-        let target = |paths: &[Path]| paths.first().map_or(set, |path| stencil.mesh.end(set, path));
-        let leading_along = |paths: &[Path]| self.placed.leading(set, target(paths), paths);
-        let subject = Subject {
-            stencil,
-            precision: self.problem.precision,
-            levels: self.problem.levels,
-            computed,
-            from_zero: &|field: FieldId| from_zero[field.index()],
-            degrees: &|paths| match leading_along(paths) {
-                Ok(leading) => leading.degrees(),
-                Err(error) => {
-                    failed.replace(Some(error));
-                    Degrees { mean: 0.0, max: 0, share: 0.0 }
-                }
-            },
-            largest: &|paths, cut| match self.placed.pieces(set, target(paths), paths, cut) {
-                Ok(pieces) => pieces.map(|pieces| pieces.largest()),
-                Err(error) => {
-                    failed.replace(Some(error));
-                    None
-                }
-            },
-        };
-        let printed = printed::kernels(&subject, &self.choices);
-        if let Some(error) = failed.take() {
-            return Err(error);
-        }
-        let printed = printed?;
-        let mut groups = Vec::new();
-        for group in &printed.groups {
-            groups.push(leading_along(&group.paths)?);
-        }
+        let (printed, groups) = self.placed.printed(self.problem, key, &self.choices)?;
         let mut kernels = Vec::new();
         for own in printed.kernels {
             let pieces = match own.items {
                 Items::Pieces { group, cut, .. } => {
-                    let paths = &printed.groups[group].paths;
-                    self.placed.pieces(set, target(paths), paths, cut)?
+                    let stencil = &self.problem.program.stencils[key.0];
+                    self.placed.pieces_of(stencil, &printed.groups[group].paths, cut)?
                 }
                 Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
             };

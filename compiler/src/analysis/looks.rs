@@ -1,0 +1,100 @@
+//! What the stores of a stencil over a mesh look at, and what they cost an element.
+
+use super::operations::Operations;
+use super::reuse::operations;
+use crate::ir::{Body, DefId, FieldId, Hop, MeshStencil, Node, Path};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// What some stores of a stencil look at and compute, of one element.
+#[derive(Clone, Debug, Default)]
+pub struct Looks {
+    /// Fields, and where hops lead from the element: which of the field's numbers there.
+    pub reads: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<u32>>,
+    /// Where it is asked whether there is an element.
+    pub present: BTreeSet<Vec<Hop>>,
+    /// What is computed, each definition once wherever it is used.
+    pub operations: Operations,
+}
+
+impl Looks {
+    /// Of the stores with these numbers.
+    pub fn new(stencil: &MeshStencil, stores: impl IntoIterator<Item = usize>) -> Self {
+        let (mut looks, mut seen) = (Self::default(), HashSet::new());
+        let own = &stencil.stencil;
+        let mut waiting: Vec<(&Body, Path)> =
+            stores.into_iter().map(|store| (&own.stores[store].body, Path::default())).collect();
+        while let Some((body, at)) = waiting.pop() {
+            looks.operations.add_all(&operations(body, &vec![true; body.len()]), 1);
+            for (_, node) in body.iter() {
+                looks.look(stencil, node, &at);
+                if let Node::Use { def, path } = node {
+                    let there: (DefId, Path) = (*def, at.then(path));
+                    if seen.insert(there.clone()) {
+                        waiting.push((&own.defs[*def].body, there.1));
+                    }
+                }
+            }
+        }
+        looks
+    }
+
+    fn look(&mut self, stencil: &MeshStencil, node: &Node, at: &Path) {
+        match node {
+            Node::Read { field, path, part } if stencil.stencil.fields[*field].place.horizontal => {
+                let hops = at.then(path).hops().to_vec();
+                self.reads.entry((*field, hops)).or_default().insert(*part);
+            }
+            Node::Present { path } => {
+                self.present.insert(at.then(path).hops().to_vec());
+            }
+            _ => {}
+        }
+    }
+
+    /// Every way that is walked, to read or to ask.
+    pub fn ways(&self) -> impl Iterator<Item = &[Hop]> {
+        self.reads.keys().map(|(_, hops)| hops.as_slice()).chain(self.present.iter().map(Vec::as_slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower::lower;
+    use crate::parse::parse;
+    use crate::source::Source;
+
+    const TEXT: &str = "
+mesh m {
+    set edge, cell
+    map edge.cells -> cell[2]
+}
+stencil flux over m.edge {
+    in  q: real[2] on cell
+    in  w
+    inc r on cell
+    out o
+    let a = q[cells.0].0 * w
+    let d = a - q[cells.1].1
+    r[cells.0] += d
+    r[cells.1] -= d + a
+    o = w
+}
+";
+
+    #[test]
+    fn definitions_count_once_and_stores_by_themselves() {
+        let source = Source::new("m", TEXT);
+        let lowered = lower(&parse(&source).unwrap(), "m");
+        let stencil = &lowered.mesh_stencils[0];
+        let stores = stencil.stencil.stores.len();
+        let own = (0..stores).find(|&store| Looks::new(stencil, [store]).reads.keys().all(|(_, hops)| hops.is_empty()));
+        let added = (0..stores).filter(|store| Some(*store) != own);
+        let looks = Looks::new(stencil, added);
+        let ways: Vec<usize> = looks.reads.keys().map(|(_, hops)| hops.len()).collect();
+        assert_eq!(ways, [1, 1, 0], "q through two slots, w here");
+        // a product, a difference and a sum.
+        assert_eq!(looks.operations.flops(), 3);
+        assert_eq!(Looks::new(stencil, own).operations.flops(), 0);
+    }
+}

@@ -1,0 +1,168 @@
+//! Whether the elements of a mesh are worth new numbers, and by which method.
+//!
+//! The threads of a warp read together what 32 elements lead to that follow each other. Memory comes in sectors of 32 bytes, of
+//! four numbers in double precision. A mesh whose numbering is local fills the sectors that it touches.
+
+use super::{Method, Options, Ordering, find};
+use crate::error::Result;
+use crate::mesh::{HOLE, Map, Mesh};
+use rayon::prelude::*;
+
+/// What the command line calls this choice.
+pub const AUTO: &str = "auto";
+
+/// One line about it.
+pub const SUMMARY: &str =
+    "none if the numbering is local as it is, else hilbert, or rcm where there are no coordinates";
+
+/// Threads of a warp.
+const WARP: usize = 32;
+
+/// Numbers of a sector.
+const SECTOR: i32 = 4;
+
+/// So many warps of a map are looked at, at most.
+const WARPS: usize = 4096;
+
+/// Up to so many sectors for one that would be full, a numbering is local. What is made row by row has less than 2, what is at random
+/// nearly 4.
+const LOCAL: f64 = 2.0;
+
+/// New numbers have to save so much.
+const WORTH: f64 = 0.9;
+
+/// How many sectors warps touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locality {
+    /// Sectors that a warp touches, added up.
+    pub touched: u64,
+    /// Sectors that what it leads to would fill.
+    pub filled: u64,
+}
+
+impl Locality {
+    /// Through some maps of a mesh.
+    pub fn new(mesh: &Mesh, maps: &[usize]) -> Self {
+        let each = maps.iter().map(|&map| Self::of_map(&mesh.maps[map]));
+        each.fold(Self::default(), Self::and)
+    }
+
+    fn of_map(map: &Map) -> Self {
+        let warp = WARP * map.arity.max(1);
+        let warps = map.table.len().div_ceil(warp);
+        let looked_at = warps.min(WARPS);
+        // Evenly spread over all.
+        let of = |number: usize| {
+            let first = (number * warps / looked_at) * warp;
+            let mut to: Vec<i32> = map.table[first..map.table.len().min(first + warp)].to_vec();
+            to.retain(|&to| to != HOLE);
+            to.sort_unstable();
+            to.dedup();
+            let filled = to.len().div_ceil(SECTOR as usize) as u64;
+            to.iter_mut().for_each(|to| *to /= SECTOR);
+            to.dedup();
+            Self { touched: to.len() as u64, filled }
+        };
+        (0..looked_at).into_par_iter().map(of).reduce(Self::default, Self::and)
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { touched: self.touched + other.touched, filled: self.filled + other.filled }
+    }
+
+    /// Sectors that are touched for each that would be full: 1 is the best, 4 the worst.
+    pub fn ratio(self) -> f64 {
+        if self.filled == 0 { 1.0 } else { self.touched as f64 / self.filled as f64 }
+    }
+}
+
+/// What was chosen.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The method's name.
+    pub method: &'static str,
+    /// Why, in a line.
+    pub why: String,
+    /// The new numbers.
+    pub ordering: Ordering,
+}
+
+/// Chooses an order for a mesh that is looked at through some of its maps.
+///
+/// # Errors
+/// A map is too large for its inverse.
+pub fn choose(mesh: &Mesh, maps: &[usize], options: &Options) -> Result<Chosen> {
+    let given = Locality::new(mesh, maps);
+    let kept = |why: String| Chosen { method: "none", why, ordering: Ordering::kept(mesh) };
+    let touch = "a warp touches";
+    if given.ratio() <= LOCAL {
+        return Ok(kept(format!(
+            "the numbering is local as it is: {touch} {:.1} sectors for each that it could fill",
+            given.ratio()
+        )));
+    }
+    let [hilbert, rcm] = ["hilbert", "rcm"].map(find);
+    let (hilbert, rcm): (&dyn Method, &dyn Method) = (hilbert?, rcm?);
+    let (method, has, ordering) = match hilbert.ordering(mesh, options) {
+        Ok(ordering) => (hilbert.name(), "there are coordinates", ordering),
+        Err(_) => (rcm.name(), "there are no coordinates", rcm.ordering(mesh, options)?),
+    };
+    let bare = Mesh { fields: Vec::new(), ..mesh.clone() };
+    let ordered = Locality::new(&ordering.renumbered(&bare), maps);
+    let change = format!("{:.1} sectors for each that it could fill", given.ratio());
+    if ordered.touched as f64 > WORTH * given.touched as f64 {
+        return Ok(kept(format!("{touch} {change}, and {method} would not change that")));
+    }
+    let less = given.touched as f64 / ordered.touched.max(1) as f64;
+    Ok(Chosen { method, why: format!("{touch} {change}, {less:.1} times as many as when ordered; {has}"), ordering })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::made::{Division, Perturbed, airfoil, hexahedra, icosahedral, triangles};
+    use crate::mesh::sample;
+
+    fn all(mesh: &Mesh) -> Vec<usize> {
+        (0..mesh.maps.len()).collect()
+    }
+
+    fn chosen(mesh: &Mesh) -> &'static str {
+        choose(mesh, &all(mesh), &Options::new(mesh.sets.len() - 1)).unwrap().method
+    }
+
+    #[test]
+    fn what_is_local_stays_and_what_is_not_is_ordered() {
+        let division: Division = "R3B3".parse().unwrap();
+        let still = Perturbed { by: 0.0, seed: 0 };
+        let made = [
+            airfoil(120, 60).unwrap(),
+            icosahedral(division, 1.0).unwrap(),
+            triangles(100, 70, still).unwrap(),
+            hexahedra(20, 18, 16, still).unwrap(),
+        ];
+        for mesh in &made {
+            let locality = Locality::new(mesh, &all(mesh));
+            assert_eq!(chosen(mesh), "none", "{}: {}", mesh.origin, locality.ratio());
+            let random = find("random").unwrap().ordering(mesh, &Options::new(0)).unwrap().renumbered(mesh);
+            let locality = Locality::new(&random, &all(mesh));
+            assert!(locality.ratio() > 3.0, "{}: {}", mesh.origin, locality.ratio());
+            assert_eq!(chosen(&random), "hilbert", "{}", mesh.origin);
+            let bare = Mesh { fields: Vec::new(), ..random };
+            assert_eq!(chosen(&bare), "rcm", "{}", mesh.origin);
+        }
+    }
+
+    #[test]
+    fn any_mesh_has_an_order() {
+        for seed in 0..100 {
+            let mesh = sample::random(seed);
+            for lead in 0..mesh.sets.len() {
+                let chosen = choose(&mesh, &all(&mesh), &Options::new(lead)).unwrap();
+                assert_eq!(chosen.ordering.orders.len(), mesh.sets.len(), "seed {seed}");
+            }
+        }
+        let nothing = Mesh::default();
+        assert_eq!(Locality::new(&nothing, &[]).ratio(), 1.0);
+    }
+}

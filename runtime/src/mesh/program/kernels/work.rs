@@ -1,0 +1,262 @@
+//! What the kernels of a call look at, move and compute: counted on the mesh, without a machine.
+//!
+//! Two sizes of neighbourhoods are looked at, each at some places that are spread evenly. A *block* of threads says how often
+//! what is loaded once is used. A *window* is as many threads that follow each other as fill a cache: what they
+//! touch comes from memory once, in pieces of 64 bytes; what the next window touches comes again.
+
+mod arrays;
+mod count;
+
+use super::super::MeshProblem;
+use super::super::pieces::Pieces;
+use super::super::tables::Leading;
+use super::Placed;
+use super::prepare::Key;
+use crate::{Error, Result};
+use count::Threads;
+use serde::Serialize;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use stencilc_compiler::analysis::looks::Looks;
+use stencilc_compiler::analysis::operations::Operation;
+use stencilc_compiler::ir::program::Call;
+use stencilc_compiler::ir::{FieldId, Handle, MeshStencil, Path, Role, SetId};
+use stencilc_compiler::mesh::{self as printed, Choices, Cut, Degrees, Group, Items, Kernel, Subject, Table, What};
+
+/// An operation that hardware takes many instructions for counts as so many.
+const SLOW: u64 = 10;
+
+/// What one kernel comes to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Work {
+    /// Its name.
+    pub name: String,
+    /// How often it is launched.
+    pub launches: usize,
+    /// Bytes that a block looks at through maps, counted for each thread that does, added up over the blocks that were looked at.
+    pub used: f64,
+    /// The same, counted once a block.
+    pub loaded: f64,
+    /// Bytes from and to memory.
+    pub memory_bytes: f64,
+    /// Bytes of the tables and maps that it takes.
+    pub table_bytes: usize,
+    /// Floating-point instructions.
+    pub instructions: f64,
+    /// Additions by atomic operations.
+    pub atomics: f64,
+}
+
+/// What the kernels of a call come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Works {
+    /// Kernel by kernel, in the order of their launches.
+    pub kernels: Vec<Work>,
+    /// Colours, of strategies that have them.
+    pub colours: Option<usize>,
+    /// How many elements are added to, or computed if nothing is added.
+    pub targets: usize,
+}
+
+impl Works {
+    /// How often an average datum of a block's working set is used; nothing if nothing is reached through maps.
+    pub fn reuse(&self) -> Option<f64> {
+        let sum = |of: fn(&Work) -> f64| self.kernels.iter().map(of).sum::<f64>();
+        let loaded = sum(|work| work.loaded);
+        (loaded > 0.0).then(|| sum(|work| work.used) / loaded)
+    }
+
+    /// Bytes of tables and maps for each target.
+    pub fn table_bytes(&self) -> f64 {
+        self.kernels.iter().map(|work| work.table_bytes).sum::<usize>() as f64 / self.targets.max(1) as f64
+    }
+
+    /// Bytes from and to memory.
+    pub fn memory_bytes(&self) -> f64 {
+        self.kernels.iter().map(|work| work.memory_bytes).sum()
+    }
+}
+
+impl Placed {
+    /// The texts of the kernels of a call, and who leads to what in its groups.
+    pub(super) fn printed(
+        &self,
+        problem: &MeshProblem,
+        (number, computed, from_zero): &Key,
+        choices: &Choices,
+    ) -> Result<(printed::Kernels, Vec<Rc<Leading>>)> {
+        let stencil = &problem.program.stencils[*number];
+        let set = stencil.set();
+        let failed = RefCell::new(None);
+        let target = |paths: &[Path]| paths.first().map_or(set, |path| stencil.mesh.end(set, path));
+        let leading_along = |paths: &[Path]| self.leading(set, target(paths), paths);
+        let subject = Subject {
+            stencil,
+            precision: problem.precision,
+            levels: problem.levels,
+            computed,
+            from_zero: &|field: FieldId| from_zero[field.index()],
+            degrees: &|paths| match leading_along(paths) {
+                Ok(leading) => leading.degrees(),
+                Err(error) => {
+                    failed.replace(Some(error));
+                    Degrees { mean: 0.0, max: 0, share: 0.0 }
+                }
+            },
+            largest: &|paths, cut| match self.pieces(set, target(paths), paths, cut) {
+                Ok(pieces) => pieces.map(|pieces| pieces.largest()),
+                Err(error) => {
+                    failed.replace(Some(error));
+                    None
+                }
+            },
+        };
+        let printed = printed::kernels(&subject, choices);
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        let printed = printed?;
+        let groups = printed.groups.iter().map(|group| leading_along(&group.paths)).collect::<Result<_>>()?;
+        Ok((printed, groups))
+    }
+
+    /// Those who lead along the paths of a group of a stencil, in pieces.
+    pub(super) fn pieces_of(&self, stencil: &MeshStencil, paths: &[Path], cut: Cut) -> Result<Option<Rc<Pieces>>> {
+        let set = stencil.set();
+        self.pieces(set, paths.first().map_or(set, |path| stencil.mesh.end(set, path)), paths, cut)
+    }
+
+    /// The texts of the kernels of a call.
+    ///
+    /// # Errors
+    /// The strategy cannot compute it.
+    pub fn kernels(&self, problem: &MeshProblem, call: &Call, choices: &Choices) -> Result<Vec<Kernel>> {
+        Ok(self.printed(problem, &key(problem, call)?, choices)?.0.kernels)
+    }
+
+    /// What the kernels of a call come to.
+    ///
+    /// # Errors
+    /// The strategy cannot compute it.
+    pub fn works(&self, problem: &MeshProblem, call: &Call, choices: &Choices) -> Result<Works> {
+        let stencil = &problem.program.stencils[call.stencil];
+        let key = key(problem, call)?;
+        let (printed, groups) = self.printed(problem, &key, choices)?;
+        let view = View { problem, placed: self, stencil, key: &key, choices, groups: &printed.groups };
+        let mut kernels = Vec::new();
+        let mut colours = None;
+        for kernel in &printed.kernels {
+            let own = view.kernel(kernel, &groups)?;
+            let by_colour = match &kernel.items {
+                Items::Colours(_) | Items::Pieces { cut: Cut::Blocks { .. }, .. } => true,
+                Items::Set(_) | Items::Targets(_) | Items::Pieces { cut: Cut::Tiles { .. }, .. } => false,
+            };
+            if by_colour {
+                colours = Some(colours.unwrap_or(0) + own.launches);
+            }
+            kernels.push(own);
+        }
+        let targets = groups.iter().map(|group| group.targets()).sum();
+        let targets = if groups.is_empty() { self.bound.size(stencil.set()) } else { targets };
+        Ok(Works { kernels, colours, targets })
+    }
+}
+
+/// What the kernels of a call that is made once depend on.
+fn key(problem: &MeshProblem, call: &Call) -> Result<Key> {
+    let computed = problem.computed(call.stencil, &problem.params)?;
+    let fields = problem.program.stencils[call.stencil].stencil.fields.iter();
+    let from_zero = fields.map(|(id, own)| own.role == Role::Inc && call.fields[id.index()].read.is_none());
+    Ok((call.stencil, computed, from_zero.collect()))
+}
+
+/// The call that is looked at.
+struct View<'a> {
+    problem: &'a MeshProblem,
+    placed: &'a Placed,
+    stencil: &'a MeshStencil,
+    key: &'a Key,
+    choices: &'a Choices,
+    groups: &'a [Group],
+}
+
+impl View<'_> {
+    fn kernel(&self, kernel: &Kernel, groups: &[Rc<Leading>]) -> Result<Work> {
+        let whats = || kernel.parameters.iter().map(|own| &own.what);
+        let walked = whats().find_map(|what| match what {
+            What::Table(group, Table::Entries | Table::Others | Table::Leaf(_) | Table::Offsets) => Some(*group),
+            _ => None,
+        });
+        let between = whats().find_map(|what| if let What::Between(group) = what { Some(*group) } else { None });
+        let pieces = match &kernel.items {
+            Items::Pieces { group, cut, .. } => {
+                self.placed.pieces_of(self.stencil, &self.groups[*group].paths, *cut)?
+            }
+            Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
+        };
+        let all = |count: usize| std::iter::once(0..count).collect::<Vec<Range<usize>>>();
+        let (threads, ranges) = match (&kernel.items, walked) {
+            (Items::Targets(group), _) => {
+                let led_to = groups[*group].led_to();
+                let ranges = all(led_to.len());
+                (Threads::Targets(&groups[*group], Some(led_to)), ranges)
+            }
+            (Items::Set(set), Some(group)) => (Threads::Targets(&groups[group], None), all(self.size(*set))),
+            (Items::Set(set), None) => (Threads::Elements, all(self.size(*set))),
+            (Items::Colours(group), _) => {
+                let colours = groups[*group].colours()?;
+                let ranges = colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect();
+                (Threads::Coloured(colours.elements), ranges)
+            }
+            (Items::Pieces { group, cut, .. }, _) => {
+                let pieces = pieces.as_deref().ok_or_else(|| Error::input("the mesh cannot be cut into pieces"))?;
+                let is_sparse = matches!(cut, Cut::Tiles { is_sparse: true, .. });
+                let ranges = pieces.launches();
+                (Threads::Pieces(pieces, is_sparse.then(|| groups[*group].led_to())), ranges)
+            }
+        };
+        let scattered = self.groups.iter().position(|group| group.fields() == kernel.in_place);
+        let group = match (&kernel.items, walked.or(between)) {
+            (Items::Targets(group) | Items::Colours(group) | Items::Pieces { group, .. }, _) => Some(*group),
+            (Items::Set(_), Some(group)) => Some(group),
+            (Items::Set(_), None) if kernel.in_place.is_empty() => None,
+            (Items::Set(_), None) => scattered,
+        };
+        let is_gather = walked.is_some() && between.is_some();
+        let looks = match group {
+            _ if is_gather => Looks::default(),
+            Some(group) => Looks::new(self.stencil, self.groups[group].adds.iter().map(|add| add.store)),
+            None => Looks::new(self.stencil, self.own_stores()),
+        };
+        let arrays = self.arrays(kernel, &looks, group, between, threads.gather());
+        let levels = self.key.1.len() as f64;
+        let visits = threads.visits(ranges.iter().map(Range::len).sum()) as f64;
+        let (used, loaded) = self.reuse(&threads, &arrays, &ranges);
+        let streams = self.tables(kernel, groups, &threads);
+        let mut instructions = looks.operations.instructions();
+        for (operation, count) in looks.operations.iter() {
+            instructions += if Operation::is_slow(operation) { (SLOW - 1) * count } else { 0 };
+        }
+        let is_atomic =
+            matches!(threads, Threads::Elements) && scattered.is_some() && group == scattered && between.is_none();
+        let adds = group.map_or(0, |group| self.groups[group].adds.len());
+        // Arrays that are added to in place and start from 0 are set to that before.
+        let cleared: usize =
+            kernel.in_place.iter().filter(|field| self.key.2[field.index()]).map(|field| self.bytes(*field)).sum();
+        Ok(Work {
+            name: kernel.name.clone(),
+            launches: ranges.iter().filter(|range| !range.is_empty()).count(),
+            used,
+            loaded,
+            memory_bytes: (self.memory(&threads, &arrays, &ranges) + streams as f64) * levels + cleared as f64,
+            table_bytes: streams + self.map_bytes(kernel),
+            instructions: instructions as f64 * visits * levels,
+            atomics: if is_atomic { adds as f64 * visits * levels } else { 0.0 },
+        })
+    }
+
+    fn size(&self, set: SetId) -> usize {
+        self.placed.bound.size(set)
+    }
+}

@@ -1,0 +1,183 @@
+//! The arrays and tables that a kernel looks at, and where.
+
+use super::super::super::tables::Leading;
+use super::View;
+use super::count::Threads;
+use std::rc::Rc;
+use stencilc_compiler::analysis::looks::Looks;
+use stencilc_compiler::ir::mesh::How;
+use stencilc_compiler::ir::{FieldId, Hop, Kind, MapId, Path};
+use stencilc_compiler::mesh::{Cut, Group, Items, Kernel, Table, What};
+
+/// Where a thread looks at an array.
+pub(super) enum At {
+    /// Where hops lead from the elements that it visits.
+    Hops(Vec<Vec<Hop>>),
+    /// At its own target.
+    Target,
+    /// At the entries of its target.
+    Entries,
+}
+
+/// An array that a kernel looks at.
+pub(super) struct Looked {
+    pub at: At,
+    /// Bytes that stand together, and how often that is.
+    pub chunk: usize,
+    pub groups: usize,
+    /// Reading is one, writing is one.
+    pub passes: usize,
+    /// Whether it is data that blocks may use again.
+    pub is_data: bool,
+}
+
+impl View<'_> {
+    /// The stores of what is written at the stencil's own elements.
+    pub(super) fn own_stores(&self) -> Vec<usize> {
+        let stores = self.stencil.stores().enumerate();
+        stores.filter(|(_, (_, write))| !matches!(write.how, How::Add(_))).map(|(number, _)| number).collect()
+    }
+
+    /// Bytes of a field's array.
+    pub(super) fn bytes(&self, field: FieldId) -> usize {
+        let own = &self.stencil.stencil.fields[field];
+        crate::interpreter::mesh::len(own.place, &self.placed.bound, self.problem.levels)
+            * own.stored.bytes(self.problem.precision)
+    }
+
+    /// How the numbers of an element of a field stand: bytes together, and how often.
+    fn chunk(&self, field: FieldId, parts: Option<usize>) -> (usize, usize) {
+        let (own, precision) = (&self.stencil.stencil.fields[field], self.problem.precision);
+        let Some(home) = own.place.home else { return (0, 0) };
+        let together = self.choices.layout.together(home, own.stored, precision);
+        let groups = home.width as usize / together;
+        let groups = parts.map_or(groups, |parts| parts.div_ceil(together).min(groups));
+        (together * own.stored.bytes(precision), groups)
+    }
+
+    /// The arrays that a kernel looks at.
+    pub(super) fn arrays(
+        &self,
+        kernel: &Kernel,
+        looks: &Looks,
+        group: Option<usize>,
+        between: Option<usize>,
+        gathers: bool,
+    ) -> Vec<Looked> {
+        let mut all = Vec::new();
+        let takes = |what: What| kernel.parameters.iter().any(|own| own.what == what);
+        for (id, _) in self.stencil.stencil.fields.iter() {
+            let reads = looks.reads.iter().filter(|((field, _), _)| *field == id);
+            let (hops, parts): (Vec<Vec<Hop>>, Vec<usize>) =
+                reads.map(|((_, hops), parts)| (hops.clone(), parts.len())).unzip();
+            if let Some(&parts) = parts.iter().max() {
+                let (chunk, groups) = self.chunk(id, Some(parts));
+                all.push(Looked { at: At::Hops(hops), chunk, groups, passes: 1, is_data: true });
+            }
+        }
+        if let Some(number) = between {
+            let (values, kind) = Group::between(self.stencil, number);
+            let bytes = if kind == Kind::Real { self.problem.precision.bytes() } else { 4 };
+            let paths = self.groups[number].paths.len();
+            let (at, chunk) = match gathers {
+                true => (At::Entries, values / paths * bytes),
+                false => (At::Hops(vec![Vec::new()]), values * bytes),
+            };
+            all.push(Looked { at, chunk, groups: 1, passes: 1, is_data: gathers });
+        }
+        let mut written: Vec<(FieldId, At, usize)> = Vec::new();
+        match group {
+            Some(number) if gathers => {
+                for field in self.groups[number].fields() {
+                    let passes = if kernel.in_place.contains(&field) { 2 } else { 1 };
+                    written.push((field, At::Target, passes));
+                }
+            }
+            Some(number) if between.is_none() => {
+                for field in self.groups[number].fields() {
+                    let adds = self.groups[number].adds.iter().filter(|add| add.field == field);
+                    let mut paths: Vec<Vec<Hop>> =
+                        adds.map(|add| self.groups[number].paths[add.path].hops().to_vec()).collect();
+                    paths.dedup();
+                    written.push((field, At::Hops(paths), 2));
+                }
+            }
+            Some(_) => {}
+            None => {
+                for store in self.own_stores() {
+                    let own = &self.stencil.stencil.stores[store];
+                    match self.stencil.writes[store].how {
+                        // A vector is stored part by part.
+                        How::Assign if written.iter().any(|(field, ..)| *field == own.field) => {}
+                        How::Assign => written.push((own.field, At::Hops(vec![Vec::new()]), 1)),
+                        // Written by the user's numbers, and read again.
+                        How::Reduce(_) => {
+                            let chunk = self.problem.precision.bytes();
+                            let at = || At::Hops(vec![Vec::new()]);
+                            all.push(Looked { at: at(), chunk, groups: 1, passes: 2, is_data: false });
+                            all.push(Looked { at: at(), chunk: 4, groups: 1, passes: 1, is_data: false });
+                        }
+                        How::Add(_) => {}
+                    }
+                }
+            }
+        }
+        for (field, at, passes) in written {
+            let (chunk, groups) = self.chunk(field, None);
+            all.push(Looked { at, chunk, groups, passes, is_data: true });
+        }
+        // Rows of maps, where the elements before them are.
+        let adds = group.filter(|_| !gathers && between.is_none()).map(|number| &self.groups[number].paths);
+        let adds = adds.into_iter().flatten().map(Path::hops);
+        let mut rows: Vec<(MapId, Vec<Hop>)> = Vec::new();
+        for way in looks.ways().chain(adds) {
+            for (before, hop) in way.iter().enumerate() {
+                let row = (hop.map, way[..before].to_vec());
+                if takes(What::Map(hop.map)) && !rows.contains(&row) {
+                    rows.push(row);
+                }
+            }
+        }
+        for (map, before) in rows {
+            let chunk = 4 * self.stencil.mesh.maps[map].arity as usize;
+            all.push(Looked { at: At::Hops(vec![before]), chunk, groups: 1, passes: 1, is_data: false });
+        }
+        all
+    }
+
+    /// Bytes of the tables that a kernel takes.
+    pub(super) fn tables(&self, kernel: &Kernel, groups: &[Rc<Leading>], threads: &Threads) -> usize {
+        let has = |wanted: Table| {
+            kernel.parameters.iter().any(|own| matches!(&own.what, What::Table(_, own) if *own == wanted))
+        };
+        let rows = |leading: &Leading| match matches!(
+            kernel.items,
+            Items::Targets(_) | Items::Pieces { cut: Cut::Tiles { is_sparse: true, .. }, .. }
+        ) {
+            true => leading.targets(),
+            false => leading.all_targets(),
+        };
+        let numbers = kernel.parameters.iter().map(|own| match &own.what {
+            What::Table(group, Table::Targets) => groups[*group].targets(),
+            What::Table(group, Table::Offsets) => rows(&groups[*group]) + 1,
+            What::Table(_, Table::Coloured) => self.size(self.stencil.set()),
+            What::Table(group, Table::Entries | Table::Others | Table::Leaf(_)) if has(Table::Offsets) => {
+                groups[*group].count()
+            }
+            What::Table(group, Table::Entries | Table::Others | Table::Leaf(_)) => {
+                rows(&groups[*group]) * groups[*group].degrees().max
+            }
+            What::Piece(table) => match threads {
+                Threads::Pieces(pieces, _) => pieces.table(*table, !has(Table::Offsets)).len(),
+                Threads::Elements | Threads::Coloured(_) | Threads::Targets(..) => 0,
+            },
+            _ => 0,
+        });
+        4 * numbers.sum::<usize>()
+    }
+
+    pub(super) fn map_bytes(&self, kernel: &Kernel) -> usize {
+        let of = |what: &What| if let What::Map(map) = what { 4 * self.placed.bound.map(*map).0.len() } else { 0 };
+        kernel.parameters.iter().map(|own| of(&own.what)).sum()
+    }
+}

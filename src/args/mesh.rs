@@ -1,0 +1,278 @@
+//! How stencils over meshes are computed: which strategy, how vectors lie, in which order, with how many threads. Some commands
+//! take one of each, others try several.
+
+use super::ALL;
+use crate::terminal;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use stencilc_compiler::ir::MeshStencil;
+use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering, auto};
+use stencilc_runtime::mesh::program::MeshProblem;
+use stencilc_runtime::{Error, Result};
+
+/// Options about meshes. Those with several values are for commands that try several.
+#[derive(clap::Args)]
+pub struct MeshArgs {
+    /// The mesh that a stencil or program over one runs on: a .npz or .msh file, or the text of OP2's airfoil
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub mesh: Option<PathBuf>,
+    /// On a mesh: how elements that add to the same place are kept apart; several with commas between them, where several are tried
+    #[arg(long, alias = "strategies", value_name = "NAME,...", value_delimiter = ',', value_parser = strategies())]
+    strategy: Vec<String>,
+    /// On a mesh: how the parts of vectors lie in memory
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = layouts())]
+    vectors: Vec<String>,
+    /// On a mesh: the order of elements in memory, auto if not given; inputs and outputs stay in the order of the mesh
+    #[arg(long, alias = "orders", value_name = "METHOD,...", value_delimiter = ',', value_parser = orders())]
+    order: Vec<String>,
+    /// On a mesh: the set whose elements are put in order, which the others follow; if not given, the last that is declared
+    #[arg(long, value_name = "SET")]
+    lead: Option<String>,
+    /// On a mesh: threads of a block, 128 if not given, and, after an x, how many blocks have to fit on a multiprocessor, which
+    /// bounds registers
+    #[arg(long, value_name = "N[xM],...", value_delimiter = ',')]
+    threads: Vec<Threads>,
+}
+
+fn everything() -> PossibleValue {
+    PossibleValue::new(ALL).help("each of them")
+}
+
+fn strategies() -> PossibleValuesParser {
+    let own = Strategy::ALL.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
+    PossibleValuesParser::new(own.chain([everything()]))
+}
+
+fn layouts() -> PossibleValuesParser {
+    let own = Layout::ALL.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
+    PossibleValuesParser::new(own.chain([everything()]))
+}
+
+fn orders() -> PossibleValuesParser {
+    let own = METHODS.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
+    let auto = PossibleValue::new(auto::AUTO).help(auto::SUMMARY);
+    PossibleValuesParser::new([auto].into_iter().chain(own).chain([everything()]))
+}
+
+/// `128`, `128x8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// Threads of a block.
+    pub block: u32,
+    /// Blocks that have to fit on a multiprocessor; 0 leaves that to the compiler.
+    pub at_once: u32,
+}
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (block, at_once) = text.split_once('x').unwrap_or((text, "0"));
+        match (block.parse(), at_once.parse()) {
+            (Ok(block @ 32..=1024), Ok(at_once @ 0..=32)) => Ok(Self { block, at_once }),
+            _ => Err("a block has 32 to 1024 threads, as in 128, or 128x8 for eight such blocks at once".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at_once {
+            0 => write!(f, "{}", self.block),
+            at_once => write!(f, "{}x{at_once}", self.block),
+        }
+    }
+}
+
+/// An order of the elements of a mesh.
+pub struct Ordered {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// What was chosen, and why, if the choice was left open.
+    pub why: Option<String>,
+    /// The new numbers.
+    pub ordering: Ordering,
+}
+
+impl MeshArgs {
+    /// The file of the mesh.
+    ///
+    /// # Errors
+    /// It is not given, for `name`, which runs over `mesh`.
+    pub fn file(&self, name: &str, mesh: &str) -> Result<&Path> {
+        self.mesh.as_deref().ok_or_else(|| {
+            Error::call(format!("`{name}` runs over the mesh `{mesh}`: which file holds it?"))
+                .help("give it: --mesh FILE; `stencilc mesh make` makes one")
+        })
+    }
+
+    /// Refuses what only meshes have.
+    ///
+    /// # Errors
+    /// One of the options was given.
+    pub fn refuse(&self) -> Result<()> {
+        let given = [
+            ("--mesh", self.mesh.is_some()),
+            ("--strategy", !self.strategy.is_empty()),
+            ("--vectors", !self.vectors.is_empty()),
+            ("--order", !self.order.is_empty()),
+            ("--lead", self.lead.is_some()),
+            ("--threads", !self.threads.is_empty()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => {
+                Err(Error::call(format!("{option} is for stencils over a mesh, and this one runs over a grid"))
+                    .help("a stencil over a mesh says so: `stencil name over mesh.set`"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn strategies(&self, usual: &[Strategy]) -> Vec<Strategy> {
+        let chosen = Strategy::ALL.into_iter().filter(|own| is(&self.strategy, own.name()));
+        if self.strategy.is_empty() { usual.to_vec() } else { chosen.collect() }
+    }
+
+    /// The strategies that are asked for; if none is, all that differ for a stencil. Where nothing is added, they are the same.
+    pub fn strategies_for(&self, stencil: &MeshStencil) -> Vec<Strategy> {
+        match stencil.incremented().next() {
+            Some(_) => self.strategies(&Strategy::ALL),
+            None => self.strategies(&[Strategy::default()]),
+        }
+    }
+
+    /// The layouts that are asked for; these if none is.
+    pub fn layouts(&self, usual: &[Layout]) -> Vec<Layout> {
+        let chosen = Layout::ALL.into_iter().filter(|own| is(&self.vectors, own.name()));
+        if self.vectors.is_empty() { usual.to_vec() } else { chosen.collect() }
+    }
+
+    /// The orders that are asked for; these if none is.
+    pub fn orders(&self, usual: &[&'static str]) -> Vec<&'static str> {
+        if self.order.is_empty() {
+            return usual.to_vec();
+        }
+        // Of all orders, the chosen one is one.
+        let auto = self.order.iter().any(|own| own == auto::AUTO).then_some(auto::AUTO);
+        let named = METHODS.iter().map(|own| own.name()).filter(|name| is(&self.order, name));
+        auto.into_iter().chain(named).collect()
+    }
+
+    /// The threads that are asked for; these if none are.
+    pub fn threads(&self, usual: &[u32]) -> Vec<Threads> {
+        match self.threads.as_slice() {
+            [] => usual.iter().map(|&block| Threads { block, at_once: 0 }).collect(),
+            given => given.to_vec(),
+        }
+    }
+
+    /// Whether an order was named.
+    pub fn has_order(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// Whether threads were given.
+    pub fn has_threads(&self) -> bool {
+        !self.threads.is_empty()
+    }
+
+    /// What a command that takes one of each is to take.
+    ///
+    /// # Errors
+    /// Several are given.
+    pub fn choices(&self) -> Result<Choices> {
+        let strategy = one("--strategy", &self.strategies(&[Strategy::default()]))?;
+        Ok(Choices { strategy, ..self.choices_but_strategy()? })
+    }
+
+    /// The same of a command that looks at several strategies.
+    ///
+    /// # Errors
+    /// Several of something else are given.
+    pub fn choices_but_strategy(&self) -> Result<Choices> {
+        let usual = Choices::default();
+        let threads = one("--threads", &self.threads(&[usual.block]))?;
+        Ok(Choices {
+            strategy: usual.strategy,
+            layout: one("--vectors", &self.layouts(&[usual.layout]))?,
+            block: threads.block,
+            blocks_at_once: threads.at_once,
+        })
+    }
+
+    /// The order of a command that takes one.
+    ///
+    /// # Errors
+    /// Several are given; or as [`MeshArgs::ordering`].
+    pub fn one_ordering(&self, problem: &MeshProblem) -> Result<Ordered> {
+        let ordered = self.ordering(problem, one("--order", &self.orders(&[auto::AUTO]))?)?;
+        ordered.tell();
+        Ok(ordered)
+    }
+
+    /// An order of elements by its name.
+    ///
+    /// # Errors
+    /// There is no such set, or the mesh lacks what the method needs.
+    pub fn ordering(&self, problem: &MeshProblem, name: &str) -> Result<Ordered> {
+        let (mesh, declared) = (&problem.mesh, &problem.program.mesh);
+        let last = declared.sets.iter().last().map(|(_, set)| set.name.as_str());
+        let lead = self.lead.as_deref().or(last).unwrap_or_default();
+        let lead = mesh.set_named(lead).ok_or_else(|| {
+            let sets: Vec<&str> = mesh.sets.iter().map(|set| set.name.as_str()).collect();
+            Error::call(format!("the mesh has no set `{lead}`")).help(format!("its sets are {}", sets.join(", ")))
+        })?;
+        let options = Options::new(lead);
+        if name != auto::AUTO {
+            let method = order::find(name)?;
+            return Ok(Ordered { name: method.name(), why: None, ordering: method.ordering(mesh, &options)? });
+        }
+        // Those of the mesh that the program knows.
+        let known = declared
+            .maps
+            .iter()
+            .filter_map(|(_, map)| mesh.map_named(mesh.set_named(&declared.sets[map.from].name)?, &map.name));
+        let chosen = auto::choose(mesh, &known.collect::<Vec<_>>(), &options)?;
+        Ok(Ordered { name: chosen.method, why: Some(chosen.why), ordering: chosen.ordering })
+    }
+}
+
+impl Ordered {
+    /// Says which was chosen, and why, if that was left open.
+    pub fn tell(&self) {
+        if let Some(why) = &self.why {
+            terminal::note(&format!("--order {}: {why}", self.name));
+        }
+    }
+}
+
+fn is(chosen: &[String], name: &str) -> bool {
+    chosen.iter().any(|own| own == name || own == ALL)
+}
+
+/// The only one.
+fn one<T: Copy>(option: &str, all: &[T]) -> Result<T> {
+    match all {
+        [only] => Ok(*only),
+        _ => Err(Error::call(format!("{option} names {} here, and one is taken", all.len()))
+            .help("name one; `stencilc bench` tries several")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Threads;
+
+    #[test]
+    fn threads_are_blocks_and_how_many_at_once() {
+        for text in ["128", "32x8", "1024x1"] {
+            assert_eq!(text.parse::<Threads>().unwrap().to_string(), text);
+        }
+        for text in ["", "16", "128y2", "128x", "128x33", "2048"] {
+            assert!(text.parse::<Threads>().is_err(), "{text}");
+        }
+    }
+}

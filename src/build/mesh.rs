@@ -1,0 +1,226 @@
+//! `stencilc build` of a stencil over a mesh: the texts of its kernels. What launches them is `run`, since the tables that they take are
+//! made of a mesh.
+
+use super::{Args, write};
+use crate::args;
+use crate::drawn::{DrawnOver, refuse_of_grids};
+use crate::emit::Emit;
+use crate::kernel;
+use crate::terminal;
+use serde::Serialize;
+use serde_json::json;
+use std::cell::Cell;
+use std::path::Path;
+use stencilc_compiler::analysis::levels;
+use stencilc_compiler::ir::MeshStencil;
+use stencilc_compiler::mesh::{self as printed, Choices, Degrees, Kernel, Subject, Table, What};
+use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::mesh::program::kernels::Placed;
+use stencilc_runtime::mesh::program::{measure, prepared};
+use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
+use stencilc_runtime::{Error, Result};
+
+/// What a kernel comes to.
+#[derive(Serialize)]
+struct Report {
+    name: String,
+    parameters: Vec<Parameter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Resources>,
+    file: Option<std::path::PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Parameter {
+    name: String,
+    #[serde(rename = "type")]
+    c_type: String,
+}
+
+/// Builds a stencil over a mesh.
+///
+/// # Errors
+/// The strategy cannot compute it, or nothing can be written.
+pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
+    let own = &args.kernel;
+    let name = &stencil.stencil.name;
+    refuse_of_grids(&args.names, &["arch", "output", "emit"], name)?;
+    let choices = args.over.choices()?;
+    if let Some(emit) = args.emit {
+        return show(args, stencil, &choices, emit, json);
+    }
+    let kernels = kernels(args, stencil, &choices)?;
+    let has_nvrtc = match nvrtc::locate() {
+        Ok(_) => true,
+        Err(error) => {
+            terminal::note(&format!("registers and spills are not known: {}", error.message));
+            false
+        }
+    };
+    let folder = args.output.as_deref().unwrap_or(Path::new("."));
+    let mut reports = Vec::new();
+    for kernel in &kernels {
+        let compiled = if has_nvrtc { Some(compile(args, kernel, Kind::Cubin)?) } else { None };
+        reports.push(Report {
+            name: kernel.name.clone(),
+            parameters: kernel
+                .parameters
+                .iter()
+                .map(|own| Parameter { name: own.name.clone(), c_type: own.c_type.clone() })
+                .collect(),
+            resources: compiled.and_then(|compiled| compiled.resources.into_iter().next()),
+            file: Some(write(folder, &format!("{}.cu", kernel.name), kernel.text.as_bytes())?),
+        });
+    }
+    let precision = own.choices().precision;
+    if json {
+        return terminal::json(&json!({
+            "stencil": name,
+            "precision": precision,
+            "strategy": choices.strategy.name(),
+            "vectors": choices.layout.name(),
+            "threads": choices.block,
+            "arch": args.arch,
+            "kernels": reports,
+            "files": reports.iter().map(|own| &own.file).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text =
+        format!("{name}: {}, {} vectors, {}\n", choices.strategy.name(), choices.layout.name(), precision.name());
+    let mut rows = Vec::new();
+    for own in &reports {
+        let mut row = vec![format!("  {}", own.name), terminal::count(own.parameters.len(), "parameter")];
+        if let Some(taken) = &own.resources {
+            row.push(format!("{} registers", taken.registers));
+            row.push(format!("{} bytes of spills", taken.spill_stores + taken.spill_loads));
+        }
+        rows.push(row);
+    }
+    text.push_str(&terminal::table(&rows, &[]));
+    let files: Vec<String> = reports.iter().flat_map(|own| &own.file).map(|path| path.display().to_string()).collect();
+    text.push_str(&format!("wrote {}\n", files.join(", ")));
+    text.push_str("what launches them is `stencilc run`: the tables that they take are made of a mesh\n");
+    terminal::print(&text)
+}
+
+/// The kernels: for a mesh if one is given, else for any.
+fn kernels(args: &Args, stencil: &MeshStencil, choices: &Choices) -> Result<Vec<Kernel>> {
+    let (own, of_code) = (&args.kernel, args.kernel.choices());
+    let (precision, contract) = (of_code.precision, of_code.contract);
+    if args.over.mesh.is_some() {
+        let (over, levels, set) = (&args.over, own.levels, &own.set);
+        let problem =
+            DrawnOver { stencil, precision, contract, over, levels, set, seed: 0, from_zero: false }.problem()?;
+        let ordering = args.over.one_ordering(&problem)?;
+        let placed = Placed::new(&problem, &ordering.ordering)?;
+        return placed.kernels(&problem, measure::only_call(&problem)?, choices);
+    }
+    let kernels = kernels_for_any(stencil, (precision, contract), own.levels, &own.set, choices)?;
+    let is_list = |own: &printed::Parameter| matches!(own.what, What::Table(_, Table::Offsets));
+    if kernels.iter().flat_map(|kernel| &kernel.parameters).any(is_list) {
+        terminal::note(
+            "targets gather over lists, as suits any mesh: with --mesh FILE, over rows where these are short",
+        );
+    }
+    Ok(kernels)
+}
+
+/// The kernels for a mesh of which nothing is known.
+///
+/// # Errors
+/// The strategy cannot compute it, or it is not known how many levels there are.
+pub fn kernels_for_any(
+    stencil: &MeshStencil,
+    (precision, contract): (stencilc_compiler::ir::Precision, bool),
+    given: Option<usize>,
+    set: &[args::Pair],
+    choices: &Choices,
+) -> Result<Vec<Kernel>> {
+    let prepared = prepared(stencil, precision, contract);
+    let count = match (stencil.mesh.levels, given) {
+        (false, Some(_)) => {
+            return Err(
+                Error::call(format!("the mesh `{}` has no levels", stencil.mesh.name)).help("leave out --levels")
+            );
+        }
+        (false, None) => 1,
+        (true, Some(count)) => count,
+        (true, None) => {
+            return Err(Error::call("how many levels there are is not known").help("give --levels N"));
+        }
+    };
+    let computed = if stencil.mesh.levels {
+        let settings = args::by_name(set, "--set")?;
+        let (params, _) = kernel::parameters(&prepared.stencil, precision, contract, settings, true)?;
+        levels::computed(&prepared.stencil, precision, count, &params)?
+    } else {
+        0..1
+    };
+    // Lists of any length suit any mesh.
+    let is_cut = Cell::new(false);
+    let unknown = Degrees { mean: 0.0, max: 0, share: 1.0 };
+    let subject = Subject {
+        stencil: &prepared,
+        precision,
+        levels: count,
+        computed: &computed,
+        from_zero: &|_| false,
+        degrees: &|_| unknown,
+        largest: &|_, _| {
+            is_cut.set(true);
+            None
+        },
+    };
+    match printed::kernels(&subject, choices) {
+        Ok(printed) => Ok(printed.kernels),
+        Err(_) if is_cut.get() => {
+            let name = choices.strategy.name();
+            Err(Error::input(format!("{name} cuts a mesh into pieces, and none is given")).help("give it: --mesh FILE"))
+        }
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+fn compile(args: &Args, kernel: &Kernel, kind: Kind) -> Result<Compiled> {
+    Ok(compile_cached(&kernel.text, &format!("{}.cu", kernel.name), &args.arch, kind)?.compiled)
+}
+
+/// Shows what one step makes of it.
+fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json: bool) -> Result<()> {
+    let name = &stencil.stencil.name;
+    let of_code = args.kernel.choices();
+    let all = |of: &dyn Fn(&Kernel) -> Result<String>| -> Result<String> {
+        Ok(kernels(args, stencil, choices)?.iter().map(of).collect::<Result<Vec<_>>>()?.join("\n"))
+    };
+    let text = match emit {
+        Emit::Ast | Emit::Ir => prepared(stencil, of_code.precision, of_code.contract).to_string(),
+        Emit::Cuda => all(&|kernel| Ok(kernel.text.clone()))?,
+        Emit::Ptx => all(&|kernel| {
+            let image = compile(args, kernel, Kind::Ptx)?.image;
+            // The driver wants a zero byte at the end, a reader does not.
+            Ok(String::from_utf8_lossy(&image).trim_end_matches('\0').to_owned())
+        })?,
+        Emit::Plan => {
+            return Err(Error::call(format!("`{name}` runs over a mesh, and has no plan but its strategy"))
+                .help("`stencilc explain` says what that does; --emit cuda shows the kernels"));
+        }
+        Emit::Cubin => {
+            return Err(Error::call(format!(
+                "`{name}` may have several kernels, and so several files of machine code"
+            ))
+            .help("--emit ptx shows them all; `run` and `bench` compile them themselves"));
+        }
+    };
+    let ending = emit.ending();
+    match &args.output {
+        None if json => terminal::json(&json!({ "name": name, "emit": ending, "text": text })),
+        None => terminal::print(&text),
+        Some(folder) => {
+            let path = write(folder, &format!("{name}.{ending}"), text.as_bytes())?;
+            match json {
+                true => terminal::json(&json!({ "files": [path] })),
+                false => terminal::print(&format!("wrote {}\n", path.display())),
+            }
+        }
+    }
+}

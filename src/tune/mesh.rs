@@ -1,0 +1,308 @@
+//! `stencilc tune` of a stencil over a mesh: strategies, layouts and orders by a model, and the best of them by measuring.
+
+use super::Args;
+use crate::args::Device;
+use crate::args::mesh::{Ordered, Threads};
+use crate::bench::mesh::{Meter, Row, Taken, Variant, weighed};
+use crate::drawn::{DrawnOver, refuse_of_grids};
+use crate::run::mesh::emulated;
+use crate::terminal::{self, Progress};
+use serde::Serialize;
+use serde_json::json;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
+use stencilc_compiler::ir::MeshStencil;
+use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_runtime::cuda::Gpu;
+use stencilc_runtime::emulate::{Compiler, Emulator};
+use stencilc_runtime::machine::Machine;
+use stencilc_runtime::mesh::program::kernels::{Load, Placed};
+use stencilc_runtime::mesh::program::{Binding, MeshProblem, measure};
+use stencilc_runtime::{Error, Fault, Result};
+
+/// The GPU that the model predicts for where there is none.
+const GPU: &str = "h200";
+
+/// What a copy comes to of the bandwidth that a data sheet tells.
+const OF_SHEET: f64 = 0.83;
+
+/// Variants are measured that should take at most so many times what the best should,
+const HOPEFUL: f64 = 2.0;
+
+/// and of the fastest so many, with these threads as well.
+const FINALISTS: usize = 2;
+const THREADS: [Threads; 4] = [
+    Threads { block: 64, at_once: 0 },
+    Threads { block: 256, at_once: 0 },
+    Threads { block: 128, at_once: 6 },
+    Threads { block: 128, at_once: 8 },
+];
+
+/// A way to compute the stencil, and what is known of it.
+#[derive(Serialize)]
+struct Candidate {
+    #[serde(flatten)]
+    variant: Variant,
+    /// By the model.
+    predicted_us: f64,
+    bound_by: Binding,
+    memory_bytes: f64,
+    /// The options of `run` that choose it.
+    options: String,
+    /// What was measured, if it was.
+    measured: Option<Row>,
+    /// Which order it is on.
+    #[serde(skip)]
+    place: usize,
+}
+
+/// A mesh in some order.
+struct Place {
+    ordered: Ordered,
+    placed: Rc<Placed>,
+}
+
+/// What is tuned.
+struct Tuned<'a> {
+    args: &'a Args,
+    problem: MeshProblem,
+    bytes: usize,
+    places: Vec<Place>,
+    candidates: Vec<Candidate>,
+}
+
+/// Tunes a stencil over a mesh.
+///
+/// # Errors
+/// Something is wrong with the call, the mesh or the device, no strategy can compute it, or a kernel differs from the interpreter.
+pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
+    let kernels = &args.wide.0;
+    refuse_of_grids(&args.names, &["budget", "runs", "forget"], &stencil.stencil.name)?;
+    let problem = DrawnOver {
+        stencil,
+        precision: kernels.precisions().first().copied().unwrap_or_default(),
+        contract: kernels.code.contract,
+        over: &args.of_mesh,
+        levels: kernels.levels,
+        set: &kernels.set,
+        seed: kernels.seed,
+        from_zero: false,
+    };
+    let problem = problem.problem()?;
+    let [bytes, _] = measure::bytes(&problem)?;
+    let mut tuned = Tuned { args, problem, bytes, places: Vec::new(), candidates: Vec::new() };
+    tuned.place()?;
+    let (device, no_gpu) = Device::choose(kernels.device);
+    let taken = RefCell::default();
+    match device {
+        Device::Cpu => {
+            let why = no_gpu.map_or_else(|| "--device cpu".to_owned(), |error| error.message);
+            terminal::note(&format!("nothing is measured, and kernels stand as the model ranks them: {why}"));
+            let sheet = GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0]);
+            tuned.predict(&tuned.limits(sheet, None))?;
+            tuned.report(sheet.name, json)
+        }
+        Device::Emulate => {
+            terminal::note("times of the emulator say nothing of a GPU: the call is tried");
+            let (machine, compiler) = (Emulator::default(), Compiler::find()?);
+            let sheet = GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0]);
+            tuned.predict(&tuned.limits(sheet, None))?;
+            tuned.measure(&machine, &|name, text| emulated(&compiler, name, text), &taken)?;
+            tuned.report(sheet.name, json)
+        }
+        Device::Cuda(ordinal) => {
+            let gpu = Gpu::open(ordinal)?;
+            let load = |name: &str, text: &str| weighed(&gpu, &taken, name, text);
+            let meter = Meter::new(&gpu, &load, &taken, args.method.method().runs, tuned.bytes)?;
+            // Of a GPU that is in no table, arithmetic is as that of the one that is usual.
+            let usual = GPUS.iter().find(|own| own.name == GPU).unwrap_or(&GPUS[0]);
+            let sheet = Sheet::by_driver_name(gpu.name()).unwrap_or(usual);
+            tuned.predict(&tuned.limits(sheet, Some(meter.copy)))?;
+            tuned.measure(&gpu, &load, &taken)?;
+            tuned.report(gpu.name(), json)
+        }
+    }
+}
+
+impl Tuned<'_> {
+    /// Puts the mesh in the orders that are searched among.
+    fn place(&mut self) -> Result<()> {
+        let own = &self.args.of_mesh;
+        let usual = ["none", "rcm", "hilbert"];
+        for name in own.orders(&usual) {
+            match own.ordering(&self.problem, name) {
+                Ok(ordered) => {
+                    ordered.tell();
+                    let placed = Rc::new(Placed::new(&self.problem, &ordered.ordering)?);
+                    self.places.push(Place { ordered, placed });
+                }
+                // A mesh without coordinates has other orders.
+                Err(error) if own.has_order() => return Err(error),
+                Err(error) => terminal::note(&format!("--order {name} is left out: {}", error.message)),
+            }
+        }
+        Ok(())
+    }
+
+    fn limits(&self, sheet: &Sheet, copy: Option<f64>) -> Limits {
+        let limits = sheet.limits(self.problem.precision);
+        Limits { gb_per_s: copy.unwrap_or(OF_SHEET * limits.gb_per_s), ..limits }
+    }
+
+    /// Ranks all by the model.
+    fn predict(&mut self, limits: &Limits) -> Result<()> {
+        let own = &self.args.of_mesh;
+        let call = measure::only_call(&self.problem)?;
+        let stencil = &self.problem.program.stencils[call.stencil];
+        let (strategies, layouts) = (own.strategies_for(stencil), own.layouts(&Layout::ALL));
+        let progress = Progress::new(strategies.len() * layouts.len() * self.places.len(), "predicting");
+        let mut refused = BTreeMap::new();
+        for (place, Place { ordered, placed }) in self.places.iter().enumerate() {
+            for &strategy in &strategies {
+                for &layout in &layouts {
+                    for Threads { block, at_once } in own.threads(&[Choices::default().block]) {
+                        let choices = Choices { strategy, layout, block, blocks_at_once: at_once };
+                        match placed.works(&self.problem, call, &choices) {
+                            Ok(works) => {
+                                let variant = Variant::new(choices, ordered.name);
+                                let (predicted_us, bound_by) = works.predicted(limits);
+                                let (options, memory_bytes) = (variant.words(), works.memory_bytes());
+                                let measured = None;
+                                self.candidates.push(Candidate {
+                                    variant,
+                                    predicted_us,
+                                    bound_by,
+                                    memory_bytes,
+                                    options,
+                                    measured,
+                                    place,
+                                });
+                            }
+                            Err(error) if error.fault == Fault::Input => {
+                                refused.entry(strategy.name()).or_insert(error);
+                            }
+                            Err(error) => return Err(error),
+                        }
+                    }
+                }
+                progress.advance(layouts.len());
+            }
+        }
+        drop(progress);
+        if self.candidates.is_empty()
+            && let Some((_, error)) = refused.pop_first()
+        {
+            return Err(error);
+        }
+        for (strategy, error) in &refused {
+            terminal::note(&format!("{strategy} is left out: {}", error.message));
+        }
+        self.candidates.sort_by(|a, b| a.predicted_us.total_cmp(&b.predicted_us));
+        Ok(())
+    }
+
+    /// Measures those that may be the fastest, as many as the budget allows, and at least one.
+    fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Taken>>) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs_f64(self.args.budget);
+        let expected = measure::expected(&self.problem)?;
+        let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
+        let row = |candidate: &Candidate| {
+            let placed = &self.places[candidate.place].placed;
+            meter.row(&self.problem, &expected, placed, candidate.variant.clone(), self.bytes)
+        };
+        let best = self.candidates.first().map_or(0.0, |first| first.predicted_us);
+        let mut tried = 0;
+        for candidate in &mut self.candidates {
+            if tried > 0 && (Instant::now() > deadline || candidate.predicted_us > HOPEFUL * best) {
+                break;
+            }
+            candidate.measured = Some(row(candidate)?);
+            tried += 1;
+        }
+        let mut fastest: Vec<usize> = (0..tried).collect();
+        fastest.sort_by(|&a, &b| self.candidates[a].us().total_cmp(&self.candidates[b].us()));
+        let mut others = Vec::new();
+        for &finalist in fastest.iter().take(if self.args.of_mesh.has_threads() { 0 } else { FINALISTS }) {
+            for Threads { block, at_once } in THREADS {
+                if Instant::now() > deadline {
+                    break;
+                }
+                let first = &self.candidates[finalist];
+                let choices = Choices { block, blocks_at_once: at_once, ..first.variant.choices };
+                let variant = Variant::new(choices, first.variant.order);
+                let options = variant.words();
+                let mut own = Candidate { variant, options, measured: None, ..*first };
+                own.measured = Some(row(&own)?);
+                others.push(own);
+            }
+        }
+        self.candidates.extend(others);
+        self.candidates.sort_by(|a, b| a.us().total_cmp(&b.us()).then(a.predicted_us.total_cmp(&b.predicted_us)));
+        Ok(())
+    }
+
+    fn report(&self, gpu: &str, json: bool) -> Result<()> {
+        let program = &self.problem.program.program;
+        let ordered = self.candidates.iter().find(|own| own.variant.choices.strategy.is_ordered());
+        let keeps = |own: &&Candidate| !own.variant.choices.strategy.is_ordered();
+        let fastest = self.candidates.first();
+        let wrong = self.candidates.iter().filter_map(|own| own.measured.as_ref()).filter(|row| row.is_wrong()).count();
+        if json {
+            terminal::json(&json!({
+                "stencil": program.name,
+                "precision": self.problem.precision,
+                "gpu": gpu,
+                "fastest": fastest.map(|own| &own.options),
+                "fastest_in_order": ordered.map(|own| &own.options),
+                "rows": self.candidates,
+            }))?;
+        } else {
+            let measured = self.candidates.iter().any(|own| own.measured.is_some());
+            let mut head = vec!["strategy", "vectors", "order", "threads", "MB", "bound by", "predicted"];
+            head.extend(measured.then_some(["measured", "result"]).into_iter().flatten());
+            let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+            rows.extend(self.candidates.iter().map(Candidate::cells));
+            let mut text = format!("{}, {}, on {gpu}: microseconds\n", program.name, self.problem.precision.name());
+            text.push_str(&terminal::table(&rows, &[3, 4, 6, 7]));
+            if let Some(fastest) = fastest {
+                let how = if measured { "the fastest" } else { "the fastest by the model" };
+                text.push_str(&format!("{how}: run {}\n", fastest.options));
+                if let (true, Some(ordered)) = (keeps(&fastest), ordered) {
+                    text.push_str(&format!(
+                        "it adds in another order; with the interpreter's bits: run {}\n",
+                        ordered.options
+                    ));
+                }
+            }
+            terminal::print(&text)?;
+        }
+        match wrong {
+            0 => Ok(()),
+            _ => Err(Error::check(format!("{} differ from the interpreter", terminal::count(wrong, "kernel")))),
+        }
+    }
+}
+
+impl Candidate {
+    /// Microseconds that were measured; what was not comes after all that was.
+    fn us(&self) -> f64 {
+        self.measured.as_ref().map_or(f64::INFINITY, |row| row.measured.statistics.median_us)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let Variant { strategy, vectors, order, .. } = &self.variant;
+        let mut cells =
+            vec![(*strategy).to_owned(), (*vectors).to_owned(), (*order).to_owned(), self.variant.threads()];
+        let megabytes = self.memory_bytes / 1e6;
+        cells.push(if megabytes < 10.0 { format!("{megabytes:.3}") } else { format!("{megabytes:.1}") });
+        cells.push(self.bound_by.name().to_owned());
+        cells.push(format!("{:.1}", self.predicted_us));
+        if let Some(row) = &self.measured {
+            cells.extend([format!("{:.1}", self.us()), row.verdict()]);
+        }
+        cells
+    }
+}

@@ -1,0 +1,257 @@
+//! `stencilc verify` of stencils over meshes: every strategy, layout and order against the interpreter.
+
+use super::outcome::{Totals, quoted};
+use super::{Args, Bench};
+use crate::bench::mesh::Variant;
+use crate::drawn::DrawnOver;
+use crate::input::Input;
+use crate::run::mesh::{compiled, emulated};
+use crate::terminal::Progress;
+use serde::Serialize;
+use std::rc::Rc;
+use stencilc_compiler::ir::{MeshStencil, Precision};
+use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::emulate::{Emulator, Order};
+use stencilc_runtime::machine::Machine;
+use stencilc_runtime::mesh::program::MeshProblem;
+use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed};
+use stencilc_runtime::mesh::program::measure::{self, Expected, Verdict};
+use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::{Fault, Result};
+
+/// Threads of a block: few, so that a small mesh has several.
+const THREADS: u32 = 64;
+
+/// A stencil on a mesh in one precision, and what came of all its kernels.
+#[derive(Serialize)]
+pub struct Case {
+    file: String,
+    stencil: String,
+    mesh: String,
+    precision: Precision,
+    /// Whether what is added to starts from 0, and not from what was there.
+    from_zero: bool,
+    seed: u64,
+    /// Why nothing can be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    combinations: Vec<Combination>,
+}
+
+/// One way to compute it.
+#[derive(Serialize)]
+struct Combination {
+    #[serde(flatten)]
+    variant: Variant,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "status")]
+pub enum Outcome {
+    /// Every bit is that of the interpreter.
+    Equal,
+    /// A strategy that adds in no order has other bits: within what any order of the additions may come to.
+    Within {
+        /// At most 1.
+        share: f64,
+    },
+    /// There was nothing to run it on.
+    Compiled,
+    /// There was nothing to compile it by.
+    Skipped,
+    /// The strategy cannot compute it.
+    Refused { reason: String },
+    /// It is wrong.
+    Failed { what: String },
+}
+
+/// The orders that are verified if none is named: as it is, one that ties neighbours together, and one that does not.
+const ORDERS: [&str; 3] = ["none", "hilbert", "random"];
+
+/// How many kernels a stencil is compared by, in one precision.
+pub fn count(args: &Args, stencil: &MeshStencil) -> usize {
+    let own = &args.over;
+    let each = own.strategies_for(stencil).len() * own.layouts(&Layout::ALL).len() * own.threads(&[THREADS]).len();
+    each * own.orders(&ORDERS).len() * starts(stencil).len()
+}
+
+/// Whether what is added to starts from 0: both ways, if anything is added to.
+pub fn starts(stencil: &MeshStencil) -> &'static [bool] {
+    if stencil.incremented().next().is_some() { &[false, true] } else { &[false] }
+}
+
+/// Verifies every kernel of a stencil on a mesh.
+///
+/// # Errors
+/// Something is wrong with the call, the mesh or the device.
+pub fn verify(
+    args: &Args,
+    bench: &Bench,
+    progress: &Progress,
+    (input, stencil): (&Input, &MeshStencil),
+    precision: Precision,
+    from_zero: bool,
+) -> Result<Case> {
+    let own = &args.over;
+    let problem = DrawnOver {
+        stencil,
+        precision,
+        contract: args.launch.code.contract,
+        over: own,
+        levels: args.levels,
+        set: &args.set,
+        seed: args.seed,
+        from_zero,
+    };
+    let problem = problem.problem()?;
+    let mut case = Case {
+        file: input.source.name.clone(),
+        stencil: stencil.stencil.name.clone(),
+        mesh: own.mesh.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+        precision,
+        from_zero,
+        seed: args.seed,
+        error: None,
+        combinations: Vec::new(),
+    };
+    let expected = match measure::expected(&problem) {
+        Ok(expected) => expected,
+        Err(error) if error.fault == Fault::Check => {
+            case.error = Some(error.to_string());
+            return Ok(case);
+        }
+        Err(error) => return Err(error),
+    };
+    for name in own.orders(&ORDERS) {
+        let ordered = match own.ordering(&problem, name) {
+            // Without coordinates there is another order that ties neighbours together.
+            Err(_) if !own.has_order() && name == "hilbert" => own.ordering(&problem, "rcm")?,
+            ordered => ordered?,
+        };
+        let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
+        for strategy in own.strategies_for(stencil) {
+            for layout in own.layouts(&Layout::ALL) {
+                for threads in own.threads(&[THREADS]) {
+                    let choices = Choices { strategy, layout, block: threads.block, blocks_at_once: threads.at_once };
+                    let outcome = bench.try_on_mesh(&problem, &expected, &placed, choices)?;
+                    case.combinations.push(Combination { variant: Variant::new(choices, ordered.name), outcome });
+                    progress.advance(1);
+                }
+            }
+        }
+    }
+    Ok(case)
+}
+
+impl Bench {
+    /// What comes of one way to compute a stencil.
+    fn try_on_mesh(
+        &self,
+        problem: &MeshProblem,
+        expected: &Expected,
+        placed: &Rc<Placed>,
+        choices: Choices,
+    ) -> Result<Outcome> {
+        let outcome = self.outcome(problem, expected, placed, choices);
+        match outcome {
+            Err(error) if error.fault == Fault::Input => Ok(Outcome::Refused { reason: error.message }),
+            Err(error) if error.fault == Fault::Check => Ok(Outcome::Failed { what: error.message }),
+            outcome => outcome,
+        }
+    }
+
+    fn outcome(
+        &self,
+        problem: &MeshProblem,
+        expected: &Expected,
+        placed: &Rc<Placed>,
+        choices: Choices,
+    ) -> Result<Outcome> {
+        if let Some(gpu) = &self.gpu {
+            return once(problem, expected, placed, choices, gpu, &|name, text| compiled(gpu, name, text));
+        }
+        // What NVRTC does not take has failed, wherever else it runs.
+        let kernels = placed.kernels(problem, measure::only_call(problem)?, &choices)?;
+        if self.has_nvrtc {
+            for kernel in &kernels {
+                compile_cached(&kernel.text, &format!("{}.cu", kernel.name), &self.arch, Kind::Cubin)?;
+            }
+        }
+        let Some(compiler) = &self.emulator else {
+            return Ok(if self.has_nvrtc { Outcome::Compiled } else { Outcome::Skipped });
+        };
+        let mut all = Outcome::Equal;
+        for order in Order::ALL {
+            let machine = Emulator { order };
+            let load = |name: &str, text: &str| emulated(compiler, name, text);
+            all = match (all, once(problem, expected, placed, choices, &machine, &load)?) {
+                (_, Outcome::Failed { what }) => {
+                    return Ok(Outcome::Failed { what: format!("threads in {order} order: {what}") });
+                }
+                (Outcome::Within { share: a }, Outcome::Within { share: b }) => Outcome::Within { share: a.max(b) },
+                (Outcome::Within { share }, _) => Outcome::Within { share },
+                (_, own) => own,
+            };
+        }
+        Ok(all)
+    }
+}
+
+/// What comes of it on a machine.
+fn once<M: Machine>(
+    problem: &MeshProblem,
+    expected: &Expected,
+    placed: &Rc<Placed>,
+    choices: Choices,
+    machine: &M,
+    load: &Load<M>,
+) -> Result<Outcome> {
+    let kernels = Kernels::new(problem, machine, choices, Rc::clone(placed), load);
+    Ok(match measure::verify(problem, &kernels, expected)? {
+        Verdict::Equal => Outcome::Equal,
+        Verdict::Differs { what } => Outcome::Failed { what },
+        Verdict::Within { share } if choices.strategy.is_ordered() => Outcome::Failed {
+            what: format!("it adds in order, and is off by {share:.2} of what any order may come to"),
+        },
+        Verdict::Within { share } => Outcome::Within { share },
+    })
+}
+
+impl Case {
+    /// What came of its kernels.
+    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.combinations.iter().map(|combination| &combination.outcome)
+    }
+
+    /// `res_calc f64 on airfoil.npz: 24 equal`, and what failed.
+    pub fn text(&self, args: &Args) -> String {
+        let Case { file, stencil, precision, mesh, seed, .. } = self;
+        let mut totals = Totals::default();
+        totals.add_of_meshes(self.outcomes(), self.error.is_some());
+        let start = if self.from_zero { ", from zero" } else { "" };
+        let mut text = format!("{stencil} {} on {mesh}{start}: {totals}\n", precision.name());
+        if let Some(error) = &self.error {
+            text.push_str(&format!("  {error}\n"));
+        }
+        for Combination { variant, outcome } in &self.combinations {
+            let Outcome::Failed { what } = outcome else { continue };
+            let Variant { strategy, vectors, order, .. } = variant;
+            text.push_str(&format!("  {strategy}, {vectors}, order {order}: {what}\n"));
+            let mut again = format!(
+                "stencilc verify {} --stencil {stencil} --mesh {} --precision {} {} --seed {seed}",
+                quoted(file),
+                quoted(mesh),
+                precision.name(),
+                variant.words()
+            );
+            args.levels.iter().for_each(|levels| again.push_str(&format!(" --levels {levels}")));
+            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", quoted(&pair.to_string()))));
+            text.push_str(&format!("    again: {again}\n"));
+        }
+        text
+    }
+}
