@@ -1,7 +1,7 @@
 //! The texts of values: reads, definitions and bodies, each a constant with a name, where some path leads.
 
 use super::layout::at_once;
-use super::{Choices, Parameter, Subject, What};
+use super::{Choices, Parameter, PieceTable, Subject, What};
 use crate::cuda::expression::{Helpers, computing_type, read_as, written};
 use crate::cuda::prelude;
 use crate::ir::mesh::Missing;
@@ -33,6 +33,8 @@ pub struct Emitter<'a> {
     pub lines: Vec<String>,
     /// The condition that the thread's own element stands at the second place.
     pub is_second: String,
+    /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
+    pub in_piece: Option<String>,
     depth: usize,
     helpers: Helpers,
     scopes: Vec<Scope>,
@@ -76,6 +78,7 @@ impl<'a> Emitter<'a> {
             parameters: Vec::new(),
             lines: Vec::new(),
             is_second: String::new(),
+            in_piece: None,
             depth: 1,
             helpers: Helpers::new(),
             scopes: vec![Scope::default()],
@@ -163,12 +166,16 @@ impl<'a> Emitter<'a> {
         if let Some(known) = self.find(|scope| scope.raw.get(hops)) {
             return known.clone();
         }
-        // A fault of ours that no compiler would let pass.
-        let Some((last, before)) = hops.split_last() else { return "no_element_is_known_here".to_owned() };
+        let Some((last, before)) = hops.split_last() else { return self.element() };
         let mesh = &self.subject.stencil.mesh;
         let (arity, map_name) = (mesh.maps[last.map].arity, mesh.full_name(last.map).replace('.', "_"));
-        let map = self.parameter(&map_name, "const int*", What::Map(last.map));
-        let from = self.index(before);
+        let (map, from) = match self.in_piece.clone() {
+            Some(place) if before.is_empty() => {
+                let table = What::Piece(PieceTable::Rows(last.map));
+                (self.parameter(&format!("{map_name}_in_pieces"), "const int*", table), place)
+            }
+            _ => (self.parameter(&map_name, "const int*", What::Map(last.map)), self.index(before)),
+        };
         let at = match (arity, last.slot) {
             (1, _) => from.clone(),
             (_, 0) => format!("{arity} * {from}"),
@@ -184,6 +191,18 @@ impl<'a> Emitter<'a> {
         let name = self.names.fresh(&self.hops_name(hops));
         self.line(format!("const int {name} = {text};"));
         self.set_raw(hops, &name);
+        name
+    }
+
+    /// The number of the element at hand, in pieces: where nothing is read of it, nobody needs it.
+    fn element(&mut self) -> String {
+        // A fault of ours that no compiler would let pass.
+        let Some(place) = self.in_piece.clone() else { return "no_element_is_known_here".to_owned() };
+        let stencil = self.subject.stencil;
+        let elements = self.parameter("elements", "const int*", What::Piece(PieceTable::Elements));
+        let name = self.names.fresh(&stencil.mesh.sets[stencil.set()].name);
+        self.line(format!("const int {name} = {elements}[{place}];"));
+        self.set_index(&[], &name);
         name
     }
 

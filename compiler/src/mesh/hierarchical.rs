@@ -162,18 +162,15 @@ impl<'g> Block<'g> {
         let subject = emitter.subject;
         let (stencil, group, range, thread) = (subject.stencil, self.group, &self.range, &self.thread);
         let columns = group.paths.len() + 1;
-        let elements = emitter.parameter("elements", "const int*", What::Piece(PieceTable::Elements));
         let table = What::Piece(PieceTable::Places);
         let places = emitter.parameter("places", "const unsigned short*", table);
-        let (item, element) =
-            (emitter.names.fresh("item"), emitter.names.fresh(&stencil.mesh.sets[stencil.set()].name));
+        let item = emitter.names.fresh("item");
         // Threads without an element of their own compute the last one's, and add nothing.
         emitter.line(format!("const int {item} = min({range}.x + {thread}, {range}.y - 1);"));
-        emitter.line(format!("const int {element} = {elements}[{item}];"));
         let colour = emitter.names.fresh("colour");
         let own = format!("{thread} < {range}.y - {range}.x");
         emitter.line(format!("const int {colour} = {own} ? int({places}[{columns} * {item}]) : -1;"));
-        emitter.set_index(&[], &element);
+        emitter.in_piece = Some(item.clone());
         let mut own_places = Vec::new();
         for (path, way) in group.paths.iter().enumerate() {
             let place = emitter.names.fresh(&format!("place_{path}"));

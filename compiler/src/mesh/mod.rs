@@ -276,7 +276,10 @@ pub enum PieceTable {
     Ranges,
     /// The elements of each piece; those of a block by their colours.
     Elements,
-    /// Of tiles, as [`Table::Entries`], but with the places of elements among those of the tile instead of their numbers.
+    /// The rows of a map, in the order of [`PieceTable::Elements`].
+    Rows(MapId),
+    /// Of tiles, as [`Table::Entries`], but with the places of elements among those of the tile instead of their numbers. In
+    /// rows of places, two numbers of 16 bits in one of 32, the first below, and [`NOWHERE`] where nobody stands.
     Entries,
     /// Of blocks, the targets of each.
     Targets,
@@ -285,7 +288,7 @@ pub enum PieceTable {
     Places,
 }
 
-/// The place of a target that is a hole.
+/// The place of a hole.
 pub const NOWHERE: u16 = u16::MAX;
 
 /// The kernels of a stencil, in the order in which they are launched.

@@ -7,7 +7,7 @@ use super::emit::{At, Emitter};
 use super::group::{Add, Group};
 use super::owner::{added, is_row, row};
 use super::shared::{Shared, fitting};
-use super::{Choices, Cut, Items, Kernel, PieceTable, Strategy, Subject, Table, What};
+use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::device::with_operations;
 use crate::diagnostic::Refusal;
@@ -48,7 +48,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let sums = sums(&mut emitter, group, &target, is_sparse);
     let entries = emitter.parameter("entries", "const int*", What::Piece(PieceTable::Entries));
     let in_rows = is_row(degrees);
-    let here = if in_rows { row(&mut emitter, &entries, degrees.max, &row_of) } else { entries };
+    let here = if in_rows { row(&mut emitter, &entries, degrees.max.div_ceil(2), &row_of) } else { entries };
     let columns = computed(&mut emitter, group, &tile, &thread);
     emitter.line("__syncthreads();");
     let place = emitter.names.fresh("place");
@@ -61,9 +61,12 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
         emitter.open(&format!("for (int {range}; ++{place})"));
     }
     let entry = emitter.names.fresh("entry");
-    emitter.line(format!("const int {entry} = {here}[{place}];"));
     if in_rows {
-        emitter.open(&format!("if ({entry} >= 0)"));
+        // Two stand in one number.
+        emitter.line(format!("const int {entry} = {here}[{place} / 2] >> 16 * ({place} % 2) & {NOWHERE};"));
+        emitter.open(&format!("if ({entry} != {NOWHERE})"));
+    } else {
+        emitter.line(format!("const int {entry} = {here}[{place}];"));
     }
     columns.gather(&mut emitter, group, &sums, &entry);
     if in_rows {
@@ -153,15 +156,11 @@ fn computed(emitter: &mut Emitter, group: &Group, tile: &str, thread: &str) -> C
         .iter()
         .all(|own| own.len() == by_path[0].len() && own.iter().zip(&by_path[0]).all(|(own, first)| same(own, first)));
 
-    let elements = emitter.parameter("elements", "const int*", What::Piece(PieceTable::Elements));
     let (at, place) = (emitter.names.fresh("at"), emitter.names.fresh("place"));
     let block = emitter.choices.block;
     emitter.open(&format!("for (int {at} = {tile}.z + {thread}; {at} < {tile}.w; {at} += {block})"));
-    let stencil = emitter.subject.stencil;
-    let element = emitter.names.fresh(&stencil.mesh.sets[stencil.set()].name);
-    emitter.line(format!("const int {element} = {elements}[{at}];"));
     emitter.line(format!("const int {place} = {at} - {tile}.z;"));
-    emitter.set_index(&[], &element);
+    emitter.in_piece = Some(at);
     // Values come first, so that loads need not wait for what is written.
     let texts: Vec<Vec<String>> = by_path
         .iter()
@@ -208,6 +207,7 @@ fn computed(emitter: &mut Emitter, group: &Group, tile: &str, thread: &str) -> C
         }
     }
     emitter.close();
+    emitter.in_piece = None;
     columns
 }
 

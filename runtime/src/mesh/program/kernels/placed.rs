@@ -77,7 +77,7 @@ impl Placed {
             Cut::Blocks { .. } => from,
         };
         let parts = self.parts.as_ref().filter(|(own, _)| *own == set).map(|(_, cuts)| &cuts.starts[..]);
-        let own = Pieces::new(&leading, cut, &self.users[from.index()], parts).ok().map(Rc::new);
+        let own = Pieces::new(&leading.mesh, cut, &self.users[from.index()], parts).ok().map(Rc::new);
         self.pieces.borrow_mut().insert(key, own.clone());
         Ok(own)
     }

@@ -71,7 +71,7 @@ impl<M: Machine> Kernels<'_, M> {
             let numbers = if let What::Table(group, table) = &parameter.what {
                 groups[*group].table(table, &self.placed.bound, is_sparse, in_rows)?
             } else if let What::Piece(table) = parameter.what {
-                pieces()?.table(table, in_rows)
+                pieces()?.table(table, &self.placed.bound, in_rows)
             } else {
                 continue;
             };

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use stencilc_compiler::analysis::looks::Looks;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Hop, Kind, MapId, Path};
-use stencilc_compiler::mesh::{Cut, Group, Items, Kernel, Table, What};
+use stencilc_compiler::mesh::{Cut, Group, Items, Kernel, PieceTable, Table, What};
 
 /// Where a thread looks at an array.
 pub(super) enum At {
@@ -133,7 +133,9 @@ impl View<'_> {
         for way in looks.ways().chain(adds) {
             for (before, hop) in way.iter().enumerate() {
                 let row = (hop.map, way[..before].to_vec());
-                if takes(What::Map(hop.map)) && !rows.contains(&row) {
+                // Pieces have those of their elements in tables of their own.
+                let in_pieces = before == 0 && takes(What::Piece(PieceTable::Rows(hop.map)));
+                if takes(What::Map(hop.map)) && !in_pieces && !rows.contains(&row) {
                     rows.push(row);
                 }
             }
@@ -168,7 +170,7 @@ impl View<'_> {
                 rows(&groups[*group]) * groups[*group].degrees().max
             }
             What::Piece(table) => match threads {
-                Threads::Pieces(pieces, _) => pieces.table(*table, !has(Table::Offsets)).len(),
+                Threads::Pieces(pieces, _) => pieces.table(*table, &self.placed.bound, !has(Table::Offsets)).len(),
                 Threads::Elements | Threads::Coloured(_) | Threads::Targets(..) => 0,
             },
             _ => 0,
