@@ -4,10 +4,12 @@ use crate::{input, terminal};
 use serde::Serialize;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::lower::Lowered;
+use stencilc_compiler::mesh::{Layout, Strategy};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fields::FIELDS;
 use stencilc_compiler::storage::neighbors::NEIGHBORS;
 use stencilc_compiler::storage::order::ORDERS;
+use stencilc_runtime::mesh::order::{METHODS, auto};
 use stencilc_runtime::{Result, cuda, emulate};
 
 /// Arguments of `list`.
@@ -31,6 +33,12 @@ enum What {
     Layouts,
     /// How several fields lie in memory
     Fields,
+    /// On a mesh: how elements that add to the same place are kept apart
+    Strategies,
+    /// On a mesh: how the parts of vectors lie in memory
+    Vectors,
+    /// On a mesh: orders of elements
+    Orders,
     /// What computes
     Devices,
 }
@@ -55,6 +63,12 @@ pub fn list(args: &Args, json: bool) -> Result<()> {
         What::Neighbors => NEIGHBORS.iter().map(|own| entry(own.name(), own.summary())).collect(),
         What::Layouts => ORDERS.iter().map(|order| entry(order.name(), order.summary())).collect(),
         What::Fields => FIELDS.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        What::Strategies => Strategy::ALL.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        What::Vectors => Layout::ALL.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        What::Orders => {
+            let own = METHODS.iter().map(|own| entry(own.name(), own.summary()));
+            std::iter::once(entry(auto::AUTO, auto::SUMMARY)).chain(own).collect()
+        }
         What::Devices => devices(),
     };
     if json {

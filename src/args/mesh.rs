@@ -257,7 +257,7 @@ fn is(chosen: &[String], name: &str) -> bool {
 fn one<T: Copy>(option: &str, all: &[T]) -> Result<T> {
     match all {
         [only] => Ok(*only),
-        _ => Err(Error::call(format!("{option} names {} here, and one is taken", all.len()))
+        _ => Err(Error::call(format!("{option} names several, and here one is taken"))
             .help("name one; `stencilc bench` tries several")),
     }
 }

@@ -57,7 +57,7 @@ fn what_runs_over_meshes_is_told_apart() {
         "check airfoil both.stn",
         "check both.stn --json",
         "check tested.stn",
-        // Commands that are about grids.
+        // Commands that need a mesh, or are about grids alone.
         "explain airfoil",
         "build airfoil -o .",
         "verify airfoil",
