@@ -175,6 +175,9 @@ const RESERVED: &[&str] = &[
     "real_rem",
     "real_opaque",
     "real_copysign",
+    "real_inverse",
+    "real_quotient",
+    "real_turned",
     "int_add",
     "int_sub",
     "int_mul",
@@ -203,6 +206,8 @@ const RESERVED: &[&str] = &[
     "push_row",
     "pull_row",
     "atomicAdd",
+    "add_2",
+    "add_4",
 ];
 
 /// Gives out names of one kernel.

@@ -166,6 +166,7 @@ pub fn kernels_for_any(
         computed: &computed,
         from_zero: &|_| false,
         degrees: &|_| unknown,
+        seats: &|_, _| 0,
         largest: &|_, _| {
             is_cut.set(true);
             None

@@ -1,86 +1,217 @@
-//! A thread an element, which adds to its targets: by atomic operations, or, where no two elements of a launch lead to the
-//! same target, as any other sum.
+//! A thread an element, which adds to its targets by atomic operations.
+//!
+//! Where the numbers of a target stand together, those of one target are added by neighbouring lanes, which is one request
+//! to memory: the lanes of a two or a four turn their values round, so that each has one number of all their targets. Targets
+//! that follow each other are then added to once. So that they do, an element adds to its smaller target first, and the elements
+//! are in the order of these.
 
-use super::emit::{At, Emitter};
-use super::group::Group;
-use super::owner::added;
-use super::{Choices, Items, Kernel, Strategy, Subject, Table, What};
-use crate::cuda::expression::{read_as, stored_as};
+use super::colours::values;
+use super::emit::Emitter;
+use super::group::{Add, Group};
+use super::{Choices, Items, Kernel, Subject};
 use crate::diagnostic::Refusal;
-use crate::ir::mesh::Missing;
-use crate::ir::{Kind, Stored};
+use crate::ir::{FieldId, Kind, Precision, Stored};
 
 /// The kernel of a group.
 ///
 /// # Errors
 /// What is added to is rounded in a way that no atomic operation has.
-pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+pub fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let is_atomic = choices.strategy == Strategy::Atomic;
+    for field in group.fields() {
+        let own = &stencil.stencil.fields[field];
+        if !has_atomics(own.stored, subject.precision) {
+            let what = format!("`{}` is not stored in the precision in which one computes", own.name);
+            return Err(Refusal::new(format!("{what}, and no atomic operation rounds"))
+                .help("choose another strategy, or store it as `real`"));
+        }
+    }
     let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.names.internal(&stencil.mesh.sets[set].name);
-    let items = if is_atomic {
+    let parts = Parts::new(subject, choices, group);
+    let all_stay = parts.iter().any(|part| part.lanes > 1);
+    let (element, is_there) = if all_stay {
+        // All lanes take part in turning.
+        let element = emitter.names.internal(&stencil.mesh.sets[set].name);
+        let (item, is_there) = (emitter.names.internal("item"), emitter.names.internal("is_there"));
         let n = emitter.size(set);
-        emitter.line(format!("const int {element} = blockIdx.x * {} + threadIdx.x;", choices.block));
-        emitter.line(format!("if ({element} >= {n}) return;"));
-        Items::Set(set)
-    } else {
-        let n = emitter.parameter("items", "int", What::Items);
-        let first = emitter.parameter("first", "int", What::First);
-        let coloured = emitter.parameter("coloured", "const int*", What::Table(number, Table::Coloured));
-        let item = emitter.names.internal("item");
         emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
-        emitter.line(format!("if ({item} >= {n}) return;"));
-        emitter.line(format!("const int {element} = {coloured}[{first} + {item}];"));
-        Items::Colours(number)
+        emitter.line(format!("const bool {is_there} = {item} < {n};"));
+        emitter.line(format!("const int {element} = {is_there} ? {item} : {n} - 1;"));
+        (element, is_there)
+    } else {
+        (emitter.thread_of(set), String::new())
     };
     emitter.level_line();
     emitter.set_index(&[], &element);
-    // Values come first, so that loads need not wait for what is added.
-    let mut values = Vec::new();
-    for add in &group.adds {
-        let body = &stencil.stencil.stores[add.store].body;
-        let text = emitter.body(body, &At::default());
-        let (wish, c_type) =
-            (format!("{}_add_{}", stencil.stencil.fields[add.field].name, add.part), emitter.c_type(body.kind()));
-        let name = emitter.names.fresh(&wish);
-        emitter.line(format!("const {c_type} {name} = {text};"));
-        values.push(name);
-    }
-    for (number, path) in group.paths.iter().enumerate() {
-        let can_miss = path.hops().iter().any(|hop| stencil.mesh.maps[hop.map].missing != Missing::Never);
+    let values = values(&mut emitter, group);
+    let mut targets: Vec<String> = Vec::new();
+    for path in &group.paths {
         let to = emitter.raw(path.hops());
-        if can_miss {
-            emitter.open(&format!("if ({to} >= 0)"));
-        }
-        for (add, value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
-            let field = &stencil.stencil.fields[add.field];
-            let array = emitter.output(add.field);
-            let place = emitter.number_at(&array, add.field, &to, 0, add.part);
-            if is_atomic {
-                let same = match (field.stored, subject.precision) {
-                    (Stored::F32, crate::ir::Precision::F64) | (Stored::F64, crate::ir::Precision::F32) => false,
-                    _ => field.stored.kind() != Kind::Bool,
-                };
-                if !same {
-                    let what = format!("`{}` is not stored in the precision in which one computes", field.name);
-                    return Err(Refusal::new(format!("{what}, and no atomic operation rounds"))
-                        .help("choose another strategy, or store it as `real`"));
-                }
-                emitter.line(format!("atomicAdd(&{place}, {value});"));
+        targets.push(if all_stay {
+            let name = emitter.names.fresh(&format!("{to}_or_none"));
+            emitter.line(format!("const int {name} = {is_there} ? {to} : -1;"));
+            name
+        } else {
+            to
+        });
+    }
+    let mut values_of: Vec<Vec<String>> = (0..group.paths.len()).map(|path| along(group, &values, path)).collect();
+    if all_stay && is_alike(group) {
+        smaller_first(&mut emitter, group, &mut targets, &mut values_of);
+    }
+    for (path, to) in targets.iter().enumerate() {
+        let adds: Vec<Add> = group.adds.iter().copied().filter(|add| add.path == path).collect();
+        let value_of = |field: FieldId, part: usize| {
+            let at = adds.iter().position(|add| add.field == field && add.part as usize == part);
+            at.map(|at| values_of[path][at].clone()).unwrap_or_default()
+        };
+        for own in parts.iter().filter(|own| own.path == path) {
+            let array = emitter.output(own.field);
+            let place = emitter.index_at(own.field, to, own.first);
+            if own.lanes > 1 {
+                let texts: Vec<String> =
+                    (own.first..own.first + own.lanes).map(|part| value_of(own.field, part)).collect();
+                let place = format!("{to} < 0 ? -1 : {place}");
+                let index = emitter.names.fresh(&format!("{array}_at"));
+                emitter.line(format!("const int {index} = {place};"));
+                emitter.line(format!("add_{}({array}, {index}, {});", own.lanes, texts.join(", ")));
             } else {
-                let before = read_as(place.clone(), field.stored, subject.precision);
-                let total = added(&before, value, field.stored, subject.precision);
-                emitter.line(format!("{place} = {};", stored_as(total, field.stored, subject.precision)));
+                let value = &values_of[path][own.add];
+                let can_miss = all_stay || emitter.can_miss(group.paths[path].hops());
+                let condition = if can_miss { format!("if ({to} >= 0) ") } else { String::new() };
+                emitter.line(format!("{condition}atomicAdd({array} + {place}, {value});"));
             }
         }
-        if can_miss {
-            emitter.close();
+    }
+    let mut functions: Vec<String> = Vec::new();
+    for own in parts.iter().filter(|own| own.lanes > 1) {
+        let c_type = emitter.c_type(stencil.stencil.fields[own.field].stored.kind());
+        let text = turning(own.lanes, c_type);
+        if !functions.contains(&text) {
+            functions.push(text);
         }
     }
     let name = emitter.names.fresh(&format!("{}_scatter", stencil.stencil.name));
-    let how =
-        if is_atomic { "a thread an element, which adds atomically" } else { "a thread an element of one colour" };
-    let (text, parameters) = emitter.text(&name, how, &[]);
-    Ok(Kernel { name, text, parameters, items, block: choices.block, in_place: group.fields() })
+    let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
+    let (text, parameters) = emitter.text(&name, "a thread an element, which adds atomically", &functions);
+    Ok(Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: group.fields() })
+}
+
+/// Whether sums are stored as they are computed.
+fn has_atomics(stored: Stored, precision: Precision) -> bool {
+    match (stored, precision) {
+        (Stored::F32, Precision::F64) | (Stored::F64, Precision::F32) => false,
+        _ => stored.kind() != Kind::Bool,
+    }
+}
+
+/// Numbers of a field that lanes add together.
+struct Parts {
+    path: usize,
+    field: FieldId,
+    /// The first of them.
+    first: usize,
+    /// How many lanes, and numbers: 1, 2 or 4.
+    lanes: usize,
+    /// Which of the path's increments, of a single one.
+    add: usize,
+}
+
+impl Parts {
+    fn new(subject: &Subject, choices: &Choices, group: &Group) -> Vec<Self> {
+        let mut all = Vec::new();
+        for path in 0..group.paths.len() {
+            let adds: Vec<&Add> = group.adds.iter().filter(|add| add.path == path).collect();
+            for field in group.fields() {
+                let own = &subject.stencil.stencil.fields[field];
+                let together =
+                    own.place.home.map_or(1, |home| choices.layout.together(home, own.stored, subject.precision));
+                let fits = |lanes: &usize| together.is_multiple_of(*lanes) && choices.block.is_multiple_of(32);
+                let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
+                let width = own.place.home.map_or(1, |home| home.width as usize);
+                let times =
+                    |part: usize| adds.iter().filter(|add| add.field == field && add.part as usize == part).count();
+                for first in (0..width).step_by(lanes) {
+                    if lanes > 1 && (first..first + lanes).all(|part| times(part) == 1) {
+                        all.push(Self { path, field, first, lanes, add: 0 });
+                        continue;
+                    }
+                    for (add, own) in adds.iter().enumerate() {
+                        if own.field == field && (first..first + lanes).contains(&(own.part as usize)) {
+                            all.push(Self { path, field, first: own.part as usize, lanes: 1, add });
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The values that are added along a path.
+fn along(group: &Group, values: &[String], path: usize) -> Vec<String> {
+    group.adds.iter().zip(values).filter(|(add, _)| add.path == path).map(|(_, value)| value.clone()).collect()
+}
+
+/// Whether the same numbers are added to along two paths.
+fn is_alike(group: &Group) -> bool {
+    let of = |path: usize| {
+        let adds = group.adds.iter().filter(move |add| add.path == path);
+        adds.map(|add| (add.field, add.part)).collect::<Vec<_>>()
+    };
+    group.paths.len() == 2 && of(0) == of(1)
+}
+
+/// Changes two targets round, and what is added to them, where the second is the smaller.
+fn smaller_first(emitter: &mut Emitter, group: &Group, targets: &mut [String], values: &mut [Vec<String>]) {
+    let [a, b] = [targets[0].clone(), targets[1].clone()];
+    let [is_turned, smaller, larger] = ["is_turned", "smaller", "larger"].map(|name| emitter.names.fresh(name));
+    emitter.line(format!("const bool {is_turned} = {b} < {a};"));
+    emitter.line(format!("const int {smaller} = {is_turned} ? {b} : {a}, {larger} = {is_turned} ? {a} : {b};"));
+    (targets[0], targets[1]) = (smaller, larger);
+    let adds = group.adds.iter().filter(|add| add.path == 0);
+    for (number, add) in adds.enumerate() {
+        let stencil = &emitter.subject.stencil.stencil;
+        let c_type = emitter.c_type(stencil.stores[add.store].body.kind());
+        let [x, y] = [values[0][number].clone(), values[1][number].clone()];
+        for (path, [no, yes]) in [[&x, &y], [&y, &x]].into_iter().enumerate() {
+            let name = emitter.names.fresh(&format!("{}_{}", ["smaller", "larger"][path], add.part));
+            emitter.line(format!("const {c_type} {name} = {is_turned} ? {yes} : {no};"));
+            values[path][number] = name;
+        }
+    }
+}
+
+/// A function that adds a thread's two or four numbers at an index, or nowhere if that is -1. Its lanes turn them round: lane n
+/// has then number n of each.
+fn turning(lanes: usize, c_type: &str) -> String {
+    let numbers: Vec<String> = (0..lanes).map(|n| format!("v{n}")).collect();
+    let parameters: Vec<String> = numbers.iter().map(|name| format!("{c_type} {name}")).collect();
+    let mut text = format!(
+        "static __device__ __forceinline__ void add_{lanes}({c_type}* const to, const int at, {})\n{{\n",
+        parameters.join(", ")
+    );
+    let mut line = |own: &str| text.push_str(&format!("    {own}\n"));
+    line(&format!("const int lane = threadIdx.x % {lanes}, first = threadIdx.x % 32 - lane;"));
+    // Numbers a distance apart change places with those of the lane as far away: rows become columns.
+    for by in (0..lanes.ilog2()).map(|bit| 1 << bit) {
+        for low in (0..lanes).filter(|low| low & by == 0) {
+            let (low, high) = (&numbers[low], &numbers[low + by]);
+            line(&format!(
+                "{{ const bool is_high = lane & {by}; const {c_type} got = __shfl_xor_sync(0xffffffffu, is_high ? {low} : {high}, {by}); if (is_high) {low} = got; else {high} = got; }}"
+            ));
+        }
+    }
+    for n in 0..lanes {
+        line(&format!("const int at_{n} = __shfl_sync(0xffffffffu, at, first + {n});"));
+    }
+    for n in 1..lanes {
+        let before = n - 1;
+        line(&format!(
+            "if (at_{before} == at_{n}) v{n} = v{before} + v{n}; else if (at_{before} >= 0) atomicAdd(to + at_{before} + lane, v{before});"
+        ));
+    }
+    line(&format!("if (at_{0} >= 0) atomicAdd(to + at_{0} + lane, v{0});", lanes - 1));
+    text.push_str("}\n");
+    text
 }

@@ -1,11 +1,13 @@
 //! The texts of values: reads, definitions and bodies, each a constant with a name, where some path leads.
 
 use super::layout::at_once;
-use super::{Choices, Parameter, PieceTable, Subject, What};
+use super::{Choices, Parameter, PieceTable, Subject, What, mirror, quotient};
 use crate::cuda::expression::{Helpers, computing_type, read_as, written};
 use crate::cuda::prelude;
 use crate::ir::mesh::Missing;
-use crate::ir::{Binding, Body, DefId, FieldId, Handle, Hop, Kind, Levels, MapId, Node, Path, SetId};
+use crate::ir::{
+    Binary, Binding, Body, DefId, FieldId, Handle, Hop, Kind, Levels, MapId, Node, NodeId, Path, SetId, Texts,
+};
 use crate::names::Names;
 use crate::plan::{Math, stored_type};
 use std::collections::HashMap;
@@ -22,6 +24,8 @@ struct Scope {
     index: HashMap<Vec<Hop>, String>,
     reads: HashMap<(FieldId, At, u32), String>,
     values: HashMap<(DefId, At), String>,
+    /// Names of the inverses of divisors.
+    inverses: HashMap<String, String>,
 }
 
 /// Writes the text of one kernel.
@@ -35,6 +39,8 @@ pub struct Emitter<'a> {
     pub is_second: String,
     /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
     pub in_piece: Option<String>,
+    /// Whether divisions share what they can, and the kernel is a function that says whether all were usual ones.
+    is_quick: bool,
     depth: usize,
     helpers: Helpers,
     scopes: Vec<Scope>,
@@ -79,11 +85,55 @@ impl<'a> Emitter<'a> {
             lines: Vec::new(),
             is_second: String::new(),
             in_piece: None,
+            is_quick: false,
             depth: 1,
             helpers: Helpers::new(),
             scopes: vec![Scope::default()],
             k,
         }
+    }
+
+    /// Lets divisions share what they can, if there are any.
+    pub fn share_divisions(&mut self) {
+        self.is_quick = quotient::divides(self.subject.stencil);
+        if self.is_quick {
+            let is_usual = self.names.internal("is_usual");
+            self.line(format!("bool {is_usual} = true;"));
+        }
+    }
+
+    /// Leaves before anything is written, if a division was not a usual one.
+    pub fn leave_if_unusual(&mut self) {
+        if self.is_quick {
+            let (is_quick, is_usual) = (self.names.internal("is_quick"), self.names.internal("is_usual"));
+            self.line(format!("if ({is_quick} && !{is_usual}) return false;"));
+        }
+    }
+
+    /// The text of a quotient.
+    fn quotient(&mut self, a: &str, b: &str) -> String {
+        let (is_quick, is_usual) = (self.names.internal("is_quick"), self.names.internal("is_usual"));
+        let c_type = self.c_type(Kind::Real);
+        let is_name = b.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let literal = quotient::inverse_of(b, self.subject.precision);
+        let named = |own: &mut Self, wish: &str, text: String| {
+            let name = own.names.fresh(wish);
+            own.line(format!("const {c_type} {name} = {text};"));
+            name
+        };
+        let b = if is_name || literal.is_some() { b.to_owned() } else { named(self, "divisor", b.to_owned()) };
+        let inverse = match (literal, self.find(|scope| scope.inverses.get(&b))) {
+            (Some(inverse), _) => crate::cuda::expression::real(inverse, self.subject.precision).0,
+            (None, Some(known)) => known.clone(),
+            (None, None) => {
+                let name = named(self, &format!("over_{b}"), format!("real_inverse({b}, {is_usual})"));
+                if let Some(scope) = self.scopes.last_mut() {
+                    scope.inverses.insert(b.clone(), name.clone());
+                }
+                name
+            }
+        };
+        format!("real_quotient({a}, {b}, {inverse}, {is_quick}, {is_usual})")
     }
 
     /// Adds a line.
@@ -139,12 +189,22 @@ impl<'a> Emitter<'a> {
         self.scopes.iter().rev().find_map(look)
     }
 
+    /// Whether signs depend on where the target stands.
+    fn is_mirrored(&self) -> bool {
+        !self.is_second.is_empty()
+    }
+
+    /// The statement that ends a thread.
+    pub fn leave(&self) -> &'static str {
+        if self.is_quick { "return true;" } else { "return;" }
+    }
+
     /// A thread an element of a set: the lines that find it, and its name.
     pub fn thread_of(&mut self, set: SetId) -> String {
         let element = self.names.internal(&self.subject.stencil.mesh.sets[set].name);
         let n = self.size(set);
         self.line(format!("const int {element} = blockIdx.x * {} + threadIdx.x;", self.choices.block));
-        self.line(format!("if ({element} >= {n}) return;"));
+        self.line(format!("if ({element} >= {n}) {}", self.leave()));
         element
     }
 
@@ -154,7 +214,8 @@ impl<'a> Emitter<'a> {
         self.parameter(&wish, "int", What::Size(set))
     }
 
-    fn can_miss(&self, hops: &[Hop]) -> bool {
+    /// Whether hops may end at a hole.
+    pub fn can_miss(&self, hops: &[Hop]) -> bool {
         hops.iter().any(|hop| {
             hop.map.index() < self.subject.stencil.mesh.maps.len()
                 && self.subject.stencil.mesh.maps[hop.map].missing != Missing::Never
@@ -224,8 +285,14 @@ impl<'a> Emitter<'a> {
         name
     }
 
+    /// A name for the element where a path ends.
+    pub fn end_of(&mut self, path: &Path) -> String {
+        let wish = self.hops_name(path.hops());
+        self.names.fresh(&wish)
+    }
+
     /// `cells_0`, for names.
-    fn hops_name(&self, hops: &[Hop]) -> String {
+    pub fn hops_name(&self, hops: &[Hop]) -> String {
         let mesh = &self.subject.stencil.mesh;
         let names = hops.iter().map(|hop| match pseudo_of(&[*hop]) {
             Some(OWN) => "own".to_owned(),
@@ -260,6 +327,12 @@ impl<'a> Emitter<'a> {
         let (place, together) = self.place(field, element, shift);
         let index = self.part_index(field, &place, together, part as usize);
         format!("{array}[{index}]")
+    }
+
+    /// The index of a field's number `part` at an element.
+    pub fn index_at(&mut self, field: FieldId, element: &str, part: usize) -> String {
+        let (place, together) = self.place(field, element, 0);
+        self.part_index(field, &place, together, part)
     }
 
     fn part_index(&mut self, field: FieldId, place: &str, together: usize, part: usize) -> String {
@@ -509,7 +582,22 @@ impl<'a> Emitter<'a> {
             let found = leaves.iter().find(|(known, ..)| known == node);
             found.map_or((String::new(), Binding::Atom), |(_, text, binding)| (text.clone(), *binding))
         };
-        written(body, self.subject.precision, Math::Own, &mut self.helpers, &leaf)
+        let mut helpers = std::mem::take(&mut self.helpers);
+        let precision = self.subject.precision;
+        let mut other = |id: NodeId, texts: &mut Texts| match &body[id] {
+            Node::Binary(Binary::Div, a, b) if self.is_quick && body.kind_of(id) == Kind::Real => {
+                let (a, b) = (texts.operand(*a, Binding::Choice), texts.operand(*b, Binding::Choice));
+                Some((self.quotient(&a, &b), Binding::Atom))
+            }
+            Node::Choose { condition, yes, no } if is_turned(body, *condition, *yes, *no) => {
+                let text = texts.operand(*no, Binding::Choice);
+                Some((format!("real_turned({text}, {})", self.names.internal("turn")), Binding::Atom))
+            }
+            _ => None,
+        };
+        let text = written(body, precision, Math::Own, &mut helpers, &leaf, &mut other);
+        self.helpers = helpers;
+        text
     }
 
     /// `const int k = blockIdx.y;`, if there are levels.
@@ -527,7 +615,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The whole text: comment, functions, head and body.
-    pub fn text(self, name: &str, what: &str, functions_before: &[&str]) -> (String, Vec<Parameter>) {
+    pub fn text(mut self, name: &str, what: &str, functions_before: &[&str]) -> (String, Vec<Parameter>) {
         let Subject { stencil, precision, .. } = *self.subject;
         let Choices { layout, block, blocks_at_once, .. } = *self.choices;
         let mut text = String::from("/*\n");
@@ -561,14 +649,32 @@ impl<'a> Emitter<'a> {
                 None => format!("const {} {}", own.c_type, own.name),
             })
             .collect();
-        text.push_str(&format!("extern \"C\" __global__ void {bounds}\n{name}({})\n{{\n", parameters.join(",\n    ")));
-        for line in &self.lines {
-            text.push_str(line);
-            text.push('\n');
+        let head = format!("extern \"C\" __global__ void {bounds}\n{name}({})\n{{\n", parameters.join(",\n    "));
+        let mut lines = self.lines.join("\n");
+        lines.push('\n');
+        if self.is_mirrored() {
+            text.push_str(mirror::function(precision));
         }
-        text.push_str("}\n");
+        if self.is_quick {
+            let arguments: Vec<&str> = self.parameters.iter().map(|own| own.name.as_str()).collect();
+            let (parameters, arguments) = (parameters.join(",\n    "), arguments.join(", "));
+            let is_quick = self.names.internal("is_quick");
+            text.push_str(quotient::functions(precision));
+            text.push_str(&format!("static __device__ __forceinline__ bool {name}_if(const bool {is_quick},\n    {parameters})\n{{\n{lines}    return true;\n}}\n"));
+            text.push_str("// Where a division is not a usual one.\n");
+            text.push_str(&format!("static __device__ __noinline__ void {name}_again({parameters})\n{{\n    {name}_if(false, {arguments});\n}}\n"));
+            text.push_str(&format!("{head}    if (!{name}_if(true, {arguments})) {name}_again({arguments});\n}}\n"));
+        } else {
+            text.push_str(&format!("{head}{lines}}}\n"));
+        }
         (text, self.parameters)
     }
+}
+
+/// Whether a choice is a change of sign where the target stands at the second place.
+fn is_turned(body: &Body, condition: NodeId, yes: NodeId, no: NodeId) -> bool {
+    let is_second = |node: &Node| matches!(node, Node::Present { path } if pseudo_of(path.hops()) == Some(SECOND));
+    is_second(&body[condition]) && body[yes] == Node::Negate(no) && body.kind_of(no) == Kind::Real
 }
 
 fn part_name(wish: &str, width: usize, part: usize) -> String {

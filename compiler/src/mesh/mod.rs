@@ -6,7 +6,7 @@
 //!
 //! What a stencil writes at its own elements is one kernel, a thread an element. What it adds to the elements of another set
 //! is a matter of the [`Strategy`], since several elements may lead to the same one: each target gathers ([`owner`]), the hardware
-//! adds ([`atomic`]), elements of one colour are launched together ([`atomic`], too), or values go through memory ([`two_step`]),
+//! adds ([`atomic`]), elements of one colour are launched together ([`colours`]), or values go through memory ([`two_step`]),
 //! through the shared memory of tiles of targets ([`tiled`]) or of blocks of elements ([`hierarchical`]).
 //!
 //! A kernel says what it takes ([`What`]); tables that depend on the mesh are made by whoever runs it, from the paths that a
@@ -14,6 +14,7 @@
 //! ([`Largest`]).
 
 mod atomic;
+mod colours;
 mod emit;
 mod group;
 mod hierarchical;
@@ -21,6 +22,8 @@ mod layout;
 mod mirror;
 mod own;
 mod owner;
+mod quotient;
+mod seats;
 mod shared;
 mod tiled;
 mod two_step;
@@ -29,6 +32,7 @@ use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, MapId, MeshStencil, ParamId, Path, Precision, SetId};
 pub use group::{Group, groups};
 pub use layout::Layout;
+pub use seats::Seats;
 use std::ops::Range;
 
 /// How races between increments are avoided.
@@ -170,6 +174,8 @@ pub struct Subject<'a> {
     pub degrees: &'a dyn Fn(&[Path]) -> Degrees,
     /// What pieces have at most, of those who lead along some paths. Nothing if a piece has too many for numbers of 16 bits.
     pub largest: &'a dyn Fn(&[Path], Cut) -> Option<Largest>,
+    /// How many different elements they lead on to along others, at most.
+    pub seats: &'a dyn Fn(&[Path], &[Path]) -> usize,
 }
 
 /// A printed kernel.
@@ -260,6 +266,10 @@ pub enum Table {
     Others,
     /// Where a path leads from the element.
     Leaf(Path),
+    /// The different elements to which paths lead from any of a target's elements, as they come: so many for each target.
+    Seats(Vec<Path>),
+    /// Which of these they are: words of so many places, each the number of a seat for each path.
+    Codes(Vec<Path>),
     /// The targets to which any element leads.
     Targets,
     /// Where the row of each target begins, and at last where all end; then rows have no empty places.
@@ -313,9 +323,8 @@ pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal>
     for (number, group) in groups.iter().enumerate() {
         match choices.strategy {
             Strategy::Owner => kernels.push(owner::kernel(subject, choices, group, number)?),
-            Strategy::Atomic | Strategy::GlobalColouring => {
-                kernels.push(atomic::kernel(subject, choices, group, number)?);
-            }
+            Strategy::Atomic => kernels.push(atomic::kernel(subject, choices, group)?),
+            Strategy::GlobalColouring => kernels.push(colours::kernel(subject, choices, group, number)),
             Strategy::TwoStep => kernels.extend(two_step::kernels(subject, choices, group, number)?),
             Strategy::HierarchicalColouring => kernels.push(hierarchical::kernel(subject, choices, group, number)?),
             Strategy::Tiled => kernels.push(tiled::kernel(subject, choices, group, number)?),

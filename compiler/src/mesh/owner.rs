@@ -7,12 +7,13 @@
 use super::emit::{At, Emitter, OTHER, OWN, pseudo, pseudo_of};
 use super::group::Group;
 use super::mirror::mirrored;
+use super::seats::{self, Seats};
 use super::{Choices, Degrees, Items, Kernel, Parameter, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
-use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Precision, Stored};
-use std::collections::{BTreeSet, HashSet};
+use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Precision, SetId, Stored};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Up to so many places a target, a row is walked without a loop.
 const UNROLLED: usize = 8;
@@ -44,11 +45,11 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let (name, text, parameters) = match &mirror {
         Some((own, of_both)) => {
             let subject = Subject { stencil: own, ..*subject };
-            let walk = Walk { group: of_both, paths: 2, number, degrees, is_sparse, is_mirrored: true };
+            let walk = Walk { group: of_both, along: &group.paths, number, degrees, is_sparse, is_mirrored: true };
             walk.text(&subject, choices)
         }
         None => {
-            let walk = Walk { group, paths: group.paths.len(), number, degrees, is_sparse, is_mirrored: false };
+            let walk = Walk { group, along: &group.paths, number, degrees, is_sparse, is_mirrored: false };
             walk.text(subject, choices)
         }
     };
@@ -58,8 +59,8 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
 /// The walk of a thread over those who lead to its target.
 struct Walk<'g> {
     group: &'g Group,
-    /// How many paths entries know.
-    paths: usize,
+    /// The paths to the targets, as entries know them.
+    along: &'g [Path],
     number: usize,
     degrees: Degrees,
     /// Whether there are threads for those targets alone to which any element leads.
@@ -73,21 +74,20 @@ impl Walk<'_> {
     fn text(&self, subject: &Subject, choices: &Choices) -> (String, String, Vec<Parameter>) {
         let stencil = subject.stencil;
         let mut emitter = Emitter::new(subject, choices);
+        emitter.share_divisions();
         let set_name = &stencil.mesh.sets[self.group.target].name;
-        let target = emitter.names.internal(set_name);
-        let row = if self.is_sparse {
+        let [target, row] = if self.is_sparse {
             let (item, n) = (emitter.names.internal("item"), emitter.parameter("items", "int", What::Items));
             let table = What::Table(self.number, Table::Targets);
             let targets = emitter.parameter(&format!("{set_name}_led_to"), "const int*", table);
             emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
-            emitter.line(format!("if ({item} >= {n}) return;"));
+            emitter.line(format!("if ({item} >= {n}) {}", emitter.leave()));
+            let target = emitter.names.internal(set_name);
             emitter.line(format!("const int {target} = {targets}[{item}];"));
-            item
+            [target, item]
         } else {
-            let n = emitter.size(self.group.target);
-            emitter.line(format!("const int {target} = blockIdx.x * {} + threadIdx.x;", choices.block));
-            emitter.line(format!("if ({target} >= {n}) return;"));
-            target.clone()
+            let target = emitter.thread_of(self.group.target);
+            [target.clone(), target]
         };
         self.write(&mut emitter, &target, &row);
         let name = emitter.names.fresh(&format!("{}_to_{set_name}", stencil.stencil.name));
@@ -118,21 +118,32 @@ impl Walk<'_> {
         if needs_entries {
             tables.push((Table::Entries, "entries".to_owned()));
         }
-        if self.is_mirrored && !needs_entries {
-            for leaf in &leaves {
-                let name = emitter.subject.stencil.mesh.written(leaf);
-                let name: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '.').collect();
-                tables.push((Table::Leaf(leaf.clone()), name.replace('.', "_")));
-            }
-        }
         let width = self.degrees.max;
         let is_row = is_row(self.degrees);
+        let mut shared: Vec<(Seats, Vec<Path>)> = Vec::new();
+        if self.is_mirrored && !needs_entries {
+            for leaves in self.by_set(emitter.subject, &leaves) {
+                let seats = (emitter.subject.seats)(self.along, &leaves);
+                match Seats::of_row(seats, leaves.len(), width).filter(|_| is_row) {
+                    Some(shape) => shared.push((shape, leaves)),
+                    None => tables.extend(leaves.into_iter().map(|leaf| {
+                        let wish = emitter.hops_name(leaf.hops());
+                        (Table::Leaf(leaf), wish)
+                    })),
+                }
+            }
+        }
         let place = emitter.names.internal("place");
-        let mut columns = Vec::new();
+        let (mut columns, mut seats) = (Vec::new(), Vec::new());
         if is_row {
             for (table, wish) in &tables {
                 let name = emitter.parameter(wish, "const int*", What::Table(self.number, table.clone()));
                 columns.push(row(emitter, &name, width, item));
+            }
+            for (shape, leaves) in shared {
+                let mesh = &emitter.subject.stencil.mesh;
+                let set = mesh.sets[mesh.end(emitter.subject.stencil.set(), &leaves[0])].name.clone();
+                seats.push(seats::Read::new(emitter, shape, self.number, leaves, item, &set));
             }
             emitter.line("#pragma unroll");
             emitter.open(&format!("for (int {place} = 0; {place} < {width}; ++{place})"));
@@ -148,11 +159,13 @@ impl Walk<'_> {
             emitter.open(&format!("if ({first} != -1)"));
         }
         self.step(emitter, &tables, &columns, &place);
+        seats.iter().for_each(|own: &seats::Read| own.step(emitter, &place));
         self.add(emitter, &sums);
         if is_row {
             emitter.close();
         }
         emitter.close();
+        emitter.leave_if_unusual();
         self.store(emitter, target, &sums);
     }
 
@@ -203,6 +216,15 @@ impl Walk<'_> {
         leaves.into_iter().collect()
     }
 
+    /// Paths by the sets they end in.
+    fn by_set(&self, subject: &Subject, leaves: &[Path]) -> Vec<Vec<Path>> {
+        let mut by_set: BTreeMap<SetId, Vec<Path>> = BTreeMap::new();
+        for leaf in leaves {
+            by_set.entry(subject.stencil.mesh.end(subject.stencil.set(), leaf)).or_default().push(leaf.clone());
+        }
+        by_set.into_values().collect()
+    }
+
     /// Whether the number of the element itself is needed to read where hops lead.
     fn begins_at_element(&self, hops: &[Hop], leaves: &[Path]) -> bool {
         let starts = |path: &Path| !path.hops().is_empty() && hops.starts_with(path.hops());
@@ -212,13 +234,15 @@ impl Walk<'_> {
 
     /// Finds the element of a place, and where its paths lead.
     fn step(&self, emitter: &mut Emitter, tables: &[(Table, String)], columns: &[String], place: &str) {
-        let paths = self.paths;
+        let paths = self.along.len();
         for ((table, _), column) in tables.iter().zip(columns) {
             let here = format!("{column}[{place}]");
             match table {
                 Table::Others => {
                     let is_second = emitter.is_second.clone();
                     emitter.line(format!("const bool {is_second} = {here} < 0;"));
+                    let turn = emitter.names.internal("turn");
+                    emitter.line(format!("const int {turn} = int(unsigned({here}) & 0x80000000);"));
                     let name = emitter.names.internal("other");
                     emitter.line(format!("const int {name} = {is_second} ? -2 - {here} : {here};"));
                     emitter.set_index(&pseudo(OTHER), &name);
@@ -235,7 +259,7 @@ impl Walk<'_> {
                     }
                 }
                 Table::Leaf(leaf) => emitter.set_index(leaf.hops(), &here),
-                Table::Targets | Table::Offsets | Table::Coloured => {}
+                Table::Seats(_) | Table::Codes(_) | Table::Targets | Table::Offsets | Table::Coloured => {}
             }
         }
     }

@@ -163,7 +163,7 @@ impl<'a> Writer<'a> {
                 (used(stencil, node, shift).and_then(text).unwrap_or_default(), Binding::Atom)
             }
         };
-        written(body, self.subject.precision, Math::Own, &mut self.helpers, &leaf)
+        written(body, self.subject.precision, Math::Own, &mut self.helpers, &leaf, &mut |_, _| None)
     }
 
     /// The text of what an output is assigned, as it is stored.

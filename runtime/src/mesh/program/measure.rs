@@ -233,6 +233,11 @@ fn compared(name: &str, wanted: &Data, found: &Data, sums: &[f64], degree: f64) 
             continue;
         }
         let (a, b) = (wanted.get(index), found.get(index));
+        // Zeros of two signs.
+        if a == b {
+            share = share.max(f64::MIN_POSITIVE);
+            continue;
+        }
         let bound = degree * eps * sums.get(index).copied().unwrap_or(0.0);
         let own = (a - b).abs() / bound;
         // What is no number is never within a bound.

@@ -7,7 +7,7 @@ use crate::mesh::{Bound, HOLE, Map, Mesh, Set};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Path, SetId};
-use stencilc_compiler::mesh::{Degrees, Table};
+use stencilc_compiler::mesh::{Degrees, Seats, Table};
 
 /// Who leads to which target, along the paths of a group.
 pub struct Leading {
@@ -95,6 +95,7 @@ impl Leading {
     pub fn table(&self, table: &Table, bound: &Bound, is_sparse: bool, in_rows: bool) -> Result<Vec<i32>> {
         let narrow =
             |n: usize| i32::try_from(n).map_err(|_| Error::input("the mesh is too large for tables of 32 bits"));
+        let rows = || self.rows(is_sparse);
         Ok(match table {
             Table::Targets => self.led_to(),
             Table::Coloured => self.colours()?.elements.iter().map(|&element| element as i32).collect(),
@@ -112,10 +113,60 @@ impl Leading {
                 let other = bound.walk(element as i32, self.paths[1 - place].hops());
                 if place == 0 { other } else { -2 - other }
             }),
+            Table::Seats(paths) => {
+                let width = self.seats(bound, paths);
+                let mut table = vec![HOLE; rows().len() * width];
+                table.par_chunks_mut(width.max(1)).zip(rows()).for_each(|(row, target)| {
+                    let seats = self.seats_of(bound, paths, target);
+                    // Seats that nobody takes are looked up, too.
+                    let last = seats.last().copied().unwrap_or(0);
+                    row.iter_mut()
+                        .zip(seats.into_iter().chain(std::iter::repeat(last)))
+                        .for_each(|(to, seat)| *to = seat);
+                });
+                table
+            }
+            Table::Codes(paths) => {
+                let places = self.inverse.degrees().max;
+                let shape = Seats { seats: self.seats(bound, paths), paths: paths.len(), places };
+                let mut table = vec![0; rows().len() * shape.words()];
+                table.par_chunks_mut(shape.words().max(1)).zip(rows()).for_each(|(row, target)| {
+                    let seats = self.seats_of(bound, paths, target);
+                    for (place, &entry) in self.inverse.of(target).iter().enumerate() {
+                        for (number, path) in paths.iter().enumerate() {
+                            let end = bound.walk(self.inverse.element(entry) as i32, path.hops());
+                            let seat = seats.iter().position(|&seat| seat == end).unwrap_or(0);
+                            let (word, bit) = shape.at(place, number);
+                            row[word] |= ((seat as u32) << bit) as i32;
+                        }
+                    }
+                });
+                table
+            }
             Table::Leaf(path) => {
                 self.each(is_sparse, in_rows, |entry| bound.walk(self.inverse.element(entry) as i32, path.hops()))
             }
         })
+    }
+
+    /// How many different elements a target's lead on to along paths, at most.
+    pub fn seats(&self, bound: &Bound, paths: &[Path]) -> usize {
+        let targets = (0..self.inverse.targets()).into_par_iter();
+        targets.map(|target| self.seats_of(bound, paths, target).len()).max().unwrap_or(0)
+    }
+
+    /// The different elements to which paths lead from those of a target, as they come.
+    fn seats_of(&self, bound: &Bound, paths: &[Path], target: usize) -> Vec<i32> {
+        let mut seats = Vec::new();
+        for &entry in self.inverse.of(target) {
+            for path in paths {
+                let end = bound.walk(self.inverse.element(entry) as i32, path.hops());
+                if !seats.contains(&end) {
+                    seats.push(end);
+                }
+            }
+        }
+        seats
     }
 
     /// The targets that have rows. Of those that no element leads to, offsets have nothing.

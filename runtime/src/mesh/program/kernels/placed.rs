@@ -9,6 +9,7 @@ use crate::mesh::{Bound, Mesh};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{Handle, Path, SetId};
 use stencilc_compiler::mesh::Cut;
 
@@ -40,9 +41,12 @@ impl Placed {
     /// # Errors
     /// The order is not one of the mesh.
     pub fn new(problem: &MeshProblem, ordering: &Ordering) -> Result<Self> {
-        let renumbered = ordering.renumbered(&Mesh { fields: Vec::new(), ..problem.mesh.clone() });
-        let declared = &problem.program.mesh;
-        let bound = Bound::new(declared, &renumbered)?;
+        let (declared, bare) = (&problem.program.mesh, Mesh { fields: Vec::new(), ..problem.mesh.clone() });
+        let mut ordering = ordering.clone();
+        let mut bound = Bound::new(declared, &ordering.renumbered(&bare))?;
+        if ordering != Ordering::kept(&bare) && sort_by_targets(problem, &bound, &mut ordering) {
+            bound = Bound::new(declared, &ordering.renumbered(&bare))?;
+        }
         let users = declared.sets.iter().map(|(_, set)| {
             problem.mesh.set_named(&set.name).map(|number| ordering.orders[number].clone()).unwrap_or_default()
         });
@@ -81,4 +85,38 @@ impl Placed {
         self.pieces.borrow_mut().insert(key, own.clone());
         Ok(own)
     }
+}
+
+/// Puts elements that add to those of another set in the order of the first that they add to, so that neighbours in memory
+/// add to the same ones. Says whether there are any.
+fn sort_by_targets(problem: &MeshProblem, bound: &Bound, ordering: &mut Ordering) -> bool {
+    let mut sorted: Vec<SetId> = Vec::new();
+    for stencil in &problem.program.stencils {
+        let set = stencil.set();
+        let paths: Vec<&Path> = stencil
+            .writes
+            .iter()
+            .filter_map(|write| match &write.how {
+                How::Add(path) if !path.is_here() && stencil.mesh.end(set, path) != set => Some(path),
+                _ => None,
+            })
+            .collect();
+        let Some(number) = problem.mesh.set_named(&stencil.mesh.sets[set].name) else { continue };
+        // Blocks stay as they were cut.
+        let is_cut = ordering.cuts.as_ref().is_some_and(|cuts| cuts.set == number);
+        if paths.is_empty() || is_cut || sorted.contains(&set) {
+            continue;
+        }
+        let first = |element: usize| {
+            let targets = paths.iter().map(|path| bound.walk(element as i32, path.hops()));
+            targets.filter(|&target| target >= 0).min().unwrap_or(i32::MAX)
+        };
+        let mut elements: Vec<(i32, u32)> =
+            (0..bound.size(set)).map(|element| (first(element), element as u32)).collect();
+        elements.sort_unstable();
+        let old = &ordering.orders[number];
+        ordering.orders[number] = elements.into_iter().map(|(_, element)| old[element as usize]).collect();
+        sorted.push(set);
+    }
+    !sorted.is_empty()
 }

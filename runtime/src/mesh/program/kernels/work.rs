@@ -104,6 +104,8 @@ impl Placed {
                     Degrees { mean: 0.0, max: 0, share: 0.0 }
                 }
             },
+            // Of a group whose degrees are known: then so is this.
+            seats: &|paths, ends| leading_along(paths).map_or(0, |own| own.seats(&self.bound, ends)),
             largest: &|paths, cut| match self.pieces(set, target(paths), paths, cut) {
                 Ok(pieces) => pieces.map(|pieces| pieces.largest()),
                 Err(error) => {

@@ -1,0 +1,59 @@
+//! A thread an element of one colour: no two elements of a launch lead to the same target, and each adds as to any other number.
+
+use super::emit::{At, Emitter};
+use super::group::Group;
+use super::owner::added;
+use super::{Choices, Items, Kernel, Subject, Table, What};
+use crate::cuda::expression::{read_as, stored_as};
+
+/// The kernel of a group.
+pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
+    let (stencil, set) = (subject.stencil, subject.stencil.set());
+    let mut emitter = Emitter::new(subject, choices);
+    let element = emitter.names.internal(&stencil.mesh.sets[set].name);
+    let n = emitter.parameter("items", "int", What::Items);
+    let first = emitter.parameter("first", "int", What::First);
+    let coloured = emitter.parameter("coloured", "const int*", What::Table(number, Table::Coloured));
+    let item = emitter.names.internal("item");
+    emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
+    emitter.line(format!("if ({item} >= {n}) return;"));
+    emitter.line(format!("const int {element} = {coloured}[{first} + {item}];"));
+    emitter.level_line();
+    emitter.set_index(&[], &element);
+    let values = values(&mut emitter, group);
+    for (number, path) in group.paths.iter().enumerate() {
+        let to = emitter.raw(path.hops());
+        let can_miss = emitter.can_miss(path.hops());
+        if can_miss {
+            emitter.open(&format!("if ({to} >= 0)"));
+        }
+        for (add, value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
+            let stored = stencil.stencil.fields[add.field].stored;
+            let array = emitter.output(add.field);
+            let place = emitter.number_at(&array, add.field, &to, 0, add.part);
+            let before = read_as(place.clone(), stored, subject.precision);
+            let total = added(&before, value, stored, subject.precision);
+            emitter.line(format!("{place} = {};", stored_as(total, stored, subject.precision)));
+        }
+        if can_miss {
+            emitter.close();
+        }
+    }
+    let name = emitter.names.fresh(&format!("{}_scatter", stencil.stencil.name));
+    let (text, parameters) = emitter.text(&name, "a thread an element of one colour", &[]);
+    Kernel { name, text, parameters, items: Items::Colours(number), block: choices.block, in_place: group.fields() }
+}
+
+/// What an element adds, each a constant with a name: first of all, so that loads need not wait for what is written.
+pub fn values(emitter: &mut Emitter, group: &Group) -> Vec<String> {
+    let stencil = emitter.subject.stencil;
+    let named = |add: &super::group::Add| {
+        let body = &stencil.stencil.stores[add.store].body;
+        let text = emitter.body(body, &At::default());
+        let (field, c_type) = (&stencil.stencil.fields[add.field].name, emitter.c_type(body.kind()));
+        let name = emitter.names.fresh(&format!("{field}_add_{}", add.part));
+        emitter.line(format!("const {c_type} {name} = {text};"));
+        name
+    };
+    group.adds.iter().map(named).collect()
+}
