@@ -22,7 +22,7 @@ mod layout;
 mod mirror;
 mod own;
 mod owner;
-mod quotient;
+pub mod quotient;
 mod seats;
 mod shared;
 mod tiled;

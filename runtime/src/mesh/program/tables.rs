@@ -141,7 +141,9 @@ impl Leading {
                         }
                     }
                 });
-                table
+                // Half words lie two and two.
+                let pair = |pair: &[i32]| pair[0] | pair.get(1).unwrap_or(&0) << 16;
+                if shape.is_short() { table.chunks(2).map(pair).collect() } else { table }
             }
             Table::Leaf(path) => {
                 self.each(is_sparse, in_rows, |entry| bound.walk(self.inverse.element(entry) as i32, path.hops()))

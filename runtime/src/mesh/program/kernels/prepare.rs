@@ -75,20 +75,10 @@ impl<M: Machine> Kernels<'_, M> {
             } else {
                 continue;
             };
-            let is_short = parameter.c_type.contains("short");
-            let buffer = if is_short { self.upload_short(&numbers)? } else { self.upload_numbers(&numbers)? };
-            tables.push((parameter.clone(), buffer));
+            tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
         }
         let kernel = (self.load)(&printed.name, &printed.text)?;
         Ok(Ready { printed, kernel, tables, items })
-    }
-
-    /// The lower halves of numbers.
-    fn upload_short(&self, numbers: &[i32]) -> Result<M::Buffer> {
-        let halves: Vec<u16> = numbers.iter().map(|&number| number as u16).collect();
-        let mut bytes = bytemuck::cast_slice(&halves).to_vec();
-        bytes.resize(bytes.len().next_multiple_of(16).max(16), 0);
-        self.machine.upload(&bytes)
     }
 
     fn upload_numbers(&self, numbers: &[i32]) -> Result<M::Buffer> {
