@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::How;
-use crate::ir::{FieldId, Kind, MeshStencil, Path, SetId};
+use crate::ir::{Body, FieldId, Kind, MeshStencil, Node, Path, SetId};
 
 /// What is added to the elements of one set.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,17 @@ pub fn groups(stencil: &MeshStencil) -> Vec<Group> {
     groups
 }
 
+/// Whether a real number is the negative of another; nothing if neither that nor the same.
+fn negative_of(a: &Body, b: &Body) -> Option<bool> {
+    let bare = |body: &Body| match body[body.root()] {
+        Node::Negate(inner) if body.kind() == Kind::Real => (body.clone().rooted(inner), true),
+        _ => (body.pruned(), false),
+    };
+    let ((x, x_is_negative), (y, y_is_negative)) = (bare(a), bare(b));
+    let same = x.iter().map(|(_, node)| node).eq(y.iter().map(|(_, node)| node));
+    same.then_some(x_is_negative != y_is_negative)
+}
+
 /// Whether a stencil writes at its own elements.
 pub fn has_own(stencil: &MeshStencil) -> bool {
     stencil.writes.iter().any(|write| !matches!(write.how, How::Add(_)))
@@ -64,10 +75,34 @@ impl Group {
     pub fn between(stencil: &MeshStencil, number: usize) -> (usize, Kind) {
         let groups = groups(stencil);
         let Some(own) = groups.get(number) else { return (0, Kind::Real) };
-        let along = |path: usize| own.adds.iter().filter(|add| add.path == path).count();
-        let each = (0..own.paths.len()).map(along).max().unwrap_or(0);
+        let each = (0..own.paths.len()).map(|path| own.along(path).len()).max().unwrap_or(0);
         let kind = own.adds.first().map_or(Kind::Real, |add| stencil.stencil.stores[add.store].body.kind());
-        (each * own.paths.len(), kind)
+        (if own.turned(stencil).is_some() { each } else { each * own.paths.len() }, kind)
+    }
+
+    /// What is added along a path.
+    pub fn along(&self, path: usize) -> Vec<Add> {
+        self.adds.iter().copied().filter(|add| add.path == path).collect()
+    }
+
+    /// Whether the same numbers are added to along every path.
+    pub fn is_alike(&self) -> bool {
+        let of = |path: usize| self.along(path).iter().map(|add| (add.field, add.part)).collect::<Vec<_>>();
+        (1..self.paths.len()).all(|path| of(path) == of(0))
+    }
+
+    /// Where what is added along several paths differs in signs alone: by path and increment, whether it is the negative of
+    /// what is added along the first.
+    pub fn turned(&self, stencil: &MeshStencil) -> Option<Vec<Vec<bool>>> {
+        if self.paths.len() < 2 || !self.is_alike() {
+            return None;
+        }
+        let body = |add: &Add| &stencil.stencil.stores[add.store].body;
+        let turned = |path: usize| {
+            let pairs = self.along(path).into_iter().zip(self.along(0));
+            pairs.map(|(own, first)| negative_of(body(&own), body(&first))).collect::<Option<Vec<bool>>>()
+        };
+        (0..self.paths.len()).map(turned).collect()
     }
 
     /// The fields that are added to.

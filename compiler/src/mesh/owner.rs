@@ -166,7 +166,15 @@ impl Walk<'_> {
         }
         emitter.close();
         emitter.leave_if_unusual();
-        self.store(emitter, target, &sums);
+        let is_led_to = match (self.is_sparse, is_row) {
+            (true, _) => "true".to_owned(),
+            (false, true) => format!("{}[0] != -1", columns[0]),
+            (false, false) => {
+                let offsets = emitter.parameter("offsets", "const int*", What::Table(self.number, Table::Offsets));
+                format!("{offsets}[{item}] < {offsets}[{item} + 1]")
+            }
+        };
+        store(emitter, target, &sums, &is_led_to);
     }
 
     /// The numbers that are added to: names, by field and part.
@@ -320,14 +328,21 @@ impl Walk<'_> {
             }
         }
     }
+}
 
-    fn store(&self, emitter: &mut Emitter, target: &str, sums: &[(FieldId, Vec<String>)]) {
-        for (field, names) in sums {
-            let stored = emitter.subject.stencil.stencil.fields[*field].stored;
-            let precision = emitter.subject.precision;
-            let texts: Vec<String> = names.iter().map(|name| stored_as(name.clone(), stored, precision)).collect();
-            let array = emitter.output(*field);
-            emitter.store_all(&array, *field, target, &texts);
+/// Writes the sums of a target. What has more bits than sums are computed in stays as it was where nothing is added to it.
+pub fn store(emitter: &mut Emitter, target: &str, sums: &[(FieldId, Vec<String>)], is_led_to: &str) {
+    for (field, names) in sums {
+        let (stored, precision) = (emitter.subject.stencil.stencil.fields[*field].stored, emitter.subject.precision);
+        let texts: Vec<String> = names.iter().map(|name| stored_as(name.clone(), stored, precision)).collect();
+        let array = emitter.output(*field);
+        let is_wide = stored.bytes(precision) > precision.bytes() && !(emitter.subject.from_zero)(*field);
+        if is_wide {
+            emitter.open(&format!("if ({is_led_to})"));
+        }
+        emitter.store_all(&array, *field, target, &texts);
+        if is_wide {
+            emitter.close();
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Two kernels: a thread an element writes what it adds to memory, then a thread a target gathers that, in order.
 
 use super::emit::{At, Emitter};
-use super::group::{Add, Group};
-use super::owner::{added, is_row, row};
+use super::group::Group;
+use super::owner::{added, is_row, row, store};
 use super::{Choices, Items, Kernel, Subject, Table, What};
-use crate::cuda::expression::stored_as;
 use crate::diagnostic::Refusal;
 use crate::ir::Kind;
 
@@ -23,10 +22,13 @@ pub fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usiz
     Ok([written(subject, choices, group, number), gathered(subject, choices, group, number)])
 }
 
-/// What lies between the steps: of each element (and level) what it adds along each path, path after path. So what comes
-/// along an entry, which is an element's number times the paths plus that of the path, stands together.
+/// What lies between the steps: of each element (and level) what it adds along each path, path after path; or once, where paths
+/// differ in signs alone. So what comes along an entry, which is an element's number times the paths plus that of the path, stands
+/// together.
 struct Between {
     name: String,
+    /// By path and increment, whether it is the negative of what lies there, if that lies there once.
+    turned: Option<Vec<Vec<bool>>>,
     /// How many values come along a path.
     each: usize,
     paths: usize,
@@ -38,9 +40,10 @@ impl Between {
         let body = &emitter.subject.stencil.stencil.stores[group.adds[0].store].body;
         let c_type = emitter.c_type(body.kind());
         let name = emitter.parameter("between", &format!("{c_type}*"), What::Between(number));
-        let paths = group.paths.len();
-        let each = (0..paths).map(|path| along(group, path).len()).max().unwrap_or(0);
-        Self { name, each, paths, c_type }
+        let turned = group.turned(emitter.subject.stencil);
+        let paths = if turned.is_some() { 1 } else { group.paths.len() };
+        let each = (0..paths).map(|path| group.along(path).len()).max().unwrap_or(0);
+        Self { name, turned, each, paths, c_type }
     }
 
     /// How many values one instruction moves.
@@ -52,7 +55,7 @@ impl Between {
         }
     }
 
-    /// Where the values of an entry begin.
+    /// Where the values begin that stand for an element, or for an element and a path.
     fn place(&self, emitter: &mut Emitter, entry: &str) -> String {
         let n = emitter.size(emitter.subject.stencil.set());
         match emitter.subject.computed.len() {
@@ -60,11 +63,6 @@ impl Between {
             _ => format!("{} * ({entry} + blockIdx.y * {n} * {})", self.each, self.paths),
         }
     }
-}
-
-/// What is added along a path.
-fn along(group: &Group, path: usize) -> Vec<Add> {
-    group.adds.iter().copied().filter(|add| add.path == path).collect()
 }
 
 fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
@@ -77,7 +75,7 @@ fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -
     let at_once = between.at_once();
     for path in 0..between.paths {
         let mut values = Vec::new();
-        for add in along(group, path) {
+        for add in group.along(path) {
             values.push(emitter.body(&stencil.stencil.stores[add.store].body, &At::default()));
         }
         // A path along which less comes leaves some places as they are.
@@ -135,19 +133,28 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     let entries = emitter.parameter("entries", "const int*", What::Table(number, Table::Entries));
     let (place, entry) = (emitter.names.internal("place"), emitter.names.internal("entry"));
     let in_rows = is_row(degrees);
-    if in_rows {
+    let is_led_to = if in_rows {
         let here = row(&mut emitter, &entries, degrees.max, &target);
         emitter.line("#pragma unroll");
         emitter.open(&format!("for (int {place} = 0; {place} < {}; ++{place})", degrees.max));
         emitter.line(format!("const int {entry} = {here}[{place}];"));
         emitter.open(&format!("if ({entry} >= 0)"));
+        format!("{here}[0] >= 0")
     } else {
         let offsets = emitter.parameter("offsets", "const int*", What::Table(number, Table::Offsets));
         let range = format!("{place} = {offsets}[{target}]; {place} < {offsets}[{target} + 1]");
         emitter.open(&format!("for (int {range}; ++{place})"));
         emitter.line(format!("const int {entry} = {entries}[{place}];"));
-    }
-    let from = between.place(&mut emitter, &entry);
+        format!("{offsets}[{target}] < {offsets}[{target} + 1]")
+    };
+    let paths = group.paths.len();
+    let from = if between.turned.is_some() {
+        let element = emitter.names.internal("element");
+        emitter.line(format!("const int {element} = unsigned({entry}) / {paths};"));
+        between.place(&mut emitter, &element)
+    } else {
+        between.place(&mut emitter, &entry)
+    };
     let at_once = between.at_once();
     let mut values = Vec::new();
     for first in (0..between.each).step_by(at_once) {
@@ -163,17 +170,28 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
             .line(format!("const {vector} {value} = *reinterpret_cast<const {vector}*>({name} + {from} + {first});"));
         values.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{value}.{part}")));
     }
-    // Where paths add to the same numbers, it does not matter which one it was.
-    let alike = |path: usize| {
-        let (own, first) = (along(group, path), along(group, 0));
-        own.len() == first.len() && own.iter().zip(&first).all(|(a, b)| (a.field, a.part) == (b.field, b.part))
-    };
-    let is_alike = (0..between.paths).all(alike);
+    // Where paths add to the same numbers, it does not matter which one it was, but for signs.
+    let is_alike = group.is_alike();
+    if let Some(turned) = &between.turned {
+        let path = emitter.names.internal("path");
+        let mut is_used = false;
+        for (number, value) in values.iter_mut().enumerate() {
+            let negative: Vec<String> =
+                (0..paths).filter(|&own| turned[own][number]).map(|own| format!("{path} == {own}")).collect();
+            if !negative.is_empty() {
+                is_used = true;
+                *value = format!("({} ? -{value} : {value})", negative.join(" || "));
+            }
+        }
+        if is_used {
+            emitter.line(format!("const int {path} = unsigned({entry}) % {paths};"));
+        }
+    }
     for path in 0..if is_alike { 1 } else { between.paths } {
         if !is_alike {
             emitter.open(&format!("if ({entry} % {} == {path})", between.paths));
         }
-        for (add, value) in along(group, path).iter().zip(&values) {
+        for (add, value) in group.along(path).iter().zip(&values) {
             let names =
                 sums.iter().find(|(field, _)| *field == add.field).map(|(_, names): &(_, Vec<String>)| names.clone());
             let sum = names.unwrap_or_default().get(add.part as usize).cloned().unwrap_or_default();
@@ -188,12 +206,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
         emitter.close();
     }
     emitter.close();
-    for (field, names) in &sums {
-        let stored = stencil.stencil.fields[*field].stored;
-        let texts: Vec<String> = names.iter().map(|name| stored_as(name.clone(), stored, subject.precision)).collect();
-        let array = emitter.output(*field);
-        emitter.store_all(&array, *field, &target, &texts);
-    }
+    store(&mut emitter, &target, &sums, &is_led_to);
     let name = emitter.names.fresh(&format!("{}_gathered", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, &format!("a thread a {set_name}, which gathers"), &[]);
     let in_place = group.fields().into_iter().filter(|&field| !(subject.from_zero)(field)).collect();

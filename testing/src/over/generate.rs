@@ -165,7 +165,7 @@ impl Writer {
     }
 
     fn field(&mut self, on_map: bool) -> Field {
-        let stored = [Stored::Real, Stored::Real, Stored::F32, Stored::Int][self.rng.usize(0..4)];
+        let stored = [Stored::Real, Stored::Real, Stored::F32, Stored::F64, Stored::Int][self.rng.usize(0..5)];
         let (set, parts) = (self.rng.usize(0..self.stencil.mesh.sets.len()), self.parts());
         let own = |set: usize| {
             let maps = self.stencil.mesh.maps.iter().enumerate();

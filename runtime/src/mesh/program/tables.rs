@@ -127,8 +127,7 @@ impl Leading {
                 table
             }
             Table::Codes(paths) => {
-                let places = self.inverse.degrees().max;
-                let shape = Seats { seats: self.seats(bound, paths), paths: paths.len(), places };
+                let shape = self.shape(bound, paths);
                 let mut table = vec![0; rows().len() * shape.words()];
                 table.par_chunks_mut(shape.words().max(1)).zip(rows()).for_each(|(row, target)| {
                     let seats = self.seats_of(bound, paths, target);
@@ -155,6 +154,11 @@ impl Leading {
     pub fn seats(&self, bound: &Bound, paths: &[Path]) -> usize {
         let targets = (0..self.inverse.targets()).into_par_iter();
         targets.map(|target| self.seats_of(bound, paths, target).len()).max().unwrap_or(0)
+    }
+
+    /// The shape of seats for paths, and of the words that name them.
+    pub fn shape(&self, bound: &Bound, paths: &[Path]) -> Seats {
+        Seats { seats: self.seats(bound, paths), paths: paths.len(), places: self.inverse.degrees().max }
     }
 
     /// The different elements to which paths lead from those of a target, as they come.

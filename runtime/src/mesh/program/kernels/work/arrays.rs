@@ -169,6 +169,13 @@ impl View<'_> {
             What::Table(group, Table::Entries | Table::Others | Table::Leaf(_)) => {
                 rows(&groups[*group]) * groups[*group].degrees().max
             }
+            What::Table(group, Table::Seats(paths)) => {
+                rows(&groups[*group]) * groups[*group].shape(&self.placed.bound, paths).seats
+            }
+            What::Table(group, Table::Codes(paths)) => {
+                let shape = groups[*group].shape(&self.placed.bound, paths);
+                (rows(&groups[*group]) * shape.words()).div_ceil(if shape.is_short() { 2 } else { 1 })
+            }
             What::Piece(table) => match threads {
                 Threads::Pieces(pieces, _) => pieces.table(*table, &self.placed.bound, !has(Table::Offsets)).len(),
                 Threads::Elements | Threads::Coloured(_) | Threads::Targets(..) => 0,
