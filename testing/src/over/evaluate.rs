@@ -183,7 +183,7 @@ impl<'a> Evaluation<'a> {
     fn rounded(&self, field: &Field, x: Number) -> f64 {
         match field.stored {
             Stored::F32 => f64::from(self.round(x.real()) as f32),
-            Stored::Real => self.round(x.real()),
+            Stored::Real | Stored::F64 => self.round(x.real()),
             Stored::Int => x.real(),
         }
     }
@@ -198,7 +198,7 @@ impl<'a> Evaluation<'a> {
 
     fn stored_number(&self, field: &Field, x: f64) -> Number {
         match field.stored.kind() {
-            Kind::Real => Number::Real(x),
+            Kind::Real => Number::Real(self.round(x)),
             Kind::Int => Number::Int(x as i32),
         }
     }

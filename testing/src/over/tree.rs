@@ -41,6 +41,7 @@ pub enum Kind {
 pub enum Stored {
     Real,
     F32,
+    F64,
     Int,
 }
 
@@ -221,6 +222,7 @@ fn declared(mesh: &Mesh, field: &Field) -> String {
     let stored = match field.stored {
         Stored::Real => "real",
         Stored::F32 => "f32",
+        Stored::F64 => "f64",
         Stored::Int => "int",
     };
     if field.everywhere {
