@@ -130,6 +130,8 @@ impl Compiler {
         // As on the GPU: what is not written as fma is none.
         // Without `-frounding-math` GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0.
         arguments.extend(["-ffp-contract=off", "-frounding-math"].map(str::to_owned));
+        // GCC 12, putting two sums side by side, leaves out that each is rounded to single precision before the next is added.
+        arguments.push("-fno-tree-slp-vectorize".into());
         arguments.extend(["-std=c++17", &level, "-shared", "-fPIC"].map(str::to_owned));
         arguments.extend(["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"].map(str::to_owned));
         #[cfg(target_arch = "x86_64")]
