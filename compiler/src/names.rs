@@ -208,6 +208,16 @@ const RESERVED: &[&str] = &[
     "atomicAdd",
     "add_2",
     "add_4",
+    "int2",
+    "int4",
+    "float2",
+    "float4",
+    "double2",
+    "make_int2",
+    "make_int4",
+    "make_float2",
+    "make_float4",
+    "make_double2",
 ];
 
 /// Gives out names of one kernel.

@@ -4,6 +4,7 @@
 use super::folder::Folder;
 use std::collections::BTreeSet;
 use std::fs;
+use stencilc_runtime::mesh::{Map, Mesh, Set, save};
 
 /// Stencils whose increments are awkward: mirrored differences that are divided by, holes, elements that lead to one place twice,
 /// composed maps, fields of other types, levels, and what is added to at the element itself.
@@ -89,6 +90,52 @@ fn fan(triangles: usize) -> String {
     text
 }
 
+/// Sets that are called like what kernels have names for, and fields that are called like words of C++ and CUDA.
+const NAMES: &str = "
+mesh parcels {
+    set item, place, side
+    map side.places -> place[2]
+    map place.items -> item[2]
+}
+
+stencil far over parcels.side {
+    in  float, threadIdx, double2: real[2] on place
+    in  int4
+    in  make_double2: f32
+    inc double: real[2] on place
+    inc is_usual: f32[2] on place
+    param while = 0.5
+    let f = (float[places.0] - float[places.1]) / (threadIdx[places.0] * threadIdx[places.1] + while)
+    double[places.0] += f * make_double2
+    double[places.1] -= f * make_double2
+    is_usual[places.0] += double2[places.0] / int4
+    is_usual[places.1] += double2[places.1] / int4
+}
+
+stencil near over parcels.place {
+    in  auto
+    inc operator: real[2] on item
+    operator[items.0] += [auto, 1 / auto]
+    operator[items.1] -= [auto, 1 / auto]
+}
+";
+
+/// A ring of places, each between two items, with sides to those some way on.
+fn parcels(places: usize) -> Mesh {
+    let set = |name: &str, size| Set { name: name.to_owned(), size };
+    let row = |n: usize, by: usize| [(n % places) as i32, ((n * by + 1) % places) as i32];
+    let map = |name: &str, from, to, size: usize, by| {
+        let table = (0..size).flat_map(|n| row(n, by)).collect();
+        Map { name: name.to_owned(), from, to, arity: 2, table }
+    };
+    Mesh {
+        origin: "parcels".to_owned(),
+        sets: vec![set("item", places), set("place", places), set("side", 3 * places)],
+        maps: vec![map("places", 2, 1, 3 * places, 7), map("items", 1, 0, places, 1)],
+        fields: Vec::new(),
+    }
+}
+
 fn measured(folder: &Folder, call: &str) -> BTreeSet<(String, String)> {
     let told = folder.json(call);
     let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -132,6 +179,29 @@ fn strategies_that_keep_the_order_keep_the_bits() {
                 let other_bits = verdicts.iter().any(|(_, verdict)| verdict == "within");
                 assert!(other_bits || !has_other_bits, "{call}: {verdicts:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn names_are_those_of_users_whatever_kernels_call_theirs() {
+    let folder = Folder::new();
+    fs::write(folder.path("names.stn"), NAMES).unwrap();
+    save(&parcels(150), &folder.path("parcels.npz")).unwrap();
+    for (stencil, precision) in [("far", "f64"), ("far", "f32"), ("near", "f64")] {
+        let call = format!(
+            "bench names.stn --stencil {stencil} --mesh parcels.npz --precision {precision} --device emulate --runs 1 --order none,random --threads 64 --json"
+        );
+        // No atomic operation rounds to what `is_usual` is stored as.
+        let all = ["owner", "two-step", "tiled", "hierarchical-colouring", "global-colouring", "atomic"];
+        let own = if (stencil, precision) == ("far", "f64") { &all[..5] } else { &all[..] };
+        let verdicts = measured(&folder, &format!("{call} --vectors all --strategy {}", own.join(",")));
+        let keeps_order = |strategy: &str| all[..3].contains(&strategy);
+        for strategy in own {
+            let found: Vec<&str> =
+                verdicts.iter().filter(|(name, _)| name == strategy).map(|(_, verdict)| verdict.as_str()).collect();
+            let is_right = !found.is_empty() && found.iter().all(|verdict| *verdict == "equal" || *verdict == "within");
+            assert!(is_right && (!keeps_order(strategy) || found == ["equal"]), "{call}: {strategy} is {found:?}");
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Ker
     let all_stay = parts.iter().any(|part| part.lanes > 1);
     let (element, is_there) = if all_stay {
         // All lanes take part in turning.
-        let element = emitter.names.internal(&stencil.mesh.sets[set].name);
+        let element = emitter.element_of(set);
         let (item, is_there) = (emitter.names.internal("item"), emitter.names.internal("is_there"));
         let n = emitter.size(set);
         emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));

@@ -10,7 +10,7 @@ use crate::cuda::expression::{read_as, stored_as};
 pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.names.internal(&stencil.mesh.sets[set].name);
+    let element = emitter.element_of(set);
     let n = emitter.parameter("items", "int", What::Items);
     let first = emitter.parameter("first", "int", What::First);
     let coloured = emitter.parameter("coloured", "const int*", What::Table(number, Table::Coloured));

@@ -33,6 +33,10 @@ pub struct Emitter<'a> {
     pub subject: &'a Subject<'a>,
     pub choices: &'a Choices,
     pub names: Names,
+    /// The user's names, as they are in the text.
+    users: HashMap<String, String>,
+    /// By set: the name of the thread's own element.
+    elements: HashMap<SetId, String>,
     pub parameters: Vec<Parameter>,
     pub lines: Vec<String>,
     /// The condition that the thread's own element stands at the second place.
@@ -70,17 +74,16 @@ impl<'a> Emitter<'a> {
     pub fn new(subject: &'a Subject<'a>, choices: &'a Choices) -> Self {
         let mut names = Names::default();
         let stencil = &subject.stencil.stencil;
-        for (_, field) in stencil.fields.iter() {
-            names.fresh(&field.name);
-        }
-        for (_, param) in stencil.params.iter() {
-            names.fresh(&param.name);
-        }
+        let fields = stencil.fields.iter().map(|(_, field)| &field.name);
+        let params = stencil.params.iter().map(|(_, param)| &param.name);
+        let users = fields.chain(params).map(|name| (name.clone(), names.fresh(name))).collect();
         let k = names.internal("k");
         Self {
             subject,
             choices,
             names,
+            users,
+            elements: HashMap::new(),
             parameters: Vec::new(),
             lines: Vec::new(),
             is_second: String::new(),
@@ -160,10 +163,14 @@ impl<'a> Emitter<'a> {
         if let Some(known) = self.parameters.iter().find(|own| own.what == what) {
             return known.name.clone();
         }
-        let name = match &what {
-            // The user's own names are theirs.
-            What::Input(_) | What::Param(_) => wish.to_owned(),
-            What::Output(field) if !self.subject.stencil.stencil.fields[*field].role.is_read() => wish.to_owned(),
+        let is_users = match &what {
+            What::Input(_) | What::Param(_) => true,
+            What::Output(field) => !self.subject.stencil.stencil.fields[*field].role.is_read(),
+            _ => false,
+        };
+        // The user's own names are theirs, as far as C++ lets them.
+        let name = match self.users.get(wish) {
+            Some(known) if is_users => known.clone(),
             _ => self.names.fresh(wish),
         };
         self.parameters.push(Parameter { name: name.clone(), c_type: c_type.to_owned(), what });
@@ -199,9 +206,15 @@ impl<'a> Emitter<'a> {
         if self.is_quick { "return true;" } else { "return;" }
     }
 
+    /// The name of the thread's own element of a set, the same at every call. A set may be called like something of ours.
+    pub fn element_of(&mut self, set: SetId) -> String {
+        let wish = &self.subject.stencil.mesh.sets[set].name;
+        self.elements.entry(set).or_insert_with(|| self.names.fresh(wish)).clone()
+    }
+
     /// A thread an element of a set: the lines that find it, and its name.
     pub fn thread_of(&mut self, set: SetId) -> String {
-        let element = self.names.internal(&self.subject.stencil.mesh.sets[set].name);
+        let element = self.element_of(set);
         let n = self.size(set);
         self.line(format!("const int {element} = blockIdx.x * {} + threadIdx.x;", self.choices.block));
         self.line(format!("if ({element} >= {n}) {}", self.leave()));

@@ -82,7 +82,7 @@ impl Walk<'_> {
             let targets = emitter.parameter(&format!("{set_name}_led_to"), "const int*", table);
             emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
             emitter.line(format!("if ({item} >= {n}) {}", emitter.leave()));
-            let target = emitter.names.internal(set_name);
+            let target = emitter.element_of(self.group.target);
             emitter.line(format!("const int {target} = {targets}[{item}];"));
             [target, item]
         } else {
