@@ -111,6 +111,7 @@ impl DrawnOver<'_> {
             settings: args::by_name(self.set, "--set")?,
             seed: self.seed,
             cast: false,
+            draw_all: true,
         })
     }
 }

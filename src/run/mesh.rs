@@ -71,6 +71,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         settings: crate::args::by_name(&args.set, "--set")?,
         seed: args.seed,
         cast: args.cast,
+        draw_all: false,
     };
     let how = args.of_mesh.choices()?;
     let problem = MeshProblem::new(request)?;

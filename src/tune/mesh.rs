@@ -206,7 +206,10 @@ impl Tuned<'_> {
 
     /// Measures those that may be the fastest, as many as the budget allows, and at least one.
     fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Taken>>) -> Result<()> {
-        let deadline = Instant::now() + Duration::from_secs_f64(self.args.budget);
+        let (start, budget) = (Instant::now(), Duration::from_secs_f64(self.args.budget));
+        // The rest is for other threads of the fastest.
+        let first_deadline = start + budget.mul_f64(super::SEARCHING);
+        let deadline = start + budget;
         let expected = measure::expected(&self.problem)?;
         let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
         let row = |candidate: &Candidate| {
@@ -216,7 +219,7 @@ impl Tuned<'_> {
         let best = self.candidates.first().map_or(0.0, |first| first.predicted_us);
         let mut tried = 0;
         for candidate in &mut self.candidates {
-            if tried > 0 && (Instant::now() > deadline || candidate.predicted_us > HOPEFUL * best) {
+            if tried > 0 && (Instant::now() > first_deadline || candidate.predicted_us > HOPEFUL * best) {
                 break;
             }
             candidate.measured = Some(row(candidate)?);

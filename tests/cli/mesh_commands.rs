@@ -8,6 +8,7 @@ fn meshes() -> Folder {
     let folder = Folder::new();
     folder.done("mesh make airfoil --size 24x10 -o airfoil.npz");
     folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
+    folder.done("mesh make triangles --size 4x3 -o flat.npz");
     fs::write(
         folder.path("plain.stn"),
         "mesh m { set edge, cell
@@ -38,6 +39,7 @@ fn every_strategy_is_compared_with_the_interpreter() {
         "verify airfoil --stencil res_calc --mesh airfoil.npz --device emulate --precision f64 --vectors aos",
         "verify plain.stn --mesh airfoil.npz --device emulate --precision f32 --order auto --vectors pairs",
         "verify airfoil --stencil update --mesh airfoil.npz --device emulate --precision f32 --order none --threads 32,64x2",
+        "verify flood --stencil advance --mesh flat.npz --device emulate --precision f64 --strategy owner --vectors soa --order none",
         "verify airfoil --mesh sphere.npz --device emulate",
         "verify airfoil --device emulate",
         "verify airfoil --stencil res_clac --mesh airfoil.npz --device emulate",

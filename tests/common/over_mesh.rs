@@ -47,6 +47,7 @@ impl Over<'_> {
             settings: self.settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect(),
             seed: 1,
             cast: false,
+            draw_all: false,
         };
         let unfilled = MeshProblem::new(request(BTreeMap::new())).unwrap();
         let variable = |name: &str| {

@@ -49,6 +49,7 @@ fn levels_that_are_not_computed_keep_what_was_there() {
         settings: BTreeMap::new(),
         seed: 1,
         cast: false,
+        draw_all: false,
     })
     .unwrap();
     let interpreter = Interpreter::new(&problem);

@@ -90,6 +90,7 @@ impl Case {
             settings: BTreeMap::new(),
             seed: self.seed,
             cast: false,
+            draw_all: false,
         }
     }
 

@@ -35,6 +35,8 @@ pub struct Request<'a> {
     pub seed: u64,
     /// Whether numbers may lose precision to fit their field.
     pub cast: bool,
+    /// Whether parameters without a value or a default are drawn at random.
+    pub draw_all: bool,
 }
 
 impl MeshProblem {
@@ -70,9 +72,10 @@ impl MeshProblem {
             Error { message: error.message.replace(&seen, &own), ..error }
         };
         let grid = Grid::cells(1, levels);
-        let values: Vec<Value> =
-            params(&program.program.numbers, precision, grid, &settings, seed, false, &mut Vec::new()).map_err(own)?;
         let (mut initial, mut drawn, mut came_along) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let values: Vec<Value> =
+            params(&program.program.numbers, precision, grid, &settings, seed, request.draw_all, &mut drawn)
+                .map_err(own)?;
         for (id, variable) in program.program.variables.iter() {
             let Some(role) = variable.role else { continue };
             if program.numbers.contains(&id) {
