@@ -68,6 +68,12 @@ pub trait Machine {
     /// When a kernel launched before has failed.
     fn replay(&self, recording: &Self::Recording) -> Result<()>;
 
+    /// Waits until all that was launched is done.
+    ///
+    /// # Errors
+    /// When a kernel has failed.
+    fn wait(&self) -> Result<()>;
+
     /// Microseconds that each of several launches took; the closure is told how many came before.
     ///
     /// # Errors

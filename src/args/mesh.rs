@@ -196,10 +196,10 @@ impl MeshArgs {
         let usual = Choices::default();
         let threads = one("--threads", &self.threads(&[usual.block]))?;
         Ok(Choices {
-            strategy: usual.strategy,
             layout: one("--vectors", &self.layouts(&[usual.layout]))?,
             block: threads.block,
             blocks_at_once: threads.at_once,
+            ..usual
         })
     }
 

@@ -260,7 +260,7 @@ fn all<M: Machine>(
         for &strategy in &strategies {
             for &layout in &layouts {
                 for &Threads { block, at_once } in &threads {
-                    let choices = Choices { strategy, layout, block, blocks_at_once: at_once };
+                    let choices = Choices { strategy, layout, block, blocks_at_once: at_once, ..Choices::default() };
                     let row = meter.row(problem, &expected, &placed, Variant::new(choices, ordered.name), bytes);
                     progress.advance(1);
                     match row {

@@ -12,8 +12,10 @@ use serde_json::json;
 use std::cell::Cell;
 use std::path::Path;
 use stencilc_compiler::analysis::levels;
-use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{self as printed, Choices, Degrees, Kernel, Subject, Table, What};
+use stencilc_compiler::ir::{MeshStencil, Path as MeshPath};
+use stencilc_compiler::mesh::{
+    self as printed, Choices, Counts, Cut, Degrees, Group, Kernel, Largest, Subject, Table, What,
+};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::mesh::program::kernels::Placed;
 use stencilc_runtime::mesh::program::{measure, prepared};
@@ -125,6 +127,27 @@ fn kernels(args: &Args, stencil: &MeshStencil, choices: &Choices) -> Result<Vec<
     Ok(kernels)
 }
 
+/// A mesh of which nothing is known: lists of any length suit it.
+struct AnyMesh {
+    /// Whether somebody wanted it in pieces.
+    is_cut: Cell<bool>,
+}
+
+impl Counts for AnyMesh {
+    fn degrees(&self, _: &Group) -> Degrees {
+        Degrees { mean: 0.0, max: 0, share: 1.0 }
+    }
+
+    fn largest(&self, _: &Group, _: Cut) -> Option<Largest> {
+        self.is_cut.set(true);
+        None
+    }
+
+    fn seats(&self, _: &Group, _: &[MeshPath]) -> usize {
+        0
+    }
+}
+
 /// The kernels for a mesh of which nothing is known.
 ///
 /// # Errors
@@ -156,25 +179,18 @@ pub fn kernels_for_any(
     } else {
         0..1
     };
-    // Lists of any length suit any mesh.
-    let is_cut = Cell::new(false);
-    let unknown = Degrees { mean: 0.0, max: 0, share: 1.0 };
+    let any = AnyMesh { is_cut: Cell::new(false) };
     let subject = Subject {
         stencil: &prepared,
         precision,
         levels: count,
         computed: &computed,
         from_zero: &|_| false,
-        degrees: &|_| unknown,
-        seats: &|_, _| 0,
-        largest: &|_, _| {
-            is_cut.set(true);
-            None
-        },
+        counts: &any,
     };
     match printed::kernels(&subject, choices) {
         Ok(printed) => Ok(printed.kernels),
-        Err(_) if is_cut.get() => {
+        Err(_) if any.is_cut.get() => {
             let name = choices.strategy.name();
             Err(Error::input(format!("{name} cuts a mesh into pieces, and none is given")).help("give it: --mesh FILE"))
         }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
+use stencilc_compiler::mesh::Choices;
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
@@ -22,6 +23,7 @@ use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::{Array, Data, Error, Result, npy};
 
 /// What a number was after a step.
@@ -73,13 +75,14 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         cast: args.cast,
         draw_all: false,
     };
-    let how = args.of_mesh.choices()?;
+    let chains = args.of_program.fuse != Some(PlanKind::Separate);
+    let how = Choices { chains, ..args.of_mesh.choices()? };
     let problem = MeshProblem::new(request)?;
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
-    let (results, told, total) = match device {
+    let Done { results, told, steps: total, pace } = match device {
         Device::Cpu => way(args, &problem, &targets, json, &Interpreter::new(&problem))?,
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
@@ -122,6 +125,8 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             "order": order.as_ref().map(|order| json!({ "method": order.name, "why": order.why })),
             "numbers": numbers,
             "on_the_way": told,
+            "pace": pace,
+            "one_kernel": one_kernel(&problem, how, device),
             "outputs": summaries,
             "drawn": problem.drawn,
             "seed": args.seed,
@@ -138,9 +143,14 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, problem.drawn.join(", ")));
     }
     let mut text = format!("{name} on {device}, {}, {}", problem.precision.name(), sizes_text(&problem));
-    if total > 0 {
-        let rate = rate(total as f64 / seconds);
-        text.push_str(&format!(", {}, {rate} steps a second", terminal::count(total as usize, "step")));
+    if let Some(Pace { first_seconds, steps_per_second }) = pace {
+        text.push_str(&format!(", {}", terminal::count(total as usize, "step")));
+        if let Some(later) = steps_per_second {
+            text.push_str(&format!(
+                ", {} steps a second after the first, which took {first_seconds:.2} s",
+                rate(later)
+            ));
+        }
     }
     text.push('\n');
     for (name, value) in &numbers {
@@ -152,6 +162,15 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
     terminal::print(&text)
+}
+
+/// The calls that one kernel computes.
+fn one_kernel(problem: &MeshProblem, how: Choices, device: Device) -> Vec<Vec<&str>> {
+    if device == Device::Cpu || !how.makes_chains() {
+        return Vec::new();
+    }
+    let calls = problem.chains.iter().map(|chain| chain.stages.iter().map(|own| own.stencil.name.as_str()));
+    calls.map(Iterator::collect).collect()
 }
 
 /// A kernel for the emulator.
@@ -170,25 +189,46 @@ pub fn compiled(gpu: &Gpu, name: &str, text: &str) -> Result<cuda::Kernel> {
 
 type Results = Vec<(VariableId, Option<Data>)>;
 
-/// Runs a problem on a backend: what the outputs hold, what was told on the way, and how many steps there were.
-fn way<B: Backend>(
-    args: &Args,
-    problem: &MeshProblem,
-    targets: &[Target],
-    json: bool,
-    backend: &B,
-) -> Result<(Results, Vec<Told>, u64)> {
+/// What became of a program.
+struct Done {
+    /// What the outputs hold.
+    results: Results,
+    /// What was told on the way.
+    told: Vec<Told>,
+    steps: u64,
+    pace: Option<Pace>,
+}
+
+/// How fast steps of the outermost loops were. The first one waits for tables and kernels to be made.
+#[derive(Serialize)]
+struct Pace {
+    first_seconds: f64,
+    /// Of all later ones, with what is written on the way; nothing if there are none.
+    steps_per_second: Option<f64>,
+}
+
+/// Runs a problem on a backend.
+fn way<B: Backend>(args: &Args, problem: &MeshProblem, targets: &[Target], json: bool, backend: &B) -> Result<Done> {
+    let start = Instant::now();
     let mut driver = Driver::new(problem, backend)?;
     let total = driver.steps()?;
     let progress = Progress::steps(total as usize, "running");
     let way = Way { args, problem, targets, progress: &progress, json, total };
-    let (mut told, mut steps) = (Vec::new(), 0);
+    let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
     driver.run(&mut |driver, done| {
         steps = done;
+        if first.is_none() {
+            driver.wait()?;
+            first = Some(start.elapsed().as_secs_f64());
+        }
         way.after(driver, done, &mut told)
     })?;
+    driver.wait()?;
+    let later = |first: f64| (steps - 1) as f64 / (start.elapsed().as_secs_f64() - first);
+    let pace =
+        first.map(|first_seconds| Pace { first_seconds, steps_per_second: (steps > 1).then(|| later(first_seconds)) });
     way.write(&driver, total)?;
-    Ok((driver.results()?, told, steps))
+    Ok(Done { results: driver.results()?, told, steps, pace })
 }
 
 impl Way<'_> {
@@ -259,7 +299,6 @@ fn refuse_options(args: &Args, program: &MeshProgram) -> Result<()> {
         ("--at", !args.at.is_empty()),
         ("--bits", args.bits),
         ("--timings", args.timings),
-        ("--fuse", own.fuse.is_some()),
         ("--steps", own.steps.is_some()),
         ("--resident", own.resident.is_some()),
         ("--checkpoint", own.checkpoint.is_some()),
@@ -267,12 +306,14 @@ fn refuse_options(args: &Args, program: &MeshProgram) -> Result<()> {
         ("--no-graph", own.no_graph),
         ("--animate", own.animate.is_given()),
     ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => {
-            Err(Error::call(format!("{option} is for grids, and `{}` runs over a mesh", program.program.name))
-                .help("leave it out"))
-        }
-        None => Ok(()),
+    let name = &program.program.name;
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::call(format!("{option} is for grids, and `{name}` runs over a mesh")).help("leave it out"));
+    }
+    match own.fuse {
+        None | Some(PlanKind::Separate | PlanKind::Merged) => Ok(()),
+        Some(kind) => Err(Error::call(format!("--fuse {} is for grids, and `{name}` runs over a mesh", kind.name()))
+            .help("over a mesh there are merged, which is usual, and separate")),
     }
 }
 

@@ -164,7 +164,8 @@ impl Tuned<'_> {
             for &strategy in &strategies {
                 for &layout in &layouts {
                     for Threads { block, at_once } in own.threads(&[Choices::default().block]) {
-                        let choices = Choices { strategy, layout, block, blocks_at_once: at_once };
+                        let choices =
+                            Choices { strategy, layout, block, blocks_at_once: at_once, ..Choices::default() };
                         match placed.works(&self.problem, call, &choices) {
                             Ok(works) => {
                                 let variant = Variant::new(choices, ordered.name);

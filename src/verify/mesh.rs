@@ -136,7 +136,13 @@ pub fn verify(
         for strategy in own.strategies_for(stencil) {
             for layout in own.layouts(&Layout::ALL) {
                 for threads in own.threads(&[THREADS]) {
-                    let choices = Choices { strategy, layout, block: threads.block, blocks_at_once: threads.at_once };
+                    let choices = Choices {
+                        strategy,
+                        layout,
+                        block: threads.block,
+                        blocks_at_once: threads.at_once,
+                        ..Choices::default()
+                    };
                     let outcome = bench.try_on_mesh(&problem, &expected, &placed, choices)?;
                     case.combinations.push(Combination { variant: Variant::new(choices, ordered.name), outcome });
                     progress.advance(1);

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_testing::over::case::{Case, Outcome};
+use stencilc_testing::over::programs::Program;
 
 /// How many stencils there are.
 const STENCILS: u64 = 500;
@@ -19,6 +20,12 @@ const BY_KERNELS: u64 = 60;
 
 /// Names a number of them, and the seed of the first.
 const VARIABLE_OF_KERNELS: &str = "STENCILC_RANDOM_MESH_KERNELS";
+
+/// How many programs are computed by kernels of several calls.
+const BY_CHAINS: u64 = 40;
+
+/// Names a number of them, and the seed of the first.
+const VARIABLE_OF_CHAINS: &str = "STENCILC_RANDOM_MESH_PROGRAMS";
 
 #[test]
 fn kernels_compute_what_the_interpreter_does() {
@@ -37,6 +44,26 @@ fn kernels_compute_what_the_interpreter_does() {
     println!("{equal} of {stencils} equal");
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed[..failed.len().min(SHOWN)].join("\n"));
     assert!(stencils < BY_KERNELS || equal > stencils as usize * 2 / 3);
+}
+
+#[test]
+fn chains_compute_what_their_calls_do() {
+    let given = std::env::var(VARIABLE_OF_CHAINS).unwrap_or_default();
+    let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
+    let (programs, first) = (given.next().unwrap_or(BY_CHAINS), given.next().unwrap_or(0));
+    let compiler = Compiler::find().expect("there is a C++ compiler");
+    let one = |seed: u64| (seed, Program::new(seed).compute(&compiler).expect("there is memory"));
+    let all: Vec<_> = (first..first + programs).into_par_iter().map(one).collect();
+    let equal = all.iter().filter(|(_, (outcome, _))| *outcome == Outcome::Equal).count();
+    let chains: usize = all.iter().map(|(_, (_, chains))| chains).sum();
+    let failed = all.into_iter().filter_map(|(seed, (outcome, _))| match outcome {
+        Outcome::Failed(message) => Some(format!("seed {seed}: {message}")),
+        Outcome::Equal | Outcome::Nothing => None,
+    });
+    let failed: Vec<String> = failed.collect();
+    println!("{equal} of {programs} equal, with {chains} chains");
+    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed[..failed.len().min(SHOWN)].join("\n"));
+    assert!(programs < BY_CHAINS || (equal > programs as usize * 2 / 3 && chains > programs as usize / 2));
 }
 
 #[test]

@@ -362,6 +362,7 @@ fn a_flow_is_the_same_by_kernels() {
     let expected = run("--device cpu", "cpu.npy");
     for more in [
         "--strategy owner",
+        "--fuse separate",
         "--strategy two-step --vectors soa",
         "--strategy owner --order hilbert --vectors aos",
         "--strategy tiled --threads 64",

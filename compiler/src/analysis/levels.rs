@@ -13,6 +13,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// Whether there may be levels that a stencil does not compute.
+pub fn leaves_levels(stencil: &Stencil) -> bool {
+    stencil.bodies().flat_map(Body::iter).any(|(_, node)| match node {
+        Node::Read { path, .. } | Node::Use { path, .. } => path.levels() != 0,
+        _ => false,
+    })
+}
+
 /// Decides, or writes down, truths about one level.
 pub trait Judge {
     /// A truth.

@@ -2,7 +2,7 @@
 
 use super::emit::{At, Emitter};
 use super::group::Group;
-use super::owner::added;
+use super::sums::added;
 use super::{Choices, Items, Kernel, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 

@@ -7,7 +7,9 @@ use crate::ir::{Body, FieldId, Kind, MeshStencil, Node, Path, SetId};
 /// What is added to the elements of one set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Which set.
+    /// Who adds.
+    pub from: SetId,
+    /// To which set.
     pub target: SetId,
     /// The paths along which it is reached, in the order in which they are first met.
     pub paths: Vec<Path>,
@@ -37,7 +39,7 @@ pub fn groups(stencil: &MeshStencil) -> Vec<Group> {
         let group = match groups.iter().position(|group| group.target == target) {
             Some(group) => group,
             None => {
-                groups.push(Group { target, paths: Vec::new(), adds: Vec::new() });
+                groups.push(Group { from: stencil.set(), target, paths: Vec::new(), adds: Vec::new() });
                 groups.len() - 1
             }
         };

@@ -6,8 +6,9 @@
 
 use super::emit::{At, Emitter};
 use super::group::Group;
-use super::owner::{Looks, added};
+use super::looks::Looks;
 use super::shared::{Shared, USUAL, bytes, fitting};
+use super::sums::added;
 use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::device::with_operations;
@@ -25,7 +26,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let width = |field: FieldId| stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
     let stored = |field: FieldId| stored_type(stencil.stencil.fields[field].stored, subject.precision);
     let targets =
-        |elements: usize| (subject.largest)(&group.paths, Cut::Blocks { elements }).map(|largest| largest.targets);
+        |elements: usize| subject.counts.largest(group, Cut::Blocks { elements }).map(|largest| largest.targets);
     let bytes_of = |elements: usize| {
         let targets = targets(elements)?;
         Some(group.fields().into_iter().map(|field| width(field) * bytes(stored(field), targets)).sum())

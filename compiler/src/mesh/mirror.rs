@@ -471,6 +471,7 @@ pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshSt
         stores.push(Store { field: add.field, body: writer.body(*root), sweep: None });
     }
     let inner = crate::ir::Stencil { defs: writer.defs, stores, ..stencil.stencil.clone() };
-    let group = Group { target: group.target, paths: vec![Path::through(pseudo(OWN))], adds: new_adds };
+    let group =
+        Group { from: group.from, target: group.target, paths: vec![Path::through(pseudo(OWN))], adds: new_adds };
     Some((MeshStencil { stencil: inner, ..stencil.clone() }, group))
 }

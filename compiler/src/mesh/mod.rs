@@ -14,19 +14,28 @@
 //! ([`Largest`]).
 
 mod atomic;
+mod chain;
+mod chained;
 mod colours;
 mod emit;
 mod group;
 mod hierarchical;
 mod layout;
+mod looks;
 mod mirror;
 mod own;
 mod owner;
 pub mod quotient;
+mod rows;
 mod seats;
 mod shared;
+mod sums;
 mod tiled;
 mod two_step;
+mod walk;
+
+pub use chain::{Chain, Link};
+pub use chained::kernels as kernels_of_chain;
 
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, MapId, MeshStencil, ParamId, Path, Precision, SetId};
@@ -112,11 +121,20 @@ pub struct Choices {
     pub block: u32,
     /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
     pub blocks_at_once: u32,
+    /// Whether calls of a program become one kernel where that is possible; owners can.
+    pub chains: bool,
 }
 
 impl Default for Choices {
     fn default() -> Self {
-        Self { strategy: Strategy::Owner, layout: Layout::Pairs, block: 128, blocks_at_once: 0 }
+        Self { strategy: Strategy::Owner, layout: Layout::Pairs, block: 128, blocks_at_once: 0, chains: true }
+    }
+}
+
+impl Choices {
+    /// Whether calls that can become one kernel do.
+    pub fn makes_chains(self) -> bool {
+        self.chains && self.strategy == Strategy::Owner
     }
 }
 
@@ -157,6 +175,18 @@ pub struct Largest {
     pub targets: usize,
 }
 
+/// What is known of a mesh before there are kernels.
+pub trait Counts {
+    /// How many elements of the group's set lead to a target.
+    fn degrees(&self, group: &Group) -> Degrees;
+
+    /// What pieces of those who lead to the targets have at most. Nothing if a piece has too many for numbers of 16 bits.
+    fn largest(&self, group: &Group, cut: Cut) -> Option<Largest>;
+
+    /// How many different elements those who lead to a target lead on to along other paths, at most.
+    fn seats(&self, group: &Group, ends: &[Path]) -> usize;
+}
+
 /// What is to be computed.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
@@ -170,12 +200,15 @@ pub struct Subject<'a> {
     pub computed: &'a Range<usize>,
     /// Fields that are incremented and start from 0: what was there is not read.
     pub from_zero: &'a dyn Fn(FieldId) -> bool,
-    /// How many elements lead to a target along some paths.
-    pub degrees: &'a dyn Fn(&[Path]) -> Degrees,
-    /// What pieces have at most, of those who lead along some paths. Nothing if a piece has too many for numbers of 16 bits.
-    pub largest: &'a dyn Fn(&[Path], Cut) -> Option<Largest>,
-    /// How many different elements they lead on to along others, at most.
-    pub seats: &'a dyn Fn(&[Path], &[Path]) -> usize,
+    /// What is known of the mesh.
+    pub counts: &'a dyn Counts,
+}
+
+impl Subject<'_> {
+    /// How many elements lead to a target of a group.
+    fn degrees(&self, group: &Group) -> Degrees {
+        self.counts.degrees(group)
+    }
 }
 
 /// A printed kernel.
@@ -248,10 +281,10 @@ pub enum What {
     Table(usize, Table),
     /// A table of the pieces that blocks of threads work on.
     Piece(PieceTable),
-    /// For each element and level a number that is to be folded, in the user's order: which store.
-    Leaves(usize),
-    /// The user's numbers of the elements.
-    Users,
+    /// For each element and level a number that is to be folded, in the user's order: into which field.
+    Leaves(FieldId),
+    /// The user's numbers of the elements of a set.
+    Users(SetId),
     /// What elements add, between two steps: which group.
     Between(usize),
 }

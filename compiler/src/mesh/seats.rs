@@ -4,7 +4,7 @@
 //! path a few bits, which say at which seat the path ends.
 
 use super::emit::Emitter;
-use super::owner::row;
+use super::rows::row;
 use super::{Table, What};
 use crate::ir::Path;
 

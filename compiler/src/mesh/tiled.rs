@@ -5,14 +5,14 @@
 
 use super::emit::{At, Emitter};
 use super::group::{Add, Group};
-use super::owner::{added, is_row, row};
+use super::rows::{is_row, row};
 use super::shared::{Shared, fitting};
+use super::sums::{Sums, added};
 use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::device::with_operations;
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
-use crate::plan::stored_type;
 
 /// The kernel of a group.
 ///
@@ -21,7 +21,7 @@ use crate::plan::stored_type;
 pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
     group.check_order(subject.stencil)?;
     let stencil = subject.stencil;
-    let degrees = (subject.degrees)(&group.paths);
+    let degrees = subject.degrees(group);
     let is_sparse = degrees.share < 0.5;
     let set_name = &stencil.mesh.sets[group.target].name;
     let mut emitter = Emitter::new(subject, choices);
@@ -45,7 +45,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
         emitter.line(format!("const int {target} = {last};"));
         target.clone()
     };
-    let sums = sums(&mut emitter, group, &target, is_sparse);
+    let sums = Sums::stored(&mut emitter, &group.fields(), &target, is_sparse);
     let entries = emitter.parameter("entries", "const int*", What::Piece(PieceTable::Entries));
     let in_rows = is_row(degrees);
     let here = if in_rows { row(&mut emitter, &entries, degrees.max.div_ceil(2), &row_of) } else { entries };
@@ -74,19 +74,19 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     }
     emitter.close();
     emitter.open(&format!("if ({thread} < {tile}.y - {tile}.x)"));
-    for (field, names) in &sums {
-        let array = emitter.output(*field);
-        emitter.store_all(&array, *field, &target, names);
+    for (field, names) in sums.iter() {
+        let array = emitter.output(field);
+        emitter.store_all(&array, field, &target, names);
     }
     emitter.close();
 
     let of_tile = |targets: usize| {
-        let largest = (subject.largest)(&group.paths, Cut::Tiles { targets, is_sparse })?;
+        let largest = subject.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
         Some(columns.shared(largest.elements).bytes())
     };
     let targets = fitting(choices.block as usize, &of_tile, Strategy::Tiled.name())?;
     let cut = Cut::Tiles { targets, is_sparse };
-    let elements = (subject.largest)(&group.paths, cut).map_or(0, |largest| largest.elements);
+    let elements = subject.counts.largest(group, cut).map_or(0, |largest| largest.elements);
     let shared = columns.shared(elements);
     shared.declare(&mut emitter, declarations);
     let name = emitter.names.fresh(&format!("{}_tiled", stencil.stencil.name));
@@ -97,31 +97,6 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let in_place = group.fields().into_iter().filter(|field| !starts_from_zero(field)).collect();
     let items = Items::Pieces { group: number, cut, shared: shared.bytes() };
     Ok(Kernel { name, text, parameters, items, block: choices.block, in_place })
-}
-
-/// The numbers that are added to, as they are stored: names, by field and part.
-fn sums(emitter: &mut Emitter, group: &Group, target: &str, in_place: bool) -> Vec<(FieldId, Vec<String>)> {
-    let mut all = Vec::new();
-    for field in group.fields() {
-        let own = &emitter.subject.stencil.stencil.fields[field];
-        let (wish, width) = (own.name.clone(), own.place.home.map_or(1, |home| home.width as usize));
-        let c_type = stored_type(own.stored, emitter.subject.precision);
-        let starts = if (emitter.subject.from_zero)(field) && !in_place {
-            vec!["0".to_owned(); width]
-        } else {
-            let array = emitter.output(field);
-            emitter.load_stored(&array, field, target, 0, &format!("{wish}_before"))
-        };
-        let mut names = Vec::new();
-        for (part, start) in starts.into_iter().enumerate() {
-            let wish = if width == 1 { format!("{wish}_sum") } else { format!("{wish}_sum_{part}") };
-            let sum = emitter.names.fresh(&wish);
-            emitter.line(format!("{c_type} {sum} = {start};"));
-            names.push(sum);
-        }
-        all.push((field, names));
-    }
-    all
 }
 
 /// What lies in shared memory.
@@ -243,7 +218,7 @@ impl Columns {
     }
 
     /// Adds what lies at an entry.
-    fn gather(&self, emitter: &mut Emitter, group: &Group, sums: &[(FieldId, Vec<String>)], entry: &str) {
+    fn gather(&self, emitter: &mut Emitter, group: &Group, sums: &Sums, entry: &str) {
         let paths = self.paths;
         let (mut at, mut path_name) = (entry.to_owned(), String::new());
         if paths > 1 && self.columns.iter().any(|own| !own.by_path) {
@@ -270,8 +245,7 @@ impl Columns {
             }
             for ((add, _), value) in self.along[path].iter().zip(values) {
                 let stored = emitter.subject.stencil.stencil.fields[add.field].stored;
-                let names = sums.iter().find(|(field, _)| *field == add.field).map(|(_, names)| names);
-                let sum = names.and_then(|names| names.get(add.part as usize)).cloned().unwrap_or_default();
+                let sum = sums.of(add.field, add.part);
                 let precision = emitter.subject.precision;
                 let total = added(&read_as(sum.clone(), stored, precision), &value, stored, precision);
                 emitter.line(format!("{sum} = {};", stored_as(total, stored, precision)));

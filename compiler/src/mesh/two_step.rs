@@ -2,7 +2,8 @@
 
 use super::emit::{At, Emitter};
 use super::group::Group;
-use super::owner::{added, is_row, row, store};
+use super::rows::{is_row, row};
+use super::sums::Sums;
 use super::{Choices, Items, Kernel, Subject, Table, What};
 use crate::diagnostic::Refusal;
 use crate::ir::Kind;
@@ -109,26 +110,8 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     let set_name = &stencil.mesh.sets[group.target].name;
     let target = emitter.thread_of(group.target);
     emitter.level_line();
-    let mut sums = Vec::new();
-    for field in group.fields() {
-        let own = &stencil.stencil.fields[field];
-        let width = own.place.home.map_or(1, |home| home.width as usize);
-        let c_type = emitter.c_type(own.stored.kind());
-        let starts = if (subject.from_zero)(field) {
-            vec!["0".to_owned(); width]
-        } else {
-            let array = emitter.output(field);
-            emitter.load(&array, field, &target, 0, &format!("{}_before", own.name))
-        };
-        let mut names = Vec::new();
-        for (part, start) in starts.into_iter().enumerate() {
-            let sum = emitter.names.fresh(&format!("{}_sum_{part}", own.name));
-            emitter.line(format!("{c_type} {sum} = {start};"));
-            names.push(sum);
-        }
-        sums.push((field, names));
-    }
-    let degrees = (subject.degrees)(&group.paths);
+    let sums = Sums::new(&mut emitter, &group.fields(), &target, false);
+    let degrees = subject.degrees(group);
     let between = Between::new(&mut emitter, group, number);
     let entries = emitter.parameter("entries", "const int*", What::Table(number, Table::Entries));
     let (place, entry) = (emitter.names.internal("place"), emitter.names.internal("entry"));
@@ -192,11 +175,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
             emitter.open(&format!("if ({entry} % {} == {path})", between.paths));
         }
         for (add, value) in group.along(path).iter().zip(&values) {
-            let names =
-                sums.iter().find(|(field, _)| *field == add.field).map(|(_, names): &(_, Vec<String>)| names.clone());
-            let sum = names.unwrap_or_default().get(add.part as usize).cloned().unwrap_or_default();
-            let total = added(&sum, value, stencil.stencil.fields[add.field].stored, subject.precision);
-            emitter.line(format!("{sum} = {total};"));
+            sums.add(&mut emitter, add.field, add.part, value);
         }
         if !is_alike {
             emitter.close();
@@ -206,7 +185,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
         emitter.close();
     }
     emitter.close();
-    store(&mut emitter, &target, &sums, &is_led_to);
+    sums.store(&mut emitter, &target, &|_| true, &is_led_to);
     let name = emitter.names.fresh(&format!("{}_gathered", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, &format!("a thread a {set_name}, which gathers"), &[]);
     let in_place = group.fields().into_iter().filter(|&field| !(subject.from_zero)(field)).collect();

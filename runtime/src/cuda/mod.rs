@@ -371,6 +371,10 @@ impl Machine for Gpu {
         buffer.pointer(offset_bytes)
     }
 
+    fn wait(&self) -> Result<()> {
+        self.synchronize()
+    }
+
     fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
         Gpu::launch(self, kernel, launch, args)
     }

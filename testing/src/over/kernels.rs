@@ -36,19 +36,13 @@ impl Case {
             layout: Layout::ALL[draw(2) % 3],
             // Meshes are small, and tiles and blocks are to be several.
             block: [4, 32][draw(4) % 2],
-            blocks_at_once: 0,
+            ..Choices::default()
         };
         let method = ["random", "none", "metis"][draw(3) % 3];
         let lead = draw(5) % problem.mesh.sets.len();
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options { block: 6, ..Options::new(lead) })?;
         let texts = RefCell::new(String::new());
-        let load = |name: &str, text: &str| {
-            texts.borrow_mut().push_str(text);
-            let source = emulate::Source { name, text };
-            let image = compiler.compile(&[source], &Settings { optimise: 0, ..Settings::default() })?;
-            let mut loaded = emulate::load(&image, &[source])?;
-            loaded.pop().ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
-        };
+        let load = |name: &str, text: &str| loaded(compiler, &texts, name, text);
         let machine = Emulator::default();
         let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Placed::new(&problem, &ordering)?), &load);
         let wrong = match difference(&problem, &kernels, choices.strategy, &expected) {
@@ -69,6 +63,23 @@ impl Case {
     }
 }
 
+/// A kernel for the emulator, whose text is kept.
+pub(super) fn loaded(compiler: &Compiler, texts: &RefCell<String>, name: &str, text: &str) -> Result<emulate::Kernel> {
+    texts.borrow_mut().push_str(text);
+    let source = emulate::Source { name, text };
+    let image = compiler.compile(&[source], &Settings { optimise: 0, ..Settings::default() })?;
+    let mut loaded = emulate::load(&image, &[source])?;
+    loaded.pop().ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
+}
+
+/// The first number that is not the same to the last bit.
+pub(super) fn bits(expected: &Results, found: &Results, by: &str) -> Option<String> {
+    expected.iter().zip(found).find_map(|((name, expected), (_, found))| {
+        let at = (0..expected.len()).find(|&at| expected.bits(at) != found.bits(at))?;
+        Some(format!("{name}[{at}]: {:?} by {by}, by kernels {:?}", expected.get(at), found.get(at)))
+    })
+}
+
 /// How kernels differ from what the interpreter computes, if they do more than they may.
 fn difference(
     problem: &MeshProblem,
@@ -76,12 +87,6 @@ fn difference(
     strategy: Strategy,
     expected: &Results,
 ) -> Result<Option<String>> {
-    let bits = |expected: &Results, found: &Results, by: &str| {
-        expected.iter().zip(found).find_map(|((name, expected), (_, found))| {
-            let at = (0..expected.len()).find(|&at| expected.bits(at) != found.bits(at))?;
-            Some(format!("{name}[{at}]: {:?} by {by}, by kernels {:?}", expected.get(at), found.get(at)))
-        })
-    };
     let found = run(problem, kernels)?;
     if strategy.is_ordered() {
         return Ok(bits(expected, &found, "the interpreter"));
@@ -100,10 +105,10 @@ fn difference(
 }
 
 /// Outputs, by their names.
-type Results = Vec<(String, Data)>;
+pub(super) type Results = Vec<(String, Data)>;
 
 /// What the outputs are.
-fn run<B: Backend>(problem: &MeshProblem, backend: &B) -> Result<Results> {
+pub(super) fn run<B: Backend>(problem: &MeshProblem, backend: &B) -> Result<Results> {
     let mut driver = Driver::new(problem, backend)?;
     driver.run(&mut |_, _| Ok(()))?;
     let name = |id| problem.program.program.variables[id].name.clone();

@@ -42,6 +42,14 @@ impl Backend for Interpreter<'_> {
         })
     }
 
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn chains(&self) -> bool {
+        false
+    }
+
     fn call(&self, call: &Call, params: &[Value], mut given: Given<Data>) -> Result<Given<Data>> {
         let stencil = &self.problem.program.stencils[call.stencil];
         let computed = self.problem.computed(call.stencil, params)?;

@@ -7,7 +7,7 @@ use super::numbers::{Number, Scope, Shared};
 use crate::array::Data;
 use crate::{Error, Result};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
@@ -35,6 +35,15 @@ pub trait Backend {
     /// # Errors
     /// A kernel has failed.
     fn number(&self, array: &Self::Array) -> Result<Value>;
+
+    /// Waits until all calls are computed.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    fn wait(&self) -> Result<()>;
+
+    /// Whether calls of a chain are computed by one kernel.
+    fn chains(&self) -> bool;
 
     /// Computes a call. By field: what is given, which is nobody else's where it is looked at last, and what comes out. Of an
     /// `out` given is what its levels keep that are not computed; if nothing is, they are fresh.
@@ -98,7 +107,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                         after(self, done)?;
                     }
                 }
-                Step::Call { .. } | Step::Rename { .. } | Step::Number { .. } => {
+                Step::Call { .. } | Step::Chain { .. } | Step::Rename { .. } | Step::Number { .. } => {
                     self.all(std::slice::from_ref(step))?;
                 }
             }
@@ -109,38 +118,9 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn all(&mut self, steps: &[Step]) -> Result<()> {
         for step in steps {
             match step {
-                Step::Call { call, last } => {
-                    let params = self.params(call)?;
-                    let kept: Vec<VariableId> = kept(&self.problem.program.program, call).collect();
-                    let mut given = Vec::new();
-                    for (seat, (_, field)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
-                        given.push(match seat.read {
-                            None => {
-                                seat.written.filter(|to| kept.contains(to)).and_then(|to| self.arrays.get(&to).cloned())
-                            }
-                            Some(id) => Some(
-                                self.arrays
-                                    .get(&id)
-                                    .cloned()
-                                    .ok_or_else(|| Error::call(format!("`{}` has no array", field.name)))?,
-                            ),
-                        });
-                    }
-                    // Nobody looks at these later: the call may have them.
-                    last.iter().for_each(|id| {
-                        self.arrays.remove(id);
-                    });
-                    let mut results = self.backend.call(call, &params, given)?;
-                    for (seat, result) in call.fields.iter().zip(&mut results) {
-                        if let (Some(to), Some(array)) = (seat.written, result.take()) {
-                            if self.problem.is_number(to) {
-                                self.numbers.insert(to, Rc::new(RefCell::new(Number::Array(array))));
-                            } else {
-                                self.arrays.insert(to, array);
-                            }
-                        }
-                    }
-                }
+                Step::Call { call, last } => self.call(call, last)?,
+                Step::Chain { call, last, .. } if self.backend.chains() => self.call(call, last)?,
+                Step::Chain { apart, .. } => self.all(apart)?,
                 Step::Rename { from, to } => {
                     if let Some(array) = self.arrays.get(from).cloned() {
                         self.arrays.insert(*to, array);
@@ -164,6 +144,47 @@ impl<'a, B: Backend> Driver<'a, B> {
         Ok(())
     }
 
+    /// Computes a call, or a chain of calls.
+    fn call(&mut self, call: &Call, last: &BTreeSet<VariableId>) -> Result<()> {
+        let params = self.params(call)?;
+        let kept: Vec<VariableId> = kept(&self.problem.program.program, call).collect();
+        let mut given = Vec::new();
+        for (seat, (_, field)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
+            given.push(match seat.read {
+                None => seat.written.filter(|to| kept.contains(to)).and_then(|to| self.arrays.get(&to).cloned()),
+                Some(id) => Some(
+                    self.arrays
+                        .get(&id)
+                        .cloned()
+                        .ok_or_else(|| Error::call(format!("`{}` has no array", field.name)))?,
+                ),
+            });
+        }
+        // Nobody looks at these later: the call may have them.
+        last.iter().for_each(|id| {
+            self.arrays.remove(id);
+        });
+        let mut results = self.backend.call(call, &params, given)?;
+        for (seat, result) in call.fields.iter().zip(&mut results) {
+            if let (Some(to), Some(array)) = (seat.written, result.take()) {
+                if self.problem.is_number(to) {
+                    self.numbers.insert(to, Rc::new(RefCell::new(Number::Array(array))));
+                } else {
+                    self.arrays.insert(to, array);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all that was done is computed.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn wait(&self) -> Result<()> {
+        self.backend.wait()
+    }
+
     /// What a variable holds, in the user's order; nothing if it never got a value.
     ///
     /// # Errors
@@ -180,8 +201,9 @@ impl<'a, B: Backend> Driver<'a, B> {
         self.numbers.get(&variable).map(|number| self.forced(number)).transpose()
     }
 
+    /// The fields and parameters of a call, or of a chain.
     fn stencil(&self, call: &Call) -> &'a stencilc_compiler::ir::Stencil {
-        &self.problem.program.stencils[call.stencil].stencil
+        &self.problem.stages(call.stencil)[0].stencil
     }
 
     fn scope(&self) -> Scope<'a> {

@@ -2,8 +2,10 @@
 //! something else.
 
 use std::collections::BTreeSet;
+use stencilc_compiler::analysis::levels::leaves_levels;
 use stencilc_compiler::ir::program::{Action, Call, Program};
-use stencilc_compiler::ir::{Body, Node, Role, Stencil, VariableId};
+use stencilc_compiler::ir::{Body, MeshProgram, Precision, Role, VariableId};
+use stencilc_compiler::mesh::{Chain, Link};
 
 /// What a program does.
 #[derive(Clone, Debug)]
@@ -14,6 +16,15 @@ pub(crate) enum Step {
         call: Call,
         /// What it reads that nobody looks at later.
         last: BTreeSet<VariableId>,
+    },
+    /// Computes several stencils by one kernel.
+    Chain {
+        /// The call that stands for all of them.
+        call: Call,
+        /// What they read that nobody looks at later.
+        last: BTreeSet<VariableId>,
+        /// The calls by themselves, for those who compute them so.
+        apart: Vec<Step>,
     },
     /// Gives a variable the value of another.
     Rename {
@@ -47,17 +58,54 @@ pub(crate) fn steps(program: &Program) -> Vec<Step> {
 
 /// The declared variables whose old values may stay on some levels, where a call writes them.
 pub(super) fn kept<'a>(program: &'a Program, call: &'a Call) -> impl Iterator<Item = VariableId> {
-    let is_kept = leaves_levels(&program.stencils[call.stencil]);
+    // A chain computes all levels.
+    let is_kept = program.stencils.get(call.stencil).is_some_and(leaves_levels);
     call.writes().filter(move |id| is_kept && program.variables[*id].role.is_some())
 }
 
-/// Whether there may be levels that a stencil does not compute.
-fn leaves_levels(stencil: &Stencil) -> bool {
-    let bodies = stencil.defs.iter().map(|(_, def)| &def.body).chain(stencil.stores.iter().map(|store| &store.body));
-    bodies.flat_map(Body::iter).any(|(_, node)| match node {
-        Node::Read { path, .. } | Node::Use { path, .. } => path.levels() != 0,
-        _ => false,
-    })
+/// The same steps, with calls that one kernel can compute as chains. Stencils are prepared.
+pub(crate) fn chained(
+    program: &MeshProgram,
+    precision: Precision,
+    steps: Vec<Step>,
+    chains: &mut Vec<Chain>,
+) -> Vec<Step> {
+    let (mut all, mut calls) = (Vec::new(), Vec::new());
+    for step in steps {
+        if let Step::Call { .. } = step {
+            calls.push(step);
+            continue;
+        }
+        all.append(&mut in_chains(program, precision, std::mem::take(&mut calls), chains));
+        all.push(match step {
+            Step::Repeat { times, steps } => Step::Repeat { times, steps: chained(program, precision, steps, chains) },
+            Step::Call { .. } | Step::Chain { .. } | Step::Rename { .. } | Step::Number { .. } => step,
+        });
+    }
+    all.append(&mut in_chains(program, precision, calls, chains));
+    all
+}
+
+/// Calls that follow each other, with chains where these can be.
+fn in_chains(program: &MeshProgram, precision: Precision, mut calls: Vec<Step>, chains: &mut Vec<Chain>) -> Vec<Step> {
+    let mut all = Vec::new();
+    while !calls.is_empty() {
+        let links: Vec<Link> = calls
+            .iter()
+            .filter_map(|step| if let Step::Call { call, last } = step { Some(Link { call, last }) } else { None })
+            .collect();
+        let Some((mut chain, count)) = Chain::first(program, precision, &links) else {
+            all.push(calls.remove(0));
+            continue;
+        };
+        let last = links[..count].iter().flat_map(|link| link.last.iter().copied()).collect();
+        chain.call.stencil = program.stencils.len() + chains.len();
+        let call = chain.call.clone();
+        chains.push(chain);
+        let apart: Vec<Step> = calls.drain(..count).collect();
+        all.push(Step::Chain { call, last, apart });
+    }
+    all
 }
 
 /// The steps of actions, after which the variables `live` are looked at; it becomes those before.

@@ -28,8 +28,10 @@ use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::{Action, Call, Program, Seat, Variable};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
-    Arena, Body, Def, DefId, Field, Levels, MeshStencil, Node, Origin, Place, Precision, Role, Stencil, VariableId,
+    Arena, Body, Def, DefId, Field, FieldId, Levels, MeshStencil, Node, Origin, Place, Precision, Role, Stencil,
+    VariableId,
 };
+use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::plan::prepare;
 
 pub use model::Binding;
@@ -42,6 +44,8 @@ pub struct MeshProblem {
     pub program: MeshProgram,
     /// What it does, and which variables nobody looks at after that.
     pub(crate) steps: Vec<Step>,
+    /// Calls that one kernel can compute. Their numbers come after those of the program's stencils.
+    pub chains: Vec<Chain>,
     /// What `real` is.
     pub precision: Precision,
     /// How many levels there are; 1 of a mesh without.
@@ -61,12 +65,27 @@ pub struct MeshProblem {
 }
 
 impl MeshProblem {
-    /// The levels that a stencil computes.
+    /// The stencils of a call, which have fields and parameters in common: one, or those of a chain.
+    pub fn stages(&self, number: usize) -> &[MeshStencil] {
+        match number.checked_sub(self.program.stencils.len()) {
+            Some(chain) => &self.chains[chain].stages,
+            None => std::slice::from_ref(&self.program.stencils[number]),
+        }
+    }
+
+    /// Whether a field of a call has no array, since it goes from one stencil of a chain to another.
+    pub fn is_internal(&self, number: usize, field: FieldId) -> bool {
+        let chain = number.checked_sub(self.program.stencils.len());
+        chain.is_some_and(|chain| self.chains[chain].internal.contains(&field))
+    }
+
+    /// The levels that a call computes.
     ///
     /// # Errors
     /// There are none.
-    pub fn computed(&self, stencil: usize, params: &[Value]) -> Result<Range<usize>> {
-        let own = &self.program.stencils[stencil];
+    pub fn computed(&self, number: usize, params: &[Value]) -> Result<Range<usize>> {
+        // All stencils of a chain compute all levels.
+        let own = &self.stages(number)[0];
         if !own.mesh.levels {
             return Ok(0..1);
         }

@@ -100,9 +100,10 @@ impl MeshProblem {
             };
             initial.insert(id, data);
         }
-        let steps = live::steps(&program.program);
+        let mut chains = Vec::new();
+        let steps = live::chained(&program, precision, live::steps(&program.program), &mut chains);
         let params = values;
-        Ok(Self { program, steps, precision, levels, mesh, bound, params, initial, drawn, came_along })
+        Ok(Self { program, steps, chains, precision, levels, mesh, bound, params, initial, drawn, came_along })
     }
 }
 

@@ -15,7 +15,7 @@ use stencilc_compiler::device::with_operations;
 use stencilc_compiler::ir::mesh::{Fold, How};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, MeshStencil, Precision, Role};
+use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Precision, Role};
 use stencilc_compiler::mesh::{self as printed, Items, What};
 
 /// The arrays of a call.
@@ -23,22 +23,25 @@ struct Arrays<M: Machine> {
     computed: Range<usize>,
     given: Given<Array<M>>,
     outputs: Given<Array<M>>,
-    /// By store: the numbers that are to be folded.
-    leaves: Vec<(usize, Rc<Array<M>>)>,
+    leaves: Vec<Leaves<M>>,
     /// By group: what elements add, between two steps.
     between: Vec<(usize, Array<M>)>,
 }
 
+/// Numbers that are to be folded.
+struct Leaves<M: Machine> {
+    field: FieldId,
+    fold: Fold,
+    count: usize,
+    numbers: Rc<Array<M>>,
+}
+
 /// A call that can be computed, once or several times.
 pub(super) struct Opened<M: Machine> {
-    /// Which stencil.
-    number: usize,
     prepared: Rc<Prepared<M>>,
     arrays: Arrays<M>,
     /// Fields that are set to zero before.
     cleared: Vec<FieldId>,
-    /// How many numbers are folded.
-    leaves: usize,
 }
 
 impl<M: Machine> Arrays<M> {
@@ -56,9 +59,10 @@ impl<M: Machine> Arrays<M> {
 impl<M: Machine> Kernels<'_, M> {
     /// What a call works on.
     pub(super) fn open(&self, call: &Call, params: &[Value], mut given: Given<Array<M>>) -> Result<Opened<M>> {
-        let stencil = &self.problem.program.stencils[call.stencil];
+        let stages = self.problem.stages(call.stencil);
         let computed = self.problem.computed(call.stencil, params)?;
-        let fields = &stencil.stencil.fields;
+        // Those of all stages.
+        let fields = &stages[0].stencil.fields;
         let from_zero: Vec<bool> =
             fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
         let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero.clone()))?;
@@ -81,6 +85,7 @@ impl<M: Machine> Kernels<'_, M> {
                             Rc::new(copy)
                         }
                     }),
+                    None if self.problem.is_internal(call.stencil, id) => None,
                     None => {
                         let fresh = self.array(element, self.len(own.place))?;
                         if in_place || !is_whole {
@@ -89,6 +94,7 @@ impl<M: Machine> Kernels<'_, M> {
                         Some(Rc::new(fresh))
                     }
                 },
+                Role::Out if self.problem.is_internal(call.stencil, id) => None,
                 Role::Out | Role::InOut => {
                     let fresh = self.array(element, self.len(own.place))?;
                     match &given[id.index()] {
@@ -103,12 +109,15 @@ impl<M: Machine> Kernels<'_, M> {
                 }
             });
         }
-        let leaves = self.placed.bound.size(stencil.set()) * computed.len();
         let mut arrays = Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
-        for (number, (store, write)) in stencil.stores().enumerate() {
-            if matches!(write.how, How::Reduce(_)) {
-                let element = element_of(fields[store.field].stored, precision);
-                arrays.leaves.push((number, Rc::new(self.array(element, leaves)?)));
+        for stencil in stages {
+            let count = self.placed.bound.size(stencil.set()) * arrays.computed.len();
+            for (store, write) in stencil.stores() {
+                if let How::Reduce(fold) = write.how {
+                    let element = element_of(fields[store.field].stored, precision);
+                    let numbers = Rc::new(self.array(element, count)?);
+                    arrays.leaves.push(Leaves { field: store.field, fold, count, numbers });
+                }
             }
         }
         for ready in &prepared.kernels {
@@ -116,6 +125,7 @@ impl<M: Machine> Kernels<'_, M> {
                 if let What::Between(group) = parameter.what
                     && arrays.between.iter().all(|(own, _)| *own != group)
                 {
+                    let (stencil, levels) = (&stages[0], arrays.computed.len());
                     let (values, kind) = printed::Group::between(stencil, group);
                     let element = match (kind, precision) {
                         (Kind::Int, _) => Element::I32,
@@ -123,29 +133,26 @@ impl<M: Machine> Kernels<'_, M> {
                         (Kind::Real, Precision::F32) => Element::F32,
                         (Kind::Real, Precision::F64) => Element::F64,
                     };
-                    arrays.between.push((group, self.array(element, leaves * values)?));
+                    let count = self.placed.bound.size(stencil.set()) * levels * values;
+                    arrays.between.push((group, self.array(element, count)?));
                 }
             }
         }
-        Ok(Opened { number: call.stencil, prepared, arrays, cleared, leaves })
+        Ok(Opened { prepared, arrays, cleared })
     }
 
     /// Launches the kernels of a call.
     pub(super) fn run(&self, opened: &Opened<M>, params: &[Value]) -> Result<Given<Array<M>>> {
-        let Opened { number, prepared, arrays, cleared, leaves } = opened;
-        let stencil = &self.problem.program.stencils[*number];
+        let Opened { prepared, arrays, cleared } = opened;
         for field in cleared {
             self.clear(arrays.output(*field)?)?;
         }
         for ready in &prepared.kernels {
-            self.launch(stencil, ready, arrays, params)?;
+            self.launch(ready, arrays, params)?;
         }
         let mut outputs = arrays.outputs.clone();
-        for (number, array) in &arrays.leaves {
-            let field = stencil.stencil.stores[*number].field;
-            if let How::Reduce(fold) = stencil.writes[*number].how {
-                outputs[field.index()] = Some(self.folded(fold, Rc::clone(array), *leaves)?);
-            }
+        for Leaves { field, fold, count, numbers } in &arrays.leaves {
+            outputs[field.index()] = Some(self.folded(*fold, Rc::clone(numbers), *count)?);
         }
         Ok(outputs)
     }
@@ -195,7 +202,7 @@ impl<M: Machine> Kernels<'_, M> {
     }
 
     /// Launches a kernel.
-    fn launch(&self, stencil: &MeshStencil, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
+    fn launch(&self, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
         let levels = arrays.computed.len();
         for items in &ready.items {
             if items.is_empty() {
@@ -228,12 +235,12 @@ impl<M: Machine> Kernels<'_, M> {
                         let table = ready.tables.iter().find(|(own, _)| own.what == parameter.what);
                         address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
                     }
-                    What::Leaves(store) => {
-                        let leaves = arrays.leaves.iter().find(|(own, _)| own == store).map(|(_, leaves)| leaves);
-                        address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.buffer()?)
+                    What::Leaves(field) => {
+                        let leaves = arrays.leaves.iter().find(|own| own.field == *field);
+                        address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.numbers.buffer()?)
                     }
-                    What::Users => {
-                        let users = self.users_of(stencil.set())?;
+                    What::Users(set) => {
+                        let users = self.users_of(*set)?;
                         let arg = address(&users);
                         held.push(users);
                         arg

@@ -119,6 +119,14 @@ impl<M: Machine> Backend for Kernels<'_, M> {
         })
     }
 
+    fn wait(&self) -> Result<()> {
+        self.machine.wait()
+    }
+
+    fn chains(&self) -> bool {
+        self.choices.makes_chains()
+    }
+
     fn call(&self, call: &Call, params: &[Value], given: Given<Array<M>>) -> Result<Given<Array<M>>> {
         let opened = self.open(call, params, given)?;
         self.run(&opened, params)

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{Handle, Path, SetId};
-use stencilc_compiler::mesh::Cut;
+use stencilc_compiler::mesh::{Cut, Group};
 
 /// Who leads to which targets: from which set, along which paths.
 type Led = (SetId, Vec<Path>, Rc<Leading>);
@@ -59,28 +59,30 @@ impl Placed {
         Ok(Self { bound, users, news, leading: RefCell::default(), pieces: RefCell::default(), parts })
     }
 
-    /// Who leads along paths from the elements of a set.
-    pub(super) fn leading(&self, from: SetId, to: SetId, paths: &[Path]) -> Result<Rc<Leading>> {
-        if let Some((.., known)) = self.leading.borrow().iter().find(|(set, own, _)| *set == from && own == paths) {
+    /// Who leads to the targets of a group.
+    pub(super) fn leading(&self, group: &Group) -> Result<Rc<Leading>> {
+        let Group { from, target, paths, .. } = group;
+        if let Some((.., known)) = self.leading.borrow().iter().find(|(set, own, _)| set == from && own == paths) {
             return Ok(Rc::clone(known));
         }
-        let own = Rc::new(Leading::new(&self.bound, from, to, paths, &self.users[from.index()])?);
-        self.leading.borrow_mut().push((from, paths.to_vec(), Rc::clone(&own)));
+        let own = Rc::new(Leading::new(&self.bound, *from, *target, paths, &self.users[from.index()])?);
+        self.leading.borrow_mut().push((*from, paths.clone(), Rc::clone(&own)));
         Ok(own)
     }
 
-    /// Those who lead along paths from the elements of a set, in pieces. Nothing if a piece is too large for numbers of 16 bits.
-    pub(super) fn pieces(&self, from: SetId, to: SetId, paths: &[Path], cut: Cut) -> Result<Option<Rc<Pieces>>> {
-        let key = (from, paths.to_vec(), cut);
+    /// Those who lead to the targets of a group, in pieces. Nothing if a piece is too large for numbers of 16 bits.
+    pub(super) fn pieces(&self, group: &Group, cut: Cut) -> Result<Option<Rc<Pieces>>> {
+        let Group { from, target, paths, .. } = group;
+        let key = (*from, paths.clone(), cut);
         if let Some(known) = self.pieces.borrow().get(&key) {
             return Ok(known.clone());
         }
-        let leading = self.leading(from, to, paths)?;
+        let leading = self.leading(group)?;
         let set = match cut {
-            Cut::Tiles { .. } => to,
+            Cut::Tiles { .. } => target,
             Cut::Blocks { .. } => from,
         };
-        let parts = self.parts.as_ref().filter(|(own, _)| *own == set).map(|(_, cuts)| &cuts.starts[..]);
+        let parts = self.parts.as_ref().filter(|(own, _)| own == set).map(|(_, cuts)| &cuts.starts[..]);
         let own = Pieces::new(&leading.mesh, cut, &self.users[from.index()], parts).ok().map(Rc::new);
         self.pieces.borrow_mut().insert(key, own.clone());
         Ok(own)

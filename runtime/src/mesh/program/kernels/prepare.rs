@@ -10,7 +10,7 @@ use std::rc::Rc;
 use stencilc_compiler::ir::{Handle, MapId, SetId};
 use stencilc_compiler::mesh::{Items, Kernel, Parameter, Table, What};
 
-/// What kernels of a call depend on: the stencil, the levels, and which increments start from 0.
+/// What kernels of a call depend on: the stencil or chain, the levels, and which increments start from 0.
 pub(super) type Key = (usize, Range<usize>, Vec<bool>);
 
 /// The kernels of a call.
@@ -37,10 +37,7 @@ impl<M: Machine> Kernels<'_, M> {
         let mut kernels = Vec::new();
         for own in printed.kernels {
             let pieces = match own.items {
-                Items::Pieces { group, cut, .. } => {
-                    let stencil = &self.problem.program.stencils[key.0];
-                    self.placed.pieces_of(stencil, &printed.groups[group].paths, cut)?
-                }
+                Items::Pieces { group, cut, .. } => self.placed.pieces(&printed.groups[group], cut)?,
                 Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
             };
             kernels.push(self.ready(own, &groups, pieces.as_deref())?);
@@ -51,8 +48,9 @@ impl<M: Machine> Kernels<'_, M> {
     }
 
     fn ready(&self, printed: Kernel, groups: &[Rc<Leading>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
-        let has = |table: &Table| {
-            printed.parameters.iter().any(|own| matches!(&own.what, What::Table(_, known) if known == table))
+        let has = |group: usize, table: Table| {
+            let what = What::Table(group, table);
+            printed.parameters.iter().any(|own| own.what == what)
         };
         let pieces = || pieces.ok_or_else(|| Error::check("a kernel of pieces has none"));
         let items = match &printed.items {
@@ -64,14 +62,15 @@ impl<M: Machine> Kernels<'_, M> {
             }
             Items::Pieces { .. } => pieces()?.launches(),
         };
-        // Who knows which targets are led to has rows for those alone.
-        let (is_sparse, in_rows) = (has(&Table::Targets), !has(&Table::Offsets));
         let mut tables = Vec::new();
         for parameter in &printed.parameters {
             let numbers = if let What::Table(group, table) = &parameter.what {
+                // Who knows which targets are led to has rows for those alone.
+                let (is_sparse, in_rows) = (has(*group, Table::Targets), !has(*group, Table::Offsets));
                 groups[*group].table(table, &self.placed.bound, is_sparse, in_rows)?
             } else if let What::Piece(table) = parameter.what {
-                pieces()?.table(table, &self.placed.bound, in_rows)
+                let group = if let Items::Pieces { group, .. } = printed.items { group } else { 0 };
+                pieces()?.table(table, &self.placed.bound, !has(group, Table::Offsets))
             } else {
                 continue;
             };

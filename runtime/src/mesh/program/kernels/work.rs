@@ -8,7 +8,6 @@ mod arrays;
 mod count;
 
 use super::super::MeshProblem;
-use super::super::pieces::Pieces;
 use super::super::tables::Leading;
 use super::Placed;
 use super::prepare::Key;
@@ -22,7 +21,9 @@ use stencilc_compiler::analysis::looks::Looks;
 use stencilc_compiler::analysis::operations::Operation;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, MeshStencil, Path, Role, SetId};
-use stencilc_compiler::mesh::{self as printed, Choices, Cut, Degrees, Group, Items, Kernel, Subject, Table, What};
+use stencilc_compiler::mesh::{
+    self as printed, Choices, Counts, Cut, Degrees, Group, Items, Kernel, Largest, Subject, Table, What,
+};
 
 /// An operation that hardware takes many instructions for counts as so many.
 const SLOW: u64 = 10;
@@ -86,47 +87,29 @@ impl Placed {
         (number, computed, from_zero): &Key,
         choices: &Choices,
     ) -> Result<(printed::Kernels, Vec<Rc<Leading>>)> {
-        let stencil = &problem.program.stencils[*number];
-        let set = stencil.set();
-        let failed = RefCell::new(None);
-        let target = |paths: &[Path]| paths.first().map_or(set, |path| stencil.mesh.end(set, path));
-        let leading_along = |paths: &[Path]| self.leading(set, target(paths), paths);
-        let subject = Subject {
+        let counted = Counted { placed: self, failed: RefCell::new(None) };
+        let from_zero = |field: FieldId| from_zero[field.index()];
+        let subject = |stencil| Subject {
             stencil,
             precision: problem.precision,
             levels: problem.levels,
             computed,
-            from_zero: &|field: FieldId| from_zero[field.index()],
-            degrees: &|paths| match leading_along(paths) {
-                Ok(leading) => leading.degrees(),
-                Err(error) => {
-                    failed.replace(Some(error));
-                    Degrees { mean: 0.0, max: 0, share: 0.0 }
-                }
-            },
-            // Of a group whose degrees are known: then so is this.
-            seats: &|paths, ends| leading_along(paths).map_or(0, |own| own.seats(&self.bound, ends)),
-            largest: &|paths, cut| match self.pieces(set, target(paths), paths, cut) {
-                Ok(pieces) => pieces.map(|pieces| pieces.largest()),
-                Err(error) => {
-                    failed.replace(Some(error));
-                    None
-                }
-            },
+            from_zero: &from_zero,
+            counts: &counted,
         };
-        let printed = printed::kernels(&subject, choices);
-        if let Some(error) = failed.take() {
+        let stages = problem.stages(*number);
+        let printed = if stages.len() == 1 {
+            printed::kernels(&subject(&stages[0]), choices)
+        } else {
+            let subjects: Vec<Subject> = stages.iter().map(subject).collect();
+            printed::kernels_of_chain(&subjects, &|field| problem.is_internal(*number, field), choices)
+        };
+        if let Some(error) = counted.failed.take() {
             return Err(error);
         }
         let printed = printed?;
-        let groups = printed.groups.iter().map(|group| leading_along(&group.paths)).collect::<Result<_>>()?;
+        let groups = printed.groups.iter().map(|group| self.leading(group)).collect::<Result<_>>()?;
         Ok((printed, groups))
-    }
-
-    /// Those who lead along the paths of a group of a stencil, in pieces.
-    pub(super) fn pieces_of(&self, stencil: &MeshStencil, paths: &[Path], cut: Cut) -> Result<Option<Rc<Pieces>>> {
-        let set = stencil.set();
-        self.pieces(set, paths.first().map_or(set, |path| stencil.mesh.end(set, path)), paths, cut)
     }
 
     /// The texts of the kernels of a call.
@@ -165,10 +148,40 @@ impl Placed {
     }
 }
 
+/// What compilers ask of a mesh; what went wrong meanwhile.
+struct Counted<'a> {
+    placed: &'a Placed,
+    failed: RefCell<Option<Error>>,
+}
+
+impl Counted<'_> {
+    fn or<T>(&self, result: Result<T>, otherwise: T) -> T {
+        result.unwrap_or_else(|error| {
+            self.failed.replace(Some(error));
+            otherwise
+        })
+    }
+}
+
+impl Counts for Counted<'_> {
+    fn degrees(&self, group: &Group) -> Degrees {
+        let nothing = Degrees { mean: 0.0, max: 0, share: 0.0 };
+        self.or(self.placed.leading(group).map(|leading| leading.degrees()), nothing)
+    }
+
+    fn largest(&self, group: &Group, cut: Cut) -> Option<Largest> {
+        self.or(self.placed.pieces(group, cut), None).map(|pieces| pieces.largest())
+    }
+
+    fn seats(&self, group: &Group, ends: &[Path]) -> usize {
+        self.or(self.placed.leading(group).map(|leading| leading.seats(&self.placed.bound, ends)), 0)
+    }
+}
+
 /// What the kernels of a call that is made once depend on.
 fn key(problem: &MeshProblem, call: &Call) -> Result<Key> {
     let computed = problem.computed(call.stencil, &problem.params)?;
-    let fields = problem.program.stencils[call.stencil].stencil.fields.iter();
+    let fields = problem.stages(call.stencil)[0].stencil.fields.iter();
     let from_zero = fields.map(|(id, own)| own.role == Role::Inc && call.fields[id.index()].read.is_none());
     Ok((call.stencil, computed, from_zero.collect()))
 }
@@ -192,9 +205,7 @@ impl View<'_> {
         });
         let between = whats().find_map(|what| if let What::Between(group) = what { Some(*group) } else { None });
         let pieces = match &kernel.items {
-            Items::Pieces { group, cut, .. } => {
-                self.placed.pieces_of(self.stencil, &self.groups[*group].paths, *cut)?
-            }
+            Items::Pieces { group, cut, .. } => self.placed.pieces(&self.groups[*group], *cut)?,
             Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
         };
         let all = |count: usize| std::iter::once(0..count).collect::<Vec<Range<usize>>>();

@@ -1,0 +1,69 @@
+//! The kernel of a chain: a thread an element gathers what calls add to it, and goes on with what others make of that.
+
+use super::emit::Emitter;
+use super::group::{Group, groups};
+use super::own::Written;
+use super::sums::Sums;
+use super::walk::Walk;
+use super::{Choices, Items, Kernel, Kernels, Subject, quotient};
+use crate::diagnostic::Refusal;
+use crate::ir::FieldId;
+
+/// Writes the kernel of a chain, of whose stages these are the subjects. Internal fields are not written.
+///
+/// # Errors
+/// Increments come in orders that differ.
+pub fn kernels(
+    subjects: &[Subject],
+    is_internal: &dyn Fn(FieldId) -> bool,
+    choices: &Choices,
+) -> Result<Kernels, Refusal> {
+    let groups: Vec<Group> = subjects.iter().flat_map(|own| groups(own.stencil)).collect();
+    let (mut fields, mut walks): (Vec<FieldId>, Vec<Walk>) = (Vec::new(), Vec::new());
+    for (number, (subject, group)) in subjects.iter().zip(&groups).enumerate() {
+        let own = group.fields();
+        let from_zero = own.iter().all(|&field| (subject.from_zero)(field) && !fields.contains(&field));
+        walks.push(Walk::new(subject, group, number, from_zero)?.for_all_targets());
+        fields.extend(own.into_iter().filter(|field| !fields.contains(field)).collect::<Vec<_>>());
+    }
+    let (adding, after) = subjects.split_at(groups.len());
+    let stages: Vec<Subject> =
+        walks.iter().zip(adding).map(|(walk, own)| walk.subject(own)).chain(after.iter().copied()).collect();
+    let Some(last) = stages.last() else { return Ok(Kernels { kernels: Vec::new(), groups }) };
+    let set = last.stencil.set();
+    let mut emitter = Emitter::new(&stages[0], choices);
+    emitter.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
+    let element = emitter.thread_of(set);
+    emitter.level_line();
+    let sums = Sums::new(&mut emitter, &fields, &element, false);
+    for (walk, stage) in walks.iter().zip(&stages) {
+        emitter.go_on_with(stage, None);
+        walk.write(&mut emitter, &element, None, &sums);
+    }
+    let after = &stages[walks.len()..];
+    let mut all: Vec<Written> = Vec::new();
+    for stage in after {
+        emitter.go_on_with(stage, Some(&element));
+        sums.remember(&mut emitter);
+        let mut written = Written::new(&mut emitter);
+        if all.len() + 1 < after.len() {
+            written.remember(&mut emitter);
+        }
+        all.push(written);
+    }
+    emitter.leave_if_unusual();
+    let is_seen = |field: FieldId| !is_internal(field);
+    for (stage, written) in after.iter().zip(&all) {
+        emitter.go_on_with(stage, Some(&element));
+        written.store(&mut emitter, &element, &is_seen);
+    }
+    sums.store(&mut emitter, &element, &is_seen, "true");
+    let names: Vec<&str> = subjects.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
+    let name = emitter.names.fresh(&names.join("_"));
+    let what =
+        format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
+    let (text, parameters) = emitter.text(&name, &what, &[]);
+    let in_place = fields.into_iter().filter(|&field| !(last.from_zero)(field)).collect();
+    let kernel = Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place };
+    Ok(Kernels { kernels: vec![kernel], groups })
+}

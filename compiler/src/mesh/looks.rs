@@ -1,0 +1,49 @@
+//! What increments look at.
+
+use super::Subject;
+use super::emit::At;
+use super::group::Group;
+use crate::ir::{Body, FieldId, Hop, Node, Path};
+use std::collections::HashSet;
+
+/// What the increments of a group look at.
+#[derive(Default)]
+pub struct Looks {
+    /// Numbers of fields, and where.
+    pub reads: Vec<(FieldId, At, u32)>,
+    /// Whether there is an element along hops.
+    pub present: Vec<Vec<Hop>>,
+}
+
+impl Looks {
+    /// Of the increments of a group.
+    pub fn new(subject: &Subject, group: &Group) -> Self {
+        let stencil = &subject.stencil.stencil;
+        let (mut looks, mut seen) = (Self::default(), HashSet::new());
+        let mut waiting: Vec<(&Body, At)> =
+            group.adds.iter().map(|add| (&stencil.stores[add.store].body, At::default())).collect();
+        while let Some((body, at)) = waiting.pop() {
+            for (_, node) in body.iter() {
+                let moved =
+                    |path: &Path| -> At { (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels()) };
+                match node {
+                    Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
+                        let read = (*field, moved(path), *part);
+                        if !looks.reads.contains(&read) {
+                            looks.reads.push(read);
+                        }
+                    }
+                    Node::Present { path } => looks.present.push(moved(path).0),
+                    Node::Use { def, path } => {
+                        let at = moved(path);
+                        if seen.insert((*def, at.clone())) {
+                            waiting.push((&stencil.defs[*def].body, at));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        looks
+    }
+}

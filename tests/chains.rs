@@ -1,0 +1,194 @@
+//! Which calls of programs over meshes become one kernel, and what that computes.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use stencilc_compiler::ir::Precision;
+use stencilc_compiler::mesh::{Choices, Kernel};
+use stencilc_compiler::source::Source;
+use stencilc_runtime::mesh::Mesh;
+use stencilc_runtime::mesh::made::airfoil;
+use stencilc_runtime::mesh::order::Ordering;
+use stencilc_runtime::mesh::program::kernels::Placed;
+use stencilc_runtime::mesh::program::{MeshProblem, Request};
+
+/// A program on a mesh.
+fn problem(text: &str, mesh: &Mesh, levels: Option<usize>) -> MeshProblem {
+    let source = Source::new("own.stn", text);
+    let lowered = stencilc_compiler::check(&source);
+    let message = stencilc_compiler::diagnostic::render(&lowered.diagnostics, &source, false);
+    assert!(lowered.is_ok(), "{message}");
+    let request = Request {
+        program: &lowered.mesh_programs[0],
+        precision: Precision::F64,
+        contract: true,
+        mesh: mesh.clone(),
+        levels,
+        arrays: BTreeMap::new(),
+        settings: BTreeMap::new(),
+        seed: 1,
+        cast: false,
+        draw_all: true,
+    };
+    MeshProblem::new(request).unwrap()
+}
+
+/// The calls of each chain, and in brackets the fields that have no array.
+fn chains(problem: &MeshProblem) -> Vec<String> {
+    let chains = problem.chains.iter().map(|chain| {
+        let names: Vec<&str> = chain.stages.iter().map(|own| own.stencil.name.as_str()).collect();
+        let fields = &chain.stages[0].stencil.fields;
+        let internal: Vec<&str> = chain.internal.iter().map(|&id| fields[id].name.as_str()).collect();
+        format!("{} [{}]", names.join(" "), internal.join(" "))
+    });
+    chains.collect()
+}
+
+/// The kernels of a chain.
+fn kernels(problem: &MeshProblem, number: usize) -> Vec<Kernel> {
+    let placed = Rc::new(Placed::new(problem, &Ordering::kept(&problem.mesh)).unwrap());
+    placed.kernels(problem, &problem.chains[number].call, &Choices::default()).unwrap()
+}
+
+#[test]
+fn the_fluxes_of_an_airfoil_and_the_step_are_one_kernel() {
+    let mesh = airfoil(24, 10).unwrap();
+    let problem = problem(include_str!("../stencils/airfoil.stn"), &mesh, None);
+    assert_eq!(chains(&problem), ["res_calc bres_calc update [res]"]);
+    let kernels = kernels(&problem, 0);
+    assert_eq!(kernels.len(), 1);
+    insta::assert_snapshot!(kernels[0].text);
+}
+
+const MESH: &str = "
+mesh airfoil {
+    set edge, bedge, cell
+    map edge.cells -> cell[2]
+    map bedge.cell -> cell
+}
+stencil differences over airfoil.edge {
+    in  q on cell
+    inc r on cell
+    r[cells.0] += q[cells.0] - q[cells.1]
+    r[cells.1] -= q[cells.0] - q[cells.1]
+}
+stencil sums over airfoil.edge {
+    in  q on cell
+    inc r, weight on cell
+    r[cells.0]      += q[cells.1]
+    r[cells.1]      += q[cells.0]
+    weight[cells.0] += 1
+    weight[cells.1] += 1
+}
+stencil border over airfoil.bedge {
+    in  q on cell
+    inc r on cell
+    r[cell] -= q[cell]
+}
+stencil step over airfoil.cell {
+    in  r
+    in  q
+    out p
+    p = q + 0.1 * r
+}
+stencil mean over airfoil.cell {
+    in  r, weight
+    out p
+    reduce largest: max
+    p = r / weight
+    largest = abs(r)
+}
+stencil scaled over airfoil.cell {
+    in  q
+    param by: real
+    out p
+    p = by * q
+}
+stencil double over airfoil.cell {
+    inout q
+    q = 2 * q
+}
+";
+
+/// The chains of a program, which is given by its fields and what it does.
+fn chains_of(body: &str) -> Vec<String> {
+    let mesh = airfoil(6, 3).unwrap();
+    chains(&problem(&format!("{MESH}\nprogram p over airfoil {{\n{body}\n}}\n"), &mesh, None))
+}
+
+#[test]
+fn a_sum_that_nobody_else_looks_at_has_no_array() {
+    let found = chains_of("in q on cell\nout p on cell\nlet r = differences(q)\np = step(r, q)");
+    assert_eq!(found, ["differences step [r]"]);
+}
+
+#[test]
+fn a_sum_that_is_looked_at_later_is_written() {
+    let found = chains_of("in q on cell\nout r, p on cell\nr = differences(q)\np = step(r, q)");
+    assert_eq!(found, ["differences step []"]);
+    // It goes on from what there was before, and that is looked at again.
+    let found = chains_of("in q on cell\nout r, s, p on cell\nr = differences(q)\ns = border(q, r)\np = step(s, q)");
+    assert_eq!(found, ["border step []"]);
+}
+
+#[test]
+fn several_calls_add_to_one_sum_and_several_go_on_with_it() {
+    let body = "in q on cell\nout p on cell\nlet r, w = sums(q)\nlet s = border(q, r)\nlet m, most = mean(s, w)\np = double(m)";
+    assert_eq!(chains_of(body), ["sums border mean double [r weight p]"]);
+}
+
+#[test]
+fn what_is_read_beside_the_element_is_computed_before() {
+    // `differences` reads at both cells what `step` gives.
+    let body = "in q on cell\nout p on cell\nlet r = differences(q)\nlet s = step(r, q)\nlet t = differences(s)\np = step(t, s)";
+    assert_eq!(chains_of(body), ["differences step [r]", "differences step [r]"]);
+}
+
+#[test]
+fn a_number_has_to_be_folded_before_it_is_used() {
+    let body = "in q on cell\nout p on cell\nlet r, w = sums(q)\nlet m, most = mean(r, w)\np = scaled(m, most)";
+    assert_eq!(chains_of(body), ["sums mean [r weight]"]);
+    let body = "in q on cell\nout p on cell\nlet r, w = sums(q)\nlet m, most = mean(r, w)\np = scaled(m, 3)";
+    assert_eq!(chains_of(body), ["sums mean scaled [r weight p]"]);
+}
+
+#[test]
+fn calls_of_a_loop_stay_in_it() {
+    let body = "inout q on cell\nlet r = differences(q)\nrepeat 3 {\n q = step(r, q)\n q = double(q)\n}";
+    assert_eq!(chains_of(body), ["step double [p]"]);
+}
+
+#[test]
+fn levels_that_are_left_out_are_none_of_a_chain() {
+    let text = "
+mesh airfoil {
+    set edge, cell
+    map edge.cells -> cell[2]
+    levels k
+}
+stencil add over airfoil.edge {
+    in  q on cell
+    inc r on cell
+    r[cells.0] += q[cells.1]
+}
+stencil here over airfoil.cell {
+    in  r
+    out p
+    p = 2 * r
+}
+stencil above over airfoil.cell {
+    in  r
+    out p
+    p = 2 * r[k-1]
+}
+program first over airfoil {
+    in  q on cell
+    out p on cell
+    let r = add(q)
+    p = CALLED(r)
+}
+";
+    let mesh = airfoil(6, 3).unwrap();
+    let of = |called: &str| chains(&problem(&text.replace("CALLED", called), &mesh, Some(3)));
+    assert_eq!(of("here"), ["add here [r]"]);
+    assert!(of("above").is_empty());
+}
