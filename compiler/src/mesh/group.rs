@@ -93,18 +93,20 @@ impl Group {
         (1..self.paths.len()).all(|path| of(path) == of(0))
     }
 
-    /// Where what is added along several paths differs in signs alone: by path and increment, whether it is the negative of
-    /// what is added along the first.
+    /// Of groups that add the same numbers along every path: by path, whether what is added to the number `n` of them is the negative
+    /// of what is added along the first path; nothing if it differs in more than the sign.
+    pub fn signs(&self, stencil: &MeshStencil, n: usize) -> Option<Vec<bool>> {
+        let body = |path: usize| self.along(path).get(n).map(|add| &stencil.stencil.stores[add.store].body);
+        let first = body(0)?;
+        (0..self.paths.len()).map(|path| negative_of(body(path)?, first)).collect()
+    }
+
+    /// The signs of all numbers, if several paths differ in nothing else.
     pub fn turned(&self, stencil: &MeshStencil) -> Option<Vec<Vec<bool>>> {
         if self.paths.len() < 2 || !self.is_alike() {
             return None;
         }
-        let body = |add: &Add| &stencil.stencil.stores[add.store].body;
-        let turned = |path: usize| {
-            let pairs = self.along(path).into_iter().zip(self.along(0));
-            pairs.map(|(own, first)| negative_of(body(&own), body(&first))).collect::<Option<Vec<bool>>>()
-        };
-        (0..self.paths.len()).map(turned).collect()
+        (0..self.along(0).len()).map(|n| self.signs(stencil, n)).collect()
     }
 
     /// The fields that are added to.

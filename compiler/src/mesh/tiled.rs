@@ -147,18 +147,17 @@ fn computed(emitter: &mut Emitter, group: &Group, tile: &str, thread: &str) -> C
     };
     if are_alike {
         for (n, first) in by_path[0].iter().enumerate() {
-            let own: Vec<&str> = texts.iter().map(|texts| texts[n].as_str()).collect();
             let wish = wish(emitter, first);
             let array = emitter.names.fresh(&wish);
-            let (by_path_of, is_negative) = match one_name(&own) {
-                Some((name, is_negative)) => {
-                    emitter.line(format!("{array}[{place}] = {name};"));
+            let (by_path_of, is_negative) = match group.signs(emitter.subject.stencil, n) {
+                Some(is_negative) => {
+                    emitter.line(format!("{array}[{place}] = {};", texts[0][n]));
                     (false, is_negative)
                 }
                 None => {
-                    for (path, text) in own.iter().enumerate() {
+                    for (path, texts) in texts.iter().enumerate() {
                         let index = entry_text(paths, path, &place);
-                        emitter.line(format!("{array}[{index}] = {text};"));
+                        emitter.line(format!("{array}[{index}] = {};", texts[n]));
                     }
                     (paths > 1, vec![false; paths])
                 }
@@ -193,18 +192,6 @@ fn entry_text(paths: usize, path: usize, place: &str) -> String {
         (_, 0) => format!("{paths} * {place}"),
         _ => format!("{paths} * {place} + {path}"),
     }
-}
-
-/// The name that all these texts are, but for signs, and which of them are its negative.
-fn one_name(texts: &[&str]) -> Option<(String, Vec<bool>)> {
-    let split = |text: &&str| match text.strip_prefix('-') {
-        Some(rest) => (rest.to_owned(), true),
-        None => ((*text).to_owned(), false),
-    };
-    let (names, is_negative): (Vec<String>, Vec<bool>) = texts.iter().map(split).unzip();
-    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    let first = names.first()?;
-    (is_name(first) && names.iter().all(|name| name == first)).then(|| (first.clone(), is_negative))
 }
 
 impl Columns {

@@ -28,7 +28,7 @@ pub fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usiz
 /// together.
 struct Between {
     name: String,
-    /// By path and increment, whether it is the negative of what lies there, if that lies there once.
+    /// By increment and path, whether it is the negative of what lies there, if that lies there once.
     turned: Option<Vec<Vec<bool>>>,
     /// How many values come along a path.
     each: usize,
@@ -160,7 +160,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
         let mut is_used = false;
         for (number, value) in values.iter_mut().enumerate() {
             let negative: Vec<String> =
-                (0..paths).filter(|&own| turned[own][number]).map(|own| format!("{path} == {own}")).collect();
+                (0..paths).filter(|&own| turned[number][own]).map(|own| format!("{path} == {own}")).collect();
             if !negative.is_empty() {
                 is_used = true;
                 *value = format!("({} ? -{value} : {value})", negative.join(" || "));
