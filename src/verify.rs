@@ -1,6 +1,7 @@
 //! `stencilc verify`: compares every kernel, and every plan of programs, with the interpreter, bit for bit.
 
 mod mesh;
+mod mesh_program;
 mod outcome;
 mod program;
 
@@ -12,11 +13,10 @@ use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use outcome::{Outcome, Totals, quoted, refusals, told};
 use serde::Serialize;
-use serde_json::json;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::{MeshStencil, Precision, Program, Stencil};
+use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Span;
 use stencilc_compiler::storage::fields::Fields;
@@ -136,12 +136,13 @@ struct Bench {
 /// A kernel differs from the interpreter; or something is wrong with a file, the call or the device.
 pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
-    let Subjects { stencils, programs, over } = args.subjects(&inputs)?;
+    let Subjects { stencils, programs, over, programs_over } = args.subjects(&inputs)?;
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();
     let plans = program::count(args, programs.len());
-    let of_meshes = over.iter().map(|(_, stencil)| mesh::count(args, stencil)).sum::<usize>() * args.precisions().len();
+    let of_meshes = over.iter().map(|(_, stencil)| mesh::count(args, stencil)).sum::<usize>();
+    let of_meshes = (of_meshes + programs_over.len() * mesh_program::count(args)) * args.precisions().len();
     let progress = Progress::new(problems * args.combinations(Precision::F64).len() + plans + of_meshes, "verifying");
     let mut cases = Vec::new();
     for (input, stencil) in stencils {
@@ -182,8 +183,19 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
             }
         }
     }
+    let mut of_programs_over = Vec::new();
+    for subject in programs_over {
+        for &precision in args.precisions() {
+            let case = mesh_program::verify(args, &bench, &progress, subject, precision)?;
+            if !json {
+                progress.aside(|| terminal::print(&case.text(args)))?;
+            }
+            of_programs_over.push(case);
+        }
+    }
     drop(progress);
-    report(&cases, &of_programs, &on_meshes, bench.device, json)
+    let all = All { cases, programs: of_programs, meshes: on_meshes, programs_over_meshes: of_programs_over };
+    all.report(bench.device, json)
 }
 
 /// Stencils, or programs, each with its file.
@@ -196,44 +208,52 @@ struct Subjects<'a> {
     programs: Of<'a, Program>,
     /// Stencils over meshes.
     over: Of<'a, MeshStencil>,
+    /// Programs over meshes.
+    programs_over: Of<'a, MeshProgram>,
 }
 
 impl Args {
     /// What is verified: what is named, or all that the files have.
     fn subjects<'a>(&self, inputs: &'a [Input]) -> Result<Subjects<'a>> {
         let program = self.of_programs.program.as_deref();
-        let Subjects { mut stencils, mut programs, mut over } = Subjects::default();
+        let Subjects { mut stencils, mut programs, mut over, mut programs_over } = Subjects::default();
         for input in inputs {
             match (self.stencil.as_deref(), program) {
                 (Some(name), _) => match input.mesh_stencil(Some(name))? {
                     Some(stencil) => over.push((input, stencil)),
                     None => stencils.push((input, input.stencil(Some(name))?)),
                 },
-                (None, Some(_)) => programs.extend(input.program(program, None)?.map(|program| (input, program))),
+                (None, Some(name)) => match input.mesh_program(name)? {
+                    Some(program) => programs_over.push((input, program)),
+                    None => programs.extend(input.program(program, None)?.map(|program| (input, program))),
+                },
                 (None, None) => {
                     over.extend(input.mesh_stencils.iter().map(|stencil| (input, stencil)));
+                    programs_over.extend(input.mesh_programs.iter().map(|program| (input, program)));
                     stencils.extend(input.stencils.iter().map(|stencil| (input, stencil)));
                     programs.extend(input.programs.iter().map(|program| (input, program)));
                 }
             }
         }
-        if programs.is_empty() {
+        if programs.is_empty() && programs_over.is_empty() {
             self.of_programs.refuse()?;
         }
-        match over.first() {
+        let stencil = over.first().map(|(_, first)| (&first.stencil.name, &first.mesh.name));
+        let program = programs_over.first().map(|(_, first)| (&first.program.name, &first.mesh.name));
+        match stencil.or(program) {
             None => self.over.refuse()?,
-            Some((_, first)) if stencils.is_empty() && programs.is_empty() => {
-                self.over.file(&first.stencil.name, &first.mesh.name)?;
-                refuse_of_grids(&self.names, &["arch"], &first.stencil.name)?;
+            Some((name, mesh)) if stencils.is_empty() && programs.is_empty() => {
+                self.over.file(name, mesh)?;
+                refuse_of_grids(&self.names, &["arch", "program", "fuse", "times"], name)?;
             }
-            Some((_, first)) if self.over.mesh.is_none() => {
-                let name = &first.stencil.name;
+            Some((name, _)) if self.over.mesh.is_none() => {
                 terminal::note(&format!("what runs over a mesh, such as `{name}`, is left out: give --mesh FILE"));
                 over.clear();
+                programs_over.clear();
             }
             Some(_) => {}
         }
-        Ok(Subjects { stencils, programs, over })
+        Ok(Subjects { stencils, programs, over, programs_over })
     }
 
     fn precisions(&self) -> &[Precision] {
@@ -446,28 +466,46 @@ fn warn(input: &Input, cases: &[Case]) {
     terminal::diagnostics(&warnings.collect::<Vec<_>>(), &input.source);
 }
 
-fn report(cases: &[Case], programs: &[program::Case], meshes: &[mesh::Case], device: Device, json: bool) -> Result<()> {
-    let mut totals = Totals::default();
-    cases.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
-    programs.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
-    meshes.iter().for_each(|case| totals.add_of_meshes(case.outcomes(), case.error.is_some()));
-    if json {
-        let device = device.to_string();
-        terminal::json(
-            &json!({ "device": device, "cases": cases, "programs": programs, "meshes": meshes, "totals": totals }),
-        )?;
-    } else {
-        let mut reasons = refusals(cases.iter().flat_map(Case::outcomes));
-        for outcome in meshes.iter().flat_map(mesh::Case::outcomes) {
-            if let mesh::Outcome::Refused { reason } = outcome {
-                *reasons.entry(reason.as_str()).or_default() += 1;
+/// What came of everything.
+#[derive(Serialize)]
+struct All {
+    cases: Vec<Case>,
+    programs: Vec<program::Case>,
+    meshes: Vec<mesh::Case>,
+    programs_over_meshes: Vec<mesh_program::Case>,
+}
+
+impl All {
+    fn report(&self, device: Device, json: bool) -> Result<()> {
+        let Self { cases, programs, meshes, programs_over_meshes } = self;
+        let mut totals = Totals::default();
+        cases.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
+        programs.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
+        meshes.iter().for_each(|case| totals.add_of_meshes(case.outcomes(), case.error.is_some()));
+        programs_over_meshes.iter().for_each(|case| totals.add_of_meshes(case.outcomes(), case.error.is_some()));
+        if json {
+            #[derive(Serialize)]
+            struct Report<'a> {
+                device: String,
+                #[serde(flatten)]
+                all: &'a All,
+                totals: &'a Totals,
             }
+            terminal::json(&Report { device: device.to_string(), all: self, totals: &totals })?;
+        } else {
+            let mut reasons = refusals(cases.iter().flat_map(Case::outcomes));
+            let of_programs = programs_over_meshes.iter().flat_map(mesh_program::Case::outcomes);
+            for outcome in meshes.iter().flat_map(mesh::Case::outcomes).chain(of_programs) {
+                if let mesh::Outcome::Refused { reason } = outcome {
+                    *reasons.entry(reason.as_str()).or_default() += 1;
+                }
+            }
+            terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
         }
-        terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
-    }
-    match totals.failed {
-        0 => Ok(()),
-        failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(totals.sum(), "combination")))),
+        match totals.failed {
+            0 => Ok(()),
+            failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(totals.sum(), "combination")))),
+        }
     }
 }
 

@@ -144,6 +144,11 @@ impl MeshArgs {
         }
     }
 
+    /// The strategies that are asked for and add in the order of elements; if none is asked for, all that do.
+    pub fn ordered_strategies(&self) -> Vec<Strategy> {
+        self.strategies(&Strategy::ALL).into_iter().filter(|own| own.is_ordered()).collect()
+    }
+
     /// The layouts that are asked for; these if none is.
     pub fn layouts(&self, usual: &[Layout]) -> Vec<Layout> {
         let chosen = Layout::ALL.into_iter().filter(|own| is(&self.vectors, own.name()));

@@ -14,20 +14,16 @@ impl Input {
     pub fn over_mesh(&self, program: Option<&str>, stencil: Option<&str>) -> Result<Option<MeshProgram>> {
         let file = &self.source.name;
         let (programs, stencils) = (self.mesh_programs(), self.mesh_stencils());
-        let of_program = |name: &str| self.mesh_programs.iter().find(|own| own.program.name == name).cloned();
         let of_stencil = |name: &str| self.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
         let on_grids = !self.programs.is_empty() || !self.stencils.is_empty();
         match (program, stencil) {
-            (Some(name), _) => match of_program(name) {
-                None if !on_grids => Err(unknown(file, "program", name, &programs)),
-                found => Ok(found),
-            },
+            (Some(name), _) => Ok(self.mesh_program(name)?.cloned()),
             (None, Some(name)) => match of_stencil(name) {
                 None if self.stencils.is_empty() => Err(unknown(file, "stencil", name, &stencils)),
                 found => Ok(found),
             },
             (None, None) => match (programs.as_slice(), stencils.as_slice()) {
-                ([only], _) if self.programs.is_empty() => Ok(of_program(only)),
+                ([only], _) if self.programs.is_empty() => Ok(self.mesh_program(only)?.cloned()),
                 ([], [only]) if !on_grids => Ok(of_stencil(only)),
                 ([], _) if on_grids || stencils.is_empty() => Ok(None),
                 ([], _) => {
@@ -37,6 +33,20 @@ impl Input {
                 _ => Err(Error::call(format!("`{file}` has several programs; over meshes: {}", programs.join(", ")))
                     .help(format!("choose one: --program {}, or a stencil: --stencil NAME", programs[0]))),
             },
+        }
+    }
+
+    /// The program over a mesh of a name; nothing if the file has others, which run over a grid.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn mesh_program(&self, name: &str) -> Result<Option<&MeshProgram>> {
+        let found = self.mesh_programs.iter().find(|own| own.program.name == name);
+        match found {
+            None if self.programs.is_empty() && !self.mesh_programs.is_empty() => {
+                Err(unknown(&self.source.name, "program", name, &self.mesh_programs()))
+            }
+            found => Ok(found),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::outcome::{Totals, quoted};
 use super::{Args, Bench};
+use crate::args::mesh::MeshArgs;
 use crate::bench::mesh::Variant;
 use crate::drawn::DrawnOver;
 use crate::input::Input;
@@ -10,7 +11,7 @@ use crate::terminal::Progress;
 use serde::Serialize;
 use std::rc::Rc;
 use stencilc_compiler::ir::{MeshStencil, Precision};
-use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_compiler::mesh::{Choices, Kernel, Layout};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::emulate::{Emulator, Order};
 use stencilc_runtime::machine::Machine;
@@ -21,7 +22,7 @@ use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Fault, Result};
 
 /// Threads of a block: few, so that a small mesh has several.
-const THREADS: u32 = 64;
+pub const THREADS: u32 = 64;
 
 /// A stencil on a mesh in one precision, and what came of all its kernels.
 #[derive(Serialize)]
@@ -70,7 +71,7 @@ pub enum Outcome {
 }
 
 /// The orders that are verified if none is named: as it is, one that ties neighbours together, and one that does not.
-const ORDERS: [&str; 3] = ["none", "hilbert", "random"];
+pub const ORDERS: [&str; 3] = ["none", "hilbert", "random"];
 
 /// How many kernels a stencil is compared by, in one precision.
 pub fn count(args: &Args, stencil: &MeshStencil) -> usize {
@@ -126,13 +127,8 @@ pub fn verify(
         }
         Err(error) => return Err(error),
     };
-    for name in own.orders(&ORDERS) {
-        let ordered = match own.ordering(&problem, name) {
-            // Without coordinates there is another order that ties neighbours together.
-            Err(_) if !own.has_order() && name == "hilbert" => own.ordering(&problem, "rcm")?,
-            ordered => ordered?,
-        };
-        let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
+    let reference = OfStencil { problem, expected };
+    for (order, placed) in ordered(own, &reference.problem)? {
         for strategy in own.strategies_for(stencil) {
             for layout in own.layouts(&Layout::ALL) {
                 for threads in own.threads(&[THREADS]) {
@@ -143,8 +139,8 @@ pub fn verify(
                         blocks_at_once: threads.at_once,
                         ..Choices::default()
                     };
-                    let outcome = bench.try_on_mesh(&problem, &expected, &placed, choices)?;
-                    case.combinations.push(Combination { variant: Variant::new(choices, ordered.name), outcome });
+                    let outcome = bench.try_on_mesh(&reference, &placed, choices)?;
+                    case.combinations.push(Combination { variant: Variant::new(choices, order), outcome });
                     progress.advance(1);
                 }
             }
@@ -153,48 +149,90 @@ pub fn verify(
     Ok(case)
 }
 
+/// What kernels are compared with.
+pub trait Reference {
+    /// What is computed.
+    fn problem(&self) -> &MeshProblem;
+
+    /// What comes of kernels.
+    ///
+    /// # Errors
+    /// There is not enough memory, or a kernel has failed.
+    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: Choices) -> Result<Outcome>;
+
+    /// The kernels, where these are known before anything is computed.
+    ///
+    /// # Errors
+    /// The strategy cannot compute it.
+    fn kernels(&self, placed: &Placed, choices: &Choices) -> Result<Option<Vec<Kernel>>>;
+}
+
+/// A stencil, and what the interpreter makes of it.
+struct OfStencil {
+    problem: MeshProblem,
+    expected: Expected,
+}
+
+impl Reference for OfStencil {
+    fn problem(&self) -> &MeshProblem {
+        &self.problem
+    }
+
+    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: Choices) -> Result<Outcome> {
+        Ok(match measure::verify(&self.problem, kernels, &self.expected)? {
+            Verdict::Equal => Outcome::Equal,
+            Verdict::Differs { what } => Outcome::Failed { what },
+            Verdict::Within { share } if choices.strategy.is_ordered() => Outcome::Failed {
+                what: format!("it adds in order, and is off by {share:.2} of what any order may come to"),
+            },
+            Verdict::Within { share } => Outcome::Within { share },
+        })
+    }
+
+    fn kernels(&self, placed: &Placed, choices: &Choices) -> Result<Option<Vec<Kernel>>> {
+        placed.kernels(&self.problem, measure::only_call(&self.problem)?, choices).map(Some)
+    }
+}
+
 impl Bench {
-    /// What comes of one way to compute a stencil.
-    fn try_on_mesh(
-        &self,
-        problem: &MeshProblem,
-        expected: &Expected,
-        placed: &Rc<Placed>,
-        choices: Choices,
-    ) -> Result<Outcome> {
-        let outcome = self.outcome(problem, expected, placed, choices);
-        match outcome {
+    /// What comes of one way to compute something.
+    ///
+    /// # Errors
+    /// There is no memory, or the device fails.
+    pub fn try_on_mesh(&self, of: &impl Reference, placed: &Rc<Placed>, choices: Choices) -> Result<Outcome> {
+        match self.outcome(of, placed, choices) {
             Err(error) if error.fault == Fault::Input => Ok(Outcome::Refused { reason: error.message }),
             Err(error) if error.fault == Fault::Check => Ok(Outcome::Failed { what: error.message }),
             outcome => outcome,
         }
     }
 
-    fn outcome(
-        &self,
-        problem: &MeshProblem,
-        expected: &Expected,
-        placed: &Rc<Placed>,
-        choices: Choices,
-    ) -> Result<Outcome> {
+    fn outcome(&self, of: &impl Reference, placed: &Rc<Placed>, choices: Choices) -> Result<Outcome> {
         if let Some(gpu) = &self.gpu {
-            return once(problem, expected, placed, choices, gpu, &|name, text| compiled(gpu, name, text));
+            return once(of, placed, choices, gpu, &|name, text| compiled(gpu, name, text));
         }
         // What NVRTC does not take has failed, wherever else it runs.
-        let kernels = placed.kernels(problem, measure::only_call(problem)?, &choices)?;
-        if self.has_nvrtc {
-            for kernel in &kernels {
-                compile_cached(&kernel.text, &format!("{}.cu", kernel.name), &self.arch, Kind::Cubin)?;
+        let by_nvrtc = |name: &str, text: &str| -> Result<()> {
+            if self.has_nvrtc {
+                compile_cached(text, &format!("{name}.cu"), &self.arch, Kind::Cubin)?;
             }
-        }
+            Ok(())
+        };
         let Some(compiler) = &self.emulator else {
-            return Ok(if self.has_nvrtc { Outcome::Compiled } else { Outcome::Skipped });
+            let Some(kernels) = of.kernels(placed, &choices)?.filter(|_| self.has_nvrtc) else {
+                return Ok(Outcome::Skipped);
+            };
+            kernels.iter().try_for_each(|kernel| by_nvrtc(&kernel.name, &kernel.text))?;
+            return Ok(Outcome::Compiled);
         };
         let mut all = Outcome::Equal;
         for order in Order::ALL {
             let machine = Emulator { order };
-            let load = |name: &str, text: &str| emulated(compiler, name, text);
-            all = match (all, once(problem, expected, placed, choices, &machine, &load)?) {
+            let load = |name: &str, text: &str| {
+                by_nvrtc(name, text)?;
+                emulated(compiler, name, text)
+            };
+            all = match (all, once(of, placed, choices, &machine, &load)?) {
                 (_, Outcome::Failed { what }) => {
                     return Ok(Outcome::Failed { what: format!("threads in {order} order: {what}") });
                 }
@@ -209,22 +247,29 @@ impl Bench {
 
 /// What comes of it on a machine.
 fn once<M: Machine>(
-    problem: &MeshProblem,
-    expected: &Expected,
+    of: &impl Reference,
     placed: &Rc<Placed>,
     choices: Choices,
     machine: &M,
     load: &Load<M>,
 ) -> Result<Outcome> {
-    let kernels = Kernels::new(problem, machine, choices, Rc::clone(placed), load);
-    Ok(match measure::verify(problem, &kernels, expected)? {
-        Verdict::Equal => Outcome::Equal,
-        Verdict::Differs { what } => Outcome::Failed { what },
-        Verdict::Within { share } if choices.strategy.is_ordered() => Outcome::Failed {
-            what: format!("it adds in order, and is off by {share:.2} of what any order may come to"),
-        },
-        Verdict::Within { share } => Outcome::Within { share },
-    })
+    of.compared(&Kernels::new(of.problem(), machine, choices, Rc::clone(placed), load), choices)
+}
+
+/// The orders that are asked for, each with its name. Without coordinates there is another one that ties neighbours together.
+///
+/// # Errors
+/// The mesh lacks what an order needs that was named.
+pub fn ordered(own: &MeshArgs, problem: &MeshProblem) -> Result<Vec<(&'static str, Rc<Placed>)>> {
+    let mut all = Vec::new();
+    for name in own.orders(&ORDERS) {
+        let ordered = match own.ordering(problem, name) {
+            Err(_) if !own.has_order() && name == "hilbert" => own.ordering(problem, "rcm")?,
+            ordered => ordered?,
+        };
+        all.push((ordered.name, Rc::new(Placed::new(problem, &ordered.ordering)?)));
+    }
+    Ok(all)
 }
 
 impl Case {

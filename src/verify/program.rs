@@ -28,13 +28,13 @@ pub struct ProgramArgs {
     pub program: Option<String>,
     /// Of programs: the plans to compare; all if not given. Why some of them cannot compute a program is told, too
     #[arg(long, value_name = "PLAN,...", value_delimiter = ',', value_parser = plan_kind())]
-    fuse: Vec<PlanKind>,
+    pub fuse: Vec<PlanKind>,
     /// Of programs: steps of a loop that one kernel computes
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 3, 4], value_parser = parse_steps)]
     steps: Vec<usize>,
     /// Of programs: how often each outermost loop is run
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    times: u32,
+    pub times: u32,
 }
 
 /// A program on a grid in one precision, and what came of its plans.

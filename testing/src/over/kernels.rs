@@ -9,11 +9,10 @@ use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::driver::{Backend, Driver};
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
-use stencilc_runtime::mesh::program::measure::{self, Verdict};
+use stencilc_runtime::mesh::program::measure::{self, Results, Verdict, results};
 use stencilc_runtime::mesh::program::{MeshProblem, alone, alone_from_zero};
-use stencilc_runtime::{Data, Error, Fault, Result};
+use stencilc_runtime::{Error, Fault, Result};
 
 impl Case {
     /// Computes it by the interpreter and by kernels.
@@ -30,7 +29,7 @@ impl Case {
         };
         let problem = MeshProblem::new(self.request(&program, true))?;
         let interpreter = Interpreter::new(&problem);
-        let Ok(expected) = run(&problem, &interpreter) else { return Ok(Outcome::Nothing) };
+        let Ok(expected) = results(&problem, &interpreter) else { return Ok(Outcome::Nothing) };
         let choices = Choices {
             strategy: Strategy::ALL[draw(1) % Strategy::ALL.len()],
             layout: Layout::ALL[draw(2) % 3],
@@ -72,14 +71,6 @@ pub(super) fn loaded(compiler: &Compiler, texts: &RefCell<String>, name: &str, t
     loaded.pop().ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
 }
 
-/// The first number that is not the same to the last bit.
-pub(super) fn bits(expected: &Results, found: &Results, by: &str) -> Option<String> {
-    expected.iter().zip(found).find_map(|((name, expected), (_, found))| {
-        let at = (0..expected.len()).find(|&at| expected.bits(at) != found.bits(at))?;
-        Some(format!("{name}[{at}]: {:?} by {by}, by kernels {:?}", expected.get(at), found.get(at)))
-    })
-}
-
 /// How kernels differ from what the interpreter computes, if they do more than they may.
 fn difference(
     problem: &MeshProblem,
@@ -87,30 +78,19 @@ fn difference(
     strategy: Strategy,
     expected: &Results,
 ) -> Result<Option<String>> {
-    let found = run(problem, kernels)?;
+    let found = results(problem, kernels)?;
     if strategy.is_ordered() {
-        return Ok(bits(expected, &found, "the interpreter"));
+        return Ok(measure::difference(expected, &found));
     }
     // Another order of the additions, but the same each time, unless the hardware adds as things come.
     if strategy != Strategy::Atomic
-        && let Some(wrong) = bits(&found, &run(problem, kernels)?, "the same kernels")
+        && let Some(wrong) = measure::difference(&found, &results(problem, kernels)?)
     {
-        return Ok(Some(wrong));
+        return Ok(Some(format!("run again: {wrong}")));
     }
     let measured = measure::measure(problem, kernels, &measure::expected(problem)?, 1)?;
     Ok(match measured.verdict {
         Verdict::Equal | Verdict::Within { .. } => None,
         Verdict::Differs { what } => Some(what),
     })
-}
-
-/// Outputs, by their names.
-pub(super) type Results = Vec<(String, Data)>;
-
-/// What the outputs are.
-pub(super) fn run<B: Backend>(problem: &MeshProblem, backend: &B) -> Result<Results> {
-    let mut driver = Driver::new(problem, backend)?;
-    driver.run(&mut |_, _| Ok(()))?;
-    let name = |id| problem.program.program.variables[id].name.clone();
-    Ok(driver.results()?.into_iter().filter_map(|(id, data)| Some((name(id), data?))).collect())
 }

@@ -15,6 +15,7 @@ use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::measure::{difference, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{HOLE, Map, Mesh, Set};
 
@@ -111,7 +112,7 @@ impl Program {
         };
         let problem = MeshProblem::new(request)?;
         let chains = problem.chains.len();
-        let Ok(expected) = super::kernels::run(&problem, &Interpreter::new(&problem)) else {
+        let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else {
             return Ok((Outcome::Nothing, chains));
         };
         let choices = Choices {
@@ -126,8 +127,8 @@ impl Program {
         let load = |name: &str, text: &str| super::kernels::loaded(compiler, &texts, name, text);
         let machine = Emulator::default();
         let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Placed::new(&problem, &ordering)?), &load);
-        let wrong = match super::kernels::run(&problem, &kernels) {
-            Ok(found) => super::kernels::bits(&expected, &found, "the interpreter"),
+        let wrong = match results(&problem, &kernels) {
+            Ok(found) => difference(&expected, &found),
             Err(error) => Some(error.to_string()),
         };
         let Some(wrong) = wrong else { return Ok((Outcome::Equal, chains)) };

@@ -1,6 +1,6 @@
 //! How long the kernels of one stencil take, and whether what comes out is what the interpreter computes.
 
-use super::driver::{Backend, Given};
+use super::driver::{Backend, Driver, Given};
 use super::kernels::Kernels;
 use super::{MeshProblem, alone, alone_from_zero};
 use crate::array::Data;
@@ -66,6 +66,28 @@ pub fn only_call(problem: &MeshProblem) -> Result<&Call> {
                 .help("choose one: --stencil NAME"))
         }
     }
+}
+
+/// What the outputs of a program are, by their names.
+pub type Results = Vec<(String, Data)>;
+
+/// Runs a program.
+///
+/// # Errors
+/// There is not enough memory, or a kernel has failed.
+pub fn results<B: Backend>(problem: &MeshProblem, backend: &B) -> Result<Results> {
+    let mut driver = Driver::new(problem, backend)?;
+    driver.run(&mut |_, _| Ok(()))?;
+    let name = |id| problem.program.program.variables[id].name.clone();
+    Ok(driver.results()?.into_iter().filter_map(|(id, data)| Some((name(id), data?))).collect())
+}
+
+/// The first number whose bits differ; any NaN equals any NaN.
+pub fn difference(expected: &Results, found: &Results) -> Option<String> {
+    expected.iter().zip(found).find_map(|((name, expected), (_, found))| {
+        let at = (0..expected.len()).find(|&at| expected.bits(at) != found.bits(at))?;
+        Some(format!("{name}[{at}] is {:?}, the interpreter has {:?}", found.get(at), expected.get(at)))
+    })
 }
 
 /// The program that is measured.

@@ -92,6 +92,21 @@ impl MeshProblem {
         Ok(computed(&own.stencil, self.precision, self.levels, params)?)
     }
 
+    /// The same problem, whose outermost loops are run so often.
+    pub fn with_times(mut self, times: i32) -> Self {
+        let count = |own: &Body| {
+            let mut body = Body::new();
+            body.add(Node::Int(times), stencilc_compiler::ir::Kind::Int, own.span_of(own.root()));
+            body
+        };
+        for step in &mut self.steps {
+            if let Step::Repeat { times, .. } = step {
+                *times = count(times);
+            }
+        }
+        self
+    }
+
     /// How many numbers a variable's array has, and the lengths of its axes.
     pub fn len(&self, variable: VariableId) -> usize {
         len(self.program.program.variables[variable].place, &self.bound, self.levels)
