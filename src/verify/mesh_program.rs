@@ -160,7 +160,7 @@ pub fn verify(
 /// Whether there are numbers, and none of them is one.
 fn is_nothing(data: &Data) -> bool {
     let is_real = matches!(data, Data::F32(_) | Data::F64(_));
-    is_real && data.len() > 0 && (0..data.len()).all(|at| data.get(at).is_nan())
+    is_real && !data.is_empty() && (0..data.len()).all(|at| data.get(at).is_nan())
 }
 
 impl Case {
