@@ -256,6 +256,13 @@ impl Args {
         Ok(Subjects { stencils, programs, over, programs_over })
     }
 
+    /// Options beside those that choose a way to compute something over a mesh, to give them again.
+    fn beside(&self) -> String {
+        let levels = self.levels.map(|levels| format!(" --levels {levels}"));
+        let set = self.set.iter().map(|pair| format!(" --set {}", outcome::quoted(&pair.to_string())));
+        levels.into_iter().chain(set).collect()
+    }
+
     fn precisions(&self) -> &[Precision] {
         self.precision.as_ref().map_or(&PRECISIONS, std::slice::from_ref)
     }

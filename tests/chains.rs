@@ -5,11 +5,11 @@ use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::{Choices, Kernel};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::mesh::Mesh;
 use stencilc_runtime::mesh::made::airfoil;
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::kernels::Placed;
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
+use stencilc_runtime::mesh::{Map, Mesh, Set};
 
 /// A program on a mesh.
 fn problem(text: &str, mesh: &Mesh, levels: Option<usize>) -> MeshProblem {
@@ -141,6 +141,49 @@ fn what_is_read_beside_the_element_is_computed_before() {
     // `differences` reads at both cells what `step` gives.
     let body = "in q on cell\nout p on cell\nlet r = differences(q)\nlet s = step(r, q)\nlet t = differences(s)\np = step(t, s)";
     assert_eq!(chains_of(body), ["differences step [r]", "differences step [r]"]);
+}
+
+#[test]
+fn what_follows_a_sum_looks_at_its_own_element_alone() {
+    let text = "
+mesh ring {
+    set edge, cell
+    map edge.cells -> cell[2]
+    map cell.next  -> cell
+}
+stencil add over ring.edge {
+    in  q on cell
+    inc r on cell
+    r[cells.0] += q[cells.1]
+}
+stencil mean over ring.cell {
+    in  r
+    out p
+    p = (r + r[WHERE]) / 2
+}
+program both over ring {
+    in  q on cell
+    out p on cell
+    let r = add(q)
+    p = mean(r)
+}
+";
+    let set = |name: &str| Set { name: name.to_owned(), size: 3 };
+    let map = |name: &str, from, arity, table: &[i32]| Map {
+        name: name.to_owned(),
+        from,
+        to: 1,
+        arity,
+        table: table.to_vec(),
+    };
+    let mesh = Mesh {
+        origin: "a ring".to_owned(),
+        sets: vec![set("edge"), set("cell")],
+        maps: vec![map("cells", 0, 2, &[0, 1, 1, 2, 2, 0]), map("next", 1, 1, &[1, 2, 0])],
+        fields: Vec::new(),
+    };
+    assert!(chains(&problem(&text.replace("WHERE", "next"), &mesh, None)).is_empty());
+    assert_eq!(chains(&problem(&text.replace("[WHERE]", ""), &mesh, None)), ["add mean [r]"]);
 }
 
 #[test]

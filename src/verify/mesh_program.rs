@@ -183,16 +183,14 @@ impl Case {
             let Outcome::Failed { what } = outcome else { continue };
             let Variant { strategy, vectors, order, .. } = variant;
             text.push_str(&format!("  {fuse}, {strategy}, {vectors}, order {order}: {what}\n"));
-            let mut again = format!(
+            let again = format!(
                 "stencilc verify {} --program {program} --mesh {} --precision {} --fuse {fuse} {} --times {times} --seed {seed}",
                 quoted(file),
                 quoted(mesh),
                 precision.name(),
                 variant.words()
             );
-            args.levels.iter().for_each(|levels| again.push_str(&format!(" --levels {levels}")));
-            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", quoted(&pair.to_string()))));
-            text.push_str(&format!("    again: {again}\n"));
+            text.push_str(&format!("    again: {again}{}\n", args.beside()));
         }
         text
     }

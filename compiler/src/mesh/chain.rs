@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
         let Some((variable, sum)) = known else {
             // What is stored in more bits than it is computed in stays as it was where nothing is added.
             let is_wide = field.stored.bytes(self.precision) > self.precision.bytes();
-            let is_possible = seat.read.is_none() || !is_wide;
+            let is_possible = self.is_everywhere(field) && (seat.read.is_none() || !is_wide);
             return is_possible.then(|| self.field(field, Role::Inc, Seat { read: seat.read, written: None }));
         };
         let is_seen = seat.written != Some(variable) && !link.last.contains(&variable);
@@ -175,9 +175,13 @@ impl<'a> Builder<'a> {
     /// Whether a field of the chain is what a stencil reads.
     fn is_alike(&self, own: FieldId, field: &Field) -> bool {
         let own = &self.whole.fields[own];
-        // What lives on some levels alone is written once, and not by each of the threads that would read it.
-        let is_everywhere = field.place.levels == Levels::Full || !self.program.mesh.levels;
-        field.place.home.is_some() && is_everywhere && own.place == field.place && own.stored == field.stored
+        let is_same = own.place == field.place && own.stored == field.stored;
+        field.place.home.is_some() && self.is_everywhere(field) && is_same
+    }
+
+    /// Whether each thread has a number of its own: what has no levels on a mesh that has some is written once for all of them.
+    fn is_everywhere(&self, field: &Field) -> bool {
+        field.place.levels == Levels::Full || !self.program.mesh.levels
     }
 
     /// A new field, which has an array of its own.

@@ -10,7 +10,8 @@
 //! but -0, so long as nothing divides by it or asks for its sign; there, expressions stay as they are written.
 
 use super::Subject;
-use super::emit::{At, OTHER, OWN, SECOND, pseudo};
+use super::emit::At;
+use super::ends::{OTHER, OWN, SECOND, pseudo};
 use super::group::{Add, Group};
 use crate::ir::{
     Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path,

@@ -18,6 +18,7 @@ mod chain;
 mod chained;
 mod colours;
 mod emit;
+mod ends;
 mod group;
 mod hierarchical;
 mod layout;

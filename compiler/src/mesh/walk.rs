@@ -1,6 +1,7 @@
 //! How a thread of a target walks over the elements that lead to it, and computes what each adds.
 
-use super::emit::{At, Emitter, OTHER, OWN, pseudo, pseudo_of};
+use super::emit::{At, Emitter};
+use super::ends::{OTHER, OWN, pseudo, pseudo_of};
 use super::group::Group;
 use super::looks::Looks;
 use super::mirror::mirrored;

@@ -1,8 +1,9 @@
 //! Elements: their numbers, and where hops lead from them.
 
-use super::{Emitter, OWN, pseudo_of};
+use super::Emitter;
 use crate::ir::mesh::Missing;
 use crate::ir::{Handle, Hop, Path, SetId};
+use crate::mesh::ends::{OWN, pseudo_of};
 use crate::mesh::{PieceTable, What};
 
 impl Emitter<'_> {

@@ -4,10 +4,11 @@ mod elements;
 mod numbers;
 mod values;
 
+use super::ends::{OWN, pseudo};
 use super::{Choices, Parameter, Subject, What, mirror, quotient};
 use crate::cuda::expression::{Helpers, computing_type};
 use crate::cuda::prelude;
-use crate::ir::{DefId, FieldId, Handle, Hop, Kind, MapId, SetId};
+use crate::ir::{DefId, FieldId, Hop, Kind, SetId};
 use crate::names::Names;
 use std::collections::HashMap;
 
@@ -48,24 +49,6 @@ pub struct Emitter<'a> {
     helpers: Helpers,
     scopes: Vec<Scope>,
     k: String,
-}
-
-/// Where hops lead that no map has: to the thread's own element, and to the other one; and whether the own one stands at the
-/// second of two places.
-pub const OWN: u32 = 0;
-/// See [`OWN`].
-pub const OTHER: u32 = 1;
-/// See [`OWN`].
-pub const SECOND: u32 = 2;
-
-/// The hops to one of these.
-pub fn pseudo(who: u32) -> Vec<Hop> {
-    vec![Hop { map: MapId::new(u32::MAX as usize), slot: who }]
-}
-
-/// Which of these hops begin with, if with any.
-pub fn pseudo_of(hops: &[Hop]) -> Option<u32> {
-    hops.first().filter(|hop| **hop == pseudo(hop.slot)[0]).map(|hop| hop.slot)
 }
 
 impl<'a> Emitter<'a> {

@@ -1,8 +1,9 @@
 //! Values: reads, definitions and bodies, each a constant with a name, where some path leads.
 
-use super::{At, Emitter, SECOND, pseudo_of};
+use super::{At, Emitter};
 use crate::cuda::expression::{computing_type, read_as, real, written};
 use crate::ir::{Binary, Binding, Body, DefId, FieldId, Hop, Kind, Node, NodeId, Path, Texts};
+use crate::mesh::ends::{SECOND, pseudo_of};
 use crate::mesh::{What, quotient};
 use crate::plan::Math;
 
