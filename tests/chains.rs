@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::{Choices, Kernel};
+use stencilc_compiler::mesh::{Choices, Kernel, Merge, Strategy};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::mesh::made::airfoil;
+use stencilc_runtime::mesh::made::{Perturbed, airfoil, triangles};
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::kernels::Placed;
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
@@ -54,9 +54,27 @@ fn the_fluxes_of_an_airfoil_and_the_step_are_one_kernel() {
     let mesh = airfoil(24, 10).unwrap();
     let problem = problem(include_str!("../stencils/airfoil.stn"), &mesh, None);
     assert_eq!(chains(&problem), ["res_calc bres_calc update [res]"]);
+    let usual = Choices { merge: Merge::WherePays, ..Choices::default() };
+    assert!(usual.merges(&problem.chains[0], Precision::F64, 1 << 20));
     let kernels = kernels(&problem, 0);
     assert_eq!(kernels.len(), 1);
     insta::assert_snapshot!(kernels[0].text);
+}
+
+#[test]
+fn calls_that_save_little_share_a_kernel_on_small_meshes_alone() {
+    let mesh = triangles(4, 3, Perturbed::default()).unwrap();
+    let problem = problem(include_str!("../stencils/flood.stn"), &mesh, None);
+    assert_eq!(chains(&problem), ["fluxes walls time_step [waves]"]);
+    let merges = |merge, strategy, elements| {
+        let choices = Choices { merge, strategy, ..Choices::default() };
+        choices.merges(&problem.chains[0], Precision::F64, elements)
+    };
+    assert!(merges(Merge::WherePays, Strategy::Owner, 1 << 10) && !merges(Merge::WherePays, Strategy::Owner, 1 << 20));
+    assert!(merges(Merge::Always, Strategy::Owner, 1 << 20) && !merges(Merge::Never, Strategy::Owner, 1 << 10));
+    assert!(!merges(Merge::Always, Strategy::TwoStep, 1 << 10));
+    let saved = problem.chains[0].saved(Precision::F64);
+    assert!(saved > 0.1 && saved < 0.15, "{saved}");
 }
 
 const MESH: &str = "

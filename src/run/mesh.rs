@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
-use stencilc_compiler::mesh::Choices;
+use stencilc_compiler::mesh::{Chain, Choices, Merge};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
@@ -75,14 +75,18 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         cast: args.cast,
         draw_all: false,
     };
-    let chains = args.of_program.fuse != Some(PlanKind::Separate);
-    let how = Choices { chains, ..args.of_mesh.choices()? };
+    let merge = match args.of_program.fuse {
+        None => Merge::WherePays,
+        Some(PlanKind::Separate) => Merge::Never,
+        Some(_) => Merge::Always,
+    };
+    let how = Choices { merge, ..args.of_mesh.choices()? };
     let problem = MeshProblem::new(request)?;
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
-    let Done { results, told, steps: total, pace } = match device {
+    let Done { results, told, steps: total, pace, one_kernel } = match device {
         Device::Cpu => way(args, &problem, &targets, json, &Interpreter::new(&problem))?,
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
@@ -126,7 +130,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             "numbers": numbers,
             "on_the_way": told,
             "pace": pace,
-            "one_kernel": one_kernel(&problem, how, device),
+            "one_kernel": one_kernel,
             "outputs": summaries,
             "drawn": problem.drawn,
             "seed": args.seed,
@@ -164,15 +168,6 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     terminal::print(&text)
 }
 
-/// The calls that one kernel computes.
-fn one_kernel(problem: &MeshProblem, how: Choices, device: Device) -> Vec<Vec<&str>> {
-    if device == Device::Cpu || !how.makes_chains() {
-        return Vec::new();
-    }
-    let calls = problem.chains.iter().map(|chain| chain.stages.iter().map(|own| own.stencil.name.as_str()));
-    calls.map(Iterator::collect).collect()
-}
-
 /// A kernel for the emulator.
 pub fn emulated(compiler: &Compiler, name: &str, text: &str) -> Result<emulate::Kernel> {
     let source = emulate::Source { name, text };
@@ -197,6 +192,8 @@ struct Done {
     told: Vec<Told>,
     steps: u64,
     pace: Option<Pace>,
+    /// The calls of each kernel that computes several.
+    one_kernel: Vec<Vec<String>>,
 }
 
 /// How fast steps of the outermost loops were. The first one waits for tables and kernels to be made.
@@ -228,7 +225,9 @@ fn way<B: Backend>(args: &Args, problem: &MeshProblem, targets: &[Target], json:
     let pace =
         first.map(|first_seconds| Pace { first_seconds, steps_per_second: (steps > 1).then(|| later(first_seconds)) });
     way.write(&driver, total)?;
-    Ok(Done { results: driver.results()?, told, steps, pace })
+    let calls = |chain: &Chain| chain.stages.iter().map(|own| own.stencil.name.clone()).collect();
+    let one_kernel = problem.chains.iter().filter(|chain| backend.merges(chain)).map(calls).collect();
+    Ok(Done { results: driver.results()?, told, steps, pace, one_kernel })
 }
 
 impl Way<'_> {
@@ -313,7 +312,9 @@ fn refuse_options(args: &Args, program: &MeshProgram) -> Result<()> {
     match own.fuse {
         None | Some(PlanKind::Separate | PlanKind::Merged) => Ok(()),
         Some(kind) => Err(Error::call(format!("--fuse {} is for grids, and `{name}` runs over a mesh", kind.name()))
-            .help("over a mesh there are merged, which is usual, and separate")),
+            .help(
+                "over a mesh there are merged and separate; if neither is given, calls that save enough share a kernel",
+            )),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::terminal::{self, Progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshProgram, Precision};
-use stencilc_compiler::mesh::{Choices, Kernel, Layout};
+use stencilc_compiler::mesh::{Choices, Kernel, Layout, Merge, Strategy};
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
@@ -69,6 +69,9 @@ impl Reference for OfProgram {
     }
 }
 
+/// Whether calls share a kernel.
+const KINDS: [(PlanKind, Merge); 2] = [(PlanKind::Merged, Merge::Always), (PlanKind::Separate, Merge::Never)];
+
 /// Strategies, with and without calls in one kernel.
 fn ways(args: &Args) -> Vec<Choices> {
     let own = &args.over;
@@ -77,13 +80,12 @@ fn ways(args: &Args) -> Vec<Choices> {
     for strategy in own.ordered_strategies() {
         for layout in own.layouts(&Layout::ALL) {
             for threads in own.threads(&[THREADS]) {
-                let choices =
-                    Choices { strategy, layout, block: threads.block, blocks_at_once: threads.at_once, chains: true };
-                if choices.makes_chains() && is_chosen(PlanKind::Merged) {
-                    all.push(choices);
-                }
-                if is_chosen(PlanKind::Separate) {
-                    all.push(Choices { chains: false, ..choices });
+                for (kind, merge) in KINDS {
+                    // Others have no thread a target.
+                    if is_chosen(kind) && (merge == Merge::Never || strategy == Strategy::Owner) {
+                        let (block, blocks_at_once) = (threads.block, threads.at_once);
+                        all.push(Choices { strategy, layout, block, blocks_at_once, merge });
+                    }
                 }
             }
         }
@@ -149,7 +151,7 @@ pub fn verify(
     for (order, placed) in ordered(own, &reference.problem)? {
         for &choices in &ways {
             let outcome = bench.try_on_mesh(&reference, &placed, choices)?;
-            let fuse = if choices.makes_chains() { PlanKind::Merged } else { PlanKind::Separate }.name();
+            let fuse = KINDS.iter().find(|(_, merge)| *merge == choices.merge).map_or("", |(kind, _)| kind.name());
             case.combinations.push(Combination { fuse, variant: Variant::new(choices, order), outcome });
             progress.advance(1);
         }

@@ -51,6 +51,28 @@ impl Chain {
     }
 }
 
+impl Chain {
+    /// The share of the bytes of fields that is neither written nor read, since values stay in registers: of the fields on the elements
+    /// themselves, by each call once.
+    pub fn saved(&self, precision: Precision) -> f64 {
+        let [mut all, mut saved] = [0, 0];
+        for stage in &self.stages {
+            let looks = Looks::new(stage, 0..stage.stencil.stores.len());
+            let read: BTreeSet<FieldId> = looks.reads.keys().map(|(field, _)| *field).collect();
+            let written = stage.stencil.stores.iter().map(|store| store.field).collect::<BTreeSet<_>>();
+            for field in read.iter().chain(&written) {
+                let own = &stage.stencil.fields[*field];
+                let bytes = own.place.home.map_or(1, |home| home.width as usize) * own.stored.bytes(precision);
+                all += bytes;
+                // What one call has given another is not read, even where somebody else looks at it later.
+                let is_given = matches!(own.role, Role::Inc | Role::Out) && read.contains(field);
+                saved += if is_given || self.internal.contains(field) { bytes } else { 0 };
+            }
+        }
+        saved as f64 / all.max(1) as f64
+    }
+}
+
 /// A chain under construction.
 #[derive(Clone)]
 struct Builder<'a> {

@@ -122,20 +122,44 @@ pub struct Choices {
     pub block: u32,
     /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
     pub blocks_at_once: u32,
-    /// Whether calls of a program become one kernel where that is possible; owners can.
-    pub chains: bool,
+    /// Which calls of a program become one kernel, of those that can; owners can.
+    pub merge: Merge,
+}
+
+/// Which calls become one kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Merge {
+    /// None.
+    Never,
+    /// Those that save enough, or are over so few elements that launches count.
+    WherePays,
+    /// All that can.
+    #[default]
+    Always,
 }
 
 impl Default for Choices {
     fn default() -> Self {
-        Self { strategy: Strategy::Owner, layout: Layout::Pairs, block: 128, blocks_at_once: 0, chains: true }
+        Self { strategy: Strategy::Owner, layout: Layout::Pairs, block: 128, blocks_at_once: 0, merge: Merge::Always }
     }
 }
 
+/// A launch takes as long as so many elements.
+const FEW: usize = 1 << 17;
+
+/// Calls that share a kernel hold more registers, so that fewer threads are at once. On an H200, what saves less than this is slower.
+const ENOUGH: f64 = 0.2;
+
 impl Choices {
-    /// Whether calls that can become one kernel do.
-    pub fn makes_chains(self) -> bool {
-        self.chains && self.strategy == Strategy::Owner
+    /// Whether the calls of a chain become one kernel, over so many elements and levels.
+    pub fn merges(self, chain: &Chain, precision: Precision, elements: usize) -> bool {
+        let pays = || elements < FEW || chain.saved(precision) >= ENOUGH;
+        match self.merge {
+            _ if self.strategy != Strategy::Owner => false,
+            Merge::Never => false,
+            Merge::WherePays => pays(),
+            Merge::Always => true,
+        }
     }
 }
 

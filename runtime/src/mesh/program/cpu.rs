@@ -10,6 +10,7 @@ use std::rc::Rc;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Handle, Role, VariableId};
+use stencilc_compiler::mesh::Chain;
 
 /// Computes on the CPU.
 pub struct Interpreter<'a> {
@@ -46,7 +47,7 @@ impl Backend for Interpreter<'_> {
         Ok(())
     }
 
-    fn chains(&self) -> bool {
+    fn merges(&self, _: &Chain) -> bool {
         false
     }
 

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, Handle, Role, VariableId};
+use stencilc_compiler::mesh::Chain;
 
 /// What computes calls.
 pub trait Backend {
@@ -42,8 +43,8 @@ pub trait Backend {
     /// A kernel has failed.
     fn wait(&self) -> Result<()>;
 
-    /// Whether calls of a chain are computed by one kernel.
-    fn chains(&self) -> bool;
+    /// Whether the calls of a chain are computed by one kernel.
+    fn merges(&self, chain: &Chain) -> bool;
 
     /// Computes a call. By field: what is given, which is nobody else's where it is looked at last, and what comes out. Of an
     /// `out` given is what its levels keep that are not computed; if nothing is, they are fresh.
@@ -119,7 +120,9 @@ impl<'a, B: Backend> Driver<'a, B> {
         for step in steps {
             match step {
                 Step::Call { call, last } => self.call(call, last)?,
-                Step::Chain { call, last, .. } if self.backend.chains() => self.call(call, last)?,
+                Step::Chain { call, last, .. } if self.backend.merges(self.problem.chain(call)) => {
+                    self.call(call, last)?
+                }
                 Step::Chain { apart, .. } => self.all(apart)?,
                 Step::Rename { from, to } => {
                     if let Some(array) = self.arrays.get(from).cloned() {

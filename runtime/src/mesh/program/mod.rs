@@ -73,6 +73,11 @@ impl MeshProblem {
         }
     }
 
+    /// The chain that a call stands for.
+    pub(crate) fn chain(&self, call: &Call) -> &Chain {
+        &self.chains[call.stencil - self.program.stencils.len()]
+    }
+
     /// Whether a field of a call has no array, since it goes from one stencil of a chain to another.
     pub fn is_internal(&self, number: usize, field: FieldId) -> bool {
         let chain = number.checked_sub(self.program.stencils.len());

@@ -27,7 +27,7 @@ use std::rc::Rc;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{MapId, SetId, VariableId};
-use stencilc_compiler::mesh::Choices;
+use stencilc_compiler::mesh::{Chain, Choices};
 pub use work::{Work, Works};
 
 /// Makes a kernel of a text.
@@ -123,8 +123,9 @@ impl<M: Machine> Backend for Kernels<'_, M> {
         self.machine.wait()
     }
 
-    fn chains(&self) -> bool {
-        self.choices.makes_chains()
+    fn merges(&self, chain: &Chain) -> bool {
+        let set = chain.stages.last().map(|own| self.placed.bound.size(own.set()));
+        self.choices.merges(chain, self.problem.precision, set.unwrap_or(0) * self.problem.levels)
     }
 
     fn call(&self, call: &Call, params: &[Value], given: Given<Array<M>>) -> Result<Given<Array<M>>> {
