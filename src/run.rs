@@ -5,7 +5,7 @@ pub mod mesh;
 mod outputs;
 pub mod program;
 
-use crate::args::given::Given;
+use crate::args::given::{Given, Names};
 use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};
 use crate::input;
 use crate::output;
@@ -44,6 +44,9 @@ use stencilc_runtime::{Array, Data, Error, Result, npy};
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("pictures").multiple(true).args(["plot", "animate"])))]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     /// A stencil file, or the name of a stencil that comes along
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: String,

@@ -218,18 +218,27 @@ impl MeshArgs {
         Ok(ordered)
     }
 
+    /// The set that leads orders, in the file.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn leading_set(&self, problem: &MeshProblem) -> Result<usize> {
+        let mesh = &problem.mesh;
+        let last = problem.program.mesh.sets.iter().last().map(|(_, set)| set.name.as_str());
+        let lead = self.lead.as_deref().or(last).unwrap_or_default();
+        mesh.set_named(lead).ok_or_else(|| {
+            let sets: Vec<&str> = mesh.sets.iter().map(|set| set.name.as_str()).collect();
+            Error::call(format!("the mesh has no set `{lead}`")).help(format!("its sets are {}", sets.join(", ")))
+        })
+    }
+
     /// An order of elements by its name.
     ///
     /// # Errors
     /// There is no such set, or the mesh lacks what the method needs.
     pub fn ordering(&self, problem: &MeshProblem, name: &str) -> Result<Ordered> {
         let (mesh, declared) = (&problem.mesh, &problem.program.mesh);
-        let last = declared.sets.iter().last().map(|(_, set)| set.name.as_str());
-        let lead = self.lead.as_deref().or(last).unwrap_or_default();
-        let lead = mesh.set_named(lead).ok_or_else(|| {
-            let sets: Vec<&str> = mesh.sets.iter().map(|set| set.name.as_str()).collect();
-            Error::call(format!("the mesh has no set `{lead}`")).help(format!("its sets are {}", sets.join(", ")))
-        })?;
+        let lead = self.leading_set(problem)?;
         let options = Options::new(lead);
         if name != auto::AUTO {
             let method = order::find(name)?;

@@ -131,6 +131,8 @@ fn kernels(args: &Args, stencil: &MeshStencil, choices: &Choices) -> Result<Vec<
 struct AnyMesh {
     /// Whether somebody wanted it in pieces.
     is_cut: Cell<bool>,
+    /// Whether it matters if an element leads to one target twice.
+    may_repeat: Cell<bool>,
 }
 
 impl Counts for AnyMesh {
@@ -141,6 +143,11 @@ impl Counts for AnyMesh {
     fn largest(&self, _: &Group, _: Cut) -> Option<Largest> {
         self.is_cut.set(true);
         None
+    }
+
+    fn repeats(&self, _: &Group) -> bool {
+        self.may_repeat.set(true);
+        true
     }
 
     fn seats(&self, _: &Group, _: &[MeshPath]) -> usize {
@@ -179,7 +186,7 @@ pub fn kernels_for_any(
     } else {
         0..1
     };
-    let any = AnyMesh { is_cut: Cell::new(false) };
+    let any = AnyMesh { is_cut: Cell::new(false), may_repeat: Cell::new(false) };
     let subject = Subject {
         stencil: &prepared,
         precision,
@@ -193,6 +200,13 @@ pub fn kernels_for_any(
         Err(_) if any.is_cut.get() => {
             let name = choices.strategy.name();
             Err(Error::input(format!("{name} cuts a mesh into pieces, and none is given")).help("give it: --mesh FILE"))
+        }
+        Err(_) if any.may_repeat.get() => {
+            let (name, own) = (&stencil.stencil.name, choices.strategy.name());
+            Err(Error::input(format!(
+                "`{name}` adds to its fields in different orders of slots, which {own} can do on meshes whose elements lead nowhere twice"
+            ))
+            .help("give the mesh: --mesh FILE; or write the increments in one order of slots"))
         }
         Err(refusal) => Err(refusal.into()),
     }

@@ -6,6 +6,7 @@ use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::terminal;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use stencilc_compiler::analysis::levels::leaves_levels;
 use stencilc_compiler::analysis::looks::Looks;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Levels, MeshStencil, Path, Precision};
@@ -22,6 +23,8 @@ struct Explanation {
     precision: Precision,
     over: String,
     fields: Vec<FieldFacts>,
+    /// Whether there may be levels that are not computed.
+    leaves_levels: bool,
     operations: BTreeMap<&'static str, u64>,
     flops_per_element: u64,
     races: Vec<Race>,
@@ -126,6 +129,7 @@ impl Explanation {
             doc: own.stencil.doc.clone(),
             precision: args.precision,
             over: format!("{}.{}", own.mesh.name, own.mesh.sets[own.set()].name),
+            leaves_levels: own.mesh.levels && leaves_levels(&own.stencil),
             fields: own.stencil.fields.iter().map(|(id, _)| field(&own, id, &looks, args.precision)).collect(),
             operations: operations.map(|(operation, count)| (operation.name(), count)).collect(),
             flops_per_element: looks.operations.flops(),
@@ -149,6 +153,7 @@ fn field(stencil: &MeshStencil, id: FieldId, looks: &Looks, precision: Precision
     for (_, write) in stencil.stores().filter(|(store, _)| store.field == id) {
         let text = match &write.how {
             How::Assign => "written here".to_owned(),
+            How::Add(path) if path.is_here() => "added here".to_owned(),
             How::Add(path) => format!("added at {}", written_path(stencil, path)),
             How::Reduce(fold) => format!("the {} of all", fold.name()),
         };
@@ -167,7 +172,13 @@ fn field(stencil: &MeshStencil, id: FieldId, looks: &Looks, precision: Precision
         parts: own.place.home.map_or(1, |home| home.parts),
         stored: own.stored.to_string(),
         bytes: own.stored.bytes(precision),
-        read: reads.map(|(_, hops)| written_path(stencil, &Path::through(hops.clone()))).collect(),
+        read: reads
+            .flat_map(|key| {
+                let shifts = looks.shifts.get(key).into_iter().flatten();
+                shifts.map(|&shift| Path::through(key.1.clone()).then(&Path::levels_only(shift)))
+            })
+            .map(|path| written_path(stencil, &path))
+            .collect(),
         written,
     }
 }
@@ -243,6 +254,9 @@ impl Explanation {
         };
         let mut text = format!("{title}\nin {}, over {}\n\nfields\n", self.precision.name(), self.over);
         text.push_str(&terminal::table(&self.fields.iter().map(FieldFacts::row).collect::<Vec<_>>(), &[]));
+        if self.leaves_levels {
+            text.push_str("  levels: computed are those for which all levels exist that are read; the others keep what was there\n");
+        }
         let element = self.over.split('.').next_back().unwrap_or("element");
         text.push_str(&format!("\nwork, for each {element}\n"));
         let mut rows: Vec<Vec<String>> = Vec::new();

@@ -4,23 +4,25 @@ use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::{Device, Pair};
+use crate::drawn::refuse_of_grids;
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
-use stencilc_compiler::mesh::{Chain, Choices, Merge};
+use stencilc_compiler::mesh::{Chain, Choices, Merge, Strategy};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::{Backend, Driver};
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
-use stencilc_runtime::mesh::program::{MeshProblem, Request};
+use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::program::plan::PlanKind;
@@ -49,7 +51,7 @@ struct Way<'a> {
 /// # Errors
 /// Something is wrong with the call, the mesh, the arrays or the device, or nothing can be written.
 pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start: Instant) -> Result<()> {
-    refuse_options(args, program)?;
+    refuse_options(args, input, program)?;
     let name = &program.program.name;
     let path = args.of_mesh.file(name, &program.mesh.name)?;
     let mut targets = outputs::targets(&args.outputs, args.vtu.as_deref(), program)?;
@@ -83,6 +85,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let how = Choices { merge, ..args.of_mesh.choices()? };
     let problem = MeshProblem::new(request)?;
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
+    args.of_mesh.leading_set(&problem)?;
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
@@ -288,29 +291,26 @@ fn scientific(value: f64) -> String {
     }
 }
 
-/// Refuses options that are about grids.
-fn refuse_options(args: &Args, program: &MeshProgram) -> Result<()> {
-    let own = &args.of_program;
-    let given = [
-        ("--grid", args.grid.is_some()),
-        ("--plot", !args.plot.is_empty()),
-        ("--level", args.level.is_some()),
-        ("--at", !args.at.is_empty()),
-        ("--bits", args.bits),
-        ("--timings", args.timings),
-        ("--steps", own.steps.is_some()),
-        ("--resident", own.resident.is_some()),
-        ("--checkpoint", own.checkpoint.is_some()),
-        ("--resume", own.resume.is_some()),
-        ("--no-graph", own.no_graph),
-        ("--animate", own.animate.is_given()),
-    ];
-    let name = &program.program.name;
-    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        return Err(Error::call(format!("{option} is for grids, and `{name}` runs over a mesh")).help("leave it out"));
+/// Options of `run` that also make sense over meshes, beside those of all commands.
+const OPTIONS: [&str; 7] = ["inputs", "outputs", "vtu", "cast", "program", "fuse", "every"];
+
+/// Refuses options that are about grids, and those of programs of a stencil.
+fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<()> {
+    let (own, name) = (&args.of_program, &program.program.name);
+    refuse_of_grids(&args.names, &OPTIONS, name)?;
+    if input.mesh_programs.iter().all(|own| own.program.name != *name) {
+        own.refuse(name)?;
     }
     match own.fuse {
-        None | Some(PlanKind::Separate | PlanKind::Merged) => Ok(()),
+        None | Some(PlanKind::Separate) => Ok(()),
+        Some(PlanKind::Merged) => match args.of_mesh.choices()?.strategy {
+            Strategy::Owner => Ok(()),
+            other => Err(Error::call(format!(
+                "--strategy {} has no thread a target, so calls cannot share a kernel",
+                other.name()
+            ))
+            .help("leave out --fuse merged, or take --strategy owner")),
+        },
         Some(kind) => Err(Error::call(format!("--fuse {} is for grids, and `{name}` runs over a mesh", kind.name()))
             .help(
                 "over a mesh there are merged and separate; if neither is given, calls that save enough share a kernel",
@@ -327,7 +327,14 @@ fn sizes(problem: &MeshProblem) -> serde_json::Value {
 fn sizes_text(problem: &MeshProblem) -> String {
     let sets = problem.program.mesh.sets.iter();
     let sets: Vec<String> = sets.map(|(id, set)| format!("{}: {}", set.name, problem.bound.size(id))).collect();
-    let levels = if problem.program.mesh.levels { format!(", levels: {}", problem.levels) } else { String::new() };
+    let mut levels = if problem.program.mesh.levels { format!(", levels: {}", problem.levels) } else { String::new() };
+    // Of a stencil by itself it is known before.
+    let computed = measure::only_call(problem).and_then(|call| problem.computed(call.stencil, &problem.params));
+    if let Ok(Range { start, end }) = computed
+        && end - start < problem.levels
+    {
+        levels.push_str(&format!(", of which {start}..{end} are computed"));
+    }
     format!("{}{levels}", sets.join(", "))
 }
 

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub struct Looks {
     /// Fields, and where hops lead from the element: which of the field's numbers there.
     pub reads: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<u32>>,
+    /// The same, and how many levels away.
+    pub shifts: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<i32>>,
     /// Where it is asked whether there is an element.
     pub present: BTreeSet<Vec<Hop>>,
     /// What is computed, each definition once wherever it is used.
@@ -41,8 +43,10 @@ impl Looks {
     fn look(&mut self, stencil: &MeshStencil, node: &Node, at: &Path) {
         match node {
             Node::Read { field, path, part } if stencil.stencil.fields[*field].place.horizontal => {
-                let hops = at.then(path).hops().to_vec();
-                self.reads.entry((*field, hops)).or_default().insert(*part);
+                let whole = at.then(path);
+                let key = (*field, whole.hops().to_vec());
+                self.shifts.entry(key.clone()).or_default().insert(whole.levels());
+                self.reads.entry(key).or_default().insert(*part);
             }
             Node::Present { path } => {
                 self.present.insert(at.then(path).hops().to_vec());

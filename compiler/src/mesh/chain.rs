@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
         if self.set.is_some_and(|own| own != set) || skips_levels || self.needs_number(link.call) {
             return None;
         }
-        if adds.first().is_some_and(|group| group.check_order(stencil).is_err()) {
+        if adds.first().is_some_and(|group| !group.is_in_order()) {
             return None;
         }
         let mut longer = self.clone();

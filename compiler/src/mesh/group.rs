@@ -1,8 +1,10 @@
 //! What a stencil adds to which elements.
 
+use super::Subject;
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::How;
 use crate::ir::{Body, FieldId, Kind, MeshStencil, Node, Path, SetId};
+use std::collections::BTreeSet;
 
 /// What is added to the elements of one set.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,26 +122,39 @@ impl Group {
         fields
     }
 
+    /// Whether what comes along paths to one target comes in the order of the paths, for each number.
+    pub fn is_in_order(&self) -> bool {
+        self.out_of_order().is_none()
+    }
+
+    /// The first field to which something is added along a path after one that comes later.
+    fn out_of_order(&self) -> Option<FieldId> {
+        self.fields().into_iter().find(|&field| {
+            let parts = self.adds.iter().filter(|add| add.field == field).map(|add| add.part);
+            parts.collect::<BTreeSet<_>>().into_iter().any(|part| {
+                let own = self.adds.iter().filter(|add| add.field == field && add.part == part);
+                !own.map(|add| add.path).is_sorted()
+            })
+        })
+    }
+
     /// Refuses what cannot be gathered path by path: if an element leads to one target along two paths, the order of
     /// what it adds has to be that of the paths.
     ///
     /// # Errors
     /// It is not.
-    pub fn check_order(&self, stencil: &MeshStencil) -> Result<(), Refusal> {
-        for field in self.fields() {
-            let parts = self.adds.iter().filter(|add| add.field == field).map(|add| add.part);
-            for part in parts.collect::<std::collections::BTreeSet<_>>() {
-                let paths: Vec<usize> =
-                    self.adds.iter().filter(|add| add.field == field && add.part == part).map(|add| add.path).collect();
-                if !paths.is_sorted() {
-                    let name = &stencil.stencil.fields[field].name;
-                    return Err(Refusal::new(format!(
-                        "what is added to `{name}` comes along paths in another order than to the fields before it"
-                    ))
-                    .help("write the increments of each field in the same order of slots"));
-                }
-            }
+    pub fn check_order(&self, subject: &Subject) -> Result<(), Refusal> {
+        let Some(field) = self.out_of_order() else { return Ok(()) };
+        if !subject.counts.repeats(self) {
+            return Ok(());
         }
-        Ok(())
+        let own = &subject.stencil.stencil;
+        let name = &own.fields[field].name;
+        Err(Refusal::new(format!(
+            "elements of this mesh lead to one place along several slots, and `{}` adds to `{name}` in another order than that in \
+             which it first names these slots",
+            own.name
+        ))
+        .help("write the increments in one order of slots, or take a strategy that adds in no order, such as global-colouring"))
     }
 }

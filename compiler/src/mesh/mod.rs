@@ -208,6 +208,9 @@ pub trait Counts {
     /// What pieces of those who lead to the targets have at most. Nothing if a piece has too many for numbers of 16 bits.
     fn largest(&self, group: &Group, cut: Cut) -> Option<Largest>;
 
+    /// Whether any element leads to one target along several paths.
+    fn repeats(&self, group: &Group) -> bool;
+
     /// How many different elements those who lead to a target lead on to along other paths, at most.
     fn seats(&self, group: &Group, ends: &[Path]) -> usize;
 }

@@ -19,7 +19,7 @@ use crate::ir::FieldId;
 /// # Errors
 /// The increments of its fields come in orders that differ, or what is added to a single target does not fit into shared memory.
 pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
-    group.check_order(subject.stencil)?;
+    group.check_order(subject)?;
     let stencil = subject.stencil;
     let degrees = subject.degrees(group);
     let is_sparse = degrees.share < 0.5;

@@ -6,19 +6,23 @@ use super::rows::{is_row, row};
 use super::sums::Sums;
 use super::{Choices, Items, Kernel, Subject, Table, What};
 use crate::diagnostic::Refusal;
-use crate::ir::Kind;
+use crate::ir::FieldId;
 
 /// The kernels of a group.
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or they are of several kinds.
 pub fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<[Kernel; 2], Refusal> {
-    group.check_order(subject.stencil)?;
-    let kinds = group.adds.iter().map(|add| subject.stencil.stencil.stores[add.store].body.kind());
-    let kinds: Vec<Kind> = kinds.collect();
-    if kinds.iter().any(|kind| *kind != kinds[0]) {
-        return Err(Refusal::new("whole and real numbers are added, which two-step keeps in one array")
-            .help("choose another strategy, or two stencils"));
+    group.check_order(subject)?;
+    let kind = |field: FieldId| subject.stencil.stencil.fields[field].stored.kind();
+    let (fields, name) = (group.fields(), &subject.stencil.stencil.name);
+    let own = |field: FieldId| &subject.stencil.stencil.fields[field].name;
+    if let Some(&other) = fields.iter().find(|&&field| kind(field) != kind(fields[0])) {
+        let (first, second) = (own(fields[0]), own(other));
+        return Err(Refusal::new(format!(
+            "`{name}` adds to `{first}` and `{second}`, of which one holds whole numbers: two-step keeps what is added in one array"
+        ))
+        .help("take another strategy, such as owner, or make two stencils of it"));
     }
     Ok([written(subject, choices, group, number), gathered(subject, choices, group, number)])
 }

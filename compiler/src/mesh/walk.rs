@@ -32,7 +32,7 @@ impl<'a> Walk<'a> {
     /// The increments of its fields come in orders that differ.
     pub fn new(subject: &Subject, group: &'a Group, number: usize, from_zero: bool) -> Result<Self, Refusal> {
         let stencil = subject.stencil;
-        group.check_order(stencil)?;
+        group.check_order(subject)?;
         // A sum that is stored in fewer bits than it is computed in may come to -0, where there was something.
         let rounds = |field: FieldId| {
             let stored = stencil.stencil.fields[field].stored;

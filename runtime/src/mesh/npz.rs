@@ -35,7 +35,7 @@ const HOW: &str = "a map is called `edge.nodes -> node`, a field `x on node` or 
 
 /// Reads a mesh, which is not checked yet.
 pub(super) fn read(file: impl Read + Seek) -> Result<Mesh> {
-    let mut archive = Archive::new(file).map_err(|error| error.help(HOW))?;
+    let mut archive = Archive::new(file).map_err(|error| error.help(format!("write it again; {HOW}")))?;
     let names = archive.names();
     if names.is_empty() {
         return Err(Error::input("it holds no arrays").help(HOW));

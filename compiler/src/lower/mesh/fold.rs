@@ -28,7 +28,7 @@ impl<'a> Lowering<'a> {
         }
         let paths = self.paths(&trail.names)?;
         let mut terms = Vec::new();
-        for (n, path) in paths.iter().enumerate() {
+        for path in &paths {
             let doubtful = self.doubtful(path, Missing::Skip);
             let mark = self.scope.mark();
             self.define(binder, Binding::Slot(path.clone()));
@@ -36,9 +36,7 @@ impl<'a> Lowering<'a> {
             let hole = doubtful.last().map(|(path, _)| path.clone());
             let known = doubtful.into_iter().map(|(path, _)| path).collect();
             let term = self.with_present(known, |own| own.term(block));
-            if n == 0 {
-                self.warn_unused_since(mark);
-            }
+            // A counter that nobody names counts.
             self.scope.forget(mark);
             terms.push((term?, hole));
         }

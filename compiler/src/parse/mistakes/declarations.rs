@@ -443,9 +443,12 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
     }
     let starts = |texts: &[&str]| texts.iter().any(|text| rest.starts_with(text));
     if starts(&["**=", "*=", "/=", "%=", "++", "--", "|=", "&=", "^=", "<<=", ">>=", "-="]) {
-        return Some(error(stop, "a value is not changed").label("only `=` assigns").help(
-            "a name means one value: give the new one a name of its own, as in `let twice = 2*a`, and assign that",
-        ));
+        let is_place = target.ends_with(']') && !rest.starts_with("-=");
+        return Some(error(stop, "a value is not changed").label("only `=` assigns").help(if is_place {
+            "what elements of a mesh add to comes by `+=` and `-=` alone, since these have no order that matters much"
+        } else {
+            "a name means one value: give the new one a name of its own, as in `let twice = 2*a`, and assign that"
+        }));
     }
     if starts(&["::"]) {
         return Some(

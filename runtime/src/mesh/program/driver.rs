@@ -154,6 +154,8 @@ impl<'a, B: Backend> Driver<'a, B> {
         let mut given = Vec::new();
         for (seat, (_, field)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
             given.push(match seat.read {
+                // What is added to and left out starts from 0, whatever there was.
+                None if field.role == Role::Inc => None,
                 None => seat.written.filter(|to| kept.contains(to)).and_then(|to| self.arrays.get(&to).cloned()),
                 Some(id) => Some(
                     self.arrays

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::{Action, Call};
-use stencilc_compiler::ir::{FieldId, Handle, MapId, MeshProgram, MeshStencil, Node, Path, Role};
+use stencilc_compiler::ir::{FieldId, Handle, MapId, MeshProgram, MeshStencil, Node, Path, Precision, Role};
 
 /// What a stencil computes, by the interpreter.
 pub struct Expected {
@@ -226,7 +226,13 @@ fn judged<M: Machine>(
             Role::Reduce => super::driver::single(wanted.element(), kernels.number(array)?),
             _ => kernels.download(written, array)?,
         };
-        let own = compared(&field.name, wanted, &found, &expected.sums[id.index()], expected.degrees[id.index()]);
+        let own = compared(
+            &field.name,
+            [wanted, &found],
+            problem.precision,
+            &expected.sums[id.index()],
+            expected.degrees[id.index()],
+        );
         verdict = worse(verdict, own);
     }
     Ok(verdict)
@@ -247,9 +253,11 @@ fn degree(problem: &MeshProblem, stencil: &MeshStencil, field: FieldId) -> f64 {
     f64::from(counts.into_iter().max().unwrap_or(0)) + 1.0
 }
 
-fn compared(name: &str, wanted: &Data, found: &Data, sums: &[f64], degree: f64) -> Verdict {
+/// How numbers compare that are rounded when they are added: what is stored in more bits is still added in the program's precision.
+fn compared(name: &str, [wanted, found]: [&Data; 2], precision: Precision, sums: &[f64], degree: f64) -> Verdict {
     let mut share = 0.0_f64;
-    let eps = if matches!(wanted, Data::F32(_)) { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let is_single = precision == Precision::F32 || matches!(wanted, Data::F32(_));
+    let eps = if is_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
     for index in 0..wanted.len() {
         if wanted.bits(index) == found.bits(index) {
             continue;

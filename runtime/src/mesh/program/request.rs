@@ -68,7 +68,8 @@ impl MeshProblem {
             settings.insert(name, size.to_string());
         }
         let own = |error: Error| {
-            let (seen, own) = ("stencil ``".to_owned(), format!("`{}`", program.program.name));
+            let (seen, own) =
+                (format!("stencil `{}`", program.program.numbers.name), format!("`{}`", program.program.name));
             Error { message: error.message.replace(&seen, &own), ..error }
         };
         let grid = Grid::cells(1, levels);
@@ -144,8 +145,10 @@ fn along(mesh: &Mesh, variable: &Variable, program: &MeshProgram, len: usize) ->
     let there = map.map_or_else(|| set.clone(), |map| format!("{set}.{map}"));
     let parts = if field.parts == 1 { String::new() } else { format!("[{}]", field.parts) };
     Err(Error::input(format!(
-        "`{}` is{}, in {} it is real{parts} on {there}",
+        "`{}` is {}{}{}, in {} it is real{parts} on {there}",
         variable.name,
+        variable.stored,
+        if home.parts == 1 { String::new() } else { format!("[{}]", home.parts) },
         declared.place(variable.place),
         mesh.origin
     ))
@@ -182,6 +185,12 @@ fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String,
     let mut found = given.map(|levels| (levels, "--levels".to_owned()));
     for (_, variable) in program.program.variables.iter() {
         let (Some(array), Levels::Full) = (arrays.get(&variable.name), variable.place.levels) else { continue };
+        // What has another number of axes tells nothing.
+        let home =
+            variable.place.home.map_or(0, |home| 1 + usize::from(home.map.is_some()) + usize::from(home.parts > 1));
+        if array.shape.len() != 1 + home {
+            continue;
+        }
         let Some(&levels) = array.shape.first() else { continue };
         match &found {
             Some((known, from)) if *known != levels => {

@@ -65,6 +65,15 @@ impl Leading {
         self.inverse.targets()
     }
 
+    /// Whether any element leads to one target along several paths.
+    pub fn repeats(&self) -> bool {
+        let repeats = |target: usize| {
+            let entries = self.inverse.of(target);
+            entries.windows(2).any(|two| self.inverse.element(two[0]) == self.inverse.element(two[1]))
+        };
+        (0..self.inverse.targets()).into_par_iter().any(repeats)
+    }
+
     /// How many elements lead to a target, along any path, added up over all targets.
     pub fn count(&self) -> usize {
         self.inverse.entries.len()

@@ -173,6 +173,10 @@ impl Counts for Counted<'_> {
         self.or(self.placed.pieces(group, cut), None).map(|pieces| pieces.largest())
     }
 
+    fn repeats(&self, group: &Group) -> bool {
+        self.or(self.placed.leading(group).map(|leading| leading.repeats()), true)
+    }
+
     fn seats(&self, group: &Group, ends: &[Path]) -> usize {
         self.or(self.placed.leading(group).map(|leading| leading.seats(&self.placed.bound, ends)), 0)
     }
