@@ -17,7 +17,7 @@ stencil shift over sphere.cell { in a; out b; b = a[k-1] }
 stencil blend over sphere.cell { in a; inc b; b += a[k-1] }
 program p over sphere {
     inout a on cell
-    out b, c, d on cell
+    out b, c, d, f on cell
     b = copy(a)
     c = copy(b)
     repeat 2 { b = shift(b) }
@@ -25,6 +25,7 @@ program p over sphere {
     c = copy(e)
     d = copy(a)
     d = blend(e, d)
+    repeat 2 { f = blend(a) }
     a = shift(a)
 }
 ";
@@ -64,6 +65,8 @@ fn levels_that_are_not_computed_keep_what_was_there() {
     assert_eq!(results["a"], [0.0, 0.0, 1.0, 2.0]);
     assert_eq!(results["b"], [0.0, 0.0, 0.0, 1.0]);
     assert!(results["c"][0].is_nan() && results["c"][1..] == [0.0, 1.0, 2.0]);
+    // Time and again from 0, on all levels.
+    assert_eq!(results["f"], [0.0, 0.0, 1.0, 2.0]);
     // NaN below is not looked at by the last level alone.
     assert!(results["d"][0] == 0.0 && results["d"][1].is_nan() && results["d"][2..] == [2.0, 4.0]);
 }
