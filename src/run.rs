@@ -93,6 +93,9 @@ pub struct Args {
     /// On a mesh: a .vtu file for all outputs that it has a place for
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     vtu: Option<String>,
+    /// On a mesh: a folder for the texts of the kernels that are launched
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    texts: Option<PathBuf>,
     #[command(flatten)]
     of_program: program::ProgramArgs,
     /// How often to compute; times are those of the median
@@ -170,6 +173,10 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     if args.vtu.is_some() {
         return Err(Error::call("--vtu is for what runs over a mesh, and this runs over a grid")
             .help("--out NAME=FILE.npy writes a field, and --plot NAME=FILE.png draws one"));
+    }
+    if args.texts.is_some() {
+        return Err(Error::call("--texts is for what runs over a mesh, and this runs over a grid")
+            .help("`stencilc build` writes the kernel of a stencil"));
     }
     if let Some(program) = input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
         return program::run(args, &input, program, json, start);

@@ -4,14 +4,17 @@ use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::{Device, Pair};
+use crate::build::write;
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
@@ -86,6 +89,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let problem = MeshProblem::new(request)?;
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     args.of_mesh.leading_set(&problem)?;
+    let texts = Texts { folder: args.texts.as_deref(), names: RefCell::default() };
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
@@ -93,7 +97,10 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         Device::Cpu => way(args, &problem, &targets, json, &Interpreter::new(&problem))?,
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
-            let load = |name: &str, text: &str| emulated(&compiler, name, text);
+            let load = |name: &str, text: &str| {
+                texts.keep(name, text)?;
+                emulated(&compiler, name, text)
+            };
             let ordered = args.of_mesh.one_ordering(&problem)?;
             let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
@@ -102,7 +109,10 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
-            let load = |name: &str, text: &str| compiled(&gpu, name, text);
+            let load = |name: &str, text: &str| {
+                texts.keep(name, text)?;
+                compiled(&gpu, name, text)
+            };
             let ordered = args.of_mesh.one_ordering(&problem)?;
             let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
@@ -169,6 +179,24 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
     terminal::print(&text)
+}
+
+/// The texts of kernels, in a folder if one is given.
+struct Texts<'a> {
+    folder: Option<&'a Path>,
+    /// Those that are taken.
+    names: RefCell<BTreeSet<String>>,
+}
+
+impl Texts<'_> {
+    fn keep(&self, name: &str, text: &str) -> Result<()> {
+        let Some(folder) = self.folder else { return Ok(()) };
+        let mut names = self.names.borrow_mut();
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| names.insert(name.clone()));
+        write(folder, &format!("{}.cu", free.unwrap_or_default()), text.as_bytes())?;
+        Ok(())
+    }
 }
 
 /// A kernel for the emulator.
@@ -292,7 +320,7 @@ fn scientific(value: f64) -> String {
 }
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 7] = ["inputs", "outputs", "vtu", "cast", "program", "fuse", "every"];
+const OPTIONS: [&str; 8] = ["inputs", "outputs", "vtu", "texts", "cast", "program", "fuse", "every"];
 
 /// Refuses options that are about grids, and those of programs of a stencil.
 fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<()> {

@@ -41,7 +41,7 @@ pub fn targets(pairs: &[Pair], vtu: Option<&str>, program: &MeshProgram) -> Resu
             output::check("--out", &path, VTU)?;
         } else {
             output::check("--out", &path, "npy").map_err(|error| match error.help {
-                Some(help) if path.extension().is_some() => {
+                Some(help) if path.extension().is_some_and(|own| own != "npy") => {
                     Error { help: Some(format!("{help}, or .vtu for ParaView")), ..error }
                 }
                 _ => error,

@@ -405,6 +405,15 @@ fn a_flow_is_the_same_by_kernels() {
         fs::read(folder.path(out)).unwrap()
     };
     let expected = run("--device cpu", "cpu.npy");
+    let texts = || -> Vec<String> {
+        run("--device emulate --texts texts", "own.npy");
+        let files = fs::read_dir(folder.path("texts")).unwrap();
+        let mut names: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap().replace(".cu", "")).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(texts(), ["adt_calc", "fold_sum_f64", "res_calc_bres_calc_update", "start"]);
     for more in [
         "--strategy owner",
         "--fuse separate",

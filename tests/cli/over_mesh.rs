@@ -82,6 +82,7 @@ fn what_runs_over_meshes_is_told_apart() {
         "run airfoil --mesh m.npz --fuse tiled --device cpu",
         "run airfoil --mesh m.npz --fuse merged --strategy tiled --device cpu",
         "run airfoil --mesh m.npz --stencil update --every 3 --device cpu",
+        "run laplap --grid 9x9x9 --texts texts --device cpu",
         "run both.stn --device cpu",
         "run both.stn --program again --mesh m.npz --device cpu",
         "run both.stn --program twice --mesh m.npz --device cpu",
