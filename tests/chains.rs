@@ -5,9 +5,13 @@ use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::{Choices, Kernel, Merge, Strategy};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::Data;
+use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Perturbed, airfoil, triangles};
 use stencilc_runtime::mesh::order::Ordering;
-use stencilc_runtime::mesh::program::kernels::Placed;
+use stencilc_runtime::mesh::program::cpu::Interpreter;
+use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::measure::{difference, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{Map, Mesh, Set};
 
@@ -44,7 +48,7 @@ fn chains(problem: &MeshProblem) -> Vec<String> {
 }
 
 /// The kernels of a chain.
-fn kernels(problem: &MeshProblem, number: usize) -> Vec<Kernel> {
+fn printed(problem: &MeshProblem, number: usize) -> Vec<Kernel> {
     let placed = Rc::new(Placed::new(problem, &Ordering::kept(&problem.mesh)).unwrap());
     placed.kernels(problem, &problem.chains[number].call, &Choices::default()).unwrap()
 }
@@ -56,7 +60,7 @@ fn the_fluxes_of_an_airfoil_and_the_step_are_one_kernel() {
     assert_eq!(chains(&problem), ["res_calc bres_calc update [res]"]);
     let usual = Choices { merge: Merge::WherePays, ..Choices::default() };
     assert!(usual.merges(&problem.chains[0], Precision::F64, 1 << 20));
-    let kernels = kernels(&problem, 0);
+    let kernels = printed(&problem, 0);
     assert_eq!(kernels.len(), 1);
     insta::assert_snapshot!(kernels[0].text);
 }
@@ -75,6 +79,55 @@ fn calls_that_save_little_share_a_kernel_on_small_meshes_alone() {
     assert!(!merges(Merge::Always, Strategy::TwoStep, 1 << 10));
     let saved = problem.chains[0].saved(Precision::F64);
     assert!(saved > 0.1 && saved < 0.15, "{saved}");
+}
+
+/// What is left to the device's own division, in a value that is written as it is.
+#[test]
+fn quotients_that_are_not_usual_are_those_of_the_interpreter() {
+    let text = "
+mesh airfoil {
+    set edge, cell
+    map edge.cells -> cell[2]
+}
+stencil add over airfoil.edge {
+    in  q on cell
+    inc r on cell
+    r[cells.0] += q[cells.1]
+    r[cells.1] += q[cells.0]
+}
+stencil ratio over airfoil.cell {
+    in  r, b
+    out p
+    reduce most: max
+    p = r / b
+    most = r / b
+}
+program first over airfoil {
+    in  q, b on cell
+    out p on cell
+    out most: real on ()
+    let r = add(q)
+    p, most = ratio(r, b)
+}
+";
+    let mut problem = problem(text, &airfoil(6, 3).unwrap(), None);
+    assert_eq!(chains(&problem), ["add ratio [r]"]);
+    for (name, value) in [("q", 1e300), ("b", 1e-30)] {
+        let (id, _) = problem.program.program.variables.iter().find(|(_, own)| own.name == name).unwrap();
+        let len = problem.len(id);
+        problem.initial.insert(id, Data::F64(vec![value; len]));
+    }
+    let expected = results(&problem, &Interpreter::new(&problem)).unwrap();
+    assert!(expected.iter().all(|(_, data)| data.get(0) == f64::INFINITY), "{expected:?}");
+    let (machine, compiler) = (Emulator::default(), Compiler::find().unwrap());
+    let load = |name: &str, text: &str| {
+        let source = emulate::Source { name, text };
+        let mut built = compiler.build(&[source], &Settings::default())?;
+        Ok(built.remove(0))
+    };
+    let placed = Rc::new(Placed::new(&problem, &Ordering::kept(&problem.mesh)).unwrap());
+    let kernels = Kernels::new(&problem, &machine, Choices::default(), placed, &load);
+    assert_eq!(difference(&expected, &results(&problem, &kernels).unwrap()), None);
 }
 
 const MESH: &str = "

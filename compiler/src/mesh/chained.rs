@@ -46,9 +46,8 @@ pub fn kernels(
         emitter.go_on_with(stage, Some(&element));
         sums.remember(&mut emitter);
         let mut written = Written::new(&mut emitter);
-        if all.len() + 1 < after.len() {
-            written.remember(&mut emitter);
-        }
+        // Before anything is written it has to be known whether all divisions were usual ones.
+        written.remember(&mut emitter);
         all.push(written);
     }
     emitter.leave_if_unusual();

@@ -49,7 +49,8 @@ impl Written {
         own
     }
 
-    /// Gives what is assigned names, by which it is known where its element is at hand: as it would be read again.
+    /// Computes everything, and gives it names, by which what is assigned is known where its element is at hand: as it would be
+    /// read again.
     pub fn remember(&mut self, emitter: &mut Emitter) {
         let subject = emitter.subject;
         for (&field, texts) in &mut self.assigned {
@@ -65,6 +66,11 @@ impl Written {
                 emitter.remember((field, Default::default(), part as u32), &name);
                 *text = name;
             }
+        }
+        for (field, kind, text) in &mut self.folded {
+            let name = emitter.names.fresh(&format!("{}_here", subject.stencil.stencil.fields[*field].name));
+            emitter.line(format!("const {} {name} = {text};", emitter.c_type(*kind)));
+            *text = name;
         }
     }
 
