@@ -2,6 +2,7 @@
 //! of what is added, every bit has to be the interpreter's; where not, sums have to be as near as another order can make them.
 
 use super::case::{Case, Outcome};
+use fastrand::Rng;
 use std::cell::RefCell;
 use std::rc::Rc;
 use stencilc_compiler::mesh::{Choices, Layout, Strategy};
@@ -12,7 +13,7 @@ use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
 use stencilc_runtime::mesh::program::measure::{self, Results, Verdict, results};
 use stencilc_runtime::mesh::program::{MeshProblem, alone, alone_from_zero};
-use stencilc_runtime::{Error, Fault, Result};
+use stencilc_runtime::{Data, Error, Fault, Result};
 
 impl Case {
     /// Computes it by the interpreter and by kernels.
@@ -22,14 +23,12 @@ impl Case {
     pub fn compute_by_kernels(&self, compiler: &Compiler) -> Result<Outcome> {
         let lowered = stencilc_compiler::check(&Source::new("random.stn", self.text()));
         // Choices that have nothing to do with each other, and with what the stencil is.
-        let draw = |n: usize| (fastrand::Rng::with_seed(self.seed ^ 0x6d65_7368).u64(..) >> (8 * n)) as usize;
+        let draw = |n: usize| (Rng::with_seed(self.seed ^ 0x6d65_7368).u64(..) >> (8 * n)) as usize;
         let program = if draw(0).is_multiple_of(2) { alone } else { alone_from_zero };
         let Some(program) = lowered.mesh_stencils.first().filter(|_| lowered.is_ok()).map(program) else {
             return Ok(Outcome::Nothing);
         };
-        let problem = MeshProblem::new(self.request(&program, true))?;
-        let interpreter = Interpreter::new(&problem);
-        let Ok(expected) = results(&problem, &interpreter) else { return Ok(Outcome::Nothing) };
+        let mut problem = MeshProblem::new(self.request(&program, true))?;
         let choices = Choices {
             strategy: Strategy::ALL[draw(1) % Strategy::ALL.len()],
             layout: Layout::ALL[draw(2) % 3],
@@ -37,6 +36,11 @@ impl Case {
             block: [4, 32][draw(4) % 2],
             ..Choices::default()
         };
+        // Without an order, what is no number has no bound.
+        if choices.strategy.is_ordered() && draw(6).is_multiple_of(2) {
+            make_extreme(&mut problem, &mut Rng::with_seed(self.seed));
+        }
+        let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else { return Ok(Outcome::Nothing) };
         let method = ["random", "none", "metis"][draw(3) % 3];
         let lead = draw(5) % problem.mesh.sets.len();
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options { block: 6, ..Options::new(lead) })?;
@@ -62,6 +66,21 @@ impl Case {
             return Ok(Outcome::Failed(format!("{wrong}\n{choices:?}, {method}\n{}\n{texts}", self.text())));
         }
         Ok(Outcome::Equal)
+    }
+}
+
+/// Makes some numbers of a problem such as divisions and sums have to take care of.
+pub(super) fn make_extreme(problem: &mut MeshProblem, rng: &mut Rng) {
+    for data in problem.initial.values_mut() {
+        for index in 0..data.len() {
+            let number = [0.0, -0.0, 1e-300, -1e300, 1e-38, 1e30, f64::INFINITY, f64::NAN][rng.usize(0..8)];
+            match data {
+                _ if rng.usize(0..6) > 0 => {}
+                Data::F64(all) => all[index] = number,
+                Data::F32(all) => all[index] = number as f32,
+                Data::I32(_) | Data::Bool(_) => {}
+            }
+        }
     }
 }
 

@@ -110,7 +110,10 @@ impl Program {
             cast: false,
             draw_all: false,
         };
-        let problem = MeshProblem::new(request)?;
+        let mut problem = MeshProblem::new(request)?;
+        if rng.bool() {
+            super::kernels::make_extreme(&mut problem, &mut rng);
+        }
         let chains = problem.chains.len();
         let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else {
             return Ok((Outcome::Nothing, chains));
