@@ -28,7 +28,7 @@ impl<'a> Lowering<'a> {
         }
         let paths = self.paths(&trail.names)?;
         let mut terms = Vec::new();
-        for path in &paths {
+        for (n, path) in paths.iter().enumerate() {
             let doubtful = self.doubtful(path, Missing::Skip);
             let mark = self.scope.mark();
             self.define(binder, Binding::Slot(path.clone()));
@@ -36,7 +36,11 @@ impl<'a> Lowering<'a> {
             let hole = doubtful.last().map(|(path, _)| path.clone());
             let known = doubtful.into_iter().map(|(path, _)| path).collect();
             let term = self.with_present(known, |own| own.term(block));
-            // A counter that nobody names counts.
+            // A counter that nobody names counts, where the same number is taken each time.
+            let counts = matches!(&term, Some(Value::One(body)) if body.literal().is_some());
+            if n == 0 && !counts {
+                self.warn_unused_since(mark);
+            }
             self.scope.forget(mark);
             terms.push((term?, hole));
         }
