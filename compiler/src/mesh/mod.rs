@@ -147,7 +147,8 @@ impl Default for Choices {
 /// A launch takes as long as so many elements.
 const FEW: usize = 1 << 17;
 
-/// Calls that share a kernel hold more registers, so that fewer threads are at once. On an H200, what saves less than this is slower.
+/// Calls that share a kernel hold more registers, so that fewer threads are at once. On an H200, a program that saves an eighth of the
+/// bytes of its fields is slower then, and one that saves a third is faster.
 const ENOUGH: f64 = 0.2;
 
 impl Choices {

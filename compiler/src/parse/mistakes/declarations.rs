@@ -445,7 +445,7 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
     if starts(&["**=", "*=", "/=", "%=", "++", "--", "|=", "&=", "^=", "<<=", ">>=", "-="]) {
         let is_place = target.ends_with(']') && !rest.starts_with("-=");
         return Some(error(stop, "a value is not changed").label("only `=` assigns").help(if is_place {
-            "what elements of a mesh add to comes by `+=` and `-=` alone, since these have no order that matters much"
+            "an `inc` of a mesh is added to by `+=` and `-=` alone; else give the new value a name of its own, as in `let twice = 2*a`"
         } else {
             "a name means one value: give the new one a name of its own, as in `let twice = 2*a`, and assign that"
         }));
