@@ -8,7 +8,7 @@ pub mod method;
 pub mod shapes;
 mod variants;
 
-use self::given::Given;
+use self::given::{Given, Names};
 pub use self::grid::{Chosen, GridArg};
 pub use self::variants::VariantArgs;
 use clap::ArgAction;
@@ -76,6 +76,8 @@ pub struct ShareArgs {
 /// What kernels of every strategy and storage share.
 #[derive(clap::Args)]
 pub struct LaunchArgs {
+    #[command(flatten)]
+    pub given: Names,
     /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp` and 64x4x1 for `march`
     #[arg(long, value_name = "XxYxZ")]
     block: Option<Block>,
@@ -146,6 +148,14 @@ impl Given<KernelArgs> {
     pub fn choices_for(&self, stencil: &Stencil) -> Choices {
         let choices = self.args.choices();
         if self.has("access") { choices } else { choices.suiting(stencil) }
+    }
+
+    /// Refuses options that make no difference for the kernel that they choose.
+    ///
+    /// # Errors
+    /// One was given.
+    pub fn refuse_idle(&self, choices: &Choices) -> stencilc_runtime::Result<()> {
+        self.args.launch.given.refuse_idle(std::slice::from_ref(choices))
     }
 }
 
@@ -333,11 +343,6 @@ impl Pair {
     /// What stands after it.
     pub fn value(&self) -> &str {
         &self.value
-    }
-
-    /// The same with another value.
-    pub fn with_value(&self, value: &str) -> Self {
-        Self { name: self.name.clone(), value: value.to_owned() }
     }
 }
 

@@ -74,7 +74,7 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
     }
     let stencil = input.stencil(args.kernels.stencil.as_deref())?;
     if let Some(path) = &args.csv {
-        output::check("--csv", path, "csv")?;
+        output::check("--csv", path, "csv", files::Kind::Table)?;
     }
     let bed = bed(args)?;
     let machine = bed.facts();
@@ -85,8 +85,8 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
         .kernels
         .precisions()
         .into_iter()
-        .map(|precision| (precision, args.kernels.choices(&args.blocks, precision)))
-        .collect();
+        .map(|precision| Ok((precision, args.kernels.choices(&args.blocks, precision)?)))
+        .collect::<Result<_>>()?;
     let kernels = |choices: &[Choices]| if matches!(bed, Bed::Cpu) { 1 } else { choices.len() };
     let all: usize = of_each.iter().map(|(_, choices)| kernels(choices) * grids.len()).sum();
     let progress = Progress::new(all * STEPS, "measuring");

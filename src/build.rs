@@ -10,12 +10,15 @@ use crate::input::{self, Input};
 use crate::kernel::Wanted;
 use crate::terminal;
 use crate::tuned::TunedArgs;
+use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::analysis::cost;
 use stencilc_compiler::cuda::{self, Built};
 use stencilc_compiler::plan::{Choices, Plan};
-use stencilc_runtime::cache::compile_cached;
+use stencilc_runtime::cache::{compile_cached, emulated_cached};
+use stencilc_runtime::emulate::{self, Compiler, Settings};
+use stencilc_runtime::nvrtc::Arch;
 use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
 use stencilc_runtime::{Error, Result, files};
 
@@ -36,7 +39,7 @@ pub struct Args {
     over: MeshArgs,
     /// The architecture that machine code is for
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
-    arch: String,
+    arch: Arch,
     /// The folder for what is made; `.` if nothing is emitted
     #[arg(short, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub output: Option<PathBuf>,
@@ -46,12 +49,17 @@ pub struct Args {
 }
 
 impl Args {
+    /// The architecture that machine code is for.
+    pub fn arch(&self) -> &str {
+        &self.arch
+    }
+
     /// The plan of the kernel: where the options leave open which, of the one that was tuned.
     ///
     /// # Errors
     /// There is no such kernel.
     pub fn plan(&self, input: &Input) -> Result<Plan> {
-        self.kernel.plan_or_tuned(input, (!self.tuned.untuned).then_some(self.arch.as_str()))
+        self.kernel.plan_or_tuned(input, (!self.tuned.untuned).then_some(&*self.arch))
     }
 }
 
@@ -78,18 +86,81 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
         terminal::note("the kernel leaves out what the stencil prints; `stencilc run` shows it");
     }
     let built = cuda::build(&plan)?;
-    let resources = match nvrtc::locate() {
-        Ok(_) => compile(args, &plan, &built, Kind::Cubin)?.resources,
-        Err(error) => {
-            terminal::note(&format!("registers and spills are not known: {}", error.message));
-            Vec::new()
-        }
-    };
+    let kernel = Text { whole: &built.source, name: &built.kernel.name, kernel: &built.kernel.text };
     let folder = args.output.as_deref().unwrap_or(Path::new("."));
     let name = &plan.stencil.name;
-    let source = write(folder, &format!("{name}.cu"), built.source.as_bytes())?;
-    let header = write(folder, &format!("{name}.h"), built.header.as_bytes())?;
-    report(args, &plan, &resources, &[source, header], json)
+    let source = will_write("-o", folder, &format!("{name}.cu"))?;
+    let header = will_write("-o", folder, &format!("{name}.h"))?;
+    let tried = Tried::compile(&[kernel], &args.arch)?;
+    let source = write(&source, built.source.as_bytes())?;
+    let header = write(&header, built.header.as_bytes())?;
+    report(args, &plan, &tried, &[source, header], json)
+}
+
+/// A kernel that is about to be written.
+pub struct Text<'a> {
+    /// All that is written with it.
+    pub whole: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its own text.
+    pub kernel: &'a str,
+}
+
+/// What came of compiling kernels before they are written.
+pub struct Tried {
+    /// Who compiled them, if anybody could.
+    pub by: Option<By>,
+    /// What each takes of a GPU, where that is known.
+    pub resources: Vec<Resources>,
+}
+
+/// Who compiles a kernel.
+#[derive(Clone, Copy, Serialize)]
+pub enum By {
+    /// NVRTC, for a GPU.
+    #[serde(rename = "nvrtc")]
+    Nvrtc,
+    /// The C++ compiler, for the emulator.
+    #[serde(rename = "c++")]
+    Cpp,
+}
+
+impl Tried {
+    /// Compiles kernels by NVRTC, or by the C++ compiler where that is all there is. Where there is neither, that is told.
+    ///
+    /// # Errors
+    /// A compiler refuses one, so that none of them is to be written; or NVRTC does not know the architecture.
+    pub fn compile(kernels: &[Text], arch: &str) -> Result<Tried> {
+        let missing = match nvrtc::locate() {
+            Ok(_) => {
+                let compile = |own: &Text| compile_cached(own.whole, &format!("{}.cu", own.name), arch, Kind::Cubin);
+                let compiled = kernels.iter().map(compile).collect::<Result<Vec<_>>>()?;
+                let resources = compiled.into_iter().flat_map(|own| own.compiled.resources).collect();
+                return Ok(Tried { by: Some(By::Nvrtc), resources });
+            }
+            Err(error) => error.message,
+        };
+        terminal::note(&format!("registers and spills are not known: {missing}"));
+        let Ok(compiler) = Compiler::find() else {
+            terminal::note("what is written was not compiled: there is no C++ compiler either");
+            return Ok(Tried { by: None, resources: Vec::new() });
+        };
+        for own in kernels {
+            let source = emulate::Source { name: own.name, text: own.kernel };
+            emulated_cached(&compiler, source, &Settings::default())?;
+        }
+        Ok(Tried { by: Some(By::Cpp), resources: Vec::new() })
+    }
+
+    /// `, compiled by NVRTC for sm_90`, to be told with what was written.
+    pub fn told(&self, arch: &str) -> String {
+        match self.by {
+            Some(By::Nvrtc) => format!(", compiled by NVRTC for {arch}"),
+            Some(By::Cpp) => ", compiled by the C++ compiler alone, as for the emulator".to_owned(),
+            None => ", not compiled".to_owned(),
+        }
+    }
 }
 
 /// The kernel, compiled.
@@ -100,25 +171,35 @@ pub fn compile(args: &Args, plan: &Plan, built: &Built, kind: Kind) -> Result<Co
     Ok(compile_cached(&built.source, &format!("{}.cu", plan.stencil.name), &args.arch, kind)?.compiled)
 }
 
-/// Writes a file in a folder, which is made if it is not there; gives the file's path.
+/// Tells that a file will be written in the folder of an option, which is made if it is not there; gives the file's path.
 ///
 /// # Errors
-/// The folder cannot be made, or the file not be written.
-pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
+/// The folder cannot be made, or the file not be written ([`files::will_write_inside`]).
+pub fn will_write(option: &str, folder: &Path, name: &str) -> Result<PathBuf> {
     if folder.is_file() {
         let name = folder.display();
         return Err(Error::input(format!("`{name}` is a file, and files are written into a folder"))
-            .help("-o names it: -o made"));
+            .help(format!("{option} names it: {option} made")));
     }
     std::fs::create_dir_all(folder).map_err(|error| {
-        Error::input(format!("cannot make the folder `{}`: {error}", folder.display())).help("give another: -o DIR")
+        Error::input(format!("cannot make the folder `{}`: {error}", folder.display()))
+            .help(format!("give another: {option} DIR"))
     })?;
     let path = folder.join(name);
-    files::write_atomic(&path, |file| file.write_all(bytes))?;
+    files::will_write_inside(files::Kind::Code, option, &path)?;
     Ok(path)
 }
 
-fn report(args: &Args, plan: &Plan, resources: &[Resources], files: &[PathBuf], json: bool) -> Result<()> {
+/// Writes a file that was told of.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
+    files::write_atomic(path, |file| file.write_all(bytes))?;
+    Ok(path.to_owned())
+}
+
+fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool) -> Result<()> {
     let cost = cost::cost(&plan.stencil, plan.choices.precision);
     let fixed = plan.fixed.as_ref();
     if json {
@@ -129,7 +210,8 @@ fn report(args: &Args, plan: &Plan, resources: &[Resources], files: &[PathBuf], 
             "region": fixed.map(|fixed| &fixed.region),
             "cost": cost,
             "arch": args.arch,
-            "resources": resources,
+            "compiled": tried.by,
+            "resources": tried.resources,
             "files": files,
         }));
     }
@@ -140,7 +222,7 @@ fn report(args: &Args, plan: &Plan, resources: &[Resources], files: &[PathBuf], 
         vec!["flops".into(), cost.flops.to_string(), "a cell".into()],
     ];
     let mut row = |what: &str, number: u32, unit: &str| rows.push(vec![what.into(), number.to_string(), unit.into()]);
-    for taken in resources {
+    for taken in &tried.resources {
         row("registers", taken.registers, &format!("a thread, on {}", args.arch));
         row("spills", taken.spill_stores + taken.spill_loads, "bytes a thread");
         row("stack", taken.stack, "bytes a thread");
@@ -153,5 +235,5 @@ fn report(args: &Args, plan: &Plan, resources: &[Resources], files: &[PathBuf], 
     }
     text.push_str(&format!("\n{}", terminal::table(&rows, &[1])));
     let written: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-    terminal::print(&format!("{text}wrote {}\n", written.join(", ")))
+    terminal::print(&format!("{text}wrote {}{}\n", written.join(", "), tried.told(&args.arch)))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshStencil, Precision, Stencil};
 use stencilc_runtime::mesh::program::{MeshProblem, Request as MeshRequest, measure};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::{Error, Result, mesh};
+use stencilc_runtime::{Cast, Drawing, Error, Result, mesh};
 
 /// What such a problem is made of.
 pub struct Drawn<'a> {
@@ -43,8 +43,8 @@ impl Drawn<'_> {
             arrays: BTreeMap::new(),
             settings: args::by_name(self.set, "--set")?,
             seed: self.seed,
-            cast: false,
-            draw_all: true,
+            cast: Cast::Exact,
+            drawing: Drawing::Everything,
         })?;
         if let Some(stencils) = input.sharing(self.share)? {
             problem.share(&stencils, self.contract);
@@ -110,8 +110,8 @@ impl DrawnOver<'_> {
             arrays: BTreeMap::new(),
             settings: args::by_name(self.set, "--set")?,
             seed: self.seed,
-            cast: false,
-            draw_all: true,
+            cast: Cast::Rounded,
+            drawing: Drawing::Everything,
         })
     }
 }

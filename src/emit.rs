@@ -1,10 +1,11 @@
 //! `stencilc build --emit`: what one step makes of a stencil.
 
-use crate::build::{self, Args, compile};
+use crate::build::{self, Args, Text, Tried, compile};
 use crate::{input, terminal};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use stencilc_compiler::cuda;
+use std::path::Path;
+use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::ir::Handle;
 use stencilc_compiler::names::path_name;
 use stencilc_compiler::plan::phases::Phase;
@@ -46,6 +47,8 @@ impl Emit {
 /// What a step made.
 enum Made {
     Text(String),
+    /// A kernel, and the text of all that belongs to it.
+    Kernel(Box<Kernel>, String),
     Bytes(Vec<u8>),
     Json(Value),
 }
@@ -56,13 +59,28 @@ enum Made {
 /// The steps up to it fail, or it cannot be written.
 pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
     let (name, made) = make(args, emit, json)?;
+    let (made, tried) = match made {
+        Made::Kernel(kernel, whole) => {
+            let text = Text { whole: &whole, name: &kernel.name, kernel: &kernel.text };
+            // What is only looked at is shown even where no compiler takes it.
+            let tried = args.output.is_some().then(|| Tried::compile(&[text], args.arch())).transpose()?;
+            (Made::Text(whole), tried)
+        }
+        made => (made, None),
+    };
     let made = match made {
         Made::Text(text) if json => Made::Json(json!({ "name": name, "emit": emit.ending(), "text": text })),
         made => made,
     };
     let bytes = match made {
-        Made::Text(text) => text.into_bytes(),
-        Made::Json(value) => format!("{value:#}\n").into_bytes(),
+        Made::Text(text) | Made::Kernel(_, text) => match args.output {
+            None => return terminal::print(&text),
+            Some(_) => text.into_bytes(),
+        },
+        Made::Json(value) => match args.output {
+            None => return terminal::json(&value),
+            Some(_) => format!("{}\n", terminal::ascii_controls(&format!("{value:#}"))).into_bytes(),
+        },
         Made::Bytes(_) if args.output.is_none() && (json || std::io::stdout().is_terminal()) => {
             return Err(Error::call("machine code is no text").help("write it to a folder: -o DIR"));
         }
@@ -71,11 +89,24 @@ pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
     match &args.output {
         None => terminal::print_bytes(&bytes),
         Some(folder) => {
-            let path = build::write(folder, &format!("{name}.{}", emit.ending()), &bytes)?;
-            match json {
-                true => terminal::json(&json!({ "files": [path] })),
-                false => terminal::print(&format!("wrote {}\n", path.display())),
-            }
+            let path = build::will_write("-o", folder, &format!("{name}.{}", emit.ending()))?;
+            let path = build::write(&path, &bytes)?;
+            wrote(&path, tried.as_ref(), args.arch(), json)
+        }
+    }
+}
+
+/// Tells what was written, and of kernels who compiled them.
+///
+/// # Errors
+/// It cannot be told.
+pub fn wrote(path: &Path, tried: Option<&Tried>, arch: &str, json: bool) -> Result<()> {
+    match (json, tried) {
+        (true, Some(tried)) => terminal::json(&json!({ "files": [path], "compiled": tried.by })),
+        (true, None) => terminal::json(&json!({ "files": [path] })),
+        (false, tried) => {
+            let told = tried.map(|tried| tried.told(arch)).unwrap_or_default();
+            terminal::print(&format!("wrote {}{told}\n", path.display()))
         }
     }
 }
@@ -100,8 +131,15 @@ fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
         Emit::Plan if json => Made::Json(plan_as_json(&plan)),
         Emit::Plan => Made::Text(plan_as_text(&plan)),
         // A checked kernel has no launcher.
-        Emit::Cuda if plan.choices.checked => Made::Text(cuda::print(&plan)?.text),
-        Emit::Ast | Emit::Ir | Emit::Cuda => Made::Text(cuda::build(&plan)?.source),
+        Emit::Cuda if plan.choices.checked => {
+            let kernel = cuda::print(&plan)?;
+            let text = kernel.text.clone();
+            Made::Kernel(Box::new(kernel), text)
+        }
+        Emit::Ast | Emit::Ir | Emit::Cuda => {
+            let built = cuda::build(&plan)?;
+            Made::Kernel(Box::new(built.kernel), built.source)
+        }
         Emit::Ptx => {
             let image = compile(args, &plan, &cuda::build(&plan)?, Kind::Ptx)?.image;
             // The driver wants a zero byte at the end, a reader does not.

@@ -19,7 +19,7 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices, Plan};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::cuda::devices;
-use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::nvrtc::{Arch, Kind};
 use stencilc_runtime::{Error, Result, problem};
 
 /// The grid that figures are for where none is given.
@@ -67,7 +67,7 @@ pub struct Args {
     registers: bool,
     /// The architecture that --registers compiles for
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
-    arch: String,
+    arch: Arch,
 }
 
 fn positive(text: &str) -> std::result::Result<f64, String> {
@@ -105,6 +105,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
     // Not every strategy goes through a column, as sweeps need.
     let is_refused = |planned: &std::result::Result<Plan, Refusal>| planned.is_err() && !prepared.sweeps.is_empty();
+    args.launch.given.refuse_idle(&args.launch.every(args.precision).collect::<Vec<_>>())?;
     let plans = args.launch.every(args.precision).map(|choices| plan::plan(&prepared, &choices, None));
     let plans = plans.filter(|planned| !is_refused(planned)).map(|planned| Ok(planned?));
     let plans = plans.collect::<Result<Vec<Plan>>>()?;

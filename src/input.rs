@@ -10,12 +10,12 @@ use std::path::Path;
 use std::time::Instant;
 use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
-use stencilc_compiler::diagnostic::{Severity, guess};
+use stencilc_compiler::diagnostic::{Diagnostic, Severity, guess};
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::{Error, Result, files};
 
 /// The stencils that come along.
 static STENCILS: Dir = include_dir!("$CARGO_MANIFEST_DIR/stencils");
@@ -82,6 +82,7 @@ fn read(path: &Path, name: &str) -> Result<Source> {
         return Err(Error::input(format!("`{name}` is a pipe or a device, not a stencil file"))
             .help("name a text file; what comes through a pipe is read from /dev/stdin"));
     }
+    files::reads(files::Kind::Source, path)?;
     let mut bytes = Vec::new();
     // A device would never end.
     File::open(path).and_then(|file| file.take(LENGTH as u64 + 1).read_to_end(&mut bytes)).map_err(failed)?;
@@ -166,6 +167,18 @@ pub fn load(file: &str) -> Result<Input> {
     }
 }
 
+/// Numbers of a stencil that a precision loses, and double precision does not.
+fn lost(stencil: &Stencil, precision: Precision) -> Vec<Diagnostic> {
+    if precision == Precision::F64 {
+        return Vec::new();
+    }
+    let before = numbers(stencil, Precision::F64);
+    let mut found = numbers(stencil, precision);
+    found.retain(|new| before.iter().all(|old| old.label.span != new.label.span));
+    found.dedup();
+    found
+}
+
 fn broken(source: &Source, errors: usize) -> Error {
     Error::input(format!("`{}` has {}", source.name, terminal::count(errors, "error")))
 }
@@ -173,13 +186,17 @@ fn broken(source: &Source, errors: usize) -> Error {
 impl Input {
     /// Tells of numbers in `stencil` that `precision` cannot hold. Those that no precision can were told before.
     pub fn warn_of_numbers(&self, stencil: &Stencil, precision: Precision) {
-        if precision != Precision::F64 {
-            let before = numbers(stencil, Precision::F64);
-            let mut found = numbers(stencil, precision);
-            found.retain(|new| before.iter().all(|old| old.label.span != new.label.span));
-            found.dedup();
-            terminal::diagnostics(&found, &self.source);
+        terminal::diagnostics(&lost(stencil, precision), &self.source);
+    }
+
+    /// Tells the same of a program: of the defaults of its parameters, and of the stencils that it calls.
+    pub fn warn_of_program(&self, program: &Program, precision: Precision) {
+        let mut found: Vec<Diagnostic> = Vec::new();
+        for stencil in program.stencils.iter().chain([&program.numbers]) {
+            let new = lost(stencil, precision);
+            found.extend(new.into_iter().filter(|new| !found.contains(new)).collect::<Vec<_>>());
         }
+        terminal::diagnostics(&found, &self.source);
     }
 
     /// The stencils of this file and of `others`, which is none if there are no others. A file counts once, whatever its name.

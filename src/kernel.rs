@@ -12,7 +12,7 @@ use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::{Cast, Drawing, Error, Result};
 
 /// One kernel of one stencil.
 #[derive(clap::Args)]
@@ -59,13 +59,14 @@ impl Wanted {
             return Err(Error::call(format!("{option} needs to know the grid")).help("give it: --grid NIxNJxNK"));
         }
         let choices = self.kernel.choices_for(stencil);
+        self.kernel.refuse_idle(&choices)?;
         input.warn_of_numbers(stencil, choices.precision);
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
         let chosen = Chosen::new(self.grid.as_ref(), self.levels)?;
         // A kernel for any grid takes it that cells stand in rows, where steps along i and j commute.
         if let (Some(adjacency), None) = (&chosen.adjacency, chosen.grid) {
-            let why = format!("how many levels the grid `{}` has is not known", adjacency.name);
+            let why = format!("how many levels the grid `{}` has is not known", adjacency.name.as_told());
             return Err(Error::call(why).help("give --levels N"));
         }
         let plan = match chosen.grid {
@@ -165,8 +166,8 @@ pub fn parameters(
         arrays: BTreeMap::new(),
         settings,
         seed: 0,
-        cast: false,
-        draw_all: any,
+        cast: Cast::Exact,
+        drawing: if any { Drawing::Everything } else { Drawing::Nothing },
     })?;
     Ok((problem.params, problem.drawn))
 }

@@ -86,7 +86,8 @@ fn stencils() -> Vec<Entry> {
             let Lowered { doc, programs, stencils, mesh_programs, mesh_stencils, .. } = lowered;
             let programs = programs.into_iter().chain(mesh_programs.into_iter().map(|own| own.program));
             let stencils = stencils.into_iter().chain(mesh_stencils.into_iter().map(|own| own.stencil));
-            let docs = [doc].into_iter().chain(programs.map(|own| own.doc)).chain(stencils.map(|own| own.doc));
+            let docs = programs.map(|own| own.doc).chain(stencils.map(|own| own.doc));
+            let docs = [doc].into_iter().chain(docs.map(|doc| doc.as_told().to_owned()));
             let summary = docs.filter_map(|doc| doc.lines().next().map(str::to_owned)).next();
             Entry { name: source.name, summary: summary.unwrap_or_default() }
         })

@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod drawn;
 mod emit;
+mod exhausted;
 mod explain;
 mod grid;
 mod input;
@@ -33,7 +34,9 @@ mod verify;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use std::time::Instant;
-use stencilc_runtime::Result;
+use stencilc_runtime::files::{self, trust};
+use stencilc_runtime::memory::Allocator;
+use stencilc_runtime::{Result, threads};
 use told::Failure;
 
 /// Compiles stencils to CUDA, runs them, and checks them to the last bit
@@ -87,23 +90,43 @@ enum Command {
     Completions(completions::Args),
 }
 
+/// Memory that cannot be had ends the program with a message and a status, not with a signal.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator { end: exhausted::end };
+
 fn main() -> ExitCode {
     let start = Instant::now();
     // A file that grows beyond `ulimit -f` is then an error with a message, not the end of the program by a signal.
     // SAFETY: this is the only thread, and ignoring a signal runs no handler.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    terminal::tame_panics();
+    files::remove_at_signals();
+    files::begin();
+    let mended = |error| mistyped::mended(error, &Cli::command());
     let Cli { command, json } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let error = mistyped::mended(error, &Cli::command());
+            let error = mended(error);
             // Not for help and versions, which are no errors.
             if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
                 let _ = terminal::json(&Failure::call(&error.to_string()));
             }
-            error.exit();
+            terminal::end_of_call(error, |words| Cli::try_parse_from(words).err().map(mended));
         }
     };
-    match dispatch(command, json, start) {
+    if json {
+        exhausted::promise_json();
+    }
+    if computes(&command) {
+        threads::start();
+    }
+    let done = dispatch(command, json, start);
+    for error in trust::refused() {
+        terminal::note(
+            &error.help.map_or_else(|| error.message.clone(), |help| format!("{}\n  {help}", error.message)),
+        );
+    }
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // A result that tells of errors, as that of `check`, has said it already.
@@ -113,6 +136,25 @@ fn main() -> ExitCode {
             terminal::error(&error);
             ExitCode::from(error.fault.status())
         }
+    }
+}
+
+/// Whether a subcommand has work that threads share. To start them costs more than the others take.
+fn computes(command: &Command) -> bool {
+    match command {
+        Command::New(_) | Command::Check(_) | Command::List(_) | Command::Doctor | Command::Completions(_) => false,
+        Command::Explain(_)
+        | Command::Build(_)
+        | Command::Run(_)
+        | Command::Test(_)
+        | Command::Verify(_)
+        | Command::Bench(_)
+        | Command::Tune(_)
+        | Command::Profile(_)
+        | Command::Report(_)
+        | Command::Snapshot(_)
+        | Command::Grid(_)
+        | Command::Mesh(_) => true,
     }
 }
 

@@ -33,10 +33,12 @@ pub fn new(args: &Args, json: bool) -> Result<()> {
     let path = path_of(&args.name);
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     check_name(stem, &path)?;
-    if path.exists() {
+    // A link counts, wherever it leads.
+    if path.symlink_metadata().is_ok() {
         return Err(Error::call(format!("`{}` exists already, and stays as it is", path.display()))
             .help(format!("choose another name, as `{stem}2`; or look at it: `stencilc check {}`", path.display())));
     }
+    files::will_write(files::Kind::Source, "new", &path)?;
     files::write_atomic(&path, |file| file.write_all(text(stem).as_bytes()))?;
     if input::embedded().any(|source| source.name == stem) {
         terminal::note(&format!(

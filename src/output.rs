@@ -1,15 +1,40 @@
 //! Files that results are written to.
 
 use crate::terminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use stencilc_runtime::bench::log::Log;
-use stencilc_runtime::{Error, Result, files};
+use stencilc_runtime::files::{self, Kind, Pattern};
+use stencilc_runtime::{Error, Result};
 
-/// Whether what `option` writes, files that end with `ending`, can be written to `path`; the file, links resolved.
+/// Tells that `option` will write `path`, a file that ends with `ending`.
 ///
 /// # Errors
-/// It cannot, or its name says another kind of file.
-pub fn check(option: &str, path: &Path, ending: &str) -> Result<Option<PathBuf>> {
+/// It cannot be written there ([`files::will_write`]), or its name says another kind of file.
+pub fn check(option: &str, path: &Path, ending: &str, kind: Kind) -> Result<()> {
+    check_ending(option, path, ending)?;
+    files::will_write(kind, option, path)
+}
+
+/// As [`check`], of a program's file for each of some steps, where the number of a step stands in its name.
+///
+/// # Errors
+/// Those of [`check`].
+pub fn check_each(option: &str, pattern: &Path, ending: &str, kind: Kind) -> Result<()> {
+    let first = Pattern::new(pattern).at(0);
+    check_ending(option, &first, ending)?;
+    if first.as_os_str().as_encoded_bytes().windows(5).any(|part| part == b"{step") {
+        return Err(no_place(option, pattern));
+    }
+    files::will_write_each(kind, option, pattern)
+}
+
+/// The error of a name in which something else stands where a step's number could.
+pub fn no_place(option: &str, pattern: &Path) -> Error {
+    Error::call(format!("{option} names `{}`: only the step has a place in a name", pattern.display()))
+        .help("write {step}, or {step:06} for six digits")
+}
+
+fn check_ending(option: &str, path: &Path, ending: &str) -> Result<()> {
     if path.extension().is_some_and(|own| own != ending) {
         return Err(Error::call(format!(
             "{option} writes .{ending}, and `{}` says another kind of file",
@@ -17,7 +42,7 @@ pub fn check(option: &str, path: &Path, ending: &str) -> Result<Option<PathBuf>>
         ))
         .help(format!("call it `{}`", path.with_extension(ending).display())));
     }
-    files::check_writable(path)
+    Ok(())
 }
 
 /// Tells that a file's last row was not whole.

@@ -109,7 +109,7 @@ impl Prints {
             let line = source.position(print.span.start).0;
             for (cell, value) in self.cells.iter().zip(values) {
                 let at = format!("at {}", shown(cell, self.form));
-                let mut row = vec![format!("line {line}"), print.label.clone(), at];
+                let mut row = vec![format!("line {line}"), print.label.as_told().to_owned(), at];
                 match value {
                     Some(Shown { text, bits, .. }) => {
                         row.push(text.clone());
@@ -153,7 +153,7 @@ impl Prints {
                 })
             });
             Some(json!({
-                "label": print.label,
+                "label": print.label.as_told(),
                 "line": line,
                 "column": column,
                 "region": printed.region.as_ref().ok(),

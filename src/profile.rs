@@ -82,8 +82,8 @@ pub fn profile(args: &Args, json: bool) -> Result<()> {
     output::tell_dropped(log.as_ref());
     let mut counted = Counted { log, metrics: METRICS.to_vec() };
     let grids = args.kernels.grids(&bed)?;
-    let of_each = args.kernels.precisions().into_iter().map(|own| (own, args.kernels.choices(&args.blocks, own)));
-    let of_each: Vec<_> = of_each.collect();
+    let choices = |own| Ok((own, args.kernels.choices(&args.blocks, own)?));
+    let of_each: Vec<_> = args.kernels.precisions().into_iter().map(choices).collect::<Result<_>>()?;
     let all: usize = of_each.iter().map(|(_, choices)| choices.len() * grids.len()).sum();
     let progress = Progress::new(all * ALL_STEPS, "counting");
     let (mut done, mut told) = (Vec::new(), BTreeSet::new());

@@ -45,7 +45,7 @@ pub struct Args {
 /// # Errors
 /// A file is missing or holds something else, no file holds a row, or the page cannot be written.
 pub fn report(args: &Args, json: bool) -> Result<()> {
-    output::check("-o", &args.output, "html")?;
+    output::check("-o", &args.output, "html", files::Kind::Page)?;
     let found = read::read(&args.files)?;
     for note in &found.notes {
         terminal::note(note);

@@ -30,15 +30,16 @@ use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{Gpu, devices};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::execute::{self, Repeat, execute};
+use stencilc_runtime::files::Kind;
 use stencilc_runtime::grid::Raster;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
-use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::nvrtc;
 use stencilc_runtime::plot::{Picture, Placed, save_png};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
-use stencilc_runtime::{Array, Data, Error, Result, npy};
+use stencilc_runtime::{Array, Cast, Data, Drawing, Error, Result, npy};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
@@ -60,9 +61,13 @@ pub struct Args {
     /// Levels of a grid from a file; not needed where arrays tell them
     #[arg(long, value_name = "N", value_parser = args::grid::levels)]
     levels: Option<usize>,
-    /// An input, from a .npy file of shape (nk, nj, ni); inputs that are not given are drawn at random
+    /// An input, from a .npy file of shape (nk, nj, ni). A stencil of which none is given computes random numbers; otherwise, and
+    /// of a program, all have to be given, or --draw says which are not
     #[arg(long = "in", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--in phi=phi.npy"))]
     inputs: Vec<Pair>,
+    /// Draw inputs at random: those that are neither given nor come with a mesh, or those that are named
+    #[arg(long, value_name = "NAME,...", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    draw: Option<Vec<String>>,
     /// Where to write an output, as a .npy file; of what runs over a mesh, or as a .vtu file for ParaView, several in one
     #[arg(long = "out", value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--out res=res.npy"))]
     outputs: Vec<Pair>,
@@ -101,10 +106,11 @@ pub struct Args {
     /// How often to compute; times are those of the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
-    /// Of the random numbers
+    /// Of the random numbers in inputs that are drawn: another seed, other numbers
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = args::seed)]
     seed: u64,
-    /// Let numbers lose precision to fit their field
+    /// Let numbers lose precision to fit their field: reals are rounded, or lose their fractions. What is beyond the field's type,
+    /// as NaN is of an `int`, stays an error
     #[arg(long)]
     cast: bool,
     /// Show what took how long
@@ -183,15 +189,15 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     }
     let stencil = input.stencil(args.stencil.as_deref())?;
     args.of_program.refuse(&stencil.name)?;
-    let mut taken = Vec::new();
-    let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written(), &mut taken)?;
-    let plots = targets(&args.plot, "--plot", stencil, |_| true, &mut taken)?;
+    let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written(), Steps::None)?;
+    let plots = targets(&args.plot, "--plot", stencil, |_| true, Steps::None)?;
 
     let (device, no_gpu) = Device::choose(args.device);
     if let Some(error) = no_gpu {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
     let choices = args.kernel.choices_for(stencil);
+    args.kernel.refuse_idle(&choices)?;
     input.warn_of_numbers(stencil, choices.precision);
     if choices.math == Math::Device && stencil.is_inexact() {
         terminal::note(match device {
@@ -275,14 +281,20 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
     sought.on(&gpu, |own| plan_for(problem, own).map(|_| ()))
 }
 
-/// The fields and paths of an option, once it is sure that they can be written. `taken` are the files that are written
-/// already, links resolved.
+/// Whether there are files of several steps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    None,
+    Each,
+}
+
+/// The fields and paths of an option, once it is sure that they can be written and are those of nothing else.
 fn targets(
     pairs: &[Pair],
     option: &str,
     stencil: &Stencil,
     suits: impl Fn(&Field) -> bool,
-    taken: &mut Vec<PathBuf>,
+    steps: Steps,
 ) -> Result<Vec<(FieldId, PathBuf)>> {
     let mut targets: Vec<(FieldId, PathBuf)> = Vec::new();
     for (name, path) in args::by_name(pairs, option)? {
@@ -297,25 +309,40 @@ fn targets(
             });
         };
         let path = PathBuf::from(path);
-        let ending = if option == "--out" { "npy" } else { "png" };
-        if let Some(file) = output::check(option, &path, ending)? {
-            if taken.contains(&file) {
-                return Err(Error::call(format!("{option} names `{}`, which is written already", path.display()))
-                    .help("each field needs a file of its own"));
-            }
-            taken.push(file);
+        let (ending, kind) = if option == "--out" { ("npy", Kind::Array) } else { ("png", Kind::Picture) };
+        match steps {
+            Steps::None => output::check(option, &path, ending, kind)?,
+            Steps::Each => output::check_each(option, &path, ending, kind)?,
         }
         targets.push((id, path));
     }
     Ok(targets)
 }
 
+impl Args {
+    /// What is drawn at random. A stencil by itself computes random numbers if none are given, so that it runs at once. Who gives
+    /// some means to give all, and a program starts from something: there, only what --draw says is drawn.
+    fn drawing(&self, is_program: bool) -> Drawing {
+        match self.draw.as_deref() {
+            Some([]) => Drawing::Inputs,
+            Some(names) => Drawing::Named(names.to_vec()),
+            None if is_program || !self.inputs.is_empty() => Drawing::Nothing,
+            None => Drawing::Inputs,
+        }
+    }
+
+    /// What may happen to numbers on their way into fields.
+    fn casting(&self) -> Cast {
+        if self.cast { Cast::Allowed } else { Cast::Exact }
+    }
+}
+
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
-    Problem::new(problem_request(args, stencil, choices)?)
+    Problem::new(problem_request(args, stencil, choices, args.drawing(false))?)
 }
 
 /// What is asked for: arrays, parameters, the grid.
-fn problem_request<'a>(args: &Args, stencil: &'a Stencil, choices: &Choices) -> Result<Request<'a>> {
+fn problem_request<'a>(args: &Args, stencil: &'a Stencil, choices: &Choices, drawing: Drawing) -> Result<Request<'a>> {
     let chosen = Chosen::new(args.grid.as_ref(), args.levels)?;
     let mut arrays = BTreeMap::new();
     for (name, path) in args::by_name(&args.inputs, "--in")? {
@@ -338,8 +365,8 @@ fn problem_request<'a>(args: &Args, stencil: &'a Stencil, choices: &Choices) -> 
         arrays,
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,
-        cast: args.cast,
-        draw_all: false,
+        cast: args.casting(),
+        drawing,
     })
 }
 
@@ -393,7 +420,7 @@ fn launched(
     let gpu = Gpu::open(ordinal)?;
     let printed = Printed::new(problem, choices, start, gpu.startup_seconds)?;
     let name = format!("{}.cu", problem.stencil.name);
-    let built = compile_cached(&printed.kernel.text, &name, &gpu.arch(), Kind::Cubin)?;
+    let built = compile_cached(&printed.kernel.text, &name, &gpu.arch(), nvrtc::Kind::Cubin)?;
     let since = Instant::now();
     let loaded = gpu.load(&built.compiled.image)?.kernel(&printed.kernel.name)?;
     let (outputs, mut timings) = ran(&gpu, printed, &built, &loaded, since, problem, runs)?;
@@ -467,8 +494,11 @@ fn median(times: &mut [f64]) -> f64 {
 
 /// The error of a picture of cells of which nobody says where they lie.
 fn no_places(adjacency: &Adjacency) -> Error {
-    Error::input(format!("there is no picture of the grid `{}`: it does not say where its cells lie", adjacency.name))
-        .help("add their centres to the file: `numpy.savez(..., x=x, y=y)`; or write the numbers with --out")
+    Error::input(format!(
+        "there is no picture of the grid `{}`: it does not say where its cells lie",
+        adjacency.name.as_told()
+    ))
+    .help("add their centres to the file: `numpy.savez(..., x=x, y=y)`; or write the numbers with --out")
 }
 
 /// The level of a field that is drawn.

@@ -15,6 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::Stencil;
+use stencilc_compiler::text::FreeText;
 use stencilc_runtime::{Error, Result, files};
 
 /// The list of kernels in a folder.
@@ -103,13 +104,15 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
     let mut input = input::load(&args.file)?;
     // Where the file lies on this machine is no part of the code.
     for stencil in &mut input.stencils {
-        stencil.file = Path::new(&stencil.file).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = Path::new(stencil.file.as_told()).file_name().unwrap_or_default();
+        stencil.file = FreeText::new(name.to_string_lossy());
     }
     let folder = args.output.clone().unwrap_or_else(|| folder_of(&input.source.name));
     let kept = look(args, &input, &folder)?;
     let open: Vec<&Kept> = kept.iter().filter(|kept| kept.change != Change::Same).collect();
     if args.accept {
-        write(&folder, &open)?;
+        tell(args, &folder, &open)?;
+        write(&open)?;
     }
     if json {
         terminal::json(&kept)?;
@@ -314,12 +317,29 @@ fn diff(file: &Path, before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(CONTEXT).header(&name, &name).to_string()
 }
 
+/// Tells of the files that will be written or removed. A folder of code that nobody has named, and that comes with the source, is
+/// none if it is a link: it might lead to anything.
+fn tell(args: &Args, folder: &Path, open: &[&Kept]) -> Result<()> {
+    let shown = folder.display();
+    if args.output.is_none() && folder.is_symlink() {
+        return Err(Error::input(format!("`{shown}` is a link, and what is accepted would be written where it leads"))
+            .help(format!("name the folder, if that is meant: -o {shown}")));
+    }
+    make(folder)?;
+    open.iter().try_for_each(|kept| files::will_write_inside(files::Kind::Code, "--accept", &kept.file))
+}
+
+/// Makes the folder, if it is not there.
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|error| failed("make the folder", folder, error))
+}
+
+fn failed(what: &str, path: &Path, error: std::io::Error) -> Error {
+    Error::input(format!("cannot {what} `{}`: {error}", path.display()))
+}
+
 /// Writes what has to be there, and removes what has to go.
-fn write(folder: &Path, open: &[&Kept]) -> Result<()> {
-    let failed = |what: &str, path: &Path, error: std::io::Error| {
-        Error::input(format!("cannot {what} `{}`: {error}", path.display()))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| failed("make the folder", folder, error))?;
+fn write(open: &[&Kept]) -> Result<()> {
     for kept in open {
         match &kept.text {
             Some(text) => files::write_atomic(&kept.file, |file| file.write_all(text.as_bytes()))?,

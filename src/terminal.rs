@@ -1,23 +1,29 @@
 //! Everything that is printed: results on stdout, messages on stderr.
+//!
+//! Names of files and texts of others can hold anything, so whatever is text is [`shown`] on its way out: a screen gets no
+//! control character, and nothing that changes the order of letters, but line ends, tabs and our own colours.
 
 use crate::told::Told;
 use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use stencilc_compiler::diagnostic::{self, Diagnostic};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::{Error, Result};
+use stencilc_compiler::text::{is_deceiving, shown, shown_in_line};
+use stencilc_runtime::{Error, Result, files};
 
-/// Prints a result.
+/// Prints a result that is text.
 ///
 /// # Errors
 /// Nothing more can be written, as on a full disk.
 pub fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
+    print_bytes(shown(text).as_bytes())
 }
 
 /// Prints a result that may be no text. A reader that has left, as `head` does, ends the program: nobody is there who
@@ -30,7 +36,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => files::exit(0),
         Err(error) => Err(Error::input(format!("cannot write the results to stdout: {error}"))),
     }
 }
@@ -57,12 +63,67 @@ pub fn json(value: &impl Serialize) -> Result<()> {
     HAS_JSON.store(true, Ordering::Relaxed);
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Error::input(format!("the results cannot be written as JSON: {error}")))?;
-    print(&format!("{text}\n"))
+    print_bytes(format!("{}\n", ascii_controls(&text)).as_bytes())
+}
+
+/// JSON whose texts hold no character that a screen would not show as it is: JSON has an escape for each, so the values
+/// are the same.
+pub fn ascii_controls(json: &str) -> String {
+    let mut safe = String::new();
+    for character in json.chars() {
+        match character {
+            bad if is_deceiving(bad) && bad != '\n' => {
+                let mut units = [0; 2];
+                bad.encode_utf16(&mut units).iter().for_each(|unit| safe.push_str(&format!("\\u{unit:04x}")));
+            }
+            good => safe.push(good),
+        }
+    }
+    safe
 }
 
 /// Says something on stderr. That it may not arrive is no reason to stop.
 fn say(style: Style, word: &str, message: &str) {
-    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#}: {message}");
+    // A further line stands back, so that a name with a line end in it cannot pass for another message.
+    let mut lines = shown(message).into_owned();
+    if lines.contains('\n') {
+        let stands_back = |line: &str| line.is_empty() || line.starts_with(' ');
+        let rest = lines.split('\n').enumerate().map(|(number, line)| match number == 0 || stands_back(line) {
+            true => line.to_owned(),
+            false => format!("    {line}"),
+        });
+        lines = rest.collect::<Vec<_>>().join("\n");
+    }
+    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#}: {lines}");
+}
+
+/// Ends the program with what is wrong about the call, or with the help that it asks for.
+///
+/// What was typed is part of such a message, and the message has colours, so the call is read once more with its words as
+/// they are shown.
+pub fn end_of_call(error: clap::Error, read: impl Fn(Vec<OsString>) -> Option<clap::Error>) -> ! {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let safe: Vec<OsString> =
+        words.iter().map(|word| shown_in_line(&word.to_string_lossy()).into_owned().into()).collect();
+    if safe == words {
+        error.exit()
+    }
+    match read(safe) {
+        Some(error) => error.exit(),
+        None => {
+            let _ = write!(std::io::stderr(), "{}", shown(&error.render().to_string()));
+            std::process::exit(error.exit_code())
+        }
+    }
+}
+
+/// Has panics, which are faults of this program, say nothing raw either.
+pub fn tame_panics() {
+    std::panic::set_hook(Box::new(|fault| {
+        let trace = Backtrace::capture();
+        let trace = if trace.status() == BacktraceStatus::Captured { format!("{trace}\n") } else { String::new() };
+        let _ = write!(std::io::stderr(), "{}\n{}", shown(&fault.to_string()), shown(&trace));
+    }));
 }
 
 /// Reports an error.
@@ -85,8 +146,10 @@ pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
     let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));
 }
 
-/// Lines with their columns one below the other; numbers stand in the columns `right`.
+/// Lines with their columns one below the other; numbers stand in the columns `right`. A cell has one line.
 pub fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let in_line = |row: &Vec<String>| row.iter().map(|cell| shown_in_line(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(in_line).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -94,7 +157,7 @@ pub fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if right.contains(&column) {

@@ -28,7 +28,7 @@ struct Place {
 impl Told {
     /// What is told about `source`.
     pub fn new(diagnostic: &Diagnostic, source: &Source) -> Self {
-        let Diagnostic { severity, message, label, notes, help } = diagnostic;
+        let Diagnostic { severity, message, label, notes, help, may_follow: _ } = diagnostic;
         let place = |span: Span, label: &str| {
             let (line, column) = source.position(span.start);
             Place { label: label.to_owned(), span, line, column }

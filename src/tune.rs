@@ -17,11 +17,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::Sweep;
 use stencilc_runtime::bench::{Bed, Case, hash};
+use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
 use stencilc_runtime::tune::{Tuned, Tuner};
 use stencilc_runtime::{Error, Result};
@@ -100,7 +101,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     let mut all = Vec::new();
     for precision in kernels.precisions() {
         input.warn_of_numbers(stencil, precision);
-        let choices = kernels.choices(&args.blocks, precision);
+        let choices = kernels.choices(&args.blocks, precision)?;
         for grid in &kernels.grids(&bed)? {
             let problem = kernels.problem(&input, stencil, precision, grid)?;
             kernels.tell_drawn(&problem, &mut told);
@@ -125,9 +126,26 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     }
     match all.iter().map(|done| done.tuned.swept.failed().count()).sum() {
         0 if all.iter().all(|done| done.winner().is_some()) => Ok(()),
-        0 => Err(Error::call("no kernel was found").help("give a longer --budget, or other kernels to search among")),
+        0 => Err(nothing_found(&all)),
         failed => Err(Error::check(format!("{} failed", terminal::count(failed, "kernel")))),
     }
+}
+
+/// Why there is no kernel: what most of them were left out for, if any was.
+fn nothing_found(all: &[Done]) -> Error {
+    let refused = all.iter().filter(|done| done.winner().is_none()).flat_map(|done| &done.tuned.swept.refused);
+    match refused.max_by_key(|(_, kernels)| **kernels) {
+        Some((reason, kernels)) => {
+            Error::input(format!("no kernel was found; {} left out: {reason}", count_are(*kernels)))
+                .help("give other kernels to search among, or another grid")
+        }
+        None => Error::call("no kernel was found").help("give a longer --budget, or other kernels to search among"),
+    }
+}
+
+/// `1 kernel is`, `2 kernels are`.
+fn count_are(kernels: usize) -> String {
+    format!("{} {}", count(kernels), if kernels == 1 { "is" } else { "are" })
 }
 
 impl Args {
@@ -169,20 +187,19 @@ impl Args {
         case: &Case,
         subject: Subject,
     ) -> Result<Done> {
-        let start = Instant::now();
+        let watch = Watch::start();
         let budget = Duration::from_secs_f64(self.budget);
         let progress = Progress::new(budget.as_millis() as usize, "tuning");
         let shown = AtomicU64::new(0);
         let advance = || {
-            let now = start.elapsed().min(budget).as_millis() as u64;
+            let now = watch.now().min(budget).as_millis() as u64;
             progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
         };
-        let deadline = start + budget.mul_f64(SEARCHING);
         let sweep = Sweep { bed, machine, case, subject: &subject, method: self.method.method() };
-        let tuner = Tuner { sweep, deadline };
+        let tuner = Tuner { sweep, budget: Budget::new(&watch, budget.mul_f64(SEARCHING)) };
         let tuned = tuner.run(choices, &advance)?;
         drop(progress);
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = watch.now().as_secs_f64();
         Ok(Done { subject, tuned, among: choices.len(), seconds, kept: None })
     }
 }

@@ -23,6 +23,7 @@ use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Settings};
+use stencilc_runtime::nvrtc::Arch;
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::verify::{self, Verdict, expect, plan_for, verify_emulated};
 use stencilc_runtime::{Error, Fault, Result, nvrtc};
@@ -78,7 +79,7 @@ pub struct Args {
     device: Option<Device>,
     /// The architecture to compile for where no GPU says which
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
-    arch: String,
+    arch: Arch,
 }
 
 /// One problem, and what came of all its kernels.
@@ -137,6 +138,9 @@ struct Bench {
 pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
     let Subjects { stencils, programs, over, programs_over } = args.subjects(&inputs)?;
+    if !stencils.is_empty() || !programs.is_empty() {
+        args.names.refuse_idle(&args.combinations(Precision::F64))?;
+    }
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();
@@ -342,7 +346,7 @@ impl Bench {
             (None, Some(_)) => terminal::note("kernels are compiled, not run: --device cpu"),
             (None, None) => terminal::note("no GPU, and no C++ compiler to do without: kernels are compiled, not run"),
         }
-        let arch = gpu.as_ref().map_or(args.arch.clone(), Gpu::arch);
+        let arch = gpu.as_ref().map_or(args.arch.to_string(), Gpu::arch);
         Ok(Self { device, gpu, emulator, arch, has_nvrtc })
     }
 

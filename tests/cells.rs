@@ -51,8 +51,8 @@ fn request<'a>(stencil: &'a Stencil, adjacency: &Arc<Adjacency>, nk: usize) -> R
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 3,
-        cast: false,
-        draw_all: true,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Everything,
     }
 }
 
@@ -89,7 +89,7 @@ fn compare(stencil: &Stencil, precision: Precision, adjacency: &Arc<Adjacency>) 
         }
     };
     let region = &problem.region;
-    assert_eq!(region.column_numbers(problem.grid), expected, "{} on {}", stencil.name, adjacency.name);
+    assert_eq!(region.column_numbers(problem.grid), expected, "{} on {}", stencil.name, adjacency.name.as_told());
     let mut outputs = problem.outputs.clone();
     let inputs = problem.inputs();
     interpret(&problem.job(&inputs), &mut outputs, &|_| ()).unwrap();
@@ -119,7 +119,7 @@ fn compare(stencil: &Stencil, precision: Precision, adjacency: &Arc<Adjacency>) 
                     Data::I32(_) => Data::I32(vec![value.int()]),
                     Data::Bool(_) => Data::Bool(vec![value.truth().into()]),
                 };
-                let (name, grid, own) = (&field.name, &adjacency.name, after.get(at));
+                let (name, grid, own) = (&field.name, adjacency.name.as_told(), after.get(at));
                 assert!(
                     value.bits(0) == after.bits(at),
                     "{} {name} on {grid}, cell {cell}, k {k}: {own}, not {}",
@@ -147,7 +147,7 @@ fn every_kernel_equals_the_interpreter() {
                 // In all every variant comes up many times.
                 let turn = at + 3 * grid + usize::from(precision == Precision::F32);
                 let equal = common::check_variants(&problem, |number| number % 7 == turn % 7);
-                assert!(equal > 10, "{} on {}: {equal}", stencil.name, adjacency.name);
+                assert!(equal > 10, "{} on {}: {equal}", stencil.name, adjacency.name.as_told());
             }
         }
     });
@@ -166,7 +166,11 @@ fn every_stencil_is_what_a_walk_from_cell_to_cell_says() {
             }
         }
         assert!(computed > 0, "nothing on {} cells", adjacency.cells());
-        assert!(adjacency.cells() < 100 || computed >= 2 * every().len() - 4, "{computed} on {}", adjacency.name);
+        assert!(
+            adjacency.cells() < 100 || computed >= 2 * every().len() - 4,
+            "{computed} on {}",
+            adjacency.name.as_told()
+        );
     }
 }
 
@@ -179,7 +183,12 @@ fn i_steps_are_walked_before_j_steps() {
     let computed = |text: &str| {
         let stencil = common::lowered("own", text).remove(0);
         let arrays = BTreeMap::from([("phi".to_owned(), phi())]);
-        let problem = Problem::new(Request { arrays, draw_all: false, ..request(&stencil, &adjacency, 1) }).unwrap();
+        let problem = Problem::new(Request {
+            arrays,
+            drawing: stencilc_runtime::Drawing::Inputs,
+            ..request(&stencil, &adjacency, 1)
+        })
+        .unwrap();
         let mut outputs = problem.outputs.clone();
         interpret(&problem.job(&problem.inputs()), &mut outputs, &|_| ()).unwrap();
         let res = outputs.remove(1).unwrap();

@@ -30,8 +30,8 @@ fn problem(text: &str, mesh: &Mesh, levels: Option<usize>) -> MeshProblem {
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 1,
-        cast: false,
-        draw_all: true,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Everything,
     };
     MeshProblem::new(request).unwrap()
 }

@@ -2,10 +2,16 @@
 
 #[path = "cli/bench.rs"]
 mod bench;
+#[path = "cli/compiled.rs"]
+mod compiled;
 #[path = "cli/completions.rs"]
 mod completions;
+#[path = "cli/files.rs"]
+mod files;
 #[path = "cli/folder.rs"]
 mod folder;
+#[path = "cli/given.rs"]
+mod given;
 #[path = "cli/grid.rs"]
 mod grid;
 #[path = "cli/grid_info.rs"]
@@ -32,6 +38,8 @@ mod report;
 mod share;
 #[path = "cli/snapshot.rs"]
 mod snapshot;
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/test.rs"]
 mod test;
 #[path = "cli/tune.rs"]
@@ -238,15 +246,39 @@ fn combinations() -> usize {
 fn choices_reach_the_plan() {
     let folder = Folder::new();
     let line = "build laplap --emit plan --json --access zloop-sliced --storage compressed --precision f32 \
-                --block 32x4x1 --slice 4 --tile 4x3 --contract off --index 64 --math device --neighbors chasing \
+                --block 32x4x1 --slice 4 --contract off --index 64 --math device --neighbors chasing \
                 --layout z-curve --run-width 8 --short-runs last --fields aosoa --table constant --grid 21x13x4";
     let choices = serde_json::json!({
         "access": "zloop-sliced", "storage": "compressed", "neighbors": "chasing", "layout": "z-curve",
         "run_width": 8, "short_last": true, "fields": "aosoa", "constant": true, "precision": "f32", "contract": false,
-        "block": [32, 4, 1], "slice": 4, "tile": [4, 3], "wide": true, "checked": false,
+        "block": [32, 4, 1], "slice": 4, "tile": [4, 2], "wide": true, "checked": false,
         "math": "device",
     });
     assert_eq!(folder.json(line)["choices"], choices);
+}
+
+#[test]
+fn options_that_make_no_difference_are_refused() {
+    let folder = Folder::new();
+    for call in
+        ["build laplap", "run laplap --grid 9x9x3 --device cpu", "verify laplap --access idxvar --storage regular"]
+    {
+        for (option, remedy) in [
+            ("--slice 4", "--access zloop-sliced"),
+            ("--tile 2x2", "--access march"),
+            ("--run-width 4", "--storage compressed"),
+        ] {
+            let output = folder.run(&format!("{call} {option}"));
+            let (said, name) = (text(&output.stderr), option.split(' ').next().unwrap());
+            assert_eq!(output.status.code(), Some(1), "{call} {option}");
+            assert!(
+                said.contains(&format!("{name} makes no difference here")) && said.contains(remedy),
+                "{call}: {said}"
+            );
+        }
+    }
+    // One of several kernels is enough.
+    folder.done("verify laplap --access idxvar,zloop-sliced --slice 4 --storage regular --grid 9x9x8 --device emulate");
 }
 
 #[test]

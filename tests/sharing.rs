@@ -50,8 +50,8 @@ fn on_cells(stencils: &[Stencil]) -> Vec<Problem> {
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: 2,
-            cast: false,
-            draw_all: true,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Everything,
         })
         .unwrap()
     })

@@ -39,8 +39,8 @@ fn request(stencil: &Stencil) -> Request<'_> {
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 1,
-        cast: false,
-        draw_all: true,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Everything,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Diagnostics are data, rendered in one place.
 
 use crate::source::{Source, Span};
+use crate::text::{is_deceiving, shown, shown_in_line};
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
@@ -29,6 +30,9 @@ pub struct Diagnostic {
     pub notes: Vec<Label>,
     /// What mends it, or why it is so.
     pub help: Vec<String>,
+    /// Whether it may be so only since something else is wrong: then it is told once nothing is.
+    #[serde(skip)]
+    pub may_follow: bool,
 }
 
 /// A place with a word about it.
@@ -49,7 +53,15 @@ impl Diagnostic {
             label: Label { span, text: String::new() },
             notes: Vec::new(),
             help: Vec::new(),
+            may_follow: false,
         }
+    }
+
+    /// A warning of a name that nobody uses: `what` it is, such as "the value". Where something is wrong, who would use it may
+    /// not have been read.
+    pub fn unused(span: Span, what: &str, name: &str) -> Self {
+        let warning = Self::warning(span, format!("{what} `{name}` is never used")).label("not used");
+        Self { may_follow: true, ..warning }
     }
 
     /// A warning at `span`.
@@ -105,31 +117,49 @@ fn report<'a>(diagnostic: &'a Diagnostic, source: &'a Source) -> Vec<Group<'a>> 
         Severity::Warning => Level::WARNING,
     };
     let window = window(diagnostic, source);
-    let shown = &source.text[window.clone()];
+    let part = &source.text[window.clone()];
+    let (visible, places) = visible(part);
     let (line, _) = source.position(window.start as u32);
     let range = |span: Span| {
         let clamp = |offset: u32| {
             let mut at = (offset as usize).clamp(window.start, window.end) - window.start;
-            while !shown.is_char_boundary(at) {
+            while !part.is_char_boundary(at) {
                 at -= 1;
             }
-            at
+            places[at]
         };
         clamp(span.start)..clamp(span.end)
     };
     let label = &diagnostic.label;
-    let mut snippet = Snippet::source(shown)
+    let mut snippet = Snippet::source(visible)
         .line_start(line)
-        .path(source.name.as_str())
-        .annotation(AnnotationKind::Primary.span(range(label.span)).label(label.text.as_str()));
+        .path(shown_in_line(&source.name))
+        .annotation(AnnotationKind::Primary.span(range(label.span)).label(shown(&label.text)));
     for note in &diagnostic.notes {
-        snippet = snippet.annotation(AnnotationKind::Context.span(range(note.span)).label(note.text.as_str()));
+        snippet = snippet.annotation(AnnotationKind::Context.span(range(note.span)).label(shown(&note.text)));
     }
-    let mut group = level.primary_title(diagnostic.message.as_str()).element(snippet);
+    let mut group = level.primary_title(shown(&diagnostic.message)).element(snippet);
     for help in &diagnostic.help {
-        group = group.element(Level::HELP.message(help.as_str()));
+        group = group.element(Level::HELP.message(shown(help)));
     }
     vec![group]
+}
+
+/// A part of a source as a screen may show it, and where each of its bytes then is. What ASCII has of control characters the
+/// renderer shows by itself, each in one column.
+fn visible(part: &str) -> (String, Vec<usize>) {
+    let (mut visible, mut places) = (String::new(), Vec::new());
+    for character in part.chars() {
+        places.resize(places.len() + character.len_utf8(), visible.len());
+        match character {
+            // The mark that some editors begin a file with.
+            '\u{FEFF}' if visible.is_empty() => {}
+            bad if !bad.is_ascii() && is_deceiving(bad) => visible.extend(bad.escape_unicode()),
+            good => visible.push(good),
+        }
+    }
+    places.push(visible.len());
+    (visible, places)
 }
 
 /// The bytes of the source that a diagnostic is shown with: the lines that it speaks of and those between, unless one of
@@ -213,6 +243,19 @@ mod tests {
         assert_eq!(guess("Laplacian", ["laplacian"]), Some("laplacian"));
         assert_eq!(guess("x", ["y"]), None);
         assert_eq!(guess("velocity", ["phi", "res"]), None);
+    }
+
+    #[test]
+    fn what_deceives_is_shown_and_pointed_at() {
+        let source = Source::new("a\u{1b}\n.stn", "x\u{9b}\u{202e}\u{1b} = yy");
+        let text = render(&[Diagnostic::error(Span::new(10, 12), "wrong\u{7}").label("this")], &source, false);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert!(text.contains("a\\u{1b}\\n.stn") && text.contains("wrong\\u{7}"), "{text}");
+        let shown = lines.iter().find(|line| line.contains("= yy")).unwrap();
+        assert!(shown.contains("x\\u{9b}\\u{202e}\u{241b} = yy"), "{text}");
+        let column = |line: &str, what: char| line.chars().position(|c| c == what);
+        let marked = lines.iter().find(|line| line.contains("this")).unwrap();
+        assert_eq!(column(marked, '\u{2501}'), column(shown, 'y'), "{text}");
     }
 
     #[test]

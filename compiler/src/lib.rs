@@ -8,12 +8,13 @@
 //!
 //! [`check`] goes as far as the IR, [`plan::prepare`] contracts and folds it, [`plan::plan`] makes a kernel of it by a storage
 //! and an access strategy, [`cuda::print`] and [`cuda::build`] write it down. Nothing here does input or output, needs CUDA
-//! or starts a thread; nothing panics, whatever the text.
+//! or starts a thread, but for the one on whose stack a text is read ([`depth`]); nothing panics, whatever the text.
 
 pub mod access;
 pub mod analysis;
 pub mod ast;
 pub mod cuda;
+pub mod depth;
 pub mod device;
 pub mod diagnostic;
 mod foreign;
@@ -31,11 +32,12 @@ pub mod registry;
 pub mod source;
 pub mod step;
 pub mod storage;
+pub mod text;
 
 /// Reads a source text as far as the IR of its stencils.
 pub fn check(source: &source::Source) -> lower::Lowered {
-    match parse::parse(source) {
-        Ok(file) => lower::lower(&file, &source.name),
-        Err(diagnostic) => lower::Lowered { diagnostics: vec![diagnostic], ..lower::Lowered::default() },
-    }
+    let read = || parse::parse(source).map(|file| lower::lower(&file, &source.name));
+    depth::on_own_stack(read)
+        .flatten()
+        .unwrap_or_else(|told| lower::Lowered { diagnostics: vec![told], ..lower::Lowered::default() })
 }

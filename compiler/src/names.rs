@@ -1,224 +1,55 @@
 //! Names in the generated code: the user's, kept off C++'s keywords, and our own, kept off the user's.
 
+mod reserved;
+
 use crate::device;
 use crate::ir::{Axis, Offset, Path};
+use serde::Serialize;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::ops::Deref;
 
-/// Words that the generated C++ cannot use as names: keywords, and what CUDA and the prelude define.
-const RESERVED: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "compl",
-    "concept",
-    "const",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "const_cast",
-    "continue",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-    "main",
-    "asm",
-    "restrict",
-    "blockIdx",
-    "threadIdx",
-    "blockDim",
-    "gridDim",
-    "warpSize",
-    "dim3",
-    "half",
-    "uint",
-    "ulong",
-    "ushort",
-    "uchar",
-    "linux",
-    "unix",
-    "NULL",
-    "errno",
-    "stdin",
-    "stdout",
-    "stderr",
-    "INT_MAX",
-    "args",
-    "stream",
-    "abs",
-    "fabs",
-    "fabsf",
-    "sqrt",
-    "sqrtf",
-    "floor",
-    "floorf",
-    "ceil",
-    "ceilf",
-    "copysign",
-    "copysignf",
-    "fma",
-    "fmaf",
-    "fmod",
-    "fmodf",
-    "min",
-    "max",
-    "exp",
-    "log",
-    "pow",
-    "sin",
-    "cos",
-    "tan",
-    "y0",
-    "y1",
-    "yn",
-    "j0",
-    "j1",
-    "jn",
-    "gamma",
-    "signgam",
-    "index",
-    "rindex",
-    "time",
-    "clock",
-    "printf",
-    "malloc",
-    "free",
-    "memcpy",
-    "memset",
-    "assert",
-    "size_t",
-    "div",
-    "remove",
-    "rename",
-    "signbit",
-    "isnan",
-    "nan",
-    "nanf",
-    "isinf",
-    "real_min",
-    "real_max",
-    "real_sign",
-    "real_rem",
-    "real_opaque",
-    "real_copysign",
-    "real_inverse",
-    "real_quotient",
-    "real_turned",
-    "int_add",
-    "int_sub",
-    "int_mul",
-    "int_rem",
-    "int_abs",
-    "int_sign",
-    "int_less",
-    "int_min",
-    "int_max",
-    "cudaStream_t",
-    "computed",
-    "emulated",
-    "Watch",
-    "WatchedTable",
-    "neighbour_of",
-    "interleaved",
-    "Run",
-    "load_run",
-    "store_run",
-    "load_row",
-    "put_row",
-    "copy_row",
-    "widen_row",
-    "join_rows",
-    "put_between",
-    "push_row",
-    "pull_row",
-    "atomicAdd",
-    "add_2",
-    "add_4",
-    "int2",
-    "int4",
-    "float2",
-    "float4",
-    "double2",
-    "make_int2",
-    "make_int4",
-    "make_float2",
-    "make_float4",
-    "make_double2",
-];
+/// A name in generated code that others see. It is a word that means nothing yet in C, C++ and CUDA, in all their dialects,
+/// and that nothing else has where it came from: only [`Names`] makes them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Identifier(String);
+
+impl Identifier {
+    /// What the files of a stencil are called, without their endings. Files may be called as no name can be: `double.cu`.
+    pub fn of_files(stencil: &str) -> Self {
+        Self(letters(stencil))
+    }
+
+    /// The macro that guards a stencil's header. Small letters stay, so that `foo` and `FOO` have one each.
+    pub fn of_guard(stencil: &str) -> Self {
+        Self(format!("STENCILC_{}_H", letters(stencil)))
+    }
+}
+
+impl Deref for Identifier {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Identifier> for String {
+    fn from(name: Identifier) -> String {
+        name.0
+    }
+}
+
+impl PartialEq<str> for Identifier {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
 
 /// Gives out names of one kernel.
 #[derive(Debug)]
@@ -239,26 +70,26 @@ impl Default for Names {
 impl Names {
     /// Names of a kernel with 64-bit indices if `wide`.
     pub fn new(wide: bool) -> Self {
-        let operations = device::operations().map(|operation| operation.name);
-        let taken = RESERVED.iter().copied().chain(operations).map(str::to_owned).collect();
-        Self { taken, numbers: HashMap::new(), internals: HashMap::new(), wide }
+        let operations = device::operations().map(|operation| operation.name.to_owned());
+        Self { taken: operations.collect(), numbers: HashMap::new(), internals: HashMap::new(), wide }
     }
 
-    /// A name like `wish` that nothing else has.
+    /// A name like `wish` that nothing else has, for what others see: kernels, parameters, members.
+    pub fn declared(&mut self, wish: &str) -> Identifier {
+        Identifier(self.fresh(wish))
+    }
+
+    /// The [internal](Names::internal) name, for what others see.
+    pub fn declared_internal(&mut self, name: &str) -> Identifier {
+        Identifier(self.internal(name))
+    }
+
+    /// A name like `wish` that nothing else has, for what stands in a body of code.
     pub fn fresh(&mut self, wish: &str) -> String {
-        // Names that begin with an underscore, or hold two in a row, belong to the C++ compilers.
-        let mut wish = wish.trim_start_matches('_').to_owned();
-        while wish.contains("__") {
-            wish = wish.replace("__", "_");
-        }
-        if wish.is_empty() {
-            wish.push('v');
-        }
+        let wish = word(wish);
         let mut name = wish.clone();
         let mut number = self.numbers.get(&wish).copied().unwrap_or(1);
-        // A longer name in capitals is a macro of some header sooner or later: NAN, M_PI, DBL_MAX ...
-        let is_macro = wish.len() > 2 && !wish.contains(|c: char| c.is_ascii_lowercase());
-        while self.taken.contains(&name) || is_macro && name == wish {
+        while self.taken.contains(&name) || reserved::is_reserved(&name) {
             number += 1;
             name = format!("{}_{number}", wish.trim_end_matches('_'));
         }
@@ -267,6 +98,11 @@ impl Names {
         }
         self.taken.insert(name.clone());
         name
+    }
+
+    /// Whether something has this name already.
+    pub fn has(&self, name: &str) -> bool {
+        self.taken.contains(name)
     }
 
     /// The name of something of ours, the same at every call.
@@ -287,6 +123,28 @@ impl Names {
     /// The type of indices.
     pub fn index_type(&self) -> &'static str {
         if self.wide { "long long" } else { "int" }
+    }
+}
+
+/// A text with nothing but letters, digits and underscores, as names of stencils are anyway.
+fn letters(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// What a name can be made of: a word that begins with a letter.
+fn word(wish: &str) -> String {
+    // Names that begin with an underscore, or hold two in a row, belong to the C++ compilers.
+    let mut word = letters(wish).trim_start_matches('_').to_owned();
+    while word.contains("__") {
+        word = word.replace("__", "_");
+    }
+    match word.chars().next() {
+        None => "v".to_owned(),
+        Some('0'..='9') => format!("v_{word}"),
+        // Numbers behind these would not do.
+        Some(_) if reserved::is_of_others(&word) => format!("v_{word}"),
+        Some(_) if reserved::is_macro(&word) => format!("{}_v", word.trim_end_matches('_')),
+        Some(_) => word,
     }
 }
 
@@ -336,7 +194,35 @@ mod tests {
         assert_eq!(names.internal("row"), "row_2");
         assert_eq!(names.fresh("double"), "double_2");
         assert_eq!(names.fresh("__x__y"), "x_y");
-        assert_eq!([names.fresh("NAN"), names.fresh("NAN"), names.fresh("NAN")], ["NAN_2", "NAN_3", "NAN_4"]);
+        assert_eq!(["NAN"; 3].map(|wish| names.fresh(wish)), ["NAN_v", "NAN_v_2", "NAN_v_3"]);
+    }
+
+    #[test]
+    fn names_are_words_that_begin_with_a_letter() {
+        let mut names = Names::default();
+        let wishes =
+            ["_1", "__1", "_", "___", "1", "a-b; c", "x_", "typeof", "cudaFree", "char8_t", "stencilc_entry_0", "é"];
+        let found = wishes.map(|wish| names.fresh(wish));
+        let expected = [
+            "v_1",
+            "v_1_2",
+            "v",
+            "v_2",
+            "v_1_3",
+            "a_b_c",
+            "x_",
+            "typeof_2",
+            "v_cudaFree",
+            "char8_t_2",
+            "v_stencilc_entry_0",
+            "v_3",
+        ];
+        assert_eq!(found, expected);
+        // Short ones in capitals are no macros, nor are their numbers.
+        assert_eq!(
+            ["X", "X", "AB", "AB", "add", "add"].map(|wish| names.fresh(wish)),
+            ["X", "X_2", "AB", "AB_2", "add", "add_3"]
+        );
     }
 
     #[test]

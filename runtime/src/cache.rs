@@ -4,18 +4,24 @@
 //! replaced by different ones. Any number of processes may share a cache: an entry is written aside and renamed, and
 //! one that was cut short or altered is told by its checksum and compiled again.
 //!
+//! What is read from a cache is executed, and anybody can make a checksum. So a cache into which others could put something is
+//! not used, which is told once ([`crate::files::trust`]); folders and entries are made for this user alone; and an entry is judged
+//! once it is open, before it is read.
+//!
 //! A cache that cannot be read or written is no error; kernels are then compiled every time.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::emulate;
+use crate::files::{self, Unfinished, trust};
 use crate::nvrtc::{self, Compiled, Kind, Resources};
+use crate::{Error, Result};
 
 /// The variable that, set to `off`, keeps the cache from being read and written.
 pub const VARIABLE: &str = "STENCILC_CACHE";
@@ -31,8 +37,8 @@ const LIMIT: u64 = 512 << 20;
 /// How the names of entries end. A file with another name is one that is being written.
 const ENDING: &str = ".bin";
 
-/// After so long a file that is being written is nobody's any more: its process was killed.
-const ABANDONED: Duration = Duration::from_secs(3600);
+/// By so much clocks may differ.
+const CLOCKS: Duration = Duration::from_secs(3600);
 
 /// A kernel, and how it was come by.
 #[derive(Clone, Debug)]
@@ -46,7 +52,7 @@ pub struct Built {
 }
 
 /// What the cache holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Usage {
     /// The cache's folder; it may not be there yet.
     pub path: PathBuf,
@@ -54,6 +60,8 @@ pub struct Usage {
     pub entries: usize,
     /// Bytes they take.
     pub bytes: u64,
+    /// Why it is not used, and what mends that.
+    pub refused: Option<Error>,
 }
 
 /// What is kept beside an image.
@@ -70,7 +78,7 @@ struct Notes {
 /// As [`nvrtc::compile`]; never because of the cache.
 pub fn compile_cached(source: &str, name: &str, arch: &str, kind: Kind) -> Result<Built> {
     let key = nvrtc_key(source, arch, kind, &nvrtc::locate()?.identity)?;
-    through(folder().as_deref(), &key, || nvrtc::compile(source, name, arch, kind))
+    through(trusted(), &key, || nvrtc::compile(source, name, arch, kind))
 }
 
 /// As [`Compiler::compile`](emulate::Compiler::compile) for one kernel, but what was compiled before is read from the cache.
@@ -87,7 +95,7 @@ pub fn emulated_cached(
     let text = emulate::text(&[source]);
     let options = compiler.arguments(settings);
     let parts = ["emulator", &text, &program, version].into_iter().chain(options.iter().map(String::as_str));
-    through(folder().as_deref(), &key(parts.map(str::as_bytes)), || {
+    through(trusted(), &key(parts.map(str::as_bytes)), || {
         let image = compiler.compile(&[source], settings)?;
         Ok(Compiled { image, resources: Vec::new(), log: String::new() })
     })
@@ -98,7 +106,8 @@ pub fn usage() -> Option<Usage> {
     let path = folder()?;
     let files = subfolders(&path).flat_map(|folder| files(&folder));
     let (entries, bytes) = files.fold((0, 0), |(entries, bytes), file| (entries + 1, bytes + file.bytes));
-    Some(Usage { path, entries, bytes })
+    let refused = if path.exists() { trust::check_folder(&path, whole(&path)).err() } else { None };
+    Some(Usage { path, entries, bytes, refused })
 }
 
 /// The cache's folder, unless it is turned off.
@@ -108,6 +117,28 @@ fn folder() -> Option<PathBuf> {
         Some(_) | None => Some(nvrtc::home()?.join("kernels")),
     }
 }
+
+/// The cache's folder, made if it is not there, unless others could put something into it.
+fn trusted() -> Option<&'static Path> {
+    static TRUSTED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    TRUSTED.get_or_init(|| open(&folder()?)).as_deref()
+}
+
+/// The folder of a cache with all links resolved. One that is not used since others could put something into it is told.
+fn open(folder: &Path) -> Option<PathBuf> {
+    let told = |error: &Error| trust::refuse(NOT_USED, error);
+    trust::check_above(folder, whole(folder)).inspect_err(told).ok()?;
+    trust::make_folder(folder).ok()?;
+    trust::check_folder(folder, whole(folder)).inspect_err(told).ok()
+}
+
+/// What this program keeps, of which the cache is a part.
+fn whole(folder: &Path) -> &Path {
+    folder.parent().unwrap_or(folder)
+}
+
+/// How it is told that there is no cache.
+const NOT_USED: &str = "the cache of kernels is not used";
 
 /// The key of what the NVRTC of this identity makes of a source.
 fn nvrtc_key(source: &str, arch: &str, kind: Kind, identity: &[u8]) -> Result<blake3::Hash> {
@@ -154,21 +185,35 @@ fn entry_path(root: &Path, key: &blake3::Hash) -> PathBuf {
 
 /// Reads an entry; anything amiss is as if it were not there.
 fn load(path: &Path, key: &blake3::Hash) -> Option<Compiled> {
-    // A pipe of that name would keep the reader waiting, and no entry is larger than the whole cache.
-    fs::metadata(path).ok().filter(|found| found.is_file() && found.len() <= LIMIT)?;
-    let compiled = decode(&fs::read(path).ok()?, key)?;
+    let folder = path.parent()?;
+    if let Err(error) = trust::check_inner(folder, whole(whole(folder))) {
+        if path.exists() {
+            trust::refuse(NOT_USED, &error);
+        }
+        return None;
+    }
+    let file = trust::open(path)?;
+    // No entry is larger than the whole cache.
+    let length = file.metadata().ok()?.len();
+    if length > LIMIT {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    (&file).take(length).read_to_end(&mut bytes).ok()?;
+    let compiled = decode(&bytes, key.as_bytes())?;
     // What is used stays: the oldest go first. Where the time cannot be set the entry only goes sooner.
-    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    let _ = file.set_modified(SystemTime::now());
     Some(compiled)
 }
 
 /// Writes an entry aside, and puts it in its place in one step.
 fn store(path: &Path, key: &blake3::Hash, compiled: &Compiled) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&encode(compiled, key)?)?;
-    file.persist(path)?;
+    trust::make_folder(folder)?;
+    trust::check_inner(folder, whole(whole(folder))).map_err(io::Error::other)?;
+    let entry = Unfinished::new(folder, 0o600)?;
+    entry.file().write_all(&encode(compiled, key.as_bytes())?)?;
+    entry.finish(path)?;
     prune(folder, LIMIT / 256);
     Ok(())
 }
@@ -177,20 +222,27 @@ fn store(path: &Path, key: &blake3::Hash, compiled: &Compiled) -> io::Result<()>
 /// end first), the notes as JSON, and the image.
 ///
 /// The checksum is keyed with the entry's key, so that an entry under another's name is not taken for it either.
-fn encode(compiled: &Compiled, key: &blake3::Hash) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// The notes cannot be written as JSON.
+pub fn encode(compiled: &Compiled, key: &[u8; 32]) -> io::Result<Vec<u8>> {
     let notes = Notes { resources: compiled.resources.clone(), log: compiled.log.clone() };
     let notes = serde_json::to_vec(&notes)?;
     let mut body = (notes.len() as u64).to_le_bytes().to_vec();
     body.extend(&notes);
     body.extend(&compiled.image);
-    let checksum = blake3::keyed_hash(key.as_bytes(), &body);
-    Ok([MAGIC.as_slice(), checksum.as_bytes(), &body].concat())
+    Ok(sealed(&body, key))
+}
+
+/// The bytes of an entry of which all that follows the checksum is given.
+pub fn sealed(body: &[u8], key: &[u8; 32]) -> Vec<u8> {
+    [MAGIC.as_slice(), blake3::keyed_hash(key, body).as_bytes(), body].concat()
 }
 
 /// Reads the bytes of an entry, if they are what was written under this key.
-fn decode(bytes: &[u8], key: &blake3::Hash) -> Option<Compiled> {
+pub fn decode(bytes: &[u8], key: &[u8; 32]) -> Option<Compiled> {
     let (checksum, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
-    if blake3::keyed_hash(key.as_bytes(), body) != *checksum {
+    if blake3::keyed_hash(key, body) != *checksum {
         return None;
     }
     let (length, rest) = body.split_first_chunk::<8>()?;
@@ -224,11 +276,12 @@ fn files(folder: &Path) -> Vec<Kept> {
 /// Removes what processes that were killed left behind, and then the oldest files of a folder until the rest take no more
 /// than `limit` bytes. The newest stays whatever its size, for it is in use.
 fn prune(folder: &Path, limit: u64) {
+    files::sweep(folder);
     let now = SystemTime::now();
     let mut files = files(folder);
     for file in &mut files {
         // A clock that was wrong must not keep an entry for ever: what comes from the future is the oldest.
-        if file.modified > now + ABANDONED {
+        if file.modified > now + CLOCKS {
             file.modified = SystemTime::UNIX_EPOCH;
         }
     }
@@ -236,9 +289,7 @@ fn prune(folder: &Path, limit: u64) {
     let mut total = 0u64;
     for (index, file) in files.iter().enumerate() {
         total = total.saturating_add(file.bytes);
-        let is_entry = file.path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes());
-        let is_abandoned = !is_entry && now.duration_since(file.modified).is_ok_and(|age| age > ABANDONED);
-        if is_abandoned || (index > 0 && total > limit) {
+        if index > 0 && total > limit {
             // Another process may have been quicker.
             let _ = fs::remove_file(&file.path);
         }
@@ -248,9 +299,8 @@ fn prune(folder: &Path, limit: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use std::fs::File;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     fn compiled() -> Compiled {
         let kernel = Resources { kernel: "k".to_owned(), registers: 40, ..Resources::default() };
@@ -378,33 +428,66 @@ mod tests {
     }
 
     #[test]
-    fn what_the_killed_left_and_the_future_go_first() {
+    fn what_comes_from_the_future_goes_first() {
         let folder = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let hour = Duration::from_secs(3600);
-        for (name, modified) in [
-            (".tmpdead", now - 2 * hour),
-            (".tmpfuture", now + 48 * hour),
-            (".tmpalive", now),
-            ("new.bin", now),
-            ("old.bin", now - 48 * hour),
-            ("future.bin", now + 48 * hour),
-        ] {
+        for (name, modified) in [("new.bin", now), ("old.bin", now - 48 * hour), ("future.bin", now + 48 * hour)] {
             let path = folder.path().join(name);
             fs::write(&path, [0; 100]).unwrap();
             File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
         }
-        let names = || -> std::collections::BTreeSet<String> {
-            folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-        };
-        prune(folder.path(), 10_000);
-        assert_eq!(names(), ["new.bin", "old.bin", "future.bin", ".tmpalive"].map(str::to_owned).into());
-        prune(folder.path(), 300);
-        assert_eq!(names(), ["new.bin", "old.bin", ".tmpalive"].map(str::to_owned).into());
+        prune(folder.path(), 250);
+        let names: std::collections::BTreeSet<String> =
+            folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(names, ["new.bin", "old.bin"].map(str::to_owned).into());
+    }
+
+    #[test]
+    fn what_others_could_have_written_is_not_read() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("home/kernels");
+        let key = a_key("a");
+        let opened = open(&folder).unwrap();
+        let path = entry_path(&opened, &key);
+        let is_cached = || through(open(&folder).as_deref(), &key, || Ok(compiled())).unwrap().cached;
+        assert!(!is_cached() && is_cached());
+        // Made for this user alone, whatever the umask.
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap()), mode(&opened)), (0o600, 0o700, 0o700));
+        assert_eq!(mode(&root.path().join("home")), 0o700);
+        // Each of them writable by others: what is there is not taken.
+        for (part, usual) in
+            [(opened.parent().unwrap(), 0o700), (opened.as_path(), 0o700), (path.parent().unwrap(), 0o700)]
+        {
+            for open in [0o720, 0o702, 0o1777] {
+                // Nobody else renames what stands in a sticky folder above.
+                let is_taken = open == 0o1777 && part == opened.parent().unwrap();
+                allow(part, open);
+                assert_eq!(is_cached(), is_taken, "{} {open:o}", part.display());
+                allow(part, usual);
+            }
+        }
+        let told = trust::ever_refused();
+        let is_told = |told: &String| told.contains(NOT_USED) && told.contains(&opened.display().to_string());
+        assert!(told.iter().any(is_told), "{told:?}");
+        assert!(is_cached());
+        // An entry is compiled again, and then is this user's alone.
+        allow(&path, 0o666);
+        assert!(!is_cached() && is_cached());
+        assert_eq!(mode(&path), 0o600);
+        // One that is not a file is neither read nor followed.
+        let other = root.path().join("other");
+        fs::rename(&path, &other).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(!is_cached() && is_cached() && !path.is_symlink());
     }
 
     /// What `work` does in a process of its own: this test again, told by a variable.
     const CHILD: &str = "STENCILC_TEST_CACHE";
+    const PARENT: &str = "STENCILC_TEST_CACHE_PARENT";
 
     /// An entry of some size that only its number decides, so that anybody can tell whether it is right.
     fn numbered(number: u64) -> Compiled {
@@ -416,12 +499,12 @@ mod tests {
     fn processes_that_are_killed_leave_nothing_wrong() {
         const ENTRIES: u64 = 24;
         if let Some(root) = std::env::var_os(CHILD) {
-            // Until somebody ends it: reads, checks and writes, and now and then damages or removes an entry. Should nobody
-            // come, it ends by itself.
+            // Until somebody ends it: reads, checks and writes, and now and then damages or removes an entry. Should that be
+            // gone, it ends by itself.
             let root = PathBuf::from(root);
-            let start = Instant::now();
+            let parent = std::env::var(PARENT).unwrap();
             let mut draw = u64::from(std::process::id()) | 1;
-            while start.elapsed() < Duration::from_secs(120) {
+            while std::os::unix::process::parent_id().to_string() == parent {
                 draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let number = (draw >> 33) % ENTRIES;
                 let key = a_key(&number.to_string());
@@ -444,6 +527,7 @@ mod tests {
             std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "cache::tests::processes_that_are_killed_leave_nothing_wrong", "--test-threads=1"])
                 .env(CHILD, root.path())
+                .env(PARENT, std::process::id().to_string())
                 .stdout(std::process::Stdio::null())
                 .stderr(std::process::Stdio::null())
                 .spawn()
@@ -459,14 +543,15 @@ mod tests {
             child.wait().unwrap();
             *child = spawn();
         }
-        std::thread::sleep(Duration::from_millis(300));
+        while subfolders(root.path()).next().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         for child in &mut children {
             assert!(child.try_wait().unwrap().is_none(), "a process ended by itself");
             child.kill().unwrap();
             child.wait().unwrap();
         }
         assert!(!root.path().join("wrong").exists(), "an entry was wrong: {:?}", fs::read(root.path().join("wrong")));
-        assert!(subfolders(root.path()).next().is_some(), "nothing was kept at all");
         // Whatever is left is whole or ignored.
         for number in 0..ENTRIES {
             let key = a_key(&number.to_string());
@@ -476,13 +561,7 @@ mod tests {
             }
             assert!(load(&entry_path(root.path(), &key), &key).is_some(), "entry {number} is not kept");
         }
-        // What was left half written goes once it is old.
-        for file in subfolders(root.path()).flat_map(|folder| files(&folder)) {
-            if file.path.extension().is_none_or(|ending| ending != "bin") {
-                let abandoned = SystemTime::now() - 2 * ABANDONED;
-                File::options().write(true).open(&file.path).unwrap().set_modified(abandoned).unwrap();
-            }
-        }
+        // What was left half written goes: nobody holds it any more.
         for folder in subfolders(root.path()) {
             prune(&folder, LIMIT / 256);
             let left = files(&folder);

@@ -126,7 +126,11 @@ fn host_compiler() -> Finding {
 fn kernel_cache() -> Finding {
     let what = "kernel cache";
     match cache::usage() {
-        Some(cache::Usage { path, entries, bytes }) => {
+        Some(cache::Usage { path, refused: Some(Error { message, help, .. }), .. }) => {
+            let detail = format!("{} is not used: {message}; kernels are compiled every time", path.display());
+            Finding { what, state: State::Missing, detail, remedy: help }
+        }
+        Some(cache::Usage { path, entries, bytes, refused: None }) => {
             let megabytes = bytes as f64 / 1e6;
             Finding::good(what, format!("{}, entries: {entries}, {megabytes:.1} MB", path.display()))
         }
@@ -243,16 +247,16 @@ fn version_line(program: &Path, marker: &str, patience: Duration) -> Option<Stri
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-    use std::time::Instant;
 
-    /// What a script answers, and how long it took.
-    fn answer(script: &str, marker: &str) -> (Option<String>, Duration) {
+    /// What a script answers that knows its folder, and whether it has left a file called `done` there.
+    fn answer(script: &str, marker: &str, patience: Duration) -> (Option<String>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tool");
+        let script = script.replace("DONE", &folder.path().join("done").display().to_string());
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let start = Instant::now();
-        (version_line(&path, marker, Duration::from_millis(500)), start.elapsed())
+        let line = version_line(&path, marker, patience);
+        (line, folder.path().join("done").exists())
     }
 
     #[test]
@@ -271,18 +275,20 @@ mod tests {
 
     #[test]
     fn versions_are_told_by_their_line() {
-        assert_eq!(answer("echo; echo a copyright; echo Version 3", "Version").0.as_deref(), Some("Version 3"));
-        assert_eq!(answer("echo g++ 12; echo more", "").0.as_deref(), Some("g++ 12"));
-        assert_eq!(answer("echo only", "Version").0.as_deref(), Some("only"));
-        assert_eq!(answer("exit 1", "").0, None);
+        let said = |script: &str, marker: &str| answer(script, marker, Duration::MAX).0;
+        assert_eq!(said("echo; echo a copyright; echo Version 3", "Version").as_deref(), Some("Version 3"));
+        assert_eq!(said("echo g++ 12; echo more", "").as_deref(), Some("g++ 12"));
+        assert_eq!(said("echo only", "Version").as_deref(), Some("only"));
+        assert_eq!(said("exit 1", ""), None);
         assert_eq!(version_line(Path::new("/nowhere/tool"), "", PATIENCE), None);
     }
 
     #[test]
     fn tools_that_hang_are_left() {
-        for script in ["sleep 5", "sleep 5 & exit 0", "exec >&-; sleep 5", "yes"] {
-            let (_, took) = answer(script, "");
-            assert!(took < Duration::from_secs(4), "{script}: {took:?}");
+        let wait = "sleep 600; touch DONE";
+        for script in [wait.to_owned(), format!("({wait}) & exit 0"), format!("exec >&-; {wait}"), "yes".to_owned()] {
+            let (_, has_ended) = answer(&script, "", Duration::from_millis(500));
+            assert!(!has_ended, "{script}: it was waited for");
         }
     }
 }

@@ -10,6 +10,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Fault {
     /// The input (a stencil, an array, a file, the machine) does not allow it: status 1.
     Input,
+    /// The machine does not allow it now, whatever the input: its disk is full, its memory, or there is no folder for temporary
+    /// files. Another try of the same kind fares no better. Status 1.
+    Machine,
     /// The call contradicts itself or names what does not exist: status 2.
     Call,
     /// A check failed: a number is wrong, a guard byte was overwritten: status 3.
@@ -20,7 +23,7 @@ impl Fault {
     /// The exit status that says so.
     pub fn status(self) -> u8 {
         match self {
-            Fault::Input => 1,
+            Fault::Input | Fault::Machine => 1,
             Fault::Call => 2,
             Fault::Check => 3,
         }
@@ -42,6 +45,11 @@ impl Error {
     /// The input does not allow it.
     pub fn input(message: impl Into<String>) -> Self {
         Self { fault: Fault::Input, message: message.into(), help: None }
+    }
+
+    /// The machine does not allow it now.
+    pub fn machine(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Machine, message: message.into(), help: None }
     }
 
     /// The call contradicts itself.

@@ -3,6 +3,7 @@
 use crate::array::Data;
 use crate::error::{Error, Result};
 use crate::machine::{Arg, Launch, Machine};
+use crate::memory;
 use crate::pack::{PADDING, Packing};
 use crate::problem::{Problem, element_of};
 use crate::same::Same;
@@ -203,7 +204,7 @@ impl<M: Machine> Stage<M> {
         let fixed = fixed(plan)?;
         let mut timings = Timings::default();
         let start = Instant::now();
-        let mut residents = residents::<M>(plan, fixed, kernel, problem);
+        let mut residents = residents::<M>(plan, fixed, kernel, problem)?;
         timings.pack = start.elapsed().as_secs_f64();
         let set_bytes = residents.iter().map(|resident| resident.packed.len()).sum();
         let sets = rotation.sets(set_bytes);
@@ -422,7 +423,7 @@ pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], what:
     })
 }
 
-fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &Problem) -> Vec<Resident<M>> {
+fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &Problem) -> Result<Vec<Resident<M>>> {
     let mut residents: Vec<Resident<M>> = Vec::new();
     for parameter in &kernel.parameters {
         let (field, written, data) = match parameter.what {
@@ -433,15 +434,18 @@ fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &
         let Some(data) = data else { continue };
         let seat = plan.seats[&(field, written)];
         let packing = packing(&fixed.layout, plan.choices.fields, problem, field, seat);
-        let at = residents.iter().position(|own| own.group == seat.group).unwrap_or_else(|| {
-            let packed = vec![PADDING; packing.bytes()];
-            residents.push(Resident { group: seat.group, members: Vec::new(), packed, buffers: Vec::new() });
-            residents.len() - 1
-        });
+        let at = match residents.iter().position(|own| own.group == seat.group) {
+            Some(at) => at,
+            None => {
+                let packed = memory::filled(PADDING, packing.bytes(), "the fields as the kernel has them")?;
+                residents.push(Resident { group: seat.group, members: Vec::new(), packed, buffers: Vec::new() });
+                residents.len() - 1
+            }
+        };
         packing.pack(data, &mut residents[at].packed);
         residents[at].members.push(Member { field, written, seat });
     }
-    residents
+    Ok(residents)
 }
 
 /// Where the cells of a field are.

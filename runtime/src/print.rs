@@ -6,6 +6,7 @@
 use crate::array::Data;
 use crate::error::Result;
 use crate::problem::{Problem, check_divisors, check_memory, element_of};
+use std::collections::BTreeMap;
 use stencilc_compiler::analysis;
 use stencilc_compiler::grid::Region;
 use stencilc_compiler::ir::{Arena, Handle, Stencil};
@@ -60,7 +61,12 @@ pub fn printed(problem: &mut Problem, cells: &[[usize; 3]], compute: &mut Comput
         // Everything else is there already.
         let mut own = Arena::new();
         own.add(stencil.fields[field].clone());
-        check_memory(&Stencil { fields: own, ..Stencil::default() }, problem.precision, problem.grid)?;
+        check_memory(
+            &Stencil { fields: own, ..Stencil::default() },
+            problem.precision,
+            problem.grid,
+            &BTreeMap::new(),
+        )?;
         let element = element_of(stencil.fields[field].stored, problem.precision);
         let len = problem.grid.columns() * problem.grid.nk;
         let mut outputs: Vec<Option<Data>> = vec![None; stencil.fields.len()];

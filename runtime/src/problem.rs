@@ -4,8 +4,11 @@ mod cells;
 mod extents;
 
 use crate::array::{Array, Data, Element};
+use crate::drawing::{self, Drawing};
 use crate::error::{Error, Result};
+use crate::given::{self, Cast, Given};
 use crate::interpreter::Job;
+use crate::memory;
 use crate::random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,9 +40,9 @@ pub struct Request<'a> {
     /// Of the random numbers that fill what is not given.
     pub seed: u64,
     /// Whether numbers may lose precision to fit their field.
-    pub cast: bool,
-    /// Whether parameters without a value are drawn too, and outputs start from random numbers.
-    pub draw_all: bool,
+    pub cast: Cast,
+    /// What is drawn where it is not given.
+    pub drawing: Drawing,
 }
 
 /// Everything that a computation needs.
@@ -94,17 +97,18 @@ impl Problem {
     /// Names that do not exist, arrays of the wrong shape or type, a grid that is missing, too small or too large,
     /// parameters without a value.
     pub fn new(request: Request) -> Result<Problem> {
-        let Request { precision, settings, seed, cast, draw_all, .. } = request;
+        let Request { precision, settings, seed, cast, drawing, .. } = request;
         let stencil = prepare(request.stencil, precision, request.contract);
         check_names(&stencil, &request.arrays)?;
+        check_given(&stencil, &request.arrays, &drawing)?;
         let adjacency = request.adjacency;
         let grid = match &adjacency {
             Some(adjacency) => cells::find(&stencil, adjacency, request.grid, &request.arrays)?,
             None => extents::find(&stencil, request.grid, &request.arrays)?,
         };
-        check_memory(&stencil, precision, grid)?;
+        check_memory(&stencil, precision, grid, &request.arrays)?;
         let mut drawn = Vec::new();
-        let params = params(&stencil, precision, grid, &settings, seed, draw_all, &mut drawn)?;
+        let params = params(&stencil, precision, grid, &settings, seed, &drawing, &mut drawn)?;
         let region_of = |grid: Grid| analysis::region(&stencil, precision, grid, adjacency.as_deref(), &params);
         let region = region_of(grid).map_err(|refusal| {
             // An array in Fortran's order, (ni, nj, nk), is read as a grid that lies on its side.
@@ -119,18 +123,24 @@ impl Problem {
             let len = grid.shape(field.place).iter().product();
             let input = match (field.role.is_read(), arrays.remove(&field.name)) {
                 (false, _) => None,
-                (true, Some(array)) => Some(converted(array.data, element, &field.name, cast)?),
+                (true, Some(array)) => {
+                    let given = Given { field: &field.name, holder: "the array" };
+                    Some(given::array(array, given, element, cast)?)
+                }
                 (true, None) => {
                     drawn.push(field.name.clone());
-                    Some(draw(field, element, len, seed, &field.name))
+                    Some(drawing::draw(field.range, element, len, seed, &field.name)?)
                 }
             };
-            outputs.push(field.role.is_written().then(|| match &input {
+            outputs.push(match &input {
+                _ if !field.role.is_written() => None,
                 // What is not computed keeps its value.
-                Some(before) => before.clone(),
-                None if draw_all => draw(field, element, len, seed, &format!("{} before", field.name)),
-                None => Data::fresh(element, len),
-            }));
+                Some(before) => Some(before.clone()),
+                None if drawing == Drawing::Everything => {
+                    Some(drawing::draw(field.range, element, len, seed, &format!("{} before", field.name))?)
+                }
+                None => Some(Data::fresh(element, len)),
+            });
             inputs.push(input);
         }
         Ok(Problem { stencil, precision, grid, adjacency, region, sharing: None, params, inputs, outputs, drawn })
@@ -167,16 +177,6 @@ impl Problem {
 /// Advice where it looks as if an array were not (nk, nj, ni).
 const TRANSPOSED: &str = "arrays are (nk, nj, ni), i fastest; if yours is (ni, nj, nk), save its transpose: `array.T`";
 
-fn draw(field: &Field, element: Element, len: usize, seed: u64, name: &str) -> Data {
-    draw_array(field.range, element, len, seed, name)
-}
-
-/// Random numbers for a field.
-pub(crate) fn draw_array(range: Option<(f64, f64)>, element: Element, len: usize, seed: u64, name: &str) -> Data {
-    let (low, high) = range.unwrap_or(if element == Element::I32 { (0.0, 10.0) } else { (-1.0, 1.0) });
-    random::fill(element, len, low, high, seed, name)
-}
-
 fn check_names(stencil: &Stencil, arrays: &BTreeMap<String, Array>) -> Result<()> {
     for name in arrays.keys() {
         let inputs: Vec<&str> =
@@ -196,6 +196,15 @@ fn check_names(stencil: &Stencil, arrays: &BTreeMap<String, Array>) -> Result<()
     Ok(())
 }
 
+/// Whether every input is given, or to be drawn.
+fn check_given(stencil: &Stencil, arrays: &BTreeMap<String, Array>, drawing: &Drawing) -> Result<()> {
+    let inputs: Vec<&str> =
+        fields(stencil).filter(|field| field.role.is_read()).map(|field| field.name.as_str()).collect();
+    drawing.check(&format!("stencil `{}`", stencil.name), &inputs, |name| arrays.contains_key(name))?;
+    let missing: Vec<&str> = inputs.into_iter().filter(|name| !arrays.contains_key(*name)).collect();
+    drawing.check_missing(&missing, "")
+}
+
 fn fields(stencil: &Stencil) -> impl Iterator<Item = &Field> {
     stencil.fields.iter().map(|(_, field)| field)
 }
@@ -208,7 +217,7 @@ pub fn checked(grid: Grid) -> Result<Grid> {
     if grid.ni == 0 || grid.nj == 0 || grid.nk == 0 {
         return Err(Error::input(format!("the grid {grid} has no cells")).help("every extent is at least 1"));
     }
-    let cells = grid.ni as u128 * grid.nj as u128 * (grid.nk as u128 + 1);
+    let cells = (grid.ni as u128 * grid.nj as u128).saturating_mul(grid.nk as u128 + 1);
     if cells > 1 << 46 {
         return Err(Error::input(format!("the grid {grid} has {cells} cells: more than any machine holds"))
             .help("give a smaller --grid"));
@@ -216,42 +225,23 @@ pub fn checked(grid: Grid) -> Result<Grid> {
     Ok(grid)
 }
 
-/// Refuses what this machine's memory does not hold, before anything is allocated.
-pub(crate) fn check_memory(stencil: &Stencil, precision: Precision, grid: Grid) -> Result<()> {
+/// Refuses what this machine's memory does not hold, before anything is allocated: what is read and not `given`, and what is
+/// written.
+pub(crate) fn check_memory(
+    stencil: &Stencil,
+    precision: Precision,
+    grid: Grid,
+    given: &BTreeMap<String, Array>,
+) -> Result<()> {
     let bytes: u128 = fields(stencil)
         .map(|field| {
             let len: u128 = grid.shape(field.place).iter().map(|&n| n as u128).product();
-            len * element_of(field.stored, precision).bytes() as u128
+            let is_drawn = field.role.is_read() && !given.contains_key(&field.name);
+            let arrays = u128::from(is_drawn) + u128::from(field.role.is_written());
+            arrays * len * element_of(field.stored, precision).bytes() as u128
         })
         .sum();
-    check_room(bytes, &format!("the fields of grid {grid} take"), "give a smaller --grid, or --precision f32")
-}
-
-/// Refuses more bytes than this machine's memory has free. `what` takes them: "the fields take".
-///
-/// # Errors
-/// There is not so much.
-pub fn check_room(bytes: u128, what: &str, help: &str) -> Result<()> {
-    match available_memory() {
-        Some(available) if bytes > u128::from(available) => Err(Error::input(format!(
-            "{what} {:.1} GiB, this machine has {:.1} GiB free",
-            gib(bytes),
-            gib(u128::from(available))
-        ))
-        .help(help)),
-        _ => Ok(()),
-    }
-}
-
-fn gib(bytes: u128) -> f64 {
-    bytes as f64 / f64::from(1 << 30)
-}
-
-/// Bytes that Linux says could be used; nothing elsewhere, where the allocator has to tell.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib * 1024)
+    memory::check(bytes, &format!("the fields of grid {grid} take"), "give a smaller --grid, or --precision f32")
 }
 
 pub(crate) fn params(
@@ -260,7 +250,7 @@ pub(crate) fn params(
     grid: Grid,
     settings: &BTreeMap<String, String>,
     seed: u64,
-    draw_all: bool,
+    drawing: &Drawing,
     drawn: &mut Vec<String>,
 ) -> Result<Vec<Value>> {
     let names: Vec<&str> = stencil.params.iter().map(|(_, param)| param.name.as_str()).collect();
@@ -274,51 +264,45 @@ pub(crate) fn params(
             (None, false) => error.help(format!("its parameters are {}", names.join(", "))),
         });
     }
-    let mut values = Vec::new();
+    let (mut values, mut missing) = (Vec::new(), Vec::new());
     for (_, param) in stencil.params.iter() {
         let default = param.default.as_ref().and_then(|body| body.literal());
         let value = match (settings.get(&param.name), default) {
-            (Some(text), _) => parse(param, text)?,
+            (Some(text), _) => given::parameter(param, text, precision)?,
             (None, Some(literal)) => ir::scalar::apply(precision, literal, &[]).unwrap_or(Value::Int(0)),
-            (None, None) if draw_all => {
+            (None, None) if *drawing == Drawing::Everything => {
                 drawn.push(param.name.clone());
                 draw_param(param, grid, seed)
             }
             (None, None) => {
-                return Err(Error::call(format!("the parameter `{}` has no value", param.name)).help(format!(
-                    "give one: --set {}={}",
-                    param.name,
-                    if param.kind == Kind::Int { "3" } else { "0.5" }
-                )));
+                missing.push(param);
+                continue;
             }
         };
         values.push(value.rounded(precision));
     }
+    check_valued(&missing)?;
     check_divisors(stencil, &values)?;
     Ok(values)
 }
 
-fn parse(param: &Param, text: &str) -> Result<Value> {
-    let text = text.trim();
-    let value = match param.kind {
-        // `inf` is meant, 1e999 is not.
-        Kind::Real => {
-            let value = text
-                .parse()
-                .ok()
-                .filter(|value: &f64| value.is_finite() || !text.contains(|c: char| c.is_ascii_digit()));
-            value.map(Value::Real)
-        }
-        Kind::Int => text.parse().ok().map(Value::Int),
-        Kind::Bool => text.parse().ok().map(Value::Bool),
-    };
-    value.ok_or_else(|| {
-        let expected = match param.kind {
-            Kind::Real => "a number such as 0.5",
-            Kind::Int => "a whole number of 32 bits such as 3",
-            Kind::Bool => "true or false",
+/// Refuses parameters without a value, all at once.
+fn check_valued(missing: &[&Param]) -> Result<()> {
+    let names: Vec<&str> = missing.iter().map(|param| param.name.as_str()).collect();
+    let values = missing.iter().map(|param| {
+        let value = match param.kind {
+            Kind::Int => "3",
+            Kind::Real => "0.5",
+            Kind::Bool => "true",
         };
-        Error::call(format!("`{text}` is no value for the parameter `{}`", param.name)).help(format!("give {expected}"))
+        format!("--set {}={value}", param.name)
+    });
+    let values: Vec<String> = values.collect();
+    Err(match names.as_slice() {
+        [] => return Ok(()),
+        [one] => Error::call(format!("the parameter `{one}` has no value")).help(format!("give one: {}", values[0])),
+        all => Error::call(format!("the parameters `{}` have no value", all.join("`, `")))
+            .help(format!("give them: {}", values.join(" "))),
     })
 }
 
@@ -348,31 +332,4 @@ pub(crate) fn check_divisors(stencil: &Stencil, values: &[Value]) -> Result<()> 
         }
     }
     Ok(())
-}
-
-/// The numbers as `element`: exactly, or as near as possible if `cast`.
-pub(crate) fn converted(data: Data, element: Element, name: &str, cast: bool) -> Result<Data> {
-    let own = data.element();
-    if own == element {
-        return Ok(data);
-    }
-    let is_exact = matches!((own, element), (Element::F32 | Element::I32, Element::F64));
-    if !is_exact && !cast {
-        return Err(Error::input(format!("`{name}` is stored as {}, the array holds {}", element.name(), own.name()))
-            .help(match (own, element) {
-                (_, Element::Bool) => {
-                    "save it as truth values, in NumPy by `.astype(bool)`; or give --cast, which takes 0 for false"
-                }
-                (Element::F64, Element::F32) => "give --cast to round it; or --precision f64, if the field is `real`",
-                _ => "give --cast to convert it, which may round",
-            }));
-    }
-    let len = data.len();
-    let numbers = (0..len).map(|index| data.get(index));
-    Ok(match element {
-        Element::F32 => Data::F32(numbers.map(|x| x as f32).collect()),
-        Element::F64 => Data::F64(numbers.collect()),
-        Element::I32 => Data::I32(numbers.map(|x| x as i32).collect()),
-        Element::Bool => Data::Bool(numbers.map(|x| u8::from(x != 0.0)).collect()),
-    })
 }

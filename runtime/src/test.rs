@@ -4,7 +4,9 @@
 //! grid their arrays have a margin where the coordinates go on, so that a value made of them exists at any offset.
 
 use crate::array::{Array, Data};
+use crate::drawing::Drawing;
 use crate::error::{Error, Result};
+use crate::given::Cast;
 use crate::interpreter::{Job, interpret};
 use crate::problem::{Problem, Request, element_of};
 use crate::program::cpu::Interpreter;
@@ -79,8 +81,8 @@ pub fn run(stencil: &Stencil, test: &Test, options: &Options) -> Result<Report> 
         arrays,
         settings: BTreeMap::new(),
         seed: 0,
-        cast: false,
-        draw_all: false,
+        cast: Cast::Exact,
+        drawing: Drawing::Nothing,
     });
     // Advice about options is not for those who write a test.
     let mut problem =

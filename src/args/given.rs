@@ -2,6 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+use stencilc_compiler::plan::{Choices, SOME};
 
 /// A group of options, and whether any of them was given.
 pub struct Given<A> {
@@ -51,9 +52,29 @@ impl<A: Args> FromArgMatches for Given<A> {
 }
 
 /// The names of all options that the user gave, of a command that has other options for other subjects.
+#[derive(Clone)]
 pub struct Names(Vec<String>);
 
 impl Names {
+    /// Refuses options that make no difference for any of these kernels.
+    ///
+    /// # Errors
+    /// One was given.
+    pub fn refuse_idle(&self, kernels: &[Choices]) -> stencilc_runtime::Result<()> {
+        for own in &SOME {
+            // Where several values can be given, the name says so.
+            let is_given = self.0.iter().any(|name| name == own.name || name.strip_suffix('s') == Some(own.name));
+            let refusals: Option<Vec<_>> = kernels.iter().map(|kernel| own.refusal(kernel)).collect();
+            if let (true, Some(first)) = (is_given, refusals.and_then(|all| all.into_iter().next())) {
+                let refusal: stencilc_runtime::Error = first.into();
+                let option = own.name.replace('_', "-");
+                let message = format!("--{option} makes no difference here: {}", refusal.message);
+                return Err(stencilc_runtime::Error { message, ..refusal });
+            }
+        }
+        Ok(())
+    }
+
     /// The first that is not among these, as it is written.
     pub fn beside(&self, others: &[&str]) -> Option<String> {
         let found = self.0.iter().find(|name| !others.contains(&name.as_str()))?;

@@ -1,5 +1,6 @@
 //! Many kernels of one stencil, on several grids: what `bench` measures, and what `profile` looks into.
 
+use super::given::Names;
 use super::shapes::{Shapes, blocks};
 use super::{CodeArgs, Device, GridArg, PRECISIONS, Pair, ShareArgs, Tile, VariantArgs};
 use crate::drawn::Drawn;
@@ -27,6 +28,8 @@ const BOTH: &str = "both";
 /// Many kernels of one stencil. Their blocks are an option of each subcommand, for they have different defaults.
 #[derive(clap::Args)]
 pub struct KernelsArgs {
+    #[command(flatten)]
+    given: Names,
     /// A stencil file, or the name of a stencil that comes along
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub file: String,
@@ -123,7 +126,10 @@ impl KernelsArgs {
     }
 
     /// Every kernel that is asked for, in one precision.
-    pub fn choices(&self, shapes: &[Shapes], precision: Precision) -> Vec<Choices> {
+    ///
+    /// # Errors
+    /// An option was given that makes no difference for any of them.
+    pub fn choices(&self, shapes: &[Shapes], precision: Precision) -> Result<Vec<Choices>> {
         let mut all = Vec::new();
         for variant in self.variants.choices() {
             let Ok(access) = access::find(&variant.access) else { continue };
@@ -145,7 +151,8 @@ impl KernelsArgs {
         }
         let mut seen = BTreeSet::new();
         all.retain(|choices| seen.insert(choices.words()));
-        all
+        self.given.refuse_idle(&all)?;
+        Ok(all)
     }
 
     /// The stencil on a grid, with fields drawn at random.

@@ -3,6 +3,7 @@
 use super::Args;
 use crate::args::Device;
 use crate::args::mesh::{MeshArgs, Threads};
+use crate::build::{will_write, write};
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::run::mesh::{compiled, emulated};
 use crate::terminal::{self, Progress};
@@ -165,7 +166,8 @@ impl<'a, M: Machine> Meter<'a, M> {
         self.taken.borrow_mut().clear();
         let load = |name: &str, text: &str| {
             if let Some(folder) = self.texts {
-                crate::build::write(folder, &format!("{name}-{}.cu", variant.name()), text.as_bytes())?;
+                let path = will_write("--texts", folder, &format!("{name}-{}.cu", variant.name()))?;
+                write(&path, text.as_bytes())?;
             }
             (self.load)(name, text)
         };

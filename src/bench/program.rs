@@ -57,7 +57,7 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
     let kinds = if own.fuse.is_empty() { &PlanKind::ALL[..] } else { &own.fuse[..] };
     let (mut cases, mut wrong) = (Vec::new(), 0);
     for precision in args.kernels.precisions() {
-        let all = args.kernels.choices(&args.blocks, precision);
+        let all = args.kernels.choices(&args.blocks, precision)?;
         // Of many kernels that differ in blocks alone, the usual one is enough where nobody asks for more.
         let choices: Vec<Choices> = if args.kernels.is_open() {
             let usual = |access: &str| all.iter().find(|own| own.storage == "regular" && own.access == access).cloned();

@@ -1,10 +1,10 @@
 //! `stencilc build` of a stencil over a mesh: the texts of its kernels. What launches them is `run`, since the tables that they take are
 //! made of a mesh.
 
-use super::{Args, write};
+use super::{Args, Text, Tried, will_write, write};
 use crate::args;
 use crate::drawn::{DrawnOver, refuse_of_grids};
-use crate::emit::Emit;
+use crate::emit::{Emit, wrote};
 use crate::kernel;
 use crate::terminal;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use stencilc_compiler::mesh::{
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::mesh::program::kernels::Placed;
 use stencilc_runtime::mesh::program::{measure, prepared};
-use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
+use stencilc_runtime::nvrtc::{Compiled, Kind, Resources};
 use stencilc_runtime::{Error, Result};
 
 /// What a kernel comes to.
@@ -52,26 +52,21 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
         return show(args, stencil, &choices, emit, json);
     }
     let kernels = kernels(args, stencil, &choices)?;
-    let has_nvrtc = match nvrtc::locate() {
-        Ok(_) => true,
-        Err(error) => {
-            terminal::note(&format!("registers and spills are not known: {}", error.message));
-            false
-        }
-    };
+    let tried = tried(&kernels, &args.arch)?;
     let folder = args.output.as_deref().unwrap_or(Path::new("."));
+    let file = |kernel: &Kernel| will_write("-o", folder, &format!("{}.cu", kernel.name));
+    let files = kernels.iter().map(file).collect::<Result<Vec<_>>>()?;
     let mut reports = Vec::new();
-    for kernel in &kernels {
-        let compiled = if has_nvrtc { Some(compile(args, kernel, Kind::Cubin)?) } else { None };
+    for (kernel, file) in kernels.iter().zip(&files) {
         reports.push(Report {
-            name: kernel.name.clone(),
+            name: kernel.name.to_string(),
             parameters: kernel
                 .parameters
                 .iter()
-                .map(|own| Parameter { name: own.name.clone(), c_type: own.c_type.clone() })
+                .map(|own| Parameter { name: own.name.to_string(), c_type: own.c_type.clone() })
                 .collect(),
-            resources: compiled.and_then(|compiled| compiled.resources.into_iter().next()),
-            file: Some(write(folder, &format!("{}.cu", kernel.name), kernel.text.as_bytes())?),
+            resources: tried.resources.iter().find(|own| own.kernel == *kernel.name).cloned(),
+            file: Some(write(file, kernel.text.as_bytes())?),
         });
     }
     let precision = own.choices().precision;
@@ -83,6 +78,7 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
             "vectors": choices.layout.name(),
             "threads": choices.block,
             "arch": args.arch,
+            "compiled": tried.by,
             "kernels": reports,
             "files": reports.iter().map(|own| &own.file).collect::<Vec<_>>(),
         }));
@@ -100,9 +96,15 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     }
     text.push_str(&terminal::table(&rows, &[]));
     let files: Vec<String> = reports.iter().flat_map(|own| &own.file).map(|path| path.display().to_string()).collect();
-    text.push_str(&format!("wrote {}\n", files.join(", ")));
+    text.push_str(&format!("wrote {}{}\n", files.join(", "), tried.told(&args.arch)));
     text.push_str("what launches them is `stencilc run`: the tables that they take are made of a mesh\n");
     terminal::print(&text)
+}
+
+/// Compiles what is about to be written.
+fn tried(kernels: &[Kernel], arch: &str) -> Result<Tried> {
+    let texts = kernels.iter().map(|own| Text { whole: &own.text, name: &own.name, kernel: &own.text });
+    Tried::compile(&texts.collect::<Vec<_>>(), arch)
 }
 
 /// The kernels: for a mesh if one is given, else for any.
@@ -247,11 +249,14 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
         None if json => terminal::json(&json!({ "name": name, "emit": ending, "text": text })),
         None => terminal::print(&text),
         Some(folder) => {
-            let path = write(folder, &format!("{name}.{ending}"), text.as_bytes())?;
-            match json {
-                true => terminal::json(&json!({ "files": [path] })),
-                false => terminal::print(&format!("wrote {}\n", path.display())),
-            }
+            let path = will_write("-o", folder, &format!("{name}.{ending}"))?;
+            // Only kernels are for a compiler; assembly comes from one.
+            let tried = match emit {
+                Emit::Cuda => Some(tried(&kernels(args, stencil, choices)?, &args.arch)?),
+                Emit::Ast | Emit::Ir | Emit::Plan | Emit::Ptx | Emit::Cubin => None,
+            };
+            let path = write(&path, text.as_bytes())?;
+            wrote(&path, tried.as_ref(), &args.arch, json)
         }
     }
 }

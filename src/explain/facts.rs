@@ -232,7 +232,7 @@ impl Explanation {
         let reach = extents::extents(stencil);
         let explanation = Self {
             stencil: stencil.name.clone(),
-            doc: stencil.doc.clone(),
+            doc: stencil.doc.as_told().to_owned(),
             precision,
             grid,
             cells,
@@ -266,7 +266,7 @@ fn offsets(evaluations: &[Evaluation], field: FieldId) -> BTreeSet<Offset> {
 fn field_facts(field: &Field, precision: Precision, offsets: BTreeSet<Offset>) -> FieldFacts {
     FieldFacts {
         name: field.name.clone(),
-        doc: field.doc.clone(),
+        doc: field.doc.as_told().to_owned(),
         role: field.role.name(),
         place: field.place.to_string(),
         stored: field.stored.to_string(),
@@ -284,7 +284,7 @@ fn param_facts(subject: &Subject, precision: Precision) -> Vec<ParamFacts> {
     let params = subject.stencil.params.iter().zip(subject.params);
     let facts = |((_, param), value): ((_, &stencilc_compiler::ir::Param), &Value)| ParamFacts {
         name: param.name.clone(),
-        doc: param.doc.clone(),
+        doc: param.doc.as_told().to_owned(),
         kind: param.kind.name(),
         value: match value {
             Value::Real(x) if precision == Precision::F32 => (*x as f32).to_string(),

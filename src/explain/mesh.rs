@@ -126,7 +126,7 @@ impl Explanation {
         let (strategies, mesh) = strategies(args, stencil)?;
         Ok(Self {
             stencil: own.stencil.name.clone(),
-            doc: own.stencil.doc.clone(),
+            doc: own.stencil.doc.as_told().to_owned(),
             precision: args.precision,
             over: format!("{}.{}", own.mesh.name, own.mesh.sets[own.set()].name),
             leaves_levels: own.mesh.levels && leaves_levels(&own.stencil),
@@ -230,7 +230,7 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
                 works.kernels.into_iter().map(|work| work.name).collect()
             }),
             None => kernels_for_any(stencil, (precision, contract), levels, set, &choices)
-                .map(|kernels| kernels.into_iter().map(|kernel| kernel.name).collect()),
+                .map(|kernels| kernels.into_iter().map(|kernel| kernel.name.into()).collect()),
         };
         match found {
             Ok(kernels) => own.kernels = kernels,

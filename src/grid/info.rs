@@ -14,8 +14,9 @@ use stencilc_compiler::storage::Ground;
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::{ORDERS, Order};
 use stencilc_compiler::storage::statistics::Statistics;
+use stencilc_runtime::files::Kind;
 use stencilc_runtime::plot::bars::{Chart, Page, save_png};
-use stencilc_runtime::{Error, Result, problem};
+use stencilc_runtime::{Error, Result, memory, problem};
 
 /// The grid that is looked at where none is given.
 const GRID: Grid = Grid::rows(512, 512, 64);
@@ -132,7 +133,7 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
     let Chosen { grid, adjacency } = Chosen::new(Some(&args.grid), levels)?;
     let grid = problem::checked(grid.unwrap_or(GRID))?;
     if let Some(path) = &args.plot {
-        output::check("--plot", path, "png")?;
+        output::check("--plot", path, "png", Kind::Picture)?;
     }
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
@@ -176,7 +177,7 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
     let orders = ORDERS.iter().filter(|order| args.layout == ALL || args.layout == order.name());
     let info = Info {
         stencil: &prepared.name,
-        file: adjacency.as_ref().map(|adjacency| adjacency.name.clone()),
+        file: adjacency.as_ref().map(|adjacency| adjacency.name.as_told().to_owned()),
         grid,
         computed: &region,
         cells: grid.columns(),
@@ -201,7 +202,7 @@ fn check_room(grid: Grid, plan: &Plan) -> Result<()> {
     // number of its pattern.
     let a_cell = 2 * (size_of::<i32>() * plan.relations.len() + 48) + 64 + 48;
     let bytes = grid.columns() as u128 * a_cell as u128;
-    problem::check_room(bytes, &format!("patterns of {} cells can take", grid.columns()), "give a smaller --grid")
+    memory::check(bytes, &format!("patterns of {} cells can take", grid.columns()), "give a smaller --grid")
 }
 
 /// The statistics of each way to follow paths that makes a difference for the stencil.

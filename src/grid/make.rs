@@ -64,7 +64,7 @@ pub fn make(args: &Args, json: bool) -> Result<()> {
         return Err(Error::call(format!("a grid is a .npz file, and `{}` says another kind of file", path.display()))
             .help(format!("call it `{}`", path.with_extension("npz").display())));
     }
-    files::check_writable(path)?;
+    files::will_write(files::Kind::Grid, "--out", path)?;
     let name = path.display().to_string();
     let (adjacency, levels) = match kind {
         Kind::Emulated { size: [ni, nj], .. } => (in_rows(&name, *ni, *nj)?, Vec::new()),

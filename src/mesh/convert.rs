@@ -34,7 +34,7 @@ pub fn convert(args: &Args, json: bool) -> Result<()> {
             .help(format!("call it `{}`", args.out.with_extension("npz").display())));
         }
     };
-    files::check_writable(&args.out)?;
+    files::will_write(files::Kind::Mesh, "--out", &args.out)?;
     let mesh = mesh::load(&args.file)?;
     let left_out = if is_vtu { write_vtu(&mesh, &args.out)? } else { mesh::save(&mesh, &args.out).map(|()| vec![])? };
     if json {

@@ -5,6 +5,7 @@ use clap::ValueHint;
 use serde::Serialize;
 use std::path::PathBuf;
 use stencilc_runtime::Result;
+use stencilc_runtime::files::Kind;
 use stencilc_runtime::mesh::statistics::{OfField, OfMap, Spread};
 use stencilc_runtime::mesh::{self, Mesh};
 
@@ -37,7 +38,7 @@ struct Info {
 /// The file holds no mesh, or the picture cannot be drawn.
 pub fn info(args: &Args, json: bool) -> Result<()> {
     if let Some(path) = &args.picture {
-        output::check("--picture", path, "png")?;
+        output::check("--picture", path, "png", Kind::Picture)?;
     }
     let mesh = mesh::load(&args.file)?;
     let info = Info::new(&mesh);

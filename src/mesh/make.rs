@@ -30,7 +30,7 @@ enum Kind {
         /// R2B4: edges of the icosahedron are divided into 2 parts, and then 4 times each triangle into four
         #[arg(long, value_name = "RnBk")]
         size: Division,
-        /// Of the sphere
+        /// Of the sphere, in any unit: its square has to be a number of double precision
         #[arg(long, value_name = "LENGTH", default_value_t = 1.0, allow_negative_numbers = true)]
         radius: f64,
         #[command(flatten)]
@@ -85,13 +85,14 @@ pub fn make(args: &Args, json: bool) -> Result<()> {
     | Kind::Icosahedral { out, .. }
     | Kind::Triangles { out, .. }
     | Kind::Hexahedra { out, .. }) = kind;
-    mesh::check_writable(&out.out)?;
+    mesh::will_save("--out", &out.out)?;
     let mesh = match kind {
         Kind::Airfoil { size: [around, outwards], .. } => made::airfoil(*around, *outwards)?,
         Kind::Icosahedral { size, radius, .. } => made::icosahedral(*size, *radius)?,
         Kind::Triangles { size: [ni, nj], moved, .. } => made::triangles(*ni, *nj, moved.perturbed())?,
         Kind::Hexahedra { size: [ni, nj, nk], moved, .. } => made::hexahedra(*ni, *nj, *nk, moved.perturbed())?,
     };
+    made::check_numbers(&mesh)?;
     mesh::save(&mesh, &out.out)?;
     report(&mesh, &out.out, json)
 }

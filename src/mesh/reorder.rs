@@ -61,7 +61,7 @@ struct Reordered<'a> {
 /// # Errors
 /// The file holds no mesh, it has no such set, the method does not suit it, or the new one cannot be written.
 pub fn reorder(args: &Args, json: bool) -> Result<()> {
-    mesh::check_writable(&args.out)?;
+    mesh::will_save("--out", &args.out)?;
     let method = order::find(&args.method)?;
     let mesh = mesh::load(&args.file)?;
     let lead = set(&mesh, &args.set)?;

@@ -24,7 +24,7 @@ use stencilc_compiler::{check, cuda};
 use stencilc_runtime::bench::rows::{Row, Subject};
 use stencilc_runtime::bench::{hash, hash_of_neighbours};
 use stencilc_runtime::grid;
-use stencilc_runtime::problem::check_room;
+use stencilc_runtime::memory;
 
 /// Bytes a column that the tables of a layout take at most while they are made, roughly.
 const ROOM: u128 = 1 << 10;
@@ -211,7 +211,7 @@ impl Ground {
         let message = |error: stencilc_runtime::Error| error.message;
         let Subject { precision, extents, .. } = *subject;
         let columns = (extents.ni as u128).saturating_mul(extents.nj as u128);
-        check_room(columns.saturating_mul(ROOM), "tables of neighbours take up to", "").map_err(message)?;
+        memory::check(columns.saturating_mul(ROOM), "tables of neighbours take up to", "").map_err(message)?;
         let stencil = plan::prepare(known.stencil(subject)?, precision, contract);
         let settings = subject.parameters.clone();
         let (params, _) = kernel::parameters(&stencil, precision, contract, settings, true).map_err(message)?;

@@ -1,13 +1,11 @@
 //! The rows of files.
 
 use crate::terminal;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use stencilc_runtime::bench::log;
-use stencilc_runtime::bench::rows::{FORMAT, Row};
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::bench::rows::{self, Row};
+use stencilc_runtime::{Error, Result, files};
 
 /// What files hold.
 pub struct Found {
@@ -17,18 +15,6 @@ pub struct Found {
     pub files: Vec<String>,
     /// What there is to say about them.
     pub notes: Vec<String>,
-}
-
-/// What `stencilc bench --json` prints, as far as it is read.
-#[derive(Deserialize)]
-struct Printed {
-    cases: Vec<PrintedCase>,
-}
-
-#[derive(Deserialize)]
-struct PrintedCase {
-    fastest: Vec<Row>,
-    failed: Vec<Row>,
 }
 
 /// Reads files of rows. Of several rows of one kernel, measured in the same way, the last one counts.
@@ -102,30 +88,13 @@ fn bytes(path: &Path, shown: &str) -> Result<Vec<u8>> {
         return Err(Error::input(format!("`{shown}` is a device, not a file of rows"))
             .help("name a file that `stencilc bench -o` wrote"));
     }
+    files::reads(files::Kind::Rows, path)?;
     std::fs::read(path).map_err(failed)
 }
 
 /// The rows of one file, and how many bytes behind them are of one that was not written whole.
 fn rows_of(bytes: &[u8], shown: &str) -> Result<(Vec<Row>, usize)> {
-    let reason = match log::parse(bytes) {
-        Ok(parsed) => return Ok(parsed),
-        Err(reason) => reason,
-    };
-    if let Ok(Printed { cases }) = serde_json::from_slice::<Printed>(bytes) {
-        let rows: Vec<Row> = cases.into_iter().flat_map(|case| case.fastest.into_iter().chain(case.failed)).collect();
-        if let Some(other) = rows.iter().find(|row| row.format != FORMAT) {
-            let format = &other.format;
-            return Err(Error::input(format!("`{shown}` holds rows in the format `{format}`, not `{FORMAT}`"))
-                .help("measure again with this version"));
-        }
-        return Ok((rows, 0));
-    }
-    let error = Error::input(format!("`{shown}` cannot be shown: {reason}"));
-    Err(if bytes.starts_with(b"{\"format\":\"stencilc bench") {
-        error.help("take that line out if the others are to be shown")
-    } else {
-        error.help("name a file that `stencilc bench -o` wrote")
-    })
+    rows::read(bytes).map_err(|error| Error { message: format!("`{shown}` {}", error.message), ..error })
 }
 
 #[cfg(test)]

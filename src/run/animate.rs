@@ -2,7 +2,7 @@
 //!
 //! The colours of the first frame depend on the numbers of the last, so the numbers of all frames are kept until the end.
 
-use super::{Shown, targets};
+use super::{Shown, Steps, targets};
 use crate::args::{self, Pair};
 use crate::terminal::Progress;
 use std::cell::RefCell;
@@ -38,13 +38,8 @@ impl AnimateArgs {
     /// The outputs to animate, each with its file.
     ///
     /// # Errors
-    /// There is no such output, a file cannot be written or is one of `taken`, or nobody says how often a frame is taken.
-    pub fn targets(
-        &self,
-        every: Option<u64>,
-        facade: &Stencil,
-        taken: &mut Vec<PathBuf>,
-    ) -> Result<Vec<(FieldId, PathBuf)>> {
+    /// There is no such output, a file cannot be written or is another one of the call, or nobody says how often a frame is taken.
+    pub fn targets(&self, every: Option<u64>, facade: &Stencil) -> Result<Vec<(FieldId, PathBuf)>> {
         if self.is_given() && every.is_none() {
             return Err(Error::call("--animate needs --every, which says after how many steps there is a frame")
                 .help("add it: --every 10"));
@@ -53,7 +48,7 @@ impl AnimateArgs {
             return Err(Error::call(format!("--animate {pair}: an animation is one file for all steps"))
                 .help("leave out {step}; --plot writes a picture for each"));
         }
-        targets(&self.animate, "--animate", facade, |field| field.role.is_written(), taken)
+        targets(&self.animate, "--animate", facade, |field| field.role.is_written(), Steps::None)
     }
 }
 

@@ -4,7 +4,7 @@ use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::{Device, Pair};
-use crate::build::write;
+use crate::build::{will_write, write};
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
 use crate::summary::Summary;
@@ -68,6 +68,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     };
     let since = Instant::now();
     let choices = args.kernel.args.choices();
+    input.warn_of_program(&program.program, choices.precision);
     let request = Request {
         program,
         precision: choices.precision,
@@ -77,8 +78,8 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         arrays: arrays(&args.inputs)?,
         settings: crate::args::by_name(&args.set, "--set")?,
         seed: args.seed,
-        cast: args.cast,
-        draw_all: false,
+        cast: args.casting(),
+        drawing: args.drawing(is_program(input, name)),
     };
     let merge = match args.of_program.fuse {
         None => Merge::WherePays,
@@ -145,6 +146,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             "pace": pace,
             "one_kernel": one_kernel,
             "outputs": summaries,
+            "of_the_mesh": problem.came_along,
             "drawn": problem.drawn,
             "seed": args.seed,
             "timings": {
@@ -194,7 +196,8 @@ impl Texts<'_> {
         let mut names = self.names.borrow_mut();
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| names.insert(name.clone()));
-        write(folder, &format!("{}.cu", free.unwrap_or_default()), text.as_bytes())?;
+        let path = will_write("--texts", folder, &format!("{}.cu", free.unwrap_or_default()))?;
+        write(&path, text.as_bytes())?;
         Ok(())
     }
 }
@@ -320,13 +323,18 @@ fn scientific(value: f64) -> String {
 }
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 8] = ["inputs", "outputs", "vtu", "texts", "cast", "program", "fuse", "every"];
+const OPTIONS: [&str; 9] = ["inputs", "draw", "outputs", "vtu", "texts", "cast", "program", "fuse", "every"];
+
+/// Whether a name is that of a program, and not of a stencil that runs by itself.
+fn is_program(input: &Input, name: &str) -> bool {
+    input.mesh_programs.iter().any(|own| own.program.name == name)
+}
 
 /// Refuses options that are about grids, and those of programs of a stencil.
 fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<()> {
     let (own, name) = (&args.of_program, &program.program.name);
     refuse_of_grids(&args.names, &OPTIONS, name)?;
-    if input.mesh_programs.iter().all(|own| own.program.name != *name) {
+    if !is_program(input, name) {
         own.refuse(name)?;
     }
     match own.fuse {

@@ -2,11 +2,11 @@
 
 use crate::args::Pair;
 use crate::output;
-use crate::run::program::numbered;
 use crate::terminal;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::ir::{MeshProgram, Role, VariableId};
+use stencilc_runtime::files::{Kind, Pattern};
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::{self, Field};
 use stencilc_runtime::{Array, Data, Error, Result, npy};
@@ -15,7 +15,7 @@ use stencilc_runtime::{Array, Data, Error, Result, npy};
 #[derive(Debug)]
 pub struct Target {
     /// Its name, in which `{step}` stands for a number.
-    pattern: String,
+    pattern: Pattern,
     is_vtu: bool,
     variables: Vec<VariableId>,
 }
@@ -31,38 +31,42 @@ pub fn targets(pairs: &[Pair], vtu: Option<&str>, program: &MeshProgram) -> Resu
     let mut all: Vec<Target> = Vec::new();
     for pair in pairs {
         let variable = output_named(pair.name(), program)?;
-        let (pattern, path) = (pair.value().to_owned(), PathBuf::from(numbered(pair.value(), 0)));
+        let path = PathBuf::from(pair.value());
+        let pattern = Pattern::new(&path);
         let is_vtu = path.extension().is_some_and(|ending| ending == VTU);
         if program.numbers.contains(&variable) {
             return Err(Error::call(format!("`{}` is a single number, which no file is written for", pair.name()))
                 .help("it is printed at the end; --json has it, too"));
         }
-        if is_vtu {
-            output::check("--out", &path, VTU)?;
-        } else {
-            output::check("--out", &path, "npy").map_err(|error| match error.help {
-                Some(help) if path.extension().is_some_and(|own| own != "npy") => {
-                    Error { help: Some(format!("{help}, or .vtu for ParaView")), ..error }
-                }
-                _ => error,
-            })?;
-        }
         match all.iter_mut().find(|own| own.pattern == pattern) {
             Some(own) if is_vtu && own.variables.contains(&variable) => {}
             Some(own) if is_vtu => own.variables.push(variable),
             Some(_) => return Err(Error::call(format!("two outputs would go to `{}`", path.display()))),
-            None => all.push(Target { pattern, is_vtu, variables: vec![variable] }),
+            None if is_vtu => {
+                output::check_each("--out", &path, VTU, Kind::Mesh)?;
+                all.push(Target { pattern, is_vtu, variables: vec![variable] });
+            }
+            None => {
+                output::check_each("--out", &path, "npy", Kind::Array).map_err(|error| match error.help {
+                    Some(help) if path.extension().is_some_and(|own| own != "npy") => {
+                        Error { help: Some(format!("{help}, or .vtu for ParaView")), ..error }
+                    }
+                    _ => error,
+                })?;
+                all.push(Target { pattern, is_vtu, variables: vec![variable] });
+            }
         }
     }
-    if let Some(pattern) = vtu {
-        let path = PathBuf::from(numbered(pattern, 0));
+    if let Some(name) = vtu {
+        let path = PathBuf::from(name);
+        let pattern = Pattern::new(&path);
         if path.extension().is_none() {
-            return Err(Error::call(format!("--vtu writes .vtu, and `{pattern}` has no ending"))
-                .help(format!("call it `{pattern}.vtu`")));
+            return Err(Error::call(format!("--vtu writes .vtu, and `{name}` has no ending"))
+                .help(format!("call it `{name}.vtu`")));
         }
-        output::check("--vtu", &path, VTU)?;
         if all.iter().all(|own| own.pattern != pattern) {
-            all.push(Target { pattern: pattern.to_owned(), is_vtu: true, variables: Vec::new() });
+            output::check_each("--vtu", &path, VTU, Kind::Mesh)?;
+            all.push(Target { pattern, is_vtu: true, variables: Vec::new() });
         }
     }
     Ok(all)
@@ -88,7 +92,7 @@ fn output_named(name: &str, program: &MeshProgram) -> Result<VariableId> {
 /// The mesh has no coordinates, or nothing that leads to where they are known.
 pub fn check(targets: &mut [Target], vtu: Option<&str>, problem: &MeshProblem) -> Result<()> {
     for target in targets.iter_mut().filter(|own| own.is_vtu) {
-        if Some(target.pattern.as_str()) == vtu {
+        if vtu.is_some_and(|name| target.pattern == Pattern::new(Path::new(name))) {
             let fields = problem.outputs().filter(|id| !problem.is_number(*id));
             let (fit, others): (Vec<_>, Vec<_>) = fields.partition(|&id| check_place(problem, &[id]).is_ok());
             if fit.is_empty() {
@@ -99,7 +103,7 @@ pub fn check(targets: &mut [Target], vtu: Option<&str>, problem: &MeshProblem) -
             if !others.is_empty() {
                 let names = others.iter().map(|&id| format!("`{}`", problem.program.program.variables[id].name));
                 let names: Vec<String> = names.collect();
-                terminal::note(&format!("{} has no place for {}", target.pattern, names.join(", ")));
+                terminal::note(&format!("{} has no place for {}", vtu.unwrap_or_default(), names.join(", ")));
             }
             let new: Vec<VariableId> = fit.into_iter().filter(|id| !target.variables.contains(id)).collect();
             target.variables.extend(new);
@@ -137,7 +141,7 @@ impl Target {
 
     /// Where it is after so many steps.
     pub fn path(&self, step: u64) -> PathBuf {
-        PathBuf::from(numbered(&self.pattern, step))
+        self.pattern.at(step)
     }
 
     /// Writes what its fields hold, in their order.

@@ -1,9 +1,10 @@
 //! `stencilc run` of a program: steps in time, output on the way, checkpoints.
 
 use super::animate::{self, AnimateArgs, Animation};
-use super::{Args, draw, level, note_replaced, problem_request, targets};
-use crate::args::{Device, KernelArgs};
+use super::{Args, Steps, draw, level, note_replaced, problem_request, targets};
+use crate::args::{Device, KernelArgs, Pair};
 use crate::input::Input;
+use crate::output;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use crate::tuned::Sought;
@@ -19,7 +20,8 @@ use stencilc_runtime::bench::hash;
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
-use stencilc_runtime::nvrtc::Kind;
+use stencilc_runtime::files::{Kind, Pattern};
+use stencilc_runtime::nvrtc;
 use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
 use stencilc_runtime::program::driver::{Backend, Driver};
@@ -27,7 +29,7 @@ use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_runtime::program::{ProgramProblem, started};
 use stencilc_runtime::tune::database::EMULATOR;
-use stencilc_runtime::{Array, Data, Error, Result, npy};
+use stencilc_runtime::{Array, Data, Drawing, Error, Result, npy};
 
 /// Without `--every`, a checkpoint is written so often, and at the end.
 const CHECKPOINT: Duration = Duration::from_secs(60);
@@ -55,7 +57,8 @@ pub struct ProgramArgs {
     /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
     #[arg(long)]
     pub no_graph: bool,
-    /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing
+    /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing.
+    /// With `{step}` in its name each is kept, and otherwise the last
     #[arg(long, value_name = "FILE.npz")]
     pub checkpoint: Option<PathBuf>,
     /// Of a program: go on from a checkpoint
@@ -111,7 +114,7 @@ impl ProgramArgs {
 struct Target {
     variable: VariableId,
     field: FieldId,
-    pattern: String,
+    pattern: Pattern,
     /// The level to draw, if it is a picture.
     level: Option<usize>,
 }
@@ -137,22 +140,18 @@ struct Way<'a> {
 pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Instant) -> Result<()> {
     refuse_options(args, program)?;
     let facade = program.facade();
-    let mut taken = Vec::new();
-    let with_step = |pair: &crate::args::Pair| pair.with_value(&numbered(pair.value(), 0));
-    let outputs: Vec<_> = args.outputs.iter().map(with_step).collect();
-    let plots: Vec<_> = args.plot.iter().map(with_step).collect();
     // To whoever runs it, it is no stencil.
     let of_program = |error: Error| {
         let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
         Error { message: error.message.replace(&seen, &own), ..error }
     };
     let outputs =
-        targets(&outputs, "--out", &facade, |field| field.role.is_written(), &mut taken).map_err(of_program)?;
-    let plots = targets(&plots, "--plot", &facade, |_| true, &mut taken).map_err(of_program)?;
+        targets(&args.outputs, "--out", &facade, |field| field.role.is_written(), Steps::Each).map_err(of_program)?;
+    let plots = targets(&args.plot, "--plot", &facade, |_| true, Steps::Each).map_err(of_program)?;
     let animate = &args.of_program.animate;
-    let animated = animate.targets(args.of_program.every, &facade, &mut taken).map_err(of_program)?;
+    let animated = animate.targets(args.of_program.every, &facade).map_err(of_program)?;
     if let Some(path) = &args.of_program.checkpoint {
-        crate::output::check("--checkpoint", path, "npz")?;
+        output::check_each("--checkpoint", path, "npz", Kind::Checkpoint)?;
     }
     let (device, no_gpu) = Device::choose(args.device);
     if let Some(error) = no_gpu {
@@ -160,8 +159,12 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     }
     let resumed = args.of_program.resume.as_deref().map(checkpoint::load).transpose()?;
     let choices = args.kernel.args.choices();
+    input.warn_of_program(program, choices.precision);
+    args.kernel.refuse_idle(&choices)?;
     let since = Instant::now();
-    let mut request = problem_request(args, &facade, &choices)?;
+    // All that the program holds comes from the checkpoint; what is drawn has only the right shape.
+    let drawing = if resumed.is_some() { Drawing::Inputs } else { args.drawing(true) };
+    let mut request = problem_request(args, &facade, &choices, drawing)?;
     if let (Some(resumed), None) = (&resumed, request.grid) {
         request.grid = Some(resumed.about.grid);
     }
@@ -174,16 +177,12 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     }
     let variables: Vec<VariableId> = program.outer().collect();
     let mut all = Vec::new();
-    let pattern = |pairs: &[crate::args::Pair], field: FieldId| {
-        let name = &facade.fields[field].name;
-        pairs.iter().find(|pair| pair.name() == name).map_or(String::new(), |pair| pair.value().to_owned())
-    };
-    for (field, _) in outputs {
-        let pattern = pattern(&args.outputs, field);
+    for (field, path) in outputs {
+        let pattern = Pattern::new(&path);
         all.push(Target { variable: variables[field.index()], field, pattern, level: None });
     }
-    for (field, _) in plots {
-        let pattern = pattern(&args.plot, field);
+    for (field, path) in plots {
+        let pattern = Pattern::new(&path);
         let level = Some(level(args.level, &problem.outer, field)?);
         all.push(Target { variable: variables[field.index()], field, pattern, level });
     }
@@ -200,6 +199,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         animations.push(Animation::new(variables[field.index()], field, level, path));
     }
     animate::check_room(&problem.outer, animations.len(), total - before, frames)?;
+    problem.staged.rims.iter().for_each(|rim| terminal::note(&rim.told(&problem.staged)));
     let progress = Progress::steps((total - before.min(total)) as usize, "running");
     let way = Way {
         args,
@@ -342,7 +342,7 @@ fn emulated(planned: &Planned) -> Result<Vec<emulate::Kernel>> {
 fn compiled(gpu: &Gpu, planned: &Planned) -> Result<Vec<cuda::Kernel>> {
     let mut loaded = Vec::new();
     for Text { name, text } in planned.texts() {
-        let built = compile_cached(&text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin)?;
+        let built = compile_cached(&text, &format!("{name}.cu"), &gpu.arch(), nvrtc::Kind::Cubin)?;
         loaded.push(gpu.load(&built.compiled.image)?.kernel(&name)?);
     }
     Ok(loaded)
@@ -370,7 +370,7 @@ impl Way<'_> {
         driver.run(self.args.of_program.every, &mut |driver, times| self.after(driver, times))?;
         self.write(&driver, self.total)?;
         if let Some(path) = &self.args.of_program.checkpoint {
-            checkpoint::save(path, self.about, self.problem, &driver)?;
+            checkpoint::save(&Pattern::new(path).at(self.total), self.about, self.problem, &driver)?;
         }
         stencilc_runtime::program::results(problem, &driver)
     }
@@ -394,7 +394,7 @@ impl Way<'_> {
         };
         match &self.args.of_program.checkpoint {
             Some(path) if is_due => {
-                checkpoint::save(path, self.about, self.problem, driver)?;
+                checkpoint::save(&Pattern::new(path).at(done), self.about, self.problem, driver)?;
                 self.saved.replace(Instant::now());
                 Ok(())
             }
@@ -408,7 +408,7 @@ impl Way<'_> {
         for target in self.targets {
             let Some(data) = driver.get(target.variable)? else { continue };
             let field = &outer.stencil.fields[target.field];
-            let path = PathBuf::from(numbered(&target.pattern, step));
+            let path = target.pattern.at(step);
             match target.level {
                 Some(level) => draw(&path, field, &data, outer, level)?,
                 None => {
@@ -430,21 +430,21 @@ impl Way<'_> {
 fn refuse_options(args: &Args, program: &Program) -> Result<()> {
     let given = [("--at", !args.at.is_empty()), ("--bits", args.bits), ("--runs", args.runs != 1)];
     let own = &args.of_program;
-    for (option, pair) in
-        args.outputs.iter().map(|pair| ("--out", pair)).chain(args.plot.iter().map(|pair| ("--plot", pair)))
-    {
-        let rest = numbered(pair.value(), 0);
-        if own.every.is_some() && rest.contains('{') {
-            return Err(Error::call(format!(
-                "{option} {}={}: only the step has a place in a name",
-                pair.name(),
-                pair.value()
-            ))
-            .help("write {step}, or {step:06} for six digits"));
+    let values =
+        |option, pairs: &[Pair]| pairs.iter().map(|pair| (option, PathBuf::from(pair.value()))).collect::<Vec<_>>();
+    let files = values("--out", &args.outputs).into_iter().chain(values("--plot", &args.plot));
+    for (option, path) in files.chain(own.checkpoint.clone().map(|path| ("--checkpoint", path))) {
+        if own.every.is_some() && Pattern::new(&path).at(0).as_os_str().as_encoded_bytes().contains(&b'{') {
+            return Err(output::no_place(option, &path));
         }
     }
     if let (Some(_), Some(pair)) = (&own.resume, args.inputs.first()) {
         return Err(Error::call(format!("--in {}=... would be ignored: --resume has all fields", pair.name()))
+            .help("leave out one of the two"));
+    }
+    // Without names it draws what is missing, and that is nothing.
+    if let (Some(_), Some([name, ..])) = (&own.resume, args.draw.as_deref()) {
+        return Err(Error::call(format!("--draw={name} would be ignored: --resume has all fields"))
             .help("leave out one of the two"));
     }
     match given.into_iter().find(|(_, is_given)| *is_given) {
@@ -461,19 +461,6 @@ fn steps_before(problem: &ProgramProblem, resumed: &Checkpoint) -> u64 {
     before + position.time as u64
 }
 
-/// A file's name with the number of a step: `{step}`, or `{step:06}` with zeros before it.
-pub fn numbered(pattern: &str, step: u64) -> String {
-    let mut name = pattern.replace("{step}", &step.to_string());
-    while let Some(start) = name.find("{step:0") {
-        let digits = &name[start + "{step:0".len()..];
-        let Some(end) = digits.find('}') else { break };
-        let Ok(width) = digits[..end].parse::<usize>() else { break };
-        let number = format!("{step:0width$}", width = width.min(20));
-        name.replace_range(start..start + "{step:0".len() + end + 1, &number);
-    }
-    name
-}
-
 /// A rate in a width that reads well.
 pub fn rate(per_second: f64) -> String {
     match per_second {
@@ -485,18 +472,10 @@ pub fn rate(per_second: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_clusters, numbered};
+    use super::has_clusters;
 
     #[test]
     fn hopper_and_later_have_clusters() {
         assert_eq!(["sm_70", "sm_90", "sm_90a", "sm_120"].map(has_clusters), [false, true, true, true]);
-    }
-
-    #[test]
-    fn names_of_files_bear_the_step() {
-        assert_eq!(numbered("phi_{step}.npy", 20), "phi_20.npy");
-        assert_eq!(numbered("phi_{step:06}.npy", 20), "phi_000020.npy");
-        assert_eq!(numbered("{step:x}/phi.npy", 20), "{step:x}/phi.npy");
-        assert_eq!(numbered("phi.npy", 20), "phi.npy");
     }
 }

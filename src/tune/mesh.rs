@@ -12,10 +12,11 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_runtime::clock::{Budget, Watch};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
@@ -207,10 +208,9 @@ impl Tuned<'_> {
 
     /// Measures those that may be the fastest, as many as the budget allows, and at least one.
     fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Taken>>) -> Result<()> {
-        let (start, budget) = (Instant::now(), Duration::from_secs_f64(self.args.budget));
+        let (watch, time) = (Watch::start(), Duration::from_secs_f64(self.args.budget));
         // The rest is for other threads of the fastest.
-        let first_deadline = start + budget.mul_f64(super::SEARCHING);
-        let deadline = start + budget;
+        let (first, whole) = (Budget::new(&watch, time.mul_f64(super::SEARCHING)), Budget::new(&watch, time));
         let expected = measure::expected(&self.problem)?;
         let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
         let row = |candidate: &Candidate| {
@@ -220,7 +220,7 @@ impl Tuned<'_> {
         let best = self.candidates.first().map_or(0.0, |first| first.predicted_us);
         let mut tried = 0;
         for candidate in &mut self.candidates {
-            if tried > 0 && (Instant::now() > first_deadline || candidate.predicted_us > HOPEFUL * best) {
+            if tried > 0 && (first.is_over() || candidate.predicted_us > HOPEFUL * best) {
                 break;
             }
             candidate.measured = Some(row(candidate)?);
@@ -231,7 +231,7 @@ impl Tuned<'_> {
         let mut others = Vec::new();
         for &finalist in fastest.iter().take(if self.args.of_mesh.has_threads() { 0 } else { FINALISTS }) {
             for Threads { block, at_once } in THREADS {
-                if Instant::now() > deadline {
+                if whole.is_over() {
                     break;
                 }
                 let first = &self.candidates[finalist];

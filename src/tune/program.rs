@@ -8,13 +8,14 @@ use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use stencilc_compiler::ir::{Precision, Program};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::limit::Limit;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
 use stencilc_runtime::bench::{Bed, date, hash, hash_of_neighbours};
+use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::program::measure::{ProgramMethod, candidates, copy};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
 use stencilc_runtime::program::tune::{Found, Tuner};
@@ -87,7 +88,7 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
     let facade = program.facade();
     let mut all = Vec::new();
     for precision in kernels.precisions() {
-        let choices = choices(args, precision);
+        let choices = choices(args, precision)?;
         for grid in &kernels.grids(&bed)? {
             let problem = kernels.problem(input, &facade, precision, grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
@@ -118,11 +119,14 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
 }
 
 /// How cells may be stored and reached where a thread computes one: as `bench` has it where nobody asks for more.
-fn choices(args: &Args, precision: Precision) -> Vec<Choices> {
+///
+/// # Errors
+/// An option was given that makes no difference for any of them.
+fn choices(args: &Args, precision: Precision) -> Result<Vec<Choices>> {
     let kernels = &args.wide.0;
-    let all = kernels.choices(&args.blocks, precision);
+    let all = kernels.choices(&args.blocks, precision)?;
     if !kernels.is_open() {
-        return all;
+        return Ok(all);
     }
     let usual = |access: &str| {
         let own = Choices { access: access.to_owned(), precision, ..Choices::default() };
@@ -132,7 +136,7 @@ fn choices(args: &Args, precision: Precision) -> Vec<Choices> {
             ..kernels.code.choices(own, precision)
         }
     };
-    ["idxvar", "march"].map(usual).to_vec()
+    Ok(["idxvar", "march"].map(usual).to_vec())
 }
 
 fn search(args: &Args, bed: &Bed, problem: &ProgramProblem, choices: &[Choices], grid: String) -> Result<Done> {
@@ -149,12 +153,12 @@ fn search(args: &Args, bed: &Bed, problem: &ProgramProblem, choices: &[Choices],
     };
     let kinds = if own.fuse.is_empty() { &PlanKind::ALL[..] } else { &own.fuse[..] };
     let plans = candidates(kinds, &own.steps, choices, true);
-    let start = Instant::now();
+    let watch = Watch::start();
     let budget = Duration::from_secs_f64(args.budget);
     let progress = Progress::new(budget.as_millis() as usize, "tuning");
     let shown = AtomicU64::new(0);
     let advance = || {
-        let now = start.elapsed().min(budget).as_millis() as u64;
+        let now = watch.now().min(budget).as_millis() as u64;
         progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
     };
     let usual = if matches!(bed, Bed::Emulator(_)) { 6 } else { 96 };
@@ -164,11 +168,11 @@ fn search(args: &Args, bed: &Bed, problem: &ProgramProblem, choices: &[Choices],
         reference: reference.as_ref(),
         bed,
         method: ProgramMethod { times, runs: method.runs, compared: COMPARED },
-        deadline: start + budget.mul_f64(SEARCHING),
+        budget: Budget::new(&watch, budget.mul_f64(SEARCHING)),
     };
     let found = tuner.run(&plans, &advance)?;
     drop(progress);
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = watch.now().as_secs_f64();
     Ok(Done { precision: problem.outer.precision, grid, plans, found, limit, seconds, kept: None })
 }
 

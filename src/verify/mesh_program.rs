@@ -18,7 +18,7 @@ use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
 use stencilc_runtime::mesh::program::measure::{self, Results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::program::plan::PlanKind;
-use stencilc_runtime::{Data, Error, Result, mesh};
+use stencilc_runtime::{Cast, Data, Drawing, Error, Result, mesh};
 
 /// A program on a mesh in one precision, and what came of all ways to compute it.
 #[derive(Serialize)]
@@ -126,8 +126,8 @@ pub fn verify(
         arrays: BTreeMap::new(),
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,
-        cast: false,
-        draw_all: true,
+        cast: Cast::Rounded,
+        drawing: Drawing::Everything,
     })?;
     let problem = problem.with_times(times as i32);
     let expected = measure::results(&problem, &Interpreter::new(&problem))?;

@@ -219,8 +219,8 @@ impl Case {
             arrays: BTreeMap::new(),
             settings: self.own_settings(stencil).map(|(name, value)| (name.clone(), text_of(*value))).collect(),
             seed: self.seed,
-            cast: false,
-            draw_all: true,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Everything,
         })
     }
 

@@ -5,6 +5,7 @@
 //! [`device`] runs its kernel. Programs in time have a generator and an evaluator of their own: [`time`]; so have stencils over
 //! meshes: [`over`]. Not shipped with the program.
 
+pub mod attack;
 pub mod batch;
 pub mod case;
 pub mod constructs;

@@ -385,10 +385,10 @@ program p over m {
 ";
     fs::write(folder.path("numbers.stn"), text.replace("; ", "\n")).unwrap();
     let text = folder.transcript(&[
-        "run numbers.stn --mesh airfoil.npz --device cpu",
-        "run numbers.stn --mesh airfoil.npz --device cpu --set steps=1",
-        "run numbers.stn --mesh airfoil.npz --device cpu --set stops=1",
-        "run numbers.stn --mesh airfoil.npz --device cpu --set n=1",
+        "run numbers.stn --mesh airfoil.npz --draw --device cpu",
+        "run numbers.stn --mesh airfoil.npz --draw --device cpu --set steps=1",
+        "run numbers.stn --mesh airfoil.npz --draw --device cpu --set stops=1",
+        "run numbers.stn --mesh airfoil.npz --draw --device cpu --set n=1",
     ]);
     // How fast steps are differs.
     let steady: Vec<&str> = text.lines().map(|line| line.split(" steps a second").next().unwrap_or(line)).collect();

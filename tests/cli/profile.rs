@@ -4,7 +4,6 @@ use crate::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
 use stencilc_runtime::profile::metrics::METRICS;
 
 const PROFILE: &str = "profile laplap --device emulate --grid 37x11x4 --runs 2 --storage regular --access idxvar,march";
@@ -177,10 +176,8 @@ fn why_nothing_is_counted_is_told() {
 
 #[test]
 fn one_that_does_not_end_is_ended() {
-    let start = Instant::now();
     let said = refused("exec sleep 100", "--timeout 1", 3);
     assert!(said.contains("has not ended within 1 s"), "{said}");
-    assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

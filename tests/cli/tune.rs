@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 /// Few kernels on a small grid.
 const TUNE: &str = "tune laplap --device emulate --grid 37x11x4 --runs 3 --storage regular --access zloop,naive \
-                    --blocks usual --budget 600";
+                    --blocks usual --budget 1000000";
 
 const RUN: &str = "run laplap --device emulate --grid 37x11x4 --json";
 
@@ -213,4 +213,33 @@ fn calls_that_cannot_be_tuned_are_told() {
     assert!(text(&output.stderr).contains("give --forget"), "{output:?}");
     assert!(folder.command(TUNE).env("STENCILC_TUNED", folder.path("elsewhere")).status().unwrap().success());
     assert!(files(&folder).is_empty() && folder.path("elsewhere/emulator").is_dir());
+}
+
+#[test]
+fn a_machine_without_room_is_no_property_of_kernels() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    // A compiler that finds the disk full, or is ended by the machine.
+    for (name, does) in [
+        ("full", "echo 'ld: final link failed: No space left on device' >&2; exit 1"),
+        ("killed", "echo 'c++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1"),
+    ] {
+        let path = folder.path(name);
+        let text = format!("#!/bin/sh\n[ \"$1\" = --version ] && {{ echo compiler 1; exit 0; }}\n{does}\n");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for (variable, value, why) in [
+        ("CXX", folder.path("full"), "the disk is full"),
+        ("CXX", folder.path("killed"), "not enough memory"),
+        ("TMPDIR", folder.path("nowhere"), "nothing can be written to the folder for temporary files"),
+    ] {
+        for call in ["tune", "bench", "verify"] {
+            let mut command = folder.command(&format!("{call} laplap --grid 12x12x4 --device emulate"));
+            let output = command.env(variable, &value).env("STENCILC_CACHE", "off").output().unwrap();
+            let said = text(&output.stderr);
+            let is_told = said.contains(why) && !said.contains("no kernel was found") && !said.contains("report it");
+            assert!(output.status.code() == Some(1) && is_told, "{call}, {variable}: {said}");
+        }
+    }
 }

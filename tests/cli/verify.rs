@@ -90,3 +90,18 @@ fn wrong_calls_of_verify() {
         "verify both.stn --program steps --set m=3 --device emulate",
     ]));
 }
+
+#[test]
+fn calls_whose_results_nobody_reads_do_no_harm() {
+    let folder = folder();
+    let dead = BOTH.replace("let b = blur(a);", "let nobody = scaled(a, c); let b = blur(a);");
+    fs::write(folder.path("dead.stn"), dead).unwrap();
+    let call = "verify dead.stn --program steps --precision f64 --grid 128x8x2 --device emulate --storage regular \
+                --access idxvar --steps 1,2 --json";
+    let report = folder.json(call);
+    let statuses = statuses(&report["programs"][0]);
+    for fuse in ["separate", "merged", "recomputed", "streamed", "tiled", "persistent", "resident"] {
+        assert!(statuses.iter().any(|(plan, _)| plan.starts_with(&format!("--fuse {fuse} "))), "{fuse}: {statuses:?}");
+    }
+    assert!(statuses.iter().all(|(_, status)| *status == "equal"), "{statuses:?}");
+}

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::names::Names;
 use stencilc_compiler::plan::{Choices, Plan, variants};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::neighbors::Neighbors;
@@ -59,8 +60,8 @@ pub fn problem(stencil: &Stencil, precision: Precision, grid: Grid, settings: &[
         arrays: BTreeMap::new(),
         settings,
         seed: 1,
-        cast: false,
-        draw_all: true,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Everything,
     })
     .unwrap()
 }
@@ -122,7 +123,7 @@ pub fn translation_unit(problem: &Problem, choices: impl Iterator<Item = Choices
         let own = format!("kernel_{number}");
         text +=
             &format!("#define {0} {own}\nnamespace space_{number} {{\n{1}}}\n#undef {0}\n", kernel.name, kernel.text);
-        kernel.name = own;
+        kernel.name = Names::default().declared(&own);
         units.push(Unit { plan, kernel });
     }
     (text, units)

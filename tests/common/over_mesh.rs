@@ -46,8 +46,8 @@ impl Over<'_> {
             arrays,
             settings: self.settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect(),
             seed: 1,
-            cast: false,
-            draw_all: false,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Inputs,
         };
         let unfilled = MeshProblem::new(request(BTreeMap::new())).unwrap();
         let variable = |name: &str| {

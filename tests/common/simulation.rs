@@ -47,8 +47,8 @@ impl Simulation<'_> {
             arrays: self.arrays.iter().map(|(name, numbers)| ((*name).to_owned(), array(numbers))).collect(),
             settings: self.settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect(),
             seed: 0,
-            cast: false,
-            draw_all: false,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Inputs,
         };
         let problem = ProgramProblem::new(&program, request).unwrap();
         let backend = Interpreter::new(&problem);

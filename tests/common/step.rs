@@ -41,8 +41,8 @@ impl Bed {
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: 7,
-            cast: false,
-            draw_all: true,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Everything,
         };
         let problem = Problem::new(request).unwrap();
         let stencil = prepare(stencil, precision, true);

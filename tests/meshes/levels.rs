@@ -49,8 +49,8 @@ fn levels_that_are_not_computed_keep_what_was_there() {
         arrays: BTreeMap::from([("a".to_owned(), array)]),
         settings: BTreeMap::new(),
         seed: 1,
-        cast: false,
-        draw_all: false,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Inputs,
     })
     .unwrap();
     let interpreter = Interpreter::new(&problem);

@@ -141,6 +141,8 @@ impl Reach<'_> {
         let index_type = names.index_type();
         let mut texts: Vec<String> = Vec::new();
         let mut prepared: Vec<Option<Origin>> = vec![None; self.hops.len()];
+        let mut is_start = vec![false; self.hops.len()];
+        self.hops.iter().filter_map(|hop| hop.from).for_each(|from| is_start[from] = true);
         for (number, hop) in self.hops.iter().enumerate() {
             let mut text = match hop.from {
                 None => self.storage.distance(names, hop, &own),
@@ -154,7 +156,7 @@ impl Reach<'_> {
                     format!("{} + {}", texts[from], self.storage.distance(names, hop, origin))
                 }
             };
-            if keep || self.hops.iter().any(|other| other.from == Some(number)) {
+            if keep || is_start[number] {
                 let name = names.fresh(&format!("to_{}", path_name(&hop.path)));
                 lines.push(format!("const {index_type} {name} = {text};"));
                 text = name;

@@ -150,7 +150,7 @@ impl Reach<'_> {
             "stencil `{}` can compute none of the {} cells of the grid `{}`: {reason}",
             stencil.name,
             adjacency.cells(),
-            adjacency.name
+            adjacency.name.as_told()
         ))
         .help("a cell is computed if each path that is read leads to a cell, step by step; give a larger grid")
     }

@@ -6,6 +6,8 @@
 //! decision down as C++, for kernels that are built before the grid is known.
 
 use super::reached::leaving;
+use super::runs::runs;
+use crate::depth::needed_first;
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Precision, Stencil};
@@ -72,6 +74,28 @@ impl<'a, J: Judge> Rules<'a, J> {
 
     /// Whether a body, evaluated `shift` levels away, reads no level outside the grid.
     fn inside(&mut self, body: &Body, shift: i32) -> J::Truth {
+        let stencil = self.stencil;
+        let needed =
+            needed_first(self.unknown(body, shift), |(def, shift)| self.unknown(&stencil.defs[*def].body, *shift));
+        for (def, shift) in needed {
+            let truth = self.inside_body(&stencil.defs[def].body, shift);
+            let truth = self.judge.found(def, shift, truth);
+            self.found.insert((def, shift), truth);
+        }
+        self.inside_body(body, shift)
+    }
+
+    /// The definitions that a body uses, and where, of which nothing is found out yet.
+    fn unknown(&self, body: &Body, shift: i32) -> Vec<(DefId, i32)> {
+        let uses = body.iter().filter_map(|(_, node)| match node {
+            Node::Use { def, path } => Some((*def, shift.saturating_add(path.levels()))),
+            _ => None,
+        });
+        uses.filter(|key| !self.found.contains_key(key)).collect()
+    }
+
+    /// The same of a body of whose definitions it is found out.
+    fn inside_body(&mut self, body: &Body, shift: i32) -> J::Truth {
         let known = known_nodes(body, &self.known);
         // Of each node: whether evaluating it stays inside, and when it is known to be true or false.
         let mut inside: Vec<J::Truth> = Vec::with_capacity(body.len());
@@ -83,7 +107,7 @@ impl<'a, J: Judge> Rules<'a, J> {
                     Levels::None => self.judge.constant(true),
                     levels => self.judge.exists(*field, shift.saturating_add(path.levels()), levels),
                 },
-                Node::Use { def, path } => self.inside_def(*def, shift.saturating_add(path.levels())),
+                Node::Use { def, path } => self.found[&(*def, shift.saturating_add(path.levels()))].clone(),
                 Node::And(a, b) => {
                     let decided = truths[a.index()].clone().map(|(_, is_false)| is_false);
                     let right = self.unless(decided, &inside[b.index()]);
@@ -112,17 +136,6 @@ impl<'a, J: Judge> Rules<'a, J> {
             inside.push(reached);
         }
         inside.pop().unwrap_or_else(|| self.judge.constant(true))
-    }
-
-    fn inside_def(&mut self, def: DefId, shift: i32) -> J::Truth {
-        if let Some(truth) = self.found.get(&(def, shift)) {
-            return truth.clone();
-        }
-        let stencil = self.stencil;
-        let truth = self.inside(&stencil.defs[def].body, shift);
-        let truth = self.judge.found(def, shift, truth);
-        self.found.insert((def, shift), truth.clone());
-        truth
     }
 
     /// `reached`, which does not matter where `decided` holds.
@@ -269,7 +282,7 @@ pub struct Known<'a> {
     nk: usize,
     params: &'a [Value],
     /// Values of definitions found so far, so that a chain of them costs its length.
-    found: Mutex<HashMap<(DefId, i64), Option<Value>>>,
+    found: Mutex<Found>,
 }
 
 impl<'a> Known<'a> {
@@ -278,47 +291,87 @@ impl<'a> Known<'a> {
         Self { stencil, defs: known_defs(stencil), precision, nk, params, found: Mutex::default() }
     }
 
+    /// Of which stencil.
+    pub(super) fn stencil(&self) -> &'a Stencil {
+        self.stencil
+    }
+
+    /// How many levels there are.
+    pub(super) fn levels(&self) -> usize {
+        self.nk
+    }
+
     /// Of every node of a body the value at `level`, where it is known: of a condition also where one side of an `&&` or
     /// `||` decides it.
     pub fn values(&self, body: &Body, level: i64) -> Vec<Option<Value>> {
-        let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
-        for (_, node) in body.iter() {
-            let value = match node {
-                Node::Read { .. } => None,
-                Node::Param(param) => Some(self.params[param.index()].rounded(self.precision)),
-                Node::Level => Some(Value::Int(level as i32)),
-                Node::LevelCount => Some(Value::Int(self.nk as i32)),
-                Node::Use { def, path } if self.defs[def.index()] => {
-                    self.def_value(*def, level + i64::from(path.levels()))
-                }
-                Node::Use { .. } => None,
-                Node::And(a, b) | Node::Or(a, b) => {
-                    let decides = Some(Value::Bool(matches!(node, Node::Or(..))));
-                    let (a, b) = (values[a.index()], values[b.index()]);
-                    if a == decides || b == decides { decides } else { a.and(b) }
-                }
-                _ => {
-                    let operands: Option<Vec<Value>> =
-                        node.operands().iter().map(|operand| values[operand.index()]).collect();
-                    operands.and_then(|operands| apply(self.precision, node, &operands))
-                }
-            };
-            values.push(value);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.find(body.iter().map(|(_, node)| node), level, &mut found);
+        self.of(body, level, &found)
+    }
+
+    /// The same on another level, given what they are on one, for the nodes that differ: operands before those made of them.
+    pub fn change(&self, body: &Body, level: i64, differing: &[NodeId], values: &mut [Option<Value>]) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.find(differing.iter().map(|&id| &body[id]), level, &mut found);
+        for &id in differing {
+            values[id.index()] = self.value(&body[id], level, values, &found);
         }
-        values
     }
 }
 
+/// The values of definitions on levels.
+type Found = HashMap<(DefId, i64), Option<Value>>;
+
 impl Known<'_> {
-    fn def_value(&self, def: DefId, level: i64) -> Option<Value> {
-        let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = found().get(&(def, level)).copied();
-        if let Some(value) = known {
-            return value;
+    /// Finds the values of the known definitions that some nodes use, and of those that these use.
+    fn find<'n>(&self, nodes: impl Iterator<Item = &'n Node>, level: i64, found: &mut Found) {
+        let needed = needed_first(self.unknown(nodes, level, found), |(def, level)| {
+            self.unknown(self.stencil.defs[*def].body.iter().map(|(_, node)| node), *level, found)
+        });
+        for (def, level) in needed {
+            let value = self.of(&self.stencil.defs[def].body, level, found).pop().flatten();
+            found.insert((def, level), value);
         }
-        let value = self.values(&self.stencil.defs[def].body, level).pop().flatten();
-        found().insert((def, level), value);
-        value
+    }
+
+    /// The known definitions that some nodes use, and on which levels, whose values are not found yet.
+    fn unknown<'n>(&self, nodes: impl Iterator<Item = &'n Node>, level: i64, found: &Found) -> Vec<(DefId, i64)> {
+        let uses = nodes.filter_map(|node| match node {
+            Node::Use { def, path } if self.defs[def.index()] => Some((*def, level + i64::from(path.levels()))),
+            _ => None,
+        });
+        uses.filter(|key| !found.contains_key(key)).collect()
+    }
+
+    /// The values of a body whose definitions' values are found.
+    fn of(&self, body: &Body, level: i64, found: &Found) -> Vec<Option<Value>> {
+        let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
+        for (_, node) in body.iter() {
+            values.push(self.value(node, level, &values, found));
+        }
+        values
+    }
+
+    /// The value of a node, given those of its operands and of the definitions that it uses.
+    fn value(&self, node: &Node, level: i64, values: &[Option<Value>], found: &Found) -> Option<Value> {
+        match node {
+            Node::Read { .. } => None,
+            Node::Param(param) => Some(self.params[param.index()].rounded(self.precision)),
+            Node::Level => Some(Value::Int(level as i32)),
+            Node::LevelCount => Some(Value::Int(self.nk as i32)),
+            Node::Use { def, path } if self.defs[def.index()] => found[&(*def, level + i64::from(path.levels()))],
+            Node::Use { .. } => None,
+            Node::And(a, b) | Node::Or(a, b) => {
+                let decides = Some(Value::Bool(matches!(node, Node::Or(..))));
+                let (a, b) = (values[a.index()], values[b.index()]);
+                if a == decides || b == decides { decides } else { a.and(b) }
+            }
+            _ => {
+                let operands: Option<Vec<Value>> =
+                    node.operands().iter().map(|operand| values[operand.index()]).collect();
+                operands.and_then(|operands| apply(self.precision, node, &operands))
+            }
+        }
     }
 }
 
@@ -371,7 +424,8 @@ impl Judge for AtLevel<'_> {
 /// field.
 pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize>]>) -> Vec<usize> {
     let at = |level: usize| AtLevel { known, level: level as i64, there, last: None };
-    levels.filter(|&level| Rules::new(known.stencil, at(level)).computed()).collect()
+    let runs = runs(known, levels, there);
+    runs.into_iter().filter(|run| Rules::new(known.stencil, at(run.start)).computed()).flatten().collect()
 }
 
 /// The levels that `stencil` computes.

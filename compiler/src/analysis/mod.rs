@@ -11,8 +11,10 @@ pub mod operations;
 pub mod reached;
 pub mod reuse;
 pub mod roofline;
+pub mod runs;
 pub mod sweeps;
 pub mod traffic;
+pub mod values;
 
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};

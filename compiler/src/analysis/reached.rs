@@ -4,6 +4,7 @@
 //! level alone (which reads count, what an evaluation costs) is asked once a class, however many levels a grid has.
 
 use super::levels::{Known, known_defs, known_nodes};
+use super::runs::runs;
 use crate::ir::scalar::Value;
 use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Stencil};
 use crate::source::Span;
@@ -61,15 +62,15 @@ pub struct LevelRead {
 pub fn classes(stencil: &Stencil, known: &Known, nk: usize) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
     let mut numbers: HashMap<Reached, usize> = HashMap::new();
-    for level in 0..nk {
-        let reached = reached(stencil, known, level);
+    for run in runs(known, 0..nk, None) {
+        let reached = reached(stencil, known, run.start);
         let number = *numbers.entry(reached).or_insert_with_key(|reached| {
             classes.push(Class { levels: Vec::new(), reached: reached.clone() });
             classes.len() - 1
         });
         match classes[number].levels.last_mut() {
-            Some(run) if run.end == level => run.end = level + 1,
-            _ => classes[number].levels.push(level..level + 1),
+            Some(before) if before.end == run.start => before.end = run.end,
+            _ => classes[number].levels.push(run),
         }
     }
     classes

@@ -51,13 +51,6 @@ pub struct Ahead {
     pub element: String,
 }
 
-impl Written {
-    /// Every line.
-    pub fn lines(&self) -> impl Iterator<Item = &String> {
-        self.declarations.iter().chain(self.loops.iter().flat_map(|own| &own.lines))
-    }
-}
-
 /// A branch with more operations than this is written as a statement.
 const INLINE: usize = 8;
 
@@ -380,7 +373,7 @@ impl Writer<'_> {
         texts: &mut Texts,
     ) -> (String, Binding) {
         match node {
-            Node::Param(param) => (self.named.params[param].clone(), Binding::Atom),
+            Node::Param(param) => (self.named.params[param].to_string(), Binding::Atom),
             Node::Level => self.level(at.levels()),
             Node::LevelCount => (self.named.names.internal("nk"), Binding::Atom),
             Node::Read { field, path, .. } => {

@@ -7,7 +7,7 @@
 use super::{Named, Parameter, What};
 use crate::grid::{Grid, Topology};
 use crate::ir::{FieldId, Levels, Path};
-use crate::names::Names;
+use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan};
 
 /// Numbers in a [`super::What::Report`]: how many faults there were; the first one's site, index, column's place and level.
@@ -164,9 +164,9 @@ pub(super) fn condition(
 /// A table that a checked kernel watches.
 pub struct Watched {
     /// What the storage's expressions call it.
-    pub name: String,
+    pub name: Identifier,
     /// The parameter that holds it.
-    pub entries: String,
+    pub entries: Identifier,
     /// Its number among the storage's tables.
     pub number: usize,
 }
@@ -176,7 +176,7 @@ pub fn parameters(plan: &Plan, names: &mut Names) -> Vec<Parameter> {
     if !plan.choices.checked {
         return Vec::new();
     }
-    let [report, columns] = names.internals(["report", "columns"]);
+    let [report, columns] = ["report", "columns"].map(|name| names.declared_internal(name));
     vec![
         Parameter { name: report, c_type: "unsigned long long*".into(), what: What::Report },
         Parameter { name: columns, c_type: "const int*".into(), what: What::Columns },

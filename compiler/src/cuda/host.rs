@@ -6,10 +6,12 @@ use crate::analysis::extents::extents;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
+use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan, shape_of};
 use crate::storage::Columns;
+use crate::text::Comment;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A kernel with all that it takes to use it from C.
 #[derive(Clone, Debug)]
@@ -22,33 +24,55 @@ pub struct Built {
     pub header: String,
 }
 
-/// A member of the struct of arguments.
+/// Members of the struct of arguments, of one type.
 #[derive(Serialize)]
 struct Member {
-    declaration: String,
-    meaning: String,
+    c_type: String,
+    names: Vec<Identifier>,
+    meaning: Comment,
 }
 
 /// A table that is part of the source.
 #[derive(Serialize)]
 struct Table {
-    name: String,
-    symbol: String,
+    name: Identifier,
+    symbol: Identifier,
     length: usize,
     values: String,
 }
 
+/// The table of where columns are, for the host.
+#[derive(Serialize)]
+struct PlaceTable {
+    symbol: Identifier,
+    length: usize,
+    values: String,
+}
+
+/// What a launcher is made from.
+struct Host<'a> {
+    plan: &'a Plan,
+    kernel: &'a Kernel,
+    /// What members of the struct of arguments that are not the user's are called.
+    own: BTreeMap<&'static str, Identifier>,
+}
+
 #[derive(Serialize)]
 struct HostTexts {
-    name: String,
-    kernel: String,
-    guard: String,
-    summary: String,
-    doc: Vec<String>,
+    /// What its files are called, without their endings.
+    stem: Identifier,
+    kernel: Identifier,
+    guard: Identifier,
+    args: Identifier,
+    launch: Identifier,
+    computed: Identifier,
+    place: Identifier,
+    summary: Comment,
+    doc: Vec<Comment>,
     members: Vec<Member>,
-    layout: Vec<String>,
+    layout: Vec<Comment>,
     tables: Vec<Table>,
-    places: Option<Table>,
+    places: Option<PlaceTable>,
     /// What finds a column's place: its parameters, when there is no such column, and its number.
     column: [String; 3],
     level_parameters: String,
@@ -76,69 +100,250 @@ pub fn build(plan: &Plan) -> Result<Built, Refusal> {
             .help("checked kernels are for `stencilc run` and `stencilc verify`; `--emit cuda` shows one"));
     }
     let kernel = super::print_with(plan, &helpers(plan))?;
-    let texts = texts(plan, &kernel);
+    let texts = Host::new(plan, &kernel).texts();
     let source = format!("{}\n{}", kernel.text, render("launch.cu.tera", &texts)?);
     let header = render("launch.h.tera", &texts)?;
     Ok(Built { kernel, source, header })
 }
 
-fn texts(plan: &Plan, kernel: &Kernel) -> HostTexts {
-    let stencil = &plan.stencil;
-    let name = stencil.name.clone();
-    let param = |name: &str| {
-        let found =
-            kernel.parameters.iter().find(|own| matches!(own.what, What::Param(id) if stencil.params[id].name == name));
-        format!("args->{}", found.map_or(name, |own| own.name.as_str()))
-    };
-    let levels = levels::write(stencil, plan.choices.precision, &param);
-    let fixed = plan.fixed.as_ref();
-    let mut tables = Vec::new();
-    for parameter in &kernel.parameters {
-        if let (What::Table(number), Some(fixed)) = (parameter.what, fixed) {
-            let values = &fixed.layout.tables[number];
-            tables.push(Table {
-                name: parameter.name.clone(),
-                symbol: format!("{name}_{}", parameter.name),
-                length: values.len(),
-                values: wrapped(values.iter().map(i32::to_string)),
+impl<'a> Host<'a> {
+    fn new(plan: &'a Plan, kernel: &'a Kernel) -> Self {
+        // Names of the struct's members: first those of the kernel's parameters that are the user's, which they keep.
+        let mut names = Names::default();
+        for parameter in &kernel.parameters {
+            if let What::Input(_) | What::Output(_) | What::Param(_) = parameter.what {
+                names.fresh(&parameter.name);
+            }
+        }
+        let bounds = plan.storage.bounds().iter().flat_map(|(first, end)| [*first, *end]);
+        let sizes = plan.storage.sizes().iter().map(|(name, _)| *name);
+        let tables = plan.storage.tables().iter().map(|(name, _)| *name);
+        let all = ["ni", "nj", "nk", "plane"].into_iter().chain(bounds).chain(sizes).chain(tables);
+        let mut own = BTreeMap::new();
+        for name in all {
+            own.entry(name).or_insert_with(|| match names.has(name) {
+                true => names.declared(&format!("{name}_of_grid")),
+                false => names.declared(name),
             });
         }
+        Self { plan, kernel, own }
     }
-    let places = fixed.and_then(|fixed| match &fixed.layout.columns {
-        Columns::Rows { .. } => None,
-        Columns::Places(places) => Some(Table {
-            name: "place".into(),
-            symbol: format!("{name}_places"),
-            length: places.len(),
-            values: wrapped(places.iter().map(u32::to_string)),
-        }),
-    });
-    let [x, y, z] = plan.choices.block;
-    HostTexts {
-        kernel: kernel.name.clone(),
-        guard: format!("STENCILC_{}_H", name.to_uppercase()),
-        summary: format!(
-            "{}: {} access, {} storage, {}",
-            name,
-            plan.choices.access,
-            plan.choices.storage,
-            plan.choices.precision.name()
-        ),
-        doc: stencil.doc.lines().map(|line| line.replace("*/", "* /")).collect(),
-        members: members(plan, kernel),
-        layout: layout_text(plan),
-        tables,
-        places,
-        column: fixed.map(column_texts).unwrap_or_default(),
-        level_parameters: if levels.uses_params { format!("const {name}_args* args, ") } else { String::new() },
-        level_arguments: if levels.uses_params { "args, ".into() } else { String::new() },
-        level_lines: levels.lines,
-        sizes: sizes(plan),
-        checks: checks(plan),
-        block: format!("{x}, {y}, {z}"),
-        blocks: blocks(plan),
-        arguments: kernel.parameters.iter().map(|parameter| argument(plan, parameter)).collect(),
-        name,
+
+    /// What one of our own members is called.
+    fn member(&self, name: &str) -> &Identifier {
+        &self.own[name]
+    }
+
+    /// A parameter of the stencil, in the launcher.
+    fn param(&self, name: &str) -> String {
+        let params = &self.plan.stencil.params;
+        let mut own = self.kernel.parameters.iter();
+        let found = own.find(|own| matches!(own.what, What::Param(id) if params[id].name == name));
+        found.map(|own| format!("args->{}", own.name)).unwrap_or_default()
+    }
+
+    fn texts(&self) -> HostTexts {
+        let Host { plan, kernel, .. } = *self;
+        let stencil = &plan.stencil;
+        let levels = levels::write(stencil, plan.choices.precision, &|name| self.param(name));
+        let mut names = Names::default();
+        let mut global = |what: &str| names.declared(&format!("{}_{what}", stencil.name));
+        let [args, launch, computed, place, places] =
+            ["args", "launch", "computed", "place", "places"].map(&mut global);
+        let fixed = plan.fixed.as_ref();
+        let mut tables = Vec::new();
+        for parameter in &kernel.parameters {
+            if let (What::Table(number), Some(fixed)) = (parameter.what, fixed) {
+                let values = &fixed.layout.tables[number];
+                tables.push(Table {
+                    name: parameter.name.clone(),
+                    symbol: global(&parameter.name),
+                    length: values.len(),
+                    values: wrapped(values.iter().map(i32::to_string)),
+                });
+            }
+        }
+        let places = fixed.and_then(|fixed| match &fixed.layout.columns {
+            Columns::Rows { .. } => None,
+            Columns::Places(list) => Some(PlaceTable {
+                symbol: places.clone(),
+                length: list.len(),
+                values: wrapped(list.iter().map(u32::to_string)),
+            }),
+        });
+        let [x, y, z] = plan.choices.block;
+        HostTexts {
+            kernel: kernel.name.clone(),
+            stem: Identifier::of_files(&stencil.name),
+            guard: Identifier::of_guard(&stencil.name),
+            summary: Comment::new(format!(
+                "{}: {} access, {} storage, {}",
+                stencil.name,
+                plan.choices.access,
+                plan.choices.storage,
+                plan.choices.precision.name()
+            )),
+            doc: stencil.doc.comments().collect(),
+            members: self.members(),
+            layout: layout_text(plan, &place).into_iter().map(Comment::new).collect(),
+            tables,
+            places,
+            column: fixed.map(column_texts).unwrap_or_default(),
+            level_parameters: if levels.uses_params { format!("const {args}* args, ") } else { String::new() },
+            level_arguments: if levels.uses_params { "args, ".into() } else { String::new() },
+            level_lines: levels.lines,
+            sizes: self.sizes(),
+            checks: self.checks(),
+            block: format!("{x}, {y}, {z}"),
+            blocks: blocks(plan),
+            arguments: kernel.parameters.iter().map(|parameter| self.argument(parameter)).collect(),
+            args,
+            launch,
+            computed,
+            place,
+        }
+    }
+
+    /// Fields and parameters, and what is not known when compiling.
+    fn members(&self) -> Vec<Member> {
+        let Host { plan, kernel, .. } = *self;
+        let mut members = Vec::new();
+        for parameter in &kernel.parameters {
+            let meaning = match parameter.what {
+                What::Input(id) | What::Output(id) => {
+                    let field = &plan.stencil.fields[id];
+                    let new = *parameter.name != *field.name
+                        && field.role.is_read()
+                        && matches!(parameter.what, What::Output(_));
+                    let way = match (parameter.what, new) {
+                        (What::Output(_), true) => "out, must not be the array that is read",
+                        (What::Output(_), false) => "out",
+                        _ => "in",
+                    };
+                    let doc = field.doc.first_comment();
+                    Comment::new(format!("{way}{}{}{doc}", field.place, if doc.is_empty() { "" } else { ": " }))
+                }
+                What::Param(id) => {
+                    let doc = plan.stencil.params[id].doc.first_comment();
+                    if doc.is_empty() { Comment::new("a parameter") } else { doc }
+                }
+                What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
+            };
+            let c_type = parameter.c_type.replace("bool", "int");
+            members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
+        }
+        if plan.fixed.is_some() {
+            return members;
+        }
+        let mut add = |c_type: &str, names: &[&str], meaning: &str| {
+            let names = names.iter().map(|name| self.member(name).clone()).collect();
+            members.push(Member { c_type: c_type.to_owned(), names, meaning: Comment::new(meaning) });
+        };
+        if plan.storage.tables().is_empty() {
+            add("int", &["ni", "nj"], "columns along i and j, halo included");
+        } else {
+            for (first, end) in plan.storage.bounds() {
+                let meaning = "the cells of a plane to compute: first, and one past the last";
+                add("int", &[first, end], meaning);
+            }
+        }
+        add("int", &["nk"], "levels");
+        add("long long", &["plane"], "elements from a level to the next");
+        for (size, meaning) in plan.storage.sizes() {
+            add("long long", &[size], meaning);
+        }
+        for (table, meaning) in plan.storage.tables() {
+            add("const int*", &[table], meaning);
+        }
+        members
+    }
+
+    /// Declarations of what the launch needs.
+    fn sizes(&self) -> Vec<String> {
+        let plan = self.plan;
+        let reach = extents(&plan.stencil);
+        let mut lines = Vec::new();
+        match &plan.fixed {
+            Some(fixed) => {
+                for (range, (first, end)) in
+                    plan.storage.columns(&fixed.region, &fixed.layout).iter().zip(plan.storage.bounds())
+                {
+                    lines.push(format!("const int {first} = {}, {end} = {};", range.start, range.end));
+                }
+                lines.push(format!("const int nk = {};", fixed.grid.nk));
+            }
+            None if plan.storage.tables().is_empty() => {
+                let (low, high) = (reach.low, reach.high);
+                let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| self.member(name));
+                let less = |by: i32| if by == 0 { String::new() } else { format!(" - {by}") };
+                lines.push(format!(
+                    "const int i_first = {}, i_end = args->{ni}{};",
+                    low.i.unsigned_abs(),
+                    less(high.i)
+                ));
+                lines.push(format!(
+                    "const int j_first = {}, j_end = args->{nj}{};",
+                    low.j.unsigned_abs(),
+                    less(high.j)
+                ));
+                lines.push(format!("const int nk = args->{nk};"));
+            }
+            None => {
+                for (first, end) in plan.storage.bounds() {
+                    let members = (self.member(first), self.member(end));
+                    lines.push(format!("const int {first} = args->{}, {end} = args->{};", members.0, members.1));
+                }
+                lines.push(format!("const int nk = args->{};", self.member("nk")));
+            }
+        }
+        lines
+    }
+
+    /// Conditions under which nothing can be launched.
+    fn checks(&self) -> Vec<String> {
+        let plan = self.plan;
+        let mut checks: Vec<String> =
+            plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+        for ((first, end), columns) in plan.storage.bounds().iter().zip(plan.tile.columns) {
+            if columns > 1 && plan.fixed.is_none() {
+                checks.push(format!("{end} - {first} < {columns}"));
+            }
+        }
+        checks.extend(misaligned(plan));
+        checks.extend(divisors(plan).into_iter().map(|param| format!("{} == 0", self.param(&param))));
+        if !plan.stencil.sweeps.is_empty() {
+            checks.push("k_first > 0 || k_end < nk".to_owned());
+        }
+        if plan.fixed.is_none() && !plan.wide {
+            checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", self.member("plane")));
+        }
+        checks
+    }
+
+    /// What the launcher passes for a parameter of the kernel.
+    fn argument(&self, parameter: &Parameter) -> String {
+        let plan = self.plan;
+        match parameter.what {
+            What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
+            What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
+            What::Table(number) => format!("args->{}", self.member(plan.tables()[number].0)),
+            // Refused before: a launcher has no place for a report.
+            What::Report | What::Columns => "nullptr".into(),
+            What::Size(size) => match size {
+                Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
+                Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),
+                Size::LevelFirst => "k_first".into(),
+                Size::LevelEnd => "k_end".into(),
+                Size::Levels => "nk".into(),
+                Size::Plane => self.narrowed("plane"),
+                Size::Own(number) => self.narrowed(plan.storage.sizes()[number].0),
+            },
+        }
+    }
+
+    fn narrowed(&self, name: &str) -> String {
+        let name = self.member(name);
+        if self.plan.wide { format!("args->{name}") } else { format!("int(args->{name})") }
     }
 }
 
@@ -153,65 +358,8 @@ fn column_texts(fixed: &Fixed) -> [String; 3] {
     }
 }
 
-/// Fields and parameters, and what is not known when compiling.
-fn members(plan: &Plan, kernel: &Kernel) -> Vec<Member> {
-    let mut members = Vec::new();
-    for parameter in &kernel.parameters {
-        let meaning = match parameter.what {
-            What::Input(id) | What::Output(id) => {
-                let field = &plan.stencil.fields[id];
-                let new =
-                    parameter.name != field.name && field.role.is_read() && matches!(parameter.what, What::Output(_));
-                let way = match (parameter.what, new) {
-                    (What::Output(_), true) => "out, must not be the array that is read",
-                    (What::Output(_), false) => "out",
-                    _ => "in",
-                };
-                let doc = field.doc.lines().next().unwrap_or("");
-                format!("{way}{}{}{doc}", field.place, if doc.is_empty() { "" } else { ": " })
-            }
-            What::Param(id) => plan.stencil.params[id].doc.lines().next().unwrap_or("a parameter").to_owned(),
-            What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
-        };
-        let c_type = parameter.c_type.replace("bool", "int");
-        members.push(Member { declaration: format!("{c_type} {}", parameter.name), meaning });
-    }
-    if plan.fixed.is_some() {
-        return members;
-    }
-    let mut add = |declaration: String, meaning: &str| {
-        members.push(Member { declaration, meaning: meaning.to_owned() });
-    };
-    let member = |name: &str| member(plan, name);
-    if plan.storage.tables().is_empty() {
-        add(format!("int {}, {}", member("ni"), member("nj")), "columns along i and j, halo included");
-    } else {
-        for (first, end) in plan.storage.bounds() {
-            let meaning = "the cells of a plane to compute: first, and one past the last";
-            add(format!("int {}, {}", member(first), member(end)), meaning);
-        }
-    }
-    add(format!("int {}", member("nk")), "levels");
-    add(format!("long long {}", member("plane")), "elements from a level to the next");
-    for (size, meaning) in plan.storage.sizes() {
-        add(format!("long long {}", member(size)), meaning);
-    }
-    for (table, meaning) in plan.storage.tables() {
-        add(format!("const int* {}", member(table)), meaning);
-    }
-    members
-}
-
-/// The name of one of our own members, kept off the user's.
-fn member(plan: &Plan, name: &str) -> String {
-    let fields = plan.stencil.fields.iter().map(|(_, field)| field.name.as_str());
-    let params = plan.stencil.params.iter().map(|(_, param)| param.name.as_str());
-    let taken = fields.chain(params).any(|own| own == name);
-    if taken { format!("{name}_of_grid") } else { name.to_owned() }
-}
-
 /// How fields lie in memory, for the header.
-fn layout_text(plan: &Plan) -> Vec<String> {
+fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
     let mut lines = vec![
         "Pointers are to device memory, to the value of the first cell (level 0).".to_owned(),
         "Level k of a cell lies k * plane elements further; a field on (k) is dense.".to_owned(),
@@ -230,10 +378,9 @@ fn layout_text(plan: &Plan) -> Vec<String> {
         }
         (Some(fixed), false) => {
             lines.push(format!(
-                "Grid {}: {} lies at {}_place({}); plane is {}.",
+                "Grid {}: {} lies at {place}({}); plane is {}.",
                 fixed.grid,
                 if fixed.adjacency.is_some() { "column `cell`" } else { "column (i, j)" },
-                plan.stencil.name,
                 if fixed.adjacency.is_some() { "cell" } else { "i, j" },
                 fixed.layout.plane
             ));
@@ -257,58 +404,6 @@ fn layout_text(plan: &Plan) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Declarations of what the launch needs.
-fn sizes(plan: &Plan) -> Vec<String> {
-    let reach = extents(&plan.stencil);
-    let mut lines = Vec::new();
-    match &plan.fixed {
-        Some(fixed) => {
-            for (range, (first, end)) in
-                plan.storage.columns(&fixed.region, &fixed.layout).iter().zip(plan.storage.bounds())
-            {
-                lines.push(format!("const int {first} = {}, {end} = {};", range.start, range.end));
-            }
-            lines.push(format!("const int nk = {};", fixed.grid.nk));
-        }
-        None if plan.storage.tables().is_empty() => {
-            let (low, high) = (reach.low, reach.high);
-            let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| member(plan, name));
-            let less = |by: i32| if by == 0 { String::new() } else { format!(" - {by}") };
-            lines.push(format!("const int i_first = {}, i_end = args->{ni}{};", low.i.unsigned_abs(), less(high.i)));
-            lines.push(format!("const int j_first = {}, j_end = args->{nj}{};", low.j.unsigned_abs(), less(high.j)));
-            lines.push(format!("const int nk = args->{nk};"));
-        }
-        None => {
-            for (first, end) in plan.storage.bounds() {
-                let members = (member(plan, first), member(plan, end));
-                lines.push(format!("const int {first} = args->{}, {end} = args->{};", members.0, members.1));
-            }
-            lines.push(format!("const int nk = args->{};", member(plan, "nk")));
-        }
-    }
-    lines
-}
-
-/// Conditions under which nothing can be launched.
-fn checks(plan: &Plan) -> Vec<String> {
-    let mut checks: Vec<String> =
-        plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
-    for ((first, end), columns) in plan.storage.bounds().iter().zip(plan.tile.columns) {
-        if columns > 1 && plan.fixed.is_none() {
-            checks.push(format!("{end} - {first} < {columns}"));
-        }
-    }
-    checks.extend(misaligned(plan));
-    checks.extend(divisors(plan).into_iter().map(|param| format!("args->{param} == 0")));
-    if !plan.stencil.sweeps.is_empty() {
-        checks.push("k_first > 0 || k_end < nk".to_owned());
-    }
-    if plan.fixed.is_none() && !plan.wide {
-        checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", member(plan, "plane")));
-    }
-    checks
 }
 
 /// Conditions under which runs of elements are not aligned.
@@ -356,31 +451,6 @@ fn blocks(plan: &Plan) -> String {
         LevelsPerThread::All => "1".into(),
     };
     format!("{columns}, {levels}")
-}
-
-/// What the launcher passes for a parameter of the kernel.
-fn argument(plan: &Plan, parameter: &Parameter) -> String {
-    match parameter.what {
-        What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
-        What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
-        What::Table(number) => format!("args->{}", member(plan, plan.tables()[number].0)),
-        // Refused before: a launcher has no place for a report.
-        What::Report | What::Columns => "nullptr".into(),
-        What::Size(size) => match size {
-            Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
-            Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),
-            Size::LevelFirst => "k_first".into(),
-            Size::LevelEnd => "k_end".into(),
-            Size::Levels => "nk".into(),
-            Size::Plane => narrowed(plan, "plane"),
-            Size::Own(number) => narrowed(plan, plan.storage.sizes()[number].0),
-        },
-    }
-}
-
-fn narrowed(plan: &Plan, name: &str) -> String {
-    let name = member(plan, name);
-    if plan.wide { format!("args->{name}") } else { format!("int(args->{name})") }
 }
 
 /// Numbers in lines of a readable length.

@@ -3,8 +3,10 @@
 use super::computing_type;
 use super::expression::{Helpers, operation};
 use crate::analysis::levels::{Judge, Rules};
+use crate::depth::needed_first;
 use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Precision, Stencil, Texts};
 use crate::plan::Math;
+use std::collections::HashMap;
 
 /// The body of `static bool computed(int k, int nk, params...)`.
 pub struct Written {
@@ -23,6 +25,7 @@ pub fn write(stencil: &Stencil, precision: Precision, param: &dyn Fn(&str) -> St
         precision,
         param,
         written: Written { lines: Vec::new(), helpers: Helpers::new(), uses_params: false },
+        names: HashMap::new(),
     };
     let mut rules = Rules::new(stencil, writer);
     let truth = rules.computed();
@@ -36,6 +39,8 @@ struct Writer<'a> {
     precision: Precision,
     param: &'a dyn Fn(&str) -> String,
     written: Written,
+    /// What definitions, so many levels away, are called.
+    names: HashMap<(DefId, i32), String>,
 }
 
 /// A condition as text, holding together tightly enough for `&&` and `||`.
@@ -68,7 +73,29 @@ impl Writer<'_> {
     /// The text of a known node, `shift` levels away.
     fn known(&mut self, body: &Body, root: NodeId, shift: i32) -> String {
         let body = body.rooted(root);
-        let mut texts = Texts::new(&body);
+        let stencil = self.stencil;
+        let unnamed = |(def, shift): &(DefId, i32)| self.unnamed(&stencil.defs[*def].body, *shift);
+        for (def, shift) in needed_first(self.unnamed(&body, shift), unnamed) {
+            let own = &stencil.defs[def].body;
+            let text = self.text(own, shift);
+            let name = self.named(computing_type(own.kind(), self.precision), text);
+            self.names.insert((def, shift), name);
+        }
+        self.text(&body, shift)
+    }
+
+    /// The definitions that a body uses, and where, which have no names yet.
+    fn unnamed(&self, body: &Body, shift: i32) -> Vec<(DefId, i32)> {
+        let uses = body.iter().filter_map(|(_, node)| match node {
+            Node::Use { def, path } => Some((*def, shift.saturating_add(path.levels()))),
+            _ => None,
+        });
+        uses.filter(|key| !self.names.contains_key(key)).collect()
+    }
+
+    /// The text of a body whose definitions have names.
+    fn text(&mut self, body: &Body, shift: i32) -> String {
+        let mut texts = Texts::new(body);
         for (id, node) in body.iter() {
             let (text, binding) = match node {
                 Node::Param(param) => {
@@ -79,14 +106,11 @@ impl Writer<'_> {
                 Node::Level => (format!("(k + {shift})"), Binding::Atom),
                 Node::LevelCount => ("nk".into(), Binding::Atom),
                 Node::Use { def, path } => {
-                    let own = &self.stencil.defs[*def].body;
-                    let text = self.known(own, own.root(), shift.saturating_add(path.levels()));
-                    let c_type = computing_type(own.kind(), self.precision);
-                    (self.named(c_type, text), Binding::Atom)
+                    (self.names[&(*def, shift.saturating_add(path.levels()))].clone(), Binding::Atom)
                 }
                 // A known node reads nothing.
                 Node::Read { .. } => continue,
-                _ => operation(&body, id, self.precision, Math::Own, &mut texts, &mut self.written.helpers),
+                _ => operation(body, id, self.precision, Math::Own, &mut texts, &mut self.written.helpers),
             };
             texts.add(text, binding);
         }

@@ -14,19 +14,19 @@ mod levels;
 pub(crate) mod prelude;
 mod runs;
 
-use crate::access::{LevelsPerThread, Lookups};
+use crate::access::LevelsPerThread;
 use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{Direction, FieldId, ParamId, Role, Stencil};
-use crate::names::Names;
+use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan, stored_type};
-use crate::storage::Coordinates;
 use crate::storage::fields;
+use crate::text::Comment;
 use body::Loop;
 use expression::{Helpers, computing_type};
 pub use host::{Built, build};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tera::{Context, Tera};
 
 /// The templates, embedded so that the compiler works from any folder.
@@ -44,7 +44,7 @@ const TEMPLATES: &[(&str, &str)] = &[
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// Its name.
-    pub name: String,
+    pub name: Identifier,
     /// Its CUDA C++.
     pub text: String,
     /// What it takes, in order.
@@ -57,7 +57,7 @@ pub struct Kernel {
 #[derive(Clone, Debug)]
 pub struct Parameter {
     /// Its name in the code.
-    pub name: String,
+    pub name: Identifier,
     /// Its C type.
     pub c_type: String,
     /// What it is.
@@ -106,18 +106,18 @@ pub enum Size {
 /// The names of everything in a kernel that has one before its body is written.
 struct Named {
     names: Names,
-    inputs: BTreeMap<FieldId, String>,
-    outputs: BTreeMap<FieldId, String>,
-    params: BTreeMap<ParamId, String>,
+    inputs: BTreeMap<FieldId, Identifier>,
+    outputs: BTreeMap<FieldId, Identifier>,
+    params: BTreeMap<ParamId, Identifier>,
 }
 
 /// What a kernel's template is filled with.
 #[derive(Serialize)]
 struct KernelTexts {
-    comment: Vec<String>,
+    comment: Vec<Comment>,
     prelude: Vec<String>,
     threads: u32,
-    name: String,
+    name: Identifier,
     signature: Vec<String>,
     sizes: Vec<String>,
     coordinates: Vec<String>,
@@ -133,7 +133,8 @@ struct KernelTexts {
     unroll: String,
     index_type: &'static str,
     cell: String,
-    column_name: String,
+    /// What the place of the column is called, where that is needed more than once.
+    column_name: Option<String>,
     column: String,
     plane: String,
     together: Vec<String>,
@@ -169,12 +170,11 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
             .help("give the grid: --grid 512x512x64"));
     }
     let mut named = name(plan);
-    let kernel_name = named.names.fresh(&format!("{}_kernel", plan.stencil.name));
+    let kernel_name = named.names.declared(&format!("{}_kernel", plan.stencil.name));
     let coordinates = plan.coordinates(&mut named.names);
     let lookups = plan.access.lookups(&plan.reach(&coordinates), &mut named.names);
     let written = body::write(plan, &mut named, &coordinates, &lookups)?;
     let sizes = size_declarations(plan, &mut named.names);
-    let used = |name: &str| uses_word(written.lines(), &coordinates, &lookups, name);
     let [k, c, column, plane] = named.names.internals(["k", "c", "column", "plane"]);
     let [level_first, level_end, level_start] = named.names.internals(["k_first", "k_end", "k_start"]);
     let z = plan.choices.block[2];
@@ -187,52 +187,16 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         LevelsPerThread::Slice(slice) => (slice, format!("{level_first} + ({thread}) * {slice}")),
         LevelsPerThread::All => (0, level_first.clone()),
     };
-    let needs_column = used(&column);
-    let mut parameters = field_parameters(plan, &named);
-    let mut watched = Vec::new();
-    let mut constant = None;
-    parameters.extend(table_parameters(plan, &mut named.names, &used, &mut watched, &mut constant));
-    parameters.extend(checked::parameters(plan, &mut named.names));
-    let mut constants = Vec::new();
-    for (declaration, what, text) in sizes {
-        let always = [level_end.as_str(), level_first.as_str(), plane.as_str()];
-        if !always.contains(&declaration.as_str()) && !used(&declaration) {
-            continue;
-        }
-        let c_type = if is_wide(what) { named.names.index_type() } else { "int" };
-        match text {
-            Some(value) => constants.push(format!("constexpr {c_type} {declaration} = {value};")),
-            None => parameters.push(Parameter { name: declaration, c_type: c_type.to_owned(), what: What::Size(what) }),
-        }
-    }
-    constants.extend(checked::lines(plan, &mut named.names, &watched));
-    let signature = parameters.iter().map(declaration).collect();
-    let mut prelude = prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision);
-    let mut add = |text: &str| prelude.extend(text.lines().map(str::to_owned));
-    if plan.choices.checked {
-        add(checked::PRELUDE);
-    }
-    if written.lines().any(|line| line.contains("neighbour_of(")) {
-        add(plan.storage.helper());
-    }
-    if written.lines().any(|line| line.contains("load_run<") || line.contains("store_run(")) {
-        add(runs::HELPER);
-    }
-    if written.lines().any(|line| line.contains("interleaved<")) {
-        add(fields::HELPER);
-    }
-    if let Some((name, table)) = &constant {
-        prelude.push(constant_table(name, table));
-    }
+    let number = named.names.internal("n");
     let mut texts = KernelTexts {
-        comment: comment(plan),
-        prelude,
+        comment: Vec::new(),
+        prelude: Vec::new(),
         threads: plan.choices.block.iter().product(),
         name: kernel_name.clone(),
-        signature,
-        sizes: constants,
-        coordinates: coordinates.lines.clone(),
-        outside: coordinates.outside.clone(),
+        signature: Vec::new(),
+        sizes: Vec::new(),
+        coordinates: coordinates.lines,
+        outside: coordinates.outside,
         level,
         level_name: k,
         level_first,
@@ -242,32 +206,79 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
         whole_slices: plan.has_whole_slices(),
         unroll: if slice == 0 { "#pragma unroll 4".into() } else { "#pragma unroll".into() },
         index_type: named.names.index_type(),
-        cell: c.clone(),
-        column_name: if needs_column { column } else { String::new() },
-        column: coordinates.column.clone(),
+        cell: c,
+        column_name: None,
+        column: coordinates.column,
         plane,
-        together: lookups.together.clone(),
-        lookups: lookups.lines.clone(),
+        together: lookups.together,
+        lookups: lookups.lines,
         declarations: written.declarations,
         body: Vec::new(),
         loops: Vec::new(),
     };
-    match plan.levels_per_thread() {
-        LevelsPerThread::All => {
-            let number = named.names.internal("n");
-            let loops = written.loops.into_iter();
-            texts.loops = loops.map(|own| loop_texts(own, &texts, &number)).collect();
+    let template = plan.access.template();
+    let is_loop = plan.levels_per_thread() == LevelsPerThread::All;
+    let fill = |texts: &mut KernelTexts| match is_loop {
+        true => texts.loops = written.loops.iter().map(|own| loop_texts(own, texts, &number)).collect(),
+        false => texts.body = written.loops.iter().flat_map(|own| own.lines.clone()).collect(),
+    };
+    fill(&mut texts);
+    // What the kernel declares is what its text uses, wherever in it: so it is written without any declarations, twice where the
+    // place of the column has a name, since what that is made of is used, too.
+    let mut draft = render(template, &texts)?;
+    if Words::of(&draft).has(&column) {
+        texts.column_name = Some(column);
+        fill(&mut texts);
+        draft = render(template, &texts)?;
+    }
+    let words = Words::of(&draft);
+    let used = |name: &str| words.has(name);
+    let mut parameters = field_parameters(plan, &named);
+    let mut watched = Vec::new();
+    let mut constant = None;
+    parameters.extend(table_parameters(plan, &mut named.names, &used, &mut watched, &mut constant));
+    parameters.extend(checked::parameters(plan, &mut named.names));
+    let checks = checked::lines(plan, &mut named.names, &watched);
+    let text_of_checks = checks.join("\n");
+    let used_to_check = Words::of(&text_of_checks);
+    let mut constants = Vec::new();
+    for (declaration, what, text) in sizes {
+        let always = [&texts.level_end, &texts.level_first, &texts.plane];
+        if !always.iter().any(|own| **own == *declaration) && !used(&declaration) && !used_to_check.has(&declaration) {
+            continue;
         }
-        LevelsPerThread::One | LevelsPerThread::Slice(_) => {
-            texts.body = written.loops.into_iter().flat_map(|own| own.lines).collect();
+        let c_type = if is_wide(what) { named.names.index_type() } else { "int" };
+        match text {
+            Some(value) => constants.push(format!("constexpr {c_type} {declaration} = {value};")),
+            None => parameters.push(Parameter { name: declaration, c_type: c_type.to_owned(), what: What::Size(what) }),
         }
     }
-    let mut text = render(plan.access.template(), &texts)?;
-    let operations = device::lines(&text);
-    if !operations.is_empty() {
-        texts.prelude.extend(operations);
-        text = render(plan.access.template(), &texts)?;
+    constants.extend(checks);
+    let mut prelude = prelude::functions(&written.helpers.union(others).copied().collect(), plan.choices.precision);
+    let mut add = |text: &str| prelude.extend(text.lines().map(str::to_owned));
+    if plan.choices.checked {
+        add(checked::PRELUDE);
     }
+    if used("neighbour_of") {
+        add(plan.storage.helper());
+    }
+    if used("load_run") || used("store_run") {
+        add(runs::HELPER);
+    }
+    if used("interleaved") {
+        add(fields::HELPER);
+    }
+    if let Some((name, table)) = &constant {
+        prelude.push(constant_table(name, table));
+    }
+    texts.prelude = prelude;
+    texts.signature = parameters.iter().map(declaration).collect();
+    texts.sizes = constants;
+    // What a comment says is no use of it.
+    let operations = device::lines(&render(template, &texts)?);
+    texts.prelude.extend(operations);
+    texts.comment = comment(plan);
+    let text = render(template, &texts)?;
     Ok(Kernel { name: kernel_name, text, parameters, sites: written.sites })
 }
 
@@ -276,14 +287,14 @@ fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
 const AHEAD: usize = 8;
 
 /// A loop over all levels.
-fn loop_texts(own: Loop, texts: &KernelTexts, number: &str) -> LoopTexts {
+fn loop_texts(own: &Loop, texts: &KernelTexts, number: &str) -> LoopTexts {
     let KernelTexts { level_name: k, level_first: first, level_end: end, cell, plane, index_type, .. } = texts;
-    let column = if texts.column_name.is_empty() { &texts.column } else { &texts.column_name };
+    let column = texts.column_name.as_deref().unwrap_or(&texts.column);
     let cell_line = format!("const {index_type} {cell} = {column} + {k} * {plane};");
     // A sweep may look at no cell, only at what others carried.
-    let with_cell = |lines: Vec<String>| {
-        let needs_cell = lines.iter().any(|line| has_word(line, cell));
-        needs_cell.then(|| cell_line.clone()).into_iter().chain(lines).collect::<Vec<String>>()
+    let with_cell = |lines: &[String]| {
+        let needs_cell = lines.iter().any(|line| Words::of(line).has(cell));
+        needs_cell.then(|| cell_line.clone()).into_iter().chain(lines.iter().cloned()).collect::<Vec<String>>()
     };
     let is_down = own.direction == Some(Direction::Down);
     if own.ahead.is_empty() {
@@ -291,7 +302,7 @@ fn loop_texts(own: Loop, texts: &KernelTexts, number: &str) -> LoopTexts {
             false => format!("for (int {k} = {first}; {k} < {end}; ++{k})"),
             true => format!("for (int {k} = {end} - 1; {k} >= {first}; --{k})"),
         };
-        return LoopTexts { unroll: texts.unroll.clone(), head, body: with_cell(own.lines) };
+        return LoopTexts { unroll: texts.unroll.clone(), head, body: with_cell(&own.lines) };
     }
     let start = &texts.level_start;
     let (head, level, is_over) = match is_down {
@@ -306,10 +317,11 @@ fn loop_texts(own: Loop, texts: &KernelTexts, number: &str) -> LoopTexts {
             format!("if ({k} < {first}) break;"),
         ),
     };
-    let loads = own.ahead.iter().map(|ahead| format!("{}[{number}] = {};", ahead.name, ahead.element)).collect();
+    let loads: Vec<String> =
+        own.ahead.iter().map(|ahead| format!("{}[{number}] = {};", ahead.name, ahead.element)).collect();
     let mut body: Vec<String> =
         own.ahead.iter().map(|ahead| format!("{} {}[{AHEAD}];", ahead.c_type, ahead.name)).collect();
-    for lines in [loads, own.lines] {
+    for lines in [&loads, &own.lines] {
         body.push("#pragma unroll".into());
         body.push(format!("for (int {number} = 0; {number} < {AHEAD}; ++{number}) {{"));
         let inner = [level.clone(), is_over.clone()].into_iter().chain(with_cell(lines));
@@ -339,7 +351,7 @@ fn name(plan: &Plan) -> Named {
     let mut named =
         Named { names: Names::default(), inputs: BTreeMap::new(), outputs: BTreeMap::new(), params: BTreeMap::new() };
     for (id, field) in plan.stencil.own_fields() {
-        let name = names.fresh(&field.name);
+        let name = names.declared(&field.name);
         if field.role.is_read() {
             named.inputs.insert(id, name);
         } else {
@@ -347,11 +359,11 @@ fn name(plan: &Plan) -> Named {
         }
     }
     for (id, param) in plan.stencil.params.iter() {
-        named.params.insert(id, names.fresh(&param.name));
+        named.params.insert(id, names.declared(&param.name));
     }
     for (id, field) in plan.stencil.own_fields() {
         if field.role == Role::InOut {
-            named.outputs.insert(id, names.fresh(&format!("{}_new", field.name)));
+            named.outputs.insert(id, names.declared(&format!("{}_new", field.name)));
         }
     }
     named.names = names;
@@ -393,15 +405,15 @@ fn table_parameters(
     names: &mut Names,
     used: &dyn Fn(&str) -> bool,
     watched: &mut Vec<checked::Watched>,
-    constant: &mut Option<(String, Vec<i32>)>,
+    constant: &mut Option<(Identifier, Vec<i32>)>,
 ) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     for (number, (table, _)) in plan.tables().iter().enumerate() {
-        let mut name = names.internal(table);
+        let mut name = names.declared_internal(table);
         if used(&name) {
             if plan.choices.checked {
-                let entries = names.fresh(&format!("{name}_entries"));
-                watched.push(checked::Watched { name: name.clone(), entries: entries.clone(), number });
+                let entries = names.declared(&format!("{name}_entries"));
+                watched.push(checked::Watched { name, entries: entries.clone(), number });
                 name = entries;
             }
             match &plan.fixed {
@@ -424,88 +436,78 @@ fn declaration(parameter: &Parameter) -> String {
 }
 
 /// Names, meanings and (for a known grid) values of the sizes.
-fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(String, Size, Option<usize>)> {
+fn size_declarations(plan: &Plan, names: &mut Names) -> Vec<(Identifier, Size, Option<usize>)> {
     let value = |get: &dyn Fn(&Fixed) -> usize| plan.fixed.as_ref().map(get);
     let mut sizes = Vec::new();
     for (axis, (first, end)) in plan.storage.bounds().iter().enumerate() {
         let bounds = |fixed: &Fixed| plan.storage.columns(&fixed.region, &fixed.layout)[axis].clone();
-        sizes.push((names.internal(first), Size::ColumnFirst(axis), value(&|fixed| bounds(fixed).start)));
-        sizes.push((names.internal(end), Size::ColumnEnd(axis), value(&|fixed| bounds(fixed).end)));
+        sizes.push((names.declared_internal(first), Size::ColumnFirst(axis), value(&|fixed| bounds(fixed).start)));
+        sizes.push((names.declared_internal(end), Size::ColumnEnd(axis), value(&|fixed| bounds(fixed).end)));
     }
     // The bounds of a loop over all levels are parameters even then: where NVRTC 13.0 unrolls such a loop and knows how
     // often it runs, it can lose the loop's end (`docs/trust.md`).
     let is_loop = plan.levels_per_thread() == LevelsPerThread::All;
     let levels_known = !is_loop && plan.fixed.as_ref().is_some_and(|fixed| fixed.levels_known);
     let level = |get: &dyn Fn(&Fixed) -> usize| value(get).filter(|_| levels_known);
-    sizes.push((names.internal("k_first"), Size::LevelFirst, level(&|fixed| fixed.region.k.start)));
-    sizes.push((names.internal("k_end"), Size::LevelEnd, level(&|fixed| fixed.region.k.end)));
-    sizes.push((names.internal("nk"), Size::Levels, value(&|fixed| fixed.grid.nk)));
-    sizes.push((names.internal("plane"), Size::Plane, value(&|fixed| fixed.layout.plane)));
+    sizes.push((names.declared_internal("k_first"), Size::LevelFirst, level(&|fixed| fixed.region.k.start)));
+    sizes.push((names.declared_internal("k_end"), Size::LevelEnd, level(&|fixed| fixed.region.k.end)));
+    sizes.push((names.declared_internal("nk"), Size::Levels, value(&|fixed| fixed.grid.nk)));
+    sizes.push((names.declared_internal("plane"), Size::Plane, value(&|fixed| fixed.layout.plane)));
     for (number, (name, _)) in plan.storage.sizes().iter().enumerate() {
-        sizes.push((names.internal(name), Size::Own(number), value(&|fixed| fixed.layout.sizes[number])));
+        sizes.push((names.declared_internal(name), Size::Own(number), value(&|fixed| fixed.layout.sizes[number])));
     }
     sizes
 }
 
-/// Whether a word occurs in what was written.
-fn uses_word<'a>(
-    body: impl Iterator<Item = &'a String>,
-    coordinates: &'a Coordinates,
-    lookups: &'a Lookups,
-    word: &str,
-) -> bool {
-    let own = [&coordinates.outside, &coordinates.column];
-    let lines = body.chain(&coordinates.lines).chain(&lookups.together).chain(&lookups.lines);
-    let mut lines = lines.chain(own);
-    lines.any(|line| has_word(line, word))
-}
+/// The words of a text of code.
+struct Words<'a>(BTreeSet<&'a str>);
 
-/// Whether a word occurs in a line.
-fn has_word(line: &str, word: &str) -> bool {
-    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+impl<'a> Words<'a> {
+    fn of(text: &'a str) -> Self {
+        Self(text.split(|c: char| !c.is_alphanumeric() && c != '_').collect())
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.0.contains(word)
+    }
 }
 
 /// The file to build from, and the stencil in it where its name does not say so.
 fn source(stencil: &Stencil) -> String {
-    let (file, name) = (&stencil.file, &stencil.name);
+    let (file, name) = (stencil.file.as_told(), &stencil.name);
     let stem = file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".stn");
     match (file.is_empty(), stem == name) {
         (true, _) => name.clone(),
-        (false, true) => file.clone(),
+        (false, true) => file.to_owned(),
         (false, false) => format!("{file} --stencil {name}"),
     }
 }
 
 /// The head of a generated file: what it is and how to make it again.
-fn comment(plan: &Plan) -> Vec<String> {
+fn comment(plan: &Plan) -> Vec<Comment> {
     let choices = &plan.choices;
-    let mut again = format!("stencilc build {} {}", source(&plan.stencil), choices.words());
+    let mut again = format!("Made by stencilc build {} {}", source(&plan.stencil), choices.words());
     if let Some(fixed) = &plan.fixed {
         match &fixed.adjacency {
             None => again.push_str(&format!(" --grid {}", fixed.grid)),
-            Some(adjacency) => again.push_str(&format!(" --grid {} --levels {}", adjacency.name, fixed.grid.nk)),
+            Some(adjacency) => {
+                again.push_str(&format!(" --grid {} --levels {}", adjacency.name.as_told(), fixed.grid.nk));
+            }
         }
     }
-    let mut lines = vec![format!(
+    let mut lines = vec![Comment::new(format!(
         "{}: {} access, {} storage, {}.",
         plan.stencil.name,
         choices.access,
         choices.storage,
         choices.precision.name()
-    )];
-    lines.extend(plan.stencil.doc.lines().map(str::to_owned));
+    ))];
+    lines.extend(plan.stencil.doc.comments());
     if let Some(fixed) = &plan.fixed {
-        lines.push(format!("Grid {}, computed on {}.", fixed.grid, fixed.region));
+        lines.push(Comment::new(format!("Grid {}, computed on {}.", fixed.grid, fixed.region)));
     }
-    lines.push(String::new());
-    lines.push(format!("Made by {again}"));
-    lines.push(
-        "Exact only without contraction: nvcc -fmad=false -Xcompiler -ffp-contract=off, NVRTC --fmad=false.".into(),
-    );
-    lines.into_iter().map(comment_line).collect()
-}
-
-/// A line of a comment at the head of a file.
-pub(crate) fn comment_line(line: String) -> String {
-    format!(" * {}", line.replace("*/", "* /").replace('\\', "/")).trim_end().to_owned()
+    let contraction =
+        "Exact only without contraction: nvcc -fmad=false -Xcompiler -ffp-contract=off, NVRTC --fmad=false.";
+    lines.extend(["", &again, contraction].map(Comment::new));
+    lines
 }

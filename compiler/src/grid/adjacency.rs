@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Refusal;
 use crate::ir::{Axis, Step};
+use crate::text::FreeText;
 
 /// The directions of single steps, in the order of tables.
 pub const DIRECTIONS: [(&str, Step); 4] = [
@@ -18,7 +19,7 @@ pub const MOST: usize = 1 << 30;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adjacency {
     /// What the grid is called: the file that it came from.
-    pub name: String,
+    pub name: FreeText,
     neighbours: [Vec<i32>; 4],
     positions: Option<[Vec<f64>; 2]>,
 }
@@ -59,7 +60,7 @@ impl Adjacency {
                 return Err(Refusal::new(format!("the grid `{name}`: the position of cell {cell} is no number")));
             }
         }
-        Ok(Self { name: name.to_owned(), neighbours, positions })
+        Ok(Self { name: FreeText::new(name), neighbours, positions })
     }
 
     /// How many cells a plane has.

@@ -2,6 +2,7 @@
 
 pub mod adjacency;
 
+use crate::ir::program::GridAxis;
 use crate::ir::{Levels, Path, Place};
 pub use adjacency::Adjacency;
 use serde::{Deserialize, Serialize};
@@ -136,6 +137,15 @@ impl Region {
     /// Some of the columns that stand in rows.
     pub const fn rows(i: Range<usize>, j: Range<usize>, k: Range<usize>) -> Self {
         Self { i, j, k, cells: None }
+    }
+
+    /// The cells along an axis.
+    pub fn along(&self, axis: GridAxis) -> &Range<usize> {
+        match axis {
+            GridAxis::I => &self.i,
+            GridAxis::J => &self.j,
+            GridAxis::K => &self.k,
+        }
     }
 
     /// How many columns there are.

@@ -61,7 +61,7 @@ fn write_all(f: &mut fmt::Formatter<'_>, own: &Stencil, over: Option<&MeshStenci
         writeln!(f, "    {name}{at}{part} {how} {}", text(&store.body))?;
     }
     for print in &own.prints {
-        writeln!(f, "    print({:?}, {})", print.label, text(&print.body))?;
+        writeln!(f, "    print({:?}, {})", print.label.as_told(), text(&print.body))?;
     }
     writeln!(f, "}}")
 }
@@ -100,7 +100,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A body on one line.
+/// A body on one line, but for what is long and used more than once.
 struct Text<'a> {
     stencil: &'a Stencil,
     body: &'a Body,
@@ -215,10 +215,15 @@ impl Texts {
     }
 }
 
+/// A node that is used more than once and whose text is longer than this gets a line of its own, so that a body of n nodes has a
+/// text of the order of n.
+const LONG: usize = 200;
+
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut texts = Texts::new(self.body);
-        for (_, node) in self.body.iter() {
+        let mut lines = String::new();
+        for (id, node) in self.body.iter() {
             let (text, binding) = match node {
                 Node::Real(x) => (format!("{x:?}"), if x.is_sign_negative() { Binding::Sign } else { Binding::Atom }),
                 Node::Int(x) => (x.to_string(), if *x < 0 { Binding::Sign } else { Binding::Atom }),
@@ -248,9 +253,16 @@ impl fmt::Display for Text<'_> {
                 Node::Call(function, operands) => texts.call(function.name(), operands),
                 Node::Choose { condition, yes, no } => texts.call("if", &[*condition, *yes, *no]),
             };
-            texts.add(text, binding);
+            if texts.uses[id.index()] > 1 && text.len() > LONG {
+                let name = format!("%{}", id.index());
+                lines += &format!("        {name} = {text}\n");
+                texts.add(name, Binding::Atom);
+            } else {
+                texts.add(text, binding);
+            }
         }
-        f.write_str(&texts.finish().0)
+        let (text, _) = texts.finish();
+        if lines.is_empty() { f.write_str(&text) } else { write!(f, "{{\n{lines}        {text}\n    }}") }
     }
 }
 

@@ -21,6 +21,7 @@
 
 use super::{Arena, FieldId, Handle, Kind, Levels, MapId, Path, Place, Program, Role, SetId, Stencil, VariableId};
 use crate::source::Span;
+use crate::text::FreeText;
 
 /// A mesh, as a file of stencils declares it.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +29,7 @@ pub struct Mesh {
     /// The user's name.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// Its sets.
     pub sets: Arena<SetId, Set>,
     /// Its maps.
@@ -54,7 +55,7 @@ pub struct Map {
     /// The user's name, without that of the set.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// Whose elements it leads from.
     pub from: SetId,
     /// Where it leads.

@@ -47,11 +47,13 @@ mod print;
 pub mod program;
 pub mod scalar;
 mod settle;
+mod split;
 mod sweep;
 mod test;
 mod verify;
 
 use crate::source::Span;
+use crate::text::FreeText;
 pub use arena::{Arena, Handle};
 pub use contract::{contract, contract_body};
 pub use display::{Binding, Texts};
@@ -63,6 +65,7 @@ pub use print::Print;
 pub use program::Program;
 use serde::{Deserialize, Serialize};
 pub use settle::{settle, varying};
+pub use split::split;
 use std::collections::BTreeSet;
 pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
 pub use test::{COORDINATES, Expectation, Test};
@@ -174,7 +177,7 @@ pub struct Field {
     /// The user's name.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// What the stencil does with it.
     pub role: Role,
     /// Which axes it has.
@@ -193,7 +196,7 @@ pub struct Param {
     /// The user's name.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// What it is.
     pub kind: Kind,
     /// Its value if none is given: a body without reads.
@@ -253,9 +256,9 @@ pub struct Stencil {
     /// The user's name.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// The file that it was read from, for those who want to make a kernel again; empty if it is not known.
-    pub file: String,
+    pub file: FreeText,
     /// Fields in the order declared.
     pub fields: Arena<FieldId, Field>,
     /// Parameters that are used, in the order declared.

@@ -2,12 +2,13 @@
 
 use super::{Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, needed};
 use crate::source::Span;
+use crate::text::FreeText;
 
 /// A value to show at chosen cells.
 #[derive(Clone, Debug)]
 pub struct Print {
     /// What to call it.
-    pub label: String,
+    pub label: FreeText,
     /// Where it is written.
     pub span: Span,
     /// The value.

@@ -17,6 +17,7 @@
 
 use super::{Arena, Body, Kind, Levels, Place, Role, Stencil, Stored, VariableId};
 use crate::source::Span;
+use crate::text::FreeText;
 use std::fmt;
 
 /// A program.
@@ -25,9 +26,9 @@ pub struct Program {
     /// The user's name.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// The file that it was read from; empty if it is not known.
-    pub file: String,
+    pub file: FreeText,
     /// Its parameters and the numbers made of them: a stencil that has nothing else.
     pub numbers: Stencil,
     /// The stencils that it calls, each once, as they were lowered.
@@ -44,7 +45,7 @@ pub struct Variable {
     /// The user's name.
     pub name: String,
     /// Its documentation.
-    pub doc: String,
+    pub doc: FreeText,
     /// What it is to whoever runs the program; nothing if a `let` made it.
     pub role: Option<Role>,
     /// Which axes it has.
@@ -83,6 +84,8 @@ pub enum Side {
 #[derive(Clone, Debug, Default)]
 pub struct Edges {
     rules: [[EdgeRule; 2]; 3],
+    /// Which of them the text says; elsewhere there is a halo.
+    said: [[bool; 2]; 3],
 }
 
 /// What a read beyond an edge means. With n cells, index -1 means:
@@ -206,9 +209,15 @@ impl Edges {
         &self.rules[axis as usize][side as usize]
     }
 
-    /// Changes the rule of a side.
+    /// Says the rule of a side.
     pub fn set(&mut self, axis: GridAxis, side: Side, rule: EdgeRule) {
         self.rules[axis as usize][side as usize] = rule;
+        self.said[axis as usize][side as usize] = true;
+    }
+
+    /// Whether the text says what lies beyond a side, be it nothing.
+    pub fn is_said(&self, axis: GridAxis, side: Side) -> bool {
+        self.said[axis as usize][side as usize]
     }
 
     /// Whether there is something beyond a side.

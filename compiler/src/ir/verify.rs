@@ -37,7 +37,7 @@ pub fn verify(stencil: &Stencil) -> Result<(), String> {
     }
     for print in &stencil.prints {
         check(stencil, &print.body, stencil.defs.len(), false)
-            .map_err(|rule| format!("print {}: {rule}", print.label))?;
+            .map_err(|rule| format!("print {}: {rule}", print.label.as_told()))?;
     }
     for (id, field) in stencil.fields.iter() {
         let fits = match field.role {

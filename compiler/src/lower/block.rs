@@ -178,8 +178,7 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn warn_unused_since(&mut self, mark: usize) {
         for (name, span) in self.scope.unused_since(mark) {
-            self.diagnostics
-                .push(Diagnostic::warning(span, format!("the value `{name}` is never used")).label("not used"));
+            self.warn(Diagnostic::unused(span, "the value", &name));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::kind::{article, parts};
 use super::mesh::{PRESENT, SIZE};
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
-use super::{Body, CALLS, Found, Lowering};
+use super::{Body, CALLS, Found, Lowering, STENCIL_NODES};
 use crate::ast::{self, ExprId};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
@@ -151,6 +151,11 @@ impl<'a> Lowering<'a> {
             return self
                 .report_number(Diagnostic::error(called.span, format!("more than {CALLS} functions call each other")));
         }
+        // A call that comes to nothing counts, too: functions that each call the one before twice are not to be followed for ever.
+        self.nodes += 1;
+        if self.nodes > STENCIL_NODES {
+            return self.too_many(STENCIL_NODES, span);
+        }
         // Arguments are computed once a cell, like a `let`, in the scope of the caller.
         let values: Vec<_> = arguments
             .iter()
@@ -172,8 +177,7 @@ impl<'a> Lowering<'a> {
         self.calls.pop();
         let unused = if value.is_some() { self.scope.unused_arguments() } else { Vec::new() };
         for (name, at) in unused {
-            self.diagnostics
-                .push(Diagnostic::warning(at, format!("the argument `{name}` is never used")).label("not used"));
+            self.warn(Diagnostic::unused(at, "the argument", &name));
         }
         self.scope.leave(frame);
         let bound = value?.map(|node| self.bind_body(body.rooted(node), &own.name.text, Origin::Result)).collected()?;

@@ -8,6 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::scalar;
 use crate::ir::{Body, Field, Kind, Levels, Node, NodeId, Origin, Param, ParamId, Place, Role, Stored};
 use crate::source::Span;
+use crate::text::FreeText;
 
 impl<'a> Lowering<'a> {
     pub(super) fn declare_fields(&mut self, fields: &'a ast::Fields) {
@@ -36,8 +37,15 @@ impl<'a> Lowering<'a> {
         };
         let range = fields.drawn.and_then(|(low, high)| self.range(low, high, role, stored));
         for name in &fields.names {
-            let field =
-                Field { name: name.text.clone(), doc: fields.doc.clone(), role, place, stored, range, span: name.span };
+            let field = Field {
+                name: name.text.clone(),
+                doc: FreeText::new(&fields.doc),
+                role,
+                place,
+                stored,
+                range,
+                span: name.span,
+            };
             let known = self.scope.find(&name.text).is_some();
             if !known {
                 let id = self.stencil.fields.add(field);
@@ -158,8 +166,15 @@ impl<'a> Lowering<'a> {
     pub(super) fn add_param(&mut self, params: &'a ast::Params, index: usize) -> Found<ParamId> {
         let name = &params.names[index];
         if let Some(known) = self.params.get(&name.span) {
-            return Some(*known);
+            return *known;
         }
+        let id = self.new_param(params, index);
+        self.params.insert(name.span, id);
+        id
+    }
+
+    fn new_param(&mut self, params: &'a ast::Params, index: usize) -> Found<ParamId> {
+        let name = &params.names[index];
         let kind = match &params.typed {
             None => Kind::Real,
             Some(typed) => match (typed.scalar.text.as_str(), typed.parts) {
@@ -183,10 +198,8 @@ impl<'a> Lowering<'a> {
             Some(default) => Some(self.constant_body(default, Some(kind), &name.text)?),
             None => None,
         };
-        let param = Param { name: name.text.clone(), doc: params.doc.clone(), kind, default, span: name.span };
-        let id = self.stencil.params.add(param);
-        self.params.insert(name.span, id);
-        Some(id)
+        let param = Param { name: name.text.clone(), doc: FreeText::new(&params.doc), kind, default, span: name.span };
+        Some(self.stencil.params.add(param))
     }
 
     /// A body that reads nothing, no parameter and no level, converted to `kind`.
@@ -236,9 +249,6 @@ impl<'a> Lowering<'a> {
             );
         }
         let scalar = constant.typed.as_ref().map(|typed| typed.scalar.clone());
-        if self.constants.len() > super::CALLS {
-            return self.report(Diagnostic::error(name.span, "a chain of too many constants"));
-        }
         self.constants.push(name.text.clone());
         self.bodies.push(Body::new());
         let span = self.file.exprs.span(constant.value);

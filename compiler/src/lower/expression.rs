@@ -4,8 +4,9 @@ use super::kind::article;
 use super::value::{Bound, Nodes, Value};
 use super::{Body, Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
+use crate::depth::NESTED;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Kind, Node, NodeId, Origin};
+use crate::ir::{Kind, Node, NodeId, Origin, Path};
 use crate::source::Span;
 
 impl Lowering<'_> {
@@ -22,11 +23,28 @@ impl Lowering<'_> {
         }
     }
 
-    /// A value, perhaps with parts. A chain of operators from left to right is walked in a loop.
+    /// A value, perhaps with parts. Whatever recurses along the text comes through here, so here is counted how deep it is.
     pub(super) fn value(&mut self, expr: ExprId) -> Found<Nodes> {
         if self.is_lost() {
             return None;
         }
+        if self.nested >= NESTED {
+            let found = Diagnostic::error(
+                self.file.exprs.span(expr),
+                format!(
+                    "this is nested more than {NESTED} deep, with the functions and constants around it written out"
+                ),
+            );
+            return self.report_number(found.label("one too many").help("name parts of the expressions with `let`"));
+        }
+        self.nested += 1;
+        let value = self.chain(expr);
+        self.nested -= 1;
+        value
+    }
+
+    /// A chain of operators from left to right, walked in a loop.
+    fn chain(&mut self, expr: ExprId) -> Found<Nodes> {
         let file = self.file;
         let mut spine = Vec::new();
         let mut first = expr;
@@ -37,6 +55,8 @@ impl Lowering<'_> {
         let is_base = spine.last().is_some_and(|(op, ..)| *op == Infix::Power);
         let mut value = if is_base { None } else { self.operand(first) };
         let mut left_span = file.exprs.span(first);
+        // Along a chain of `&&` (or `||`): what is known where all before it are true (or false).
+        let mut known: Option<(Infix, Vec<Path>)> = None;
         for (op, right, whole, left_expr) in spine.into_iter().rev() {
             // Both sides are looked at even if one is wrong, so that both are reported.
             value = match op {
@@ -50,7 +70,15 @@ impl Lowering<'_> {
                 _ => {
                     // On the right of `&&` it is known that the left holds, on that of `||` that it does not.
                     let right_value = match op {
-                        Infix::And | Infix::Or => self.where_known(left_expr, op == Infix::And, |own| own.value(right)),
+                        Infix::And | Infix::Or => {
+                            let paths = match known.take() {
+                                Some((same, paths)) if same == op => paths,
+                                _ => self.also_assured(Vec::new(), left_expr, op == Infix::And),
+                            };
+                            let value = self.with_present(paths.clone(), |own| own.value(right));
+                            known = Some((op, self.also_assured(paths, right, op == Infix::And)));
+                            value
+                        }
                         _ => self.value(right),
                     };
                     let spans = (left_span, file.exprs.span(right), whole);

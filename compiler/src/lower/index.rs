@@ -80,8 +80,30 @@ impl Lowering<'_> {
                 );
             }
         }
+        self.check_moves(base, &bound, &path, span)?;
         let moved = bound.map(|alias| self.moved(alias, &path));
         self.place_value(moved, span)
+    }
+
+    /// Reports an offset of a name that is declared as a number. Another name for it may be shifted, an argument for one.
+    pub(super) fn check_moves(&mut self, base: ExprId, bound: &Bound, path: &Path, span: Span) -> Found<()> {
+        let file = self.file;
+        let (Expr::Name(name), Value::One(_), false) = (&file.exprs[base], bound, path.is_here()) else {
+            return Some(());
+        };
+        let (is_number, declared) = match self.scope.find(name).map(|symbol| (&symbol.binding, symbol.span)) {
+            Some((Binding::Param(_) | Binding::Constant(_), span)) => (true, Some(span)),
+            Some((Binding::Field(_) | Binding::Variable(_) | Binding::Function(_), _)) => (false, None),
+            Some((Binding::Value(_) | Binding::Slot(_) | Binding::Broken, _)) => (false, None),
+            None => (matches!(self.globals.find(name), Some(Global::Constant(_) | Global::Param(..))), None),
+        };
+        if !is_number {
+            return Some(());
+        }
+        let found = Diagnostic::error(span, format!("`{name}` is a number: it is the same everywhere"))
+            .label("an offset of a number")
+            .help(format!("write `{name}` alone; what differs from cell to cell is a field, `in {name}`"));
+        self.report(declared.into_iter().fold(found, |found, span| found.note(span, "declared here")))
     }
 
     /// Whether what stands in brackets begins with an axis.

@@ -27,6 +27,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
 use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Stencil};
 use crate::source::Span;
+use crate::text::FreeText;
 use scope::{Binding, Scope, Symbol};
 use std::collections::{HashMap, HashSet};
 
@@ -84,7 +85,7 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
                     lowered.diagnostics.append(&mut analysis::numbers::numbers(&builder.stencil, ir::Precision::F64));
                 }
                 if is_right(&lowered.diagnostics[before..]) {
-                    builder.stencil.file = name.to_owned();
+                    builder.stencil.file = FreeText::new(name);
                     match builder.over {
                         Some(over) => lowered.mesh_stencils.push(over.stencil(builder.stencil)),
                         None => lowered.stencils.push(builder.stencil),
@@ -113,7 +114,7 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
         let ir = builder.program(program, called, &meshes);
         used.extend(builder.scope.used_globals());
         if builder.diagnostics.iter().all(|found| found.severity == Severity::Warning) {
-            let ir = ir::Program { file: name.to_owned(), ..ir };
+            let ir = ir::Program { file: FreeText::new(name), ..ir };
             match builder.over {
                 Some(over) => lowered.mesh_programs.push(ir::MeshProgram {
                     stencils: over.called(&ir, &lowered.mesh_stencils),
@@ -149,6 +150,9 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
             Diagnostic::error(Span::default(), "this file has no stencil")
                 .help("write one: `stencil copy { in a; out b; b = a }`"),
         );
+    }
+    if !lowered.is_ok() {
+        lowered.diagnostics.retain(|found| !found.may_follow);
     }
     // An error inside a function shows once, however often the function is called.
     let mut seen = std::collections::HashSet::new();
@@ -225,8 +229,8 @@ struct Lowering<'a> {
     chains: Vec<u32>,
     /// The value of each definition that is a constant, in each way of computing.
     known: constant::Known,
-    /// The parameters declared so far, by the place of their name.
-    params: HashMap<Span, ParamId>,
+    /// The parameters declared so far, by the place of their name; nothing of those that are wrong.
+    params: HashMap<Span, Option<ParamId>>,
     /// The mesh over which it runs.
     over: Option<mesh::Over<'a>>,
     /// In a program over a mesh: the numbers that change, by the fields that stand for them.
@@ -243,11 +247,17 @@ struct Lowering<'a> {
     nodes: usize,
     /// Whether it was told that there are too many.
     exceeded: bool,
+    /// How many expressions are nested around the one at hand, those that name the functions and constants at hand included.
+    nested: usize,
     /// In a test: what the names of coordinates stand for.
     coordinates: Option<test::Coordinates>,
     /// Whether an error was reported that other numbers would not have brought: an index, a limit.
     depends_on_numbers: bool,
     diagnostics: Vec<Diagnostic>,
+    /// How many of these are errors of expressions and statements.
+    errors: usize,
+    /// Whether nothing is told, since it is told elsewhere.
+    is_silent: bool,
     /// What was told where: an error inside a function is told once, however often the function is called.
     told: HashSet<(Span, String)>,
 }
@@ -281,7 +291,7 @@ impl<'a> Lowering<'a> {
             file,
             globals,
             scope: Scope::default(),
-            stencil: Stencil { name: name.to_owned(), doc: doc.to_owned(), ..Stencil::default() },
+            stencil: Stencil { name: name.to_owned(), doc: FreeText::new(doc), ..Stencil::default() },
             bodies: Vec::new(),
             calls: Vec::new(),
             constants: Vec::new(),
@@ -298,7 +308,10 @@ impl<'a> Lowering<'a> {
             folded: ir::Constants::default(),
             nodes: 0,
             exceeded: false,
+            nested: 0,
             told: HashSet::new(),
+            errors: 0,
+            is_silent: false,
             coordinates: None,
             depends_on_numbers: false,
             diagnostics: Vec::new(),
@@ -321,16 +334,29 @@ impl<'a> Lowering<'a> {
 
     /// Reports what is wrong wherever a function is called from.
     fn report_alone<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
-        if self.told.insert((diagnostic.label.span, diagnostic.message.clone())) {
+        if !self.is_silent && self.told.insert((diagnostic.label.span, diagnostic.message.clone())) {
             self.diagnostics.push(diagnostic);
+            self.errors += 1;
         }
         None
+    }
+
+    /// Warns of something: once, however often it is written out.
+    fn warn(&mut self, diagnostic: Diagnostic) {
+        if !self.is_silent && self.told.insert((diagnostic.label.span, diagnostic.message.clone())) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Whether so much is wrong that the rest is not looked at. Of warnings there may be any number: what is right is never left out.
+    fn is_given_up(&self) -> bool {
+        self.errors >= GIVEN_UP
     }
 
     /// Whether nothing that follows could be told, or become part of the body being written.
     fn is_lost(&self) -> bool {
         let is_full = || self.bodies.last().is_some_and(|body| body.len() >= BODY_NODES) || self.nodes > STENCIL_NODES;
-        self.diagnostics.len() >= GIVEN_UP || self.exceeded && is_full()
+        self.is_given_up() || self.exceeded && is_full()
     }
 
     fn stencil(&mut self, stencil: &'a ast::Stencil, meshes: &'a [mesh::Declared]) {
@@ -359,7 +385,7 @@ impl<'a> Lowering<'a> {
             );
         }
         for statement in &stencil.statements {
-            if self.diagnostics.len() >= GIVEN_UP {
+            if self.is_given_up() {
                 return;
             }
             match statement {
@@ -654,10 +680,15 @@ impl<'a> Lowering<'a> {
             return;
         }
         for Symbol { name, span, what, .. } in self.scope.unused() {
-            let message = format!("{what} `{name}` is never used");
-            self.diagnostics.push(Diagnostic::warning(span, message).label("not used"));
+            self.diagnostics.push(Diagnostic::unused(span, what, &name));
         }
-        debug_assert!(self.is_over_mesh() || ir::verify(&self.stencil) == Ok(()));
+        // Before anything follows the definitions, wherever they are looked at.
+        let what = format!("stencil `{}`", self.stencil.name);
+        if let Some(found) = analysis::values::values(&self.stencil, &what, stencil.name.span) {
+            self.diagnostics.push(found.help("split the stencil in two, and store what is between them"));
+            return;
+        }
+        debug_assert_eq!(if self.is_over_mesh() { Ok(()) } else { ir::verify(&self.stencil) }, Ok(()));
     }
 
     /// Writes a body, and makes it a definition unless it is a mere name or number.
@@ -738,8 +769,12 @@ impl<'a> Lowering<'a> {
         if body.len() < BODY_NODES && self.nodes <= STENCIL_NODES {
             return Some(body.add(node, kind, span));
         }
-        // Told once; every later node fails silently.
         let limit = if body.len() >= BODY_NODES { BODY_NODES } else { STENCIL_NODES };
+        self.too_many(limit, span)
+    }
+
+    /// Reports that what is written out comes to too much. Told once; every later node fails silently.
+    fn too_many<T>(&mut self, limit: usize, span: Span) -> Found<T> {
         if std::mem::replace(&mut self.exceeded, true) {
             self.depends_on_numbers = true;
             return None;

@@ -114,10 +114,6 @@ impl<'a> Globals<'a> {
 
     /// Warns of functions, constants and parameters that no stencil uses.
     pub fn report_unused(&self, used: &HashMap<String, ()>, diagnostics: &mut Vec<Diagnostic>) {
-        // Where a stencil failed, what it would have used is not known.
-        if diagnostics.iter().any(|found| found.severity == crate::diagnostic::Severity::Error) {
-            return;
-        }
         for (name, (global, span)) in &self.names {
             let what = match global {
                 Global::Param(..) => "the parameter",
@@ -126,8 +122,7 @@ impl<'a> Globals<'a> {
                 Global::Stencil | Global::Program | Global::Mesh => continue,
             };
             if !used.contains_key(*name) {
-                let message = format!("{what} `{name}` is never used");
-                diagnostics.push(Diagnostic::warning(*span, message).label("not used"));
+                diagnostics.push(Diagnostic::unused(*span, what, name));
             }
         }
     }

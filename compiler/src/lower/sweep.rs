@@ -14,6 +14,7 @@ use crate::ir::{
     Sweep, SweepId,
 };
 use crate::source::Span;
+use crate::text::FreeText;
 use std::collections::{BTreeMap, HashMap};
 
 /// The most sweeps of one stencil.
@@ -51,6 +52,8 @@ struct Current {
     id: SweepId,
     direction: Direction,
     names: BTreeMap<String, Ahead>,
+    /// The name that the statement being written defines, if it defines one alone.
+    defining: Option<String>,
 }
 
 /// A name that a sweep defines.
@@ -64,6 +67,8 @@ struct Ahead {
     found: Option<Value<Kind>>,
     /// Its fields, if it was read before it was defined.
     fields: Option<Value<FieldId>>,
+    /// Whether anything but its own value was made of it before.
+    is_used: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -117,12 +122,18 @@ impl<'a> Lowering<'a> {
         let mut names = BTreeMap::new();
         for (name, value) in sweep.statements.iter().flat_map(defined) {
             let assumed = assumed.get(&name.text).cloned().unwrap_or_else(|| self.guess(value));
-            let ahead = Ahead { span: name.span, assumed, found: None, fields: None };
+            let ahead = Ahead { span: name.span, assumed, found: None, fields: None, is_used: false };
             names.entry(name.text.clone()).or_insert(ahead);
         }
-        self.sweeps.current = Some(Current { id, direction, names });
+        self.sweeps.current = Some(Current { id, direction, names, defining: None });
         for statement in &sweep.statements {
-            if self.diagnostics.len() >= super::GIVEN_UP {
+            if let Some(current) = &mut self.sweeps.current {
+                current.defining = match defined(statement).as_slice() {
+                    [(only, _)] => Some(only.text.clone()),
+                    _ => None,
+                };
+            }
+            if self.is_given_up() {
                 break;
             }
             match statement {
@@ -148,7 +159,12 @@ impl<'a> Lowering<'a> {
                 Statement::Reduce(reduce) => self.no_part_of_a_sweep(reduce.span),
             }
         }
-        self.sweeps.current.take().map(|current| current.names).unwrap_or_default()
+        let names = self.sweeps.current.take().map(|current| current.names).unwrap_or_default();
+        // What is read above its definition is read all the same.
+        for (name, _) in names.iter().filter(|(_, ahead)| ahead.is_used) {
+            self.scope.use_name(name);
+        }
+        names
     }
 
     fn no_part_of_a_sweep(&mut self, place: Span) {
@@ -225,8 +241,10 @@ impl<'a> Lowering<'a> {
         if !self.is_ahead(name) {
             return None;
         }
-        let current = self.sweeps.current.as_ref()?;
-        let (id, ahead) = (current.id, current.names.get(name)?);
+        let current = self.sweeps.current.as_mut()?;
+        let is_own = current.defining.as_deref() == Some(name);
+        let (id, ahead) = (current.id, current.names.get_mut(name)?);
+        ahead.is_used |= !is_own;
         let fields = match &ahead.fields {
             Some(fields) => fields.clone(),
             None => {
@@ -247,7 +265,7 @@ impl<'a> Lowering<'a> {
             Kind::Bool => Stored::Bool,
         };
         let place = Place { horizontal: true, levels: Levels::Full, home: None };
-        let (name, doc, role, range) = (name.to_owned(), String::new(), Role::Carried, None);
+        let (name, doc, role, range) = (name.to_owned(), FreeText::default(), Role::Carried, None);
         let field = self.stencil.fields.add(Field { name, doc, role, place, stored, range, span });
         self.sweeps.fields.insert(field, sweep);
         field
@@ -375,7 +393,7 @@ impl<'a> Lowering<'a> {
             body = Body::new();
             body.add(node, kind, at);
         }
-        self.stencil.prints.push(Print { label, span, body });
+        self.stencil.prints.push(Print { label: FreeText::new(label), span, body });
     }
 
     /// The node that stands for a definition's value at the end of a path.

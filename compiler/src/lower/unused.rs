@@ -8,6 +8,7 @@ use crate::ast::{File, Function, Item};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::{Field, FieldId, Levels, Path, Place, Role, Stored};
 use crate::source::Span;
+use crate::text::FreeText;
 use std::collections::HashMap;
 
 /// The most operations of one try, and of all.
@@ -126,7 +127,7 @@ impl Lowering<'_> {
     /// A field to pass as an argument.
     fn sample(&mut self, stored: Stored) -> FieldId {
         let place = Place { horizontal: true, levels: Levels::Full, home: None };
-        let (name, doc, role, range) = (String::new(), String::new(), Role::In, None);
+        let (name, doc, role, range) = (String::new(), FreeText::default(), Role::In, None);
         self.stencil.fields.add(Field { name, doc, role, place, stored, range, span: Span::default() })
     }
 }

@@ -91,7 +91,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Ker
             functions.push(text);
         }
     }
-    let name = emitter.names.fresh(&format!("{}_scatter", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_scatter", stencil.stencil.name));
     let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
     let (text, parameters) = emitter.text(&name, "a thread an element, which adds atomically", &functions);
     Ok(Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: group.fields() })

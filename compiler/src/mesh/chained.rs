@@ -58,7 +58,7 @@ pub fn kernels(
     }
     sums.store(&mut emitter, &element, &is_seen, "true");
     let names: Vec<&str> = subjects.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
-    let name = emitter.names.fresh(&names.join("_"));
+    let name = emitter.names.declared(&names.join("_"));
     let what =
         format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
     let (text, parameters) = emitter.text(&name, &what, &[]);

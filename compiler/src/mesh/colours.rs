@@ -39,7 +39,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
             emitter.close();
         }
     }
-    let name = emitter.names.fresh(&format!("{}_scatter", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_scatter", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, "a thread an element of one colour", &[]);
     Kernel { name, text, parameters, items: Items::Colours(number), block: choices.block, in_place: group.fields() }
 }

@@ -11,7 +11,6 @@ use super::shared::{Shared, USUAL, bytes, fitting};
 use super::sums::added;
 use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, What};
 use crate::cuda::expression::{read_as, stored_as};
-use crate::device::with_operations;
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
 use crate::ir::{FieldId, Path};
@@ -42,11 +41,10 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     emitter.line("__syncthreads();");
     own.add(&mut emitter);
     own.write_back(&mut emitter);
-    let name = emitter.names.fresh(&format!("{}_in_blocks", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_in_blocks", stencil.stencil.name));
     let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
     let (text, parameters) = emitter.text(&name, &what, &[]);
     let items = Items::Pieces { group: number, cut: Cut::Blocks { elements }, shared: own.shared.bytes() };
-    let text = with_operations(&text);
     Ok(Kernel { name, text, parameters, items, block, in_place: group.fields() })
 }
 

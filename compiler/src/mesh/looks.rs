@@ -19,7 +19,7 @@ impl Looks {
     /// Of the increments of a group.
     pub fn new(subject: &Subject, group: &Group) -> Self {
         let stencil = &subject.stencil.stencil;
-        let (mut looks, mut seen) = (Self::default(), HashSet::new());
+        let (mut looks, mut seen, mut read_before) = (Self::default(), HashSet::new(), HashSet::new());
         let mut waiting: Vec<(&Body, At)> =
             group.adds.iter().map(|add| (&stencil.stores[add.store].body, At::default())).collect();
         while let Some((body, at)) = waiting.pop() {
@@ -29,7 +29,7 @@ impl Looks {
                 match node {
                     Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
                         let read = (*field, moved(path), *part);
-                        if !looks.reads.contains(&read) {
+                        if read_before.insert(read.clone()) {
                             looks.reads.push(read);
                         }
                     }

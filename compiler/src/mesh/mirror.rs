@@ -13,6 +13,7 @@ use super::Subject;
 use super::emit::At;
 use super::ends::{OTHER, OWN, SECOND, pseudo};
 use super::group::{Add, Group};
+use crate::depth::needed_first;
 use crate::ir::{
     Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path,
     Precision, Store,
@@ -133,6 +134,14 @@ impl Graph {
 
     /// What is `first` where the target stands at the first place, and `second` where it stands at the second.
     fn either(&mut self, first: Signed, second: Signed) -> Signed {
+        for (first, second) in needed_first(vec![(first, second)], |&(first, second)| self.parts(first, second)) {
+            self.either_known(first, second);
+        }
+        self.either_known(first, second)
+    }
+
+    /// The same, where it is known of their operands.
+    fn either_known(&mut self, first: Signed, second: Signed) -> Signed {
         if first == second {
             return first;
         }
@@ -148,67 +157,69 @@ impl Graph {
         value
     }
 
-    /// The same of two different values: one operation on what its operands are, if both are the same operation.
-    fn chosen(&mut self, first: Signed, second: Signed) -> Signed {
+    /// The operands of two different values that are the same operation, each with that of the other: of which it has to be known
+    /// what is one of two. A sign of all is in one of the operands, or in all.
+    fn parts(&self, first: Signed, second: Signed) -> Vec<(Signed, Signed)> {
+        if first.id == second.id || self.eithers.contains_key(&(first, second)) {
+            return Vec::new();
+        }
         let same = |negative: bool, x: Signed| Signed { negative: x.negative != negative, ..x };
-        let (a, b) = (self.ops[first.id].0.clone(), self.ops[second.id].0.clone());
-        // The sign of what is computed as it is written stays outside.
-        let outside = |graph: &mut Self, id: usize| match first.negative == second.negative {
-            true => Signed { id, negative: first.negative },
-            false => Signed { id: graph.add(Op::Turned(id), Kind::Real), negative: first.negative },
-        };
-        match (a, b) {
-            (Op::PlainSum(a, b), Op::PlainSum(c, d)) => {
+        let signed = |id, negative| Signed { id, negative };
+        // Operands that stand crosswise are turned.
+        let factors = |f: [usize; 2], g: [usize; 2]| if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
+        match (&self.ops[first.id].0, &self.ops[second.id].0) {
+            (&Op::PlainSum(a, b), &Op::PlainSum(c, d)) => {
                 let (c, d) = if a.id == d.id || b.id == c.id { (d, c) } else { (c, d) };
-                let (x, y) = (self.either(a, c), self.either(b, d));
-                let sum = self.sum(x, y, true);
-                outside(self, sum.id)
+                vec![(a, c), (b, d)]
             }
-            (Op::PlainFma { negative: p, factors: f, sum: c }, Op::PlainFma { negative: q, factors: g, sum: d }) => {
-                let g = if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
-                let signed = |id, negative| Signed { id, negative };
-                let x = self.either(signed(f[0], p), signed(g[0], q));
-                let y = self.either(signed(f[1], false), signed(g[1], false));
-                let z = self.either(c, d);
-                let value = self.fma(x, y, z, true);
-                outside(self, value.id)
+            (&Op::PlainFma { negative: p, factors: f, sum: c }, &Op::PlainFma { negative: q, factors: g, sum: d }) => {
+                let g = factors(f, g);
+                vec![(signed(f[0], p), signed(g[0], q)), (signed(f[1], false), signed(g[1], false)), (c, d)]
             }
-            (Op::Sum(a, b), Op::Sum(c, d)) => {
+            (&Op::Sum(a, b), &Op::Sum(c, d)) => {
                 // With the signs of the whole in its parts.
                 let (a, b) = (same(first.negative, a), same(first.negative, b));
                 let (c, d) = (same(second.negative, c), same(second.negative, d));
                 let (c, d) = if a.id == d.id || b.id == c.id { (d, c) } else { (c, d) };
-                let (x, y) = (self.either(a, c), self.either(b, d));
-                self.sum(x, y, false)
+                vec![(a, c), (b, d)]
             }
-            (Op::Fma { negative: p, factors: f, sum: c }, Op::Fma { negative: q, factors: g, sum: d }) => {
+            (&Op::Fma { negative: p, factors: f, sum: c }, &Op::Fma { negative: q, factors: g, sum: d }) => {
                 let (p, q) = (p != first.negative, q != second.negative);
                 let (c, d) = (same(first.negative, c), same(second.negative, d));
-                let g = if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
-                let signed = |id, negative| Signed { id, negative };
-                let (x, y) = (
-                    self.either(signed(f[0], p), signed(g[0], q)),
-                    self.either(signed(f[1], false), signed(g[1], false)),
-                );
-                let z = self.either(c, d);
-                self.fma(x, y, z, false)
+                let g = factors(f, g);
+                vec![(signed(f[0], p), signed(g[0], q)), (signed(f[1], false), signed(g[1], false)), (c, d)]
             }
-            (Op::Product(a, b), Op::Product(c, d)) => {
+            (&Op::Product(a, b), &Op::Product(c, d)) => {
                 let (c, d) = if a == d || b == c { (d, c) } else { (c, d) };
-                let signed = |id, negative| Signed { id, negative };
-                let x = self.either(signed(a, first.negative), signed(c, second.negative));
-                let y = self.either(signed(b, false), signed(d, false));
-                self.product(x, y)
+                vec![(signed(a, first.negative), signed(c, second.negative)), (signed(b, false), signed(d, false))]
             }
-            (Op::Quotient(a, b), Op::Quotient(c, d)) if b == d => {
-                let signed = |id, negative| Signed { id, negative };
-                let x = self.either(signed(a, first.negative), signed(c, second.negative));
-                self.quotient(x, signed(b, false))
+            (&Op::Quotient(a, b), &Op::Quotient(c, d)) if b == d => {
+                vec![(signed(a, first.negative), signed(c, second.negative))]
             }
+            _ => Vec::new(),
+        }
+    }
+
+    /// One operation on what the operands of two different values are, if both are the same operation.
+    fn chosen(&mut self, first: Signed, second: Signed) -> Signed {
+        let parts = self.parts(first, second);
+        let made: Vec<Signed> = parts.into_iter().map(|(a, b)| self.either_known(a, b)).collect();
+        let plain = matches!(self.ops[first.id].0, Op::PlainSum(..) | Op::PlainFma { .. });
+        let value = match (&self.ops[first.id].0, made.as_slice()) {
+            (Op::PlainSum(..) | Op::Sum(..), &[x, y]) => self.sum(x, y, plain),
+            (Op::PlainFma { .. } | Op::Fma { .. }, &[x, y, z]) => self.fma(x, y, z, plain),
+            (Op::Product(..), &[x, y]) => self.product(x, y),
+            (&Op::Quotient(_, b), &[x]) => self.quotient(x, Signed { id: b, negative: false }),
             _ => {
                 let kind = self.ops[first.id].1;
-                self.positive(Op::Either(first, second), kind)
+                return self.positive(Op::Either(first, second), kind);
             }
+        };
+        match (plain, first.negative == second.negative) {
+            (false, _) => value,
+            // The sign of what is computed as it is written stays outside.
+            (true, true) => Signed { id: value.id, negative: first.negative },
+            (true, false) => Signed { id: self.add(Op::Turned(value.id), Kind::Real), negative: first.negative },
         }
     }
 }
@@ -221,19 +232,21 @@ struct Reader<'a> {
     known: HashMap<(DefId, At, usize, bool), Signed>,
 }
 
-impl Reader<'_> {
-    /// Where hops lead from the element, seen by a target that stands at place `seen` of the two.
-    fn seen(&self, hops: Vec<Hop>, seen: usize) -> Vec<Hop> {
-        for (place, path) in self.paths.iter().enumerate() {
-            if hops.starts_with(path) {
-                let who = if place == seen { OWN } else { OTHER };
-                return pseudo(who).iter().chain(&hops[path.len()..]).copied().collect();
-            }
-        }
-        hops
-    }
+/// A body that is being read, where `at` leads.
+struct Begun<'a> {
+    /// The definition whose body it is, if it is one's.
+    def: Option<DefId>,
+    body: &'a Body,
+    at: At,
+    plain: bool,
+    /// By node: whether the sign of a 0 matters.
+    plainly: Vec<bool>,
+    /// Of the nodes so far.
+    values: Vec<Signed>,
+}
 
-    fn body(&mut self, body: &Body, at: &At, seen: usize, plain: bool) -> Signed {
+impl<'a> Begun<'a> {
+    fn new(def: Option<DefId>, body: &'a Body, at: At, plain: bool) -> Self {
         // Whose sign of 0 matters: operands of what asks for it.
         let mut plainly = vec![plain; body.len()];
         for (id, node) in body.iter().rev() {
@@ -251,21 +264,65 @@ impl Reader<'_> {
                 plainly[operand.index()] |= asks;
             }
         }
-        let mut values: Vec<Signed> = Vec::with_capacity(body.len());
-        for (id, node) in body.iter() {
-            let value = self.node(node, body.kind_of(id), at, seen, plainly[id.index()], &values);
-            values.push(value);
+        Self { def, body, at, plain, plainly, values: Vec::with_capacity(body.len()) }
+    }
+}
+
+/// Where a path leads from there.
+fn moved(at: &At, path: &Path) -> At {
+    (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels())
+}
+
+impl Reader<'_> {
+    /// Where hops lead from the element, seen by a target that stands at place `seen` of the two.
+    fn seen(&self, hops: Vec<Hop>, seen: usize) -> Vec<Hop> {
+        for (place, path) in self.paths.iter().enumerate() {
+            if hops.starts_with(path) {
+                let who = if place == seen { OWN } else { OTHER };
+                return pseudo(who).iter().chain(&hops[path.len()..]).copied().collect();
+            }
         }
-        values[body.root().index()]
+        hops
+    }
+
+    /// The value of a body. A definition that it uses is read when it is met, and then the body goes on.
+    fn body(&mut self, body: &Body, at: &At, seen: usize, plain: bool) -> Option<Signed> {
+        let stencil = &self.stencil.stencil;
+        let mut begun = vec![Begun::new(None, body, at.clone(), plain)];
+        loop {
+            let last = begun.last_mut()?;
+            let Some((id, node)) = last.body.iter().nth(last.values.len()) else {
+                let read = begun.pop()?;
+                let value = read.values[read.body.root().index()];
+                let Some(def) = read.def else { return Some(value) };
+                self.graph.names.entry(value.id).or_insert_with(|| stencil.defs[def].name.clone());
+                self.known.insert((def, read.at, seen, read.plain), value);
+                continue;
+            };
+            let (kind, plain) = (last.body.kind_of(id), last.plainly[id.index()]);
+            let value = match node {
+                Node::Use { def, path } => {
+                    let key = (*def, moved(&last.at, path), seen, plain);
+                    match self.known.get(&key) {
+                        Some(&known) => known,
+                        None => {
+                            begun.push(Begun::new(Some(*def), &stencil.defs[*def].body, key.1, plain));
+                            continue;
+                        }
+                    }
+                }
+                _ => self.node(node, kind, &last.at, seen, plain, &last.values),
+            };
+            last.values.push(value);
+        }
     }
 
     fn node(&mut self, node: &Node, kind: Kind, at: &At, seen: usize, plain: bool, values: &[Signed]) -> Signed {
         let of = |id: NodeId| values[id.index()];
-        let moved = |path: &Path| -> At { (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels()) };
         let along = |(hops, levels): At| Path::through(hops).then(&Path::levels_only(levels));
         match node {
             Node::Read { field, path, part } => {
-                let (hops, levels) = moved(path);
+                let (hops, levels) = moved(at, path);
                 let hops = match self.stencil.stencil.fields[*field].place.horizontal {
                     true => self.seen(hops, seen),
                     false => Vec::new(),
@@ -274,20 +331,9 @@ impl Reader<'_> {
                     .positive(Op::Leaf(Node::Read { field: *field, path: along((hops, levels)), part: *part }), kind)
             }
             Node::Present { path } => {
-                let (hops, levels) = moved(path);
+                let (hops, levels) = moved(at, path);
                 let hops = self.seen(hops, seen);
                 self.graph.positive(Op::Leaf(Node::Present { path: along((hops, levels)) }), kind)
-            }
-            Node::Use { def, path } => {
-                let key = (*def, moved(path), seen, plain);
-                if let Some(&known) = self.known.get(&key) {
-                    return known;
-                }
-                let own = &self.stencil.stencil.defs[*def];
-                let value = self.body(&own.body, &key.1, seen, plain);
-                self.graph.names.entry(value.id).or_insert_with(|| own.name.clone());
-                self.known.insert(key, value);
-                value
             }
             Node::Negate(a) if kind == Kind::Real => Signed { negative: !of(*a).negative, ..of(*a) },
             Node::Real(x) if x.is_sign_negative() => {
@@ -336,7 +382,8 @@ impl Writer<'_> {
     fn operands(op: &Op) -> Vec<usize> {
         match op {
             Op::Leaf(_) => Vec::new(),
-            Op::Sum(a, b) | Op::PlainSum(a, b) | Op::Either(a, b) => vec![a.id, b.id],
+            Op::Sum(a, b) | Op::PlainSum(a, b) => in_order(*a, *b).map(|operand| operand.id).to_vec(),
+            Op::Either(a, b) => vec![a.id, b.id],
             Op::Product(a, b) | Op::Quotient(a, b) => vec![*a, *b],
             Op::Fma { factors: [a, b], sum, .. } | Op::PlainFma { factors: [a, b], sum, .. } => vec![*a, *b, sum.id],
             Op::Other(_, operands) => operands.iter().map(|operand| operand.id).collect(),
@@ -344,85 +391,105 @@ impl Writer<'_> {
         }
     }
 
-    /// The body of a value.
+    /// Whether a value has a name: what several look at, and what the user gave one.
+    fn is_named(&self, id: usize) -> bool {
+        let is_leaf = matches!(self.graph.ops[id].0, Op::Leaf(_));
+        !is_leaf && (self.uses[id] > 1 || self.graph.names.contains_key(&id))
+    }
+
+    /// The body of a value, after the definitions that it uses.
     fn body(&mut self, value: Signed) -> Body {
+        let unknown = |id: &usize| match self.known.contains_key(id) {
+            true => Vec::new(),
+            false => Self::operands(&self.graph.ops[*id].0),
+        };
+        for id in needed_first(vec![value.id], unknown) {
+            if self.is_named(id) && !self.known.contains_key(&id) {
+                let mut own = Body::new();
+                self.written(&mut own, id, false);
+                let name = self.graph.names.get(&id).cloned().unwrap_or_else(|| "part".to_owned());
+                let def = self.defs.add(Def { name, origin: Origin::Let, body: own });
+                self.known.insert(id, def);
+            }
+        }
         let mut body = Body::new();
-        let node = self.signed(&mut body, value);
+        let node = self.written(&mut body, value.id, true);
+        let node = self.signed(&mut body, node, value);
         body.rooted(node)
     }
 
-    fn signed(&mut self, body: &mut Body, value: Signed) -> NodeId {
-        let node = self.value(body, value.id);
+    fn signed(&self, body: &mut Body, node: NodeId, value: Signed) -> NodeId {
         let kind = self.graph.ops[value.id].1;
         if value.negative { body.add(Node::Negate(node), kind, Default::default()) } else { node }
     }
 
-    fn value(&mut self, body: &mut Body, id: usize) -> NodeId {
-        let (op, kind) = &self.graph.ops[id];
-        if let Op::Leaf(leaf) = op {
-            return body.add(leaf.clone(), *kind, Default::default());
-        }
-        // What several look at has a name, and what the user gave one.
-        if self.uses[id] > 1 || self.graph.names.contains_key(&id) {
-            let def = match self.known.get(&id) {
-                Some(&known) => known,
-                None => {
-                    let mut own = Body::new();
-                    self.operation(&mut own, id);
-                    let name = self.graph.names.get(&id).cloned().unwrap_or_else(|| "part".to_owned());
-                    let def = self.defs.add(Def { name, origin: Origin::Let, body: own });
-                    self.known.insert(id, def);
-                    def
+    /// Writes a value into a body, whose parts are written before it, or have names; `by_name` if it has one itself.
+    fn written(&self, body: &mut Body, root: usize, by_name: bool) -> NodeId {
+        let is_use = |id: usize| self.is_named(id) && (by_name || id != root);
+        let operands = |id: &usize| match is_use(*id) {
+            true => Vec::new(),
+            false => Self::operands(&self.graph.ops[*id].0),
+        };
+        let mut nodes: HashMap<usize, NodeId> = HashMap::new();
+        let mut node = NodeId::new(0);
+        for id in needed_first(vec![root], operands) {
+            let kind = self.graph.ops[id].1;
+            node = match self.known.get(&id) {
+                Some(&def) if is_use(id) => {
+                    body.add(Node::Use { def, path: Path::default() }, kind, Default::default())
                 }
+                _ => self.operation(body, id, &nodes),
             };
-            return body.add(Node::Use { def, path: Path::default() }, *kind, Default::default());
+            nodes.insert(id, node);
         }
-        self.operation(body, id)
+        node
     }
 
-    fn operation(&mut self, body: &mut Body, id: usize) -> NodeId {
+    /// Writes an operation on nodes that are there.
+    fn operation(&self, body: &mut Body, id: usize, nodes: &HashMap<usize, NodeId>) -> NodeId {
         let (op, kind) = self.graph.ops[id].clone();
         let at = Default::default();
         let second = |body: &mut Body| body.add(Node::Present { path: Path::through(pseudo(SECOND)) }, Kind::Bool, at);
+        let signed = |body: &mut Body, value: Signed| self.signed(body, nodes[&value.id], value);
         match op {
             Op::Leaf(leaf) => body.add(leaf, kind, at),
             Op::Sum(a, b) | Op::PlainSum(a, b) => {
-                // Minus stands where it reads well.
-                let (a, b) = if a.negative && !b.negative { (b, a) } else { (a, b) };
-                let x = self.signed(body, a);
-                let y = self.value(body, b.id);
-                body.add(Node::Binary(if b.negative { Binary::Sub } else { Binary::Add }, x, y), kind, at)
+                let [a, b] = in_order(a, b);
+                let x = signed(body, a);
+                let op = if b.negative { Binary::Sub } else { Binary::Add };
+                body.add(Node::Binary(op, x, nodes[&b.id]), kind, at)
             }
-            Op::Product(a, b) | Op::Quotient(a, b) => {
-                let (x, y) = (self.value(body, a), self.value(body, b));
-                let op = if matches!(op, Op::Product(..)) { Binary::Mul } else { Binary::Div };
-                body.add(Node::Binary(op, x, y), kind, at)
-            }
+            Op::Product(a, b) => body.add(Node::Binary(Binary::Mul, nodes[&a], nodes[&b]), kind, at),
+            Op::Quotient(a, b) => body.add(Node::Binary(Binary::Div, nodes[&a], nodes[&b]), kind, at),
             Op::Fma { negative, factors: [a, b], sum } | Op::PlainFma { negative, factors: [a, b], sum } => {
-                let x = self.signed(body, Signed { id: a, negative });
-                let y = self.value(body, b);
-                let z = self.signed(body, sum);
-                body.add(Node::Call(Function::Fma, vec![x, y, z]), kind, at)
+                let x = signed(body, Signed { id: a, negative });
+                let z = signed(body, sum);
+                body.add(Node::Call(Function::Fma, vec![x, nodes[&b], z]), kind, at)
             }
             Op::Other(node, operands) => {
-                let nodes: Vec<NodeId> = operands.into_iter().map(|operand| self.signed(body, operand)).collect();
-                let node = node.map_operands(|operand| nodes[operand.index()]);
+                let operands: Vec<NodeId> = operands.into_iter().map(|operand| signed(body, operand)).collect();
+                let node = node.map_operands(|operand| operands[operand.index()]);
                 body.add(node, kind, at)
             }
             Op::Turned(a) => {
                 let condition = second(body);
-                let no = self.value(body, a);
+                let no = nodes[&a];
                 let yes = body.add(Node::Negate(no), kind, at);
                 body.add(Node::Choose { condition, yes, no }, kind, at)
             }
             Op::Either(a, b) => {
                 let condition = second(body);
-                let no = self.signed(body, a);
-                let yes = self.signed(body, b);
+                let no = signed(body, a);
+                let yes = signed(body, b);
                 body.add(Node::Choose { condition, yes, no }, kind, at)
             }
         }
     }
+}
+
+/// The operands of a sum: minus stands where it reads well.
+fn in_order(a: Signed, b: Signed) -> [Signed; 2] {
+    if a.negative && !b.negative { [b, a] } else { [a, b] }
 }
 
 /// The increments of a group along two paths as one: a stencil whose definitions look at the own and the other element, and
@@ -446,8 +513,8 @@ pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshSt
     let mut roots = Vec::new();
     for (a, b) in &adds {
         let stores = &stencil.stencil.stores;
-        let from_first = reader.body(&stores[a.store].body, &At::default(), 0, plain);
-        let from_second = reader.body(&stores[b.store].body, &At::default(), 1, plain);
+        let from_first = reader.body(&stores[a.store].body, &At::default(), 0, plain)?;
+        let from_second = reader.body(&stores[b.store].body, &At::default(), 1, plain)?;
         roots.push(reader.graph.either(from_first, from_second));
     }
     // How often each is looked at, of those that the results need.

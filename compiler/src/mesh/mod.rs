@@ -40,6 +40,7 @@ pub use chained::kernels as kernels_of_chain;
 
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, MapId, MeshStencil, ParamId, Path, Precision, SetId};
+use crate::names::Identifier;
 pub use group::{Group, groups};
 pub use layout::Layout;
 pub use seats::Seats;
@@ -244,7 +245,7 @@ impl Subject<'_> {
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// Its name.
-    pub name: String,
+    pub name: Identifier,
     /// Its CUDA C++.
     pub text: String,
     /// What it takes, in order.
@@ -282,7 +283,7 @@ pub enum Items {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name in the code.
-    pub name: String,
+    pub name: Identifier,
     /// Its C type.
     pub c_type: String,
     /// What it is.

@@ -25,7 +25,7 @@ pub fn kernel(subject: &Subject, choices: &Choices) -> Kernel {
     emitter.set_index(&[], &element);
     let written = Written::new(&mut emitter);
     written.store(&mut emitter, &element, &|_| true);
-    let name = emitter.names.fresh(&stencil.stencil.name);
+    let name = emitter.names.declared(&stencil.stencil.name);
     let (text, parameters) = emitter.text(&name, "a thread an element", &[]);
     Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
 }

@@ -42,7 +42,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let is_led_to = walk.write(&mut emitter, &target, item.as_deref(), &sums);
     emitter.leave_if_unusual();
     sums.store(&mut emitter, &target, &|_| true, &is_led_to);
-    let name = emitter.names.fresh(&format!("{}_to_{set_name}", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_to_{set_name}", stencil.stencil.name));
     let what = format!("a thread a {set_name}, which gathers what is added to it");
     let (text, parameters) = emitter.text(&name, &what, &[]);
     let items = if is_sparse { Items::Targets(number) } else { Items::Set(group.target) };

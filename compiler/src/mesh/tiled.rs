@@ -10,7 +10,6 @@ use super::shared::{Shared, fitting};
 use super::sums::{Sums, added};
 use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, Table, What};
 use crate::cuda::expression::{read_as, stored_as};
-use crate::device::with_operations;
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 
@@ -89,10 +88,9 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let elements = subject.counts.largest(group, cut).map_or(0, |largest| largest.elements);
     let shared = columns.shared(elements);
     shared.declare(&mut emitter, declarations);
-    let name = emitter.names.fresh(&format!("{}_tiled", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_tiled", stencil.stencil.name));
     let what = format!("a block of threads a tile, of {set_name} at most {targets}");
     let (text, parameters) = emitter.text(&name, &what, &[]);
-    let text = with_operations(&text);
     let starts_from_zero = |field: &FieldId| !is_sparse && (subject.from_zero)(*field);
     let in_place = group.fields().into_iter().filter(|field| !starts_from_zero(field)).collect();
     let items = Items::Pieces { group: number, cut, shared: shared.bytes() };

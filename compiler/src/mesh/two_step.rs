@@ -103,7 +103,7 @@ fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -
             emitter.line(format!("*reinterpret_cast<{vector}*>({} + {to}) = make_{vector}({all});", between.name));
         }
     }
-    let name = emitter.names.fresh(&format!("{}_values", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_values", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, "a thread an element, which writes what it adds", &[]);
     Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
 }
@@ -190,7 +190,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     }
     emitter.close();
     sums.store(&mut emitter, &target, &|_| true, &is_led_to);
-    let name = emitter.names.fresh(&format!("{}_gathered", stencil.stencil.name));
+    let name = emitter.names.declared(&format!("{}_gathered", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, &format!("a thread a {set_name}, which gathers"), &[]);
     let in_place = group.fields().into_iter().filter(|&field| !(subject.from_zero)(field)).collect();
     Kernel { name, text, parameters, items: Items::Set(group.target), block: choices.block, in_place }

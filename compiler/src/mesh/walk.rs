@@ -285,12 +285,15 @@ fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)]) {
 
 /// The definitions at the element itself that a body uses, directly or not.
 fn definitions(subject: &Subject, body: &Body, found: &mut HashSet<DefId>) {
-    for (_, node) in body.iter() {
-        if let Node::Use { def, path } = node
-            && path.is_here()
-            && found.insert(*def)
-        {
-            definitions(subject, &subject.stencil.stencil.defs[*def].body, found);
+    let mut waiting = vec![body];
+    while let Some(body) = waiting.pop() {
+        for (_, node) in body.iter() {
+            if let Node::Use { def, path } = node
+                && path.is_here()
+                && found.insert(*def)
+            {
+                waiting.push(&subject.stencil.stencil.defs[*def].body);
+            }
         }
     }
 }

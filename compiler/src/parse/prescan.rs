@@ -3,6 +3,7 @@
 use super::division::lost_bracket;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
+use crate::text::is_deceiving;
 
 /// How deeply brackets may be nested: the parser and everything after it recurse along them.
 const NESTING: usize = 256;
@@ -23,8 +24,8 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
         let here = Span::new(at, at + character.len_utf8());
         // Some editors begin a file with a byte order mark.
         let is_mark = at == 0 && character == '\u{FEFF}';
-        let is_bad = character.is_control() && !matches!(character, '\n' | '\r' | '\t');
-        if !is_mark && (is_bad || is_invisible(character)) {
+        let is_usual = matches!(character, '\n' | '\r' | '\t');
+        if !is_mark && !is_usual && is_deceiving(character) {
             let code = u32::from(character);
             return Err(Diagnostic::error(here, format!("the character U+{code:04X} is not allowed"))
                 .label("it cannot be seen, or changes how the text is shown")
@@ -121,12 +122,6 @@ fn closing(bracket: char) -> char {
         '[' => ']',
         _ => '}',
     }
-}
-
-/// Characters that cannot be seen, or make an editor show text in another order than it is read.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{00A0}' | '\u{200B}'..='\u{200D}' | '\u{2028}' | '\u{2029}' | '\u{FEFF}')
-        || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
 }
 
 #[cfg(test)]

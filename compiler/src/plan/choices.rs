@@ -1,5 +1,6 @@
 //! What can be chosen, and what of it fits together.
 
+use super::belongs::SOME;
 use super::{Fixed, Plan, Target};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread};
 use crate::diagnostic::Refusal;
@@ -216,7 +217,6 @@ pub(super) fn check(
     }
     let name = storage.name();
     let has_tables = !storage.tables().is_empty();
-    let other = "--storage compressed and --storage uncompressed have them";
     if !has_tables && access.shares() {
         return Err(Refusal::new(format!(
             "`{}` access shares what is looked up, and {name} storage looks nothing up",
@@ -231,24 +231,15 @@ pub(super) fn check(
         ))
         .help("give --storage regular, or another access, as --access zloop-sliced"));
     }
-    if !has_tables && choices.neighbors != Neighbors::Direct {
-        return Err(
-            Refusal::new(format!("{name} storage has no tables of neighbours to follow step by step")).help(other)
-        );
-    }
-    if !has_tables && (choices.layout != Choices::default().layout || choices.short_last) {
-        return Err(Refusal::new(format!("{name} storage keeps cells in rows: it has no other layouts"))
-            .help("--storage compressed and --storage uncompressed have any"));
+    let planned = SOME.iter().filter(|own| (own.is_planned)(choices));
+    if let Some(refusal) = planned.filter_map(|own| (own.refusal)(choices, access, storage)).next() {
+        return Err(refusal);
     }
     if !has_tables && target.is_some_and(|target| target.grid.form == Form::Cells) {
         return Err(Refusal::new(format!(
             "{name} storage is for grids in rows, and this grid's cells have any neighbours"
         ))
         .help("give --storage compressed or --storage uncompressed"));
-    }
-    if choices.constant && storage.constant().is_none() {
-        return Err(Refusal::new(format!("{name} storage has no table for constant memory"))
-            .help("the table of --storage compressed can be small enough"));
     }
     if choices.constant && target.is_none() {
         return Err(Refusal::new("a table in constant memory is part of the kernel, so the grid must be known")

@@ -1,5 +1,6 @@
 //! Plans: a stencil, a storage and an access strategy become one kernel. The only place where storage and access meet.
 
+mod belongs;
 mod choices;
 pub mod estimate;
 pub mod lookups;
@@ -17,6 +18,7 @@ use crate::storage::layouts::Layouts;
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
 use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, Threads, Tile, order};
+pub use belongs::{OfSome, SOME};
 pub use choices::{CONSTANT, Choices, Math, check_block, check_tile, variants};
 use phases::{Kept, Phase};
 use schedule::Item;
@@ -96,6 +98,11 @@ pub struct Plan {
 
 /// The stencil as kernels and the interpreter compute it.
 pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
+    ir::split(&folded(stencil, precision, contract))
+}
+
+/// The same with the definitions that it has, by the same handles: of a stencil that others' bodies use, and no kernel computes.
+pub fn folded(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
     let stencil = if contract { ir::contract(stencil) } else { stencil.clone() };
     ir::needed(&ir::settle(&ir::fold(&stencil, precision)))
 }
@@ -128,7 +135,13 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         .help("--neighbors direct is the same"));
     }
     let relations = choices.neighbors.relations(&neighbours);
-    let (hops, ends) = choices.neighbors.hops(&neighbours);
+    let Some((hops, ends)) = choices.neighbors.hops(&neighbours) else {
+        return Err(Refusal::new(format!(
+            "stencil `{}` reads so many far neighbours that a kernel cannot follow them step by step",
+            stencil.name
+        ))
+        .help("--neighbors direct looks each of them up at once"));
+    };
     let mut plan = Plan {
         stencil: stencil.clone(),
         choices: choices.clone(),

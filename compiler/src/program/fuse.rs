@@ -12,6 +12,7 @@ use crate::grid::Region;
 use crate::ir::program::{Call, GridAxis, Seat, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, fold, settle};
+use crate::text::FreeText;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which calls become one.
@@ -51,6 +52,10 @@ impl Staged {
         let mut fused = Fuser { staged: self, fusing, stages: Vec::new(), edges: self.edges.clone() };
         let steps = fused.steps(&self.steps);
         let Fuser { stages, edges, .. } = fused;
+        // Where nobody looks at what any call computes, all are left as they are.
+        if stages.is_empty() {
+            return self.clone();
+        }
         let mut own = Staged { stages, edges, steps, ..self.clone() };
         own.widen();
         own
@@ -120,11 +125,12 @@ impl Fuser<'_> {
                 Step::Rename(from, to) => waiting.push(Action::Rename(*from, *to)),
                 Step::Repeat(own) => {
                     self.flush(&mut waiting, &mut done);
-                    let inner = self.steps(&own.steps);
-                    let wide = self.wide(&own.steps);
-                    let whole = self.whole(&inner);
-                    let names = own.names.clone();
-                    done.push(Step::Repeat(Loop { times: own.times, steps: inner, names, wide, whole }));
+                    let turns: Vec<Vec<Step>> = own.turns.iter().map(|turn| self.steps(turn)).collect();
+                    // What comes again and again.
+                    let last = own.turns.len().checked_sub(1).filter(|&last| own.again == last);
+                    let wide = last.and_then(|last| self.wide(&own.turns[last]));
+                    let whole = last.and_then(|last| self.whole(&turns[last]));
+                    done.push(Step::Repeat(Loop { turns, wide, whole, ..own.clone() }));
                 }
             }
         }
@@ -369,7 +375,7 @@ impl Fuser<'_> {
                 match step {
                     Step::Stage(_) => {}
                     Step::Rename(from, to) => found.push((*from, *to)),
-                    Step::Repeat(own) => collect(&own.steps, found),
+                    Step::Repeat(own) => own.turns.iter().for_each(|turn| collect(turn, found)),
                 }
             }
         }
@@ -383,7 +389,7 @@ impl Fuser<'_> {
         let own = &self.staged.program.variables[variable];
         Field {
             name: own.name.clone(),
-            doc: String::new(),
+            doc: FreeText::default(),
             role: crate::ir::Role::In,
             place: own.place,
             stored: own.stored,
@@ -405,6 +411,10 @@ impl Fuser<'_> {
             }
         }
         let Some(&last) = stages.last() else { return steps };
+        // Of calls whose results nobody looks at there is no stage.
+        if !group.computed.keys().any(|&variable| self.is_wanted(&group, variable, None)) {
+            return steps;
+        }
         let stage = match stages.as_slice() {
             [only] if !self.staged.stages[*only].stencil.sweeps.is_empty() => self.staged.stages[*only].clone(),
             _ => self.stage(group, &stages, last),

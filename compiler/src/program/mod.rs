@@ -5,20 +5,22 @@
 
 mod fuse;
 mod halo;
+mod narrowing;
 mod numbers;
 mod region;
+mod turns;
 
 use crate::analysis::extents::{Extents, reaches};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
-use crate::ir::program::{Action, Call, EdgeRule, GridAxis, Side};
+use crate::ir::program::{Call, EdgeRule, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold};
-use crate::plan::prepare;
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
+pub use narrowing::Rim;
 use numbers::Numbers;
-use region::Known;
+use turns::Stager;
 
 /// A program on a grid.
 #[derive(Clone, Debug)]
@@ -35,10 +37,15 @@ pub struct Staged {
     pub halo: Halo,
     /// By variable: what lies beyond its edges.
     pub edges: Vec<EdgeValues>,
-    /// By the calls of the program, in the order of the text: the stencils that are computed.
+    /// By the calls of the program, in the order of the text: the stencils that are computed. A call that computes other cells
+    /// in other turns of a loop has a stage for each.
     pub stages: Vec<Stage>,
     /// What it does, with numbers for bodies.
     pub steps: Vec<Step>,
+    /// The cells of the arrays on which every declared output is computed, without a halo.
+    pub computed: Region,
+    /// The outer cells of declared outputs that no call computes.
+    pub rims: Vec<Rim>,
 }
 
 /// A call: a stencil on the grid with its halo.
@@ -61,7 +68,7 @@ pub struct Stage {
 }
 
 /// What a program does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Computes a stage, by its number.
     Stage(usize),
@@ -72,18 +79,62 @@ pub enum Step {
 }
 
 /// Something that is done several times.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
     /// How often.
     pub times: usize,
-    /// What is done each time.
-    pub steps: Vec<Step>,
+    /// What is done in each turn, as long as turns differ in the cells that they compute; usually there is one for all.
+    pub turns: Vec<Vec<Step>>,
+    /// After the last of `turns` comes the one with this number again. If there is none, the loop ends with the last.
+    pub again: usize,
     /// Variables that are made in it, anew each time.
     pub names: Vec<VariableId>,
-    /// What does the same as several times.
+    /// What does the same as several times of the last turn, where that alone comes again.
     pub wide: Option<Wide>,
-    /// The stage that does the same as any number of times, one at least.
+    /// The stage that does the same as any number of times of the last turn, one at least, where that alone comes again.
     pub whole: Option<usize>,
+}
+
+impl Loop {
+    /// Which of the turns is done at a time, counted from 0.
+    pub fn number(&self, time: usize) -> usize {
+        match self.turns.len() {
+            len if time < len || self.again >= len => time,
+            len => self.again + (time - self.again) % (len - self.again),
+        }
+    }
+
+    /// What is done at a time, counted from 0.
+    pub fn turn(&self, time: usize) -> &[Step] {
+        self.turns.get(self.number(time)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the same is done at a time, counted from 0, and ever after.
+    pub fn is_steady(&self, time: usize) -> bool {
+        let last = self.turns.len().saturating_sub(1);
+        !self.turns.is_empty() && self.again == last && time >= last
+    }
+
+    /// How often it can be done, if one asks for so many times: a loop whose turns never come again ends with the last.
+    pub fn at_most(&self, times: usize) -> usize {
+        if self.again < self.turns.len() { times } else { times.min(self.turns.len()) }
+    }
+
+    /// Leaves out turns that do what others do at their place.
+    fn shorten(&mut self) {
+        if self.again >= self.turns.len() {
+            return;
+        }
+        let own = &self.turns[self.again..];
+        let comes_again =
+            |&period: &usize| own.len().is_multiple_of(period) && own[period..] == own[..own.len() - period];
+        let period = (1..=own.len()).find(comes_again).unwrap_or(own.len());
+        self.turns.truncate(self.again + period);
+        while self.again > 0 && self.turns[self.again - 1] == self.turns[self.turns.len() - 1] {
+            self.turns.pop();
+            self.again -= 1;
+        }
+    }
 }
 
 impl Step {
@@ -97,7 +148,7 @@ impl Step {
 }
 
 /// Several times of a loop at once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Wide {
     /// How many.
     pub times: usize,
@@ -133,88 +184,16 @@ impl Staged {
             edges,
             stages: Vec::new(),
             steps: Vec::new(),
+            computed: Region::rows(0..0, 0..0, 0..0),
+            rims: Vec::new(),
         };
-        let mut known = Known::new(&staged);
-        staged.steps = staged.actions(&program.actions, &numbers, contract, adjacency, &mut known)?;
+        let mut stager = Stager::new(&mut staged, &numbers, contract, adjacency);
+        let steps = stager.actions(&program.actions)?;
+        let known = stager.known;
+        staged.steps = steps;
+        staged.computed = staged.without_edges(known.valued(&staged, staged.common()));
+        staged.rims = known.rims(&staged);
         Ok(staged)
-    }
-
-    fn actions(
-        &mut self,
-        actions: &[Action],
-        numbers: &Numbers,
-        contract: bool,
-        adjacency: Option<&Adjacency>,
-        known: &mut Known,
-    ) -> Result<Vec<Step>, Refusal> {
-        let mut steps = Vec::new();
-        for action in actions {
-            steps.push(match action {
-                Action::Call(call) => {
-                    let stage = self.stage(call, numbers, contract, adjacency, known)?;
-                    self.stages.push(stage);
-                    Step::Stage(self.stages.len() - 1)
-                }
-                Action::Rename(rename) => {
-                    known.rename(rename.from, rename.to);
-                    Step::Rename(rename.from, rename.to)
-                }
-                Action::Number(_) => return Err(Refusal::new("numbers change in programs over a mesh alone")),
-                Action::Repeat(repeat) => {
-                    let times = numbers.value(&repeat.times).int();
-                    let times = usize::try_from(times).map_err(|_| {
-                        Refusal::new(format!("program `{}` repeats something {times} times", self.program.name))
-                            .help("the number of repetitions is at least 0")
-                    })?;
-                    let ids = || self.program.variables.handles();
-                    let before: Vec<bool> = ids().map(|id| known.has(id)).collect();
-                    // What has values before the first time has them each time.
-                    let steps = self.actions(&repeat.actions, numbers, contract, adjacency, known)?;
-                    let is_new = |id: &VariableId| {
-                        self.program.variables[*id].role.is_none() && !before[id.index()] && known.has(*id)
-                    };
-                    let names = self.program.variables.handles().filter(is_new).collect();
-                    Step::Repeat(Loop { times, steps, names, wide: None, whole: None })
-                }
-            });
-        }
-        Ok(steps)
-    }
-
-    fn stage(
-        &self,
-        call: &Call,
-        numbers: &Numbers,
-        contract: bool,
-        adjacency: Option<&Adjacency>,
-        known: &mut Known,
-    ) -> Result<Stage, Refusal> {
-        let levels = [self.halo.low[2], self.halo.high[2]];
-        let lowered = &self.program.stencils[call.stencil];
-        if !lowered.sweeps.is_empty() && levels != [0, 0] {
-            return Err(Refusal::new(format!(
-                "`{}` sweeps over the levels, and in program `{}` something is read beyond the edges along k",
-                lowered.name, self.program.name
-            ))
-            .help("guard the reads, as in `if k > 0 { a[k-1] } else { a }`, and leave out the boundary along k"));
-        }
-        let stencil = prepare(&halo::moved(lowered, levels.map(|levels| levels as i32)), self.precision, contract);
-        let mut params = Vec::new();
-        for ((id, param), given) in stencil.params.iter().zip(&call.params) {
-            let value = match (given, param.default.as_ref()) {
-                (Some(body), _) => numbers.value(body),
-                (None, Some(default)) => numbers.literal(default),
-                (None, None) => {
-                    let name = &stencil.params[id].name;
-                    return Err(Refusal::new(format!("the parameter `{name}` of `{}` has no value", stencil.name)));
-                }
-            };
-            params.push(value);
-        }
-        let region = region::region(self, &stencil, call, &params, adjacency, known)?;
-        known.write(self, call, &region);
-        let is_whole = region::is_whole(self, &region);
-        Ok(Stage { stencil, params, region, is_whole, wraps: false, carry: Vec::new(), call: call.clone() })
     }
 
     /// The stencil of a stage for a grid without its halo: there, `k` and `nk` are those of the arrays.
@@ -230,25 +209,36 @@ impl Staged {
         Region { i: along(0, ni), j: along(1, nj), k: along(2, nk), cells }
     }
 
-    /// The cells of the arrays on which every declared output is computed, without a halo.
-    pub fn computed(&self) -> Region {
-        let Grid { ni, nj, nk, form } = self.domain;
-        let mut region =
-            Region { i: 0..ni, j: 0..nj, k: 0..nk, cells: (form == Form::Cells).then(|| (0..ni as u32).collect()) };
+    /// The cells that every call computes which writes a declared output.
+    fn common(&self) -> Region {
         let is_outer = |id: VariableId| self.program.variables[id].role.is_some();
-        for stage in self.stages.iter().filter(|stage| stage.call.writes().any(is_outer)) {
-            let common = |own: std::ops::Range<usize>, of: &std::ops::Range<usize>, low: usize| {
-                let start = own.start.max(of.start - low);
-                start..own.end.min(of.end - low).max(start)
+        let stages = self.stages.iter().filter(|stage| stage.call.writes().any(is_outer));
+        stages.fold(self.inner(), |common, Stage { region, .. }| {
+            let both = |a: &std::ops::Range<usize>, b: &std::ops::Range<usize>| {
+                let start = a.start.max(b.start);
+                start..a.end.min(b.end).max(start)
             };
-            region.i = common(region.i, &stage.region.i, self.halo.low[0]);
-            region.j = common(region.j, &stage.region.j, self.halo.low[1]);
-            region.k = common(region.k, &stage.region.k, self.halo.low[2]);
-            if let (Some(own), Some(of)) = (&region.cells, &stage.region.cells) {
-                region.cells = Some(own.iter().copied().filter(|cell| of.binary_search(cell).is_ok()).collect());
+            let cells = match (&common.cells, &region.cells) {
+                (Some(own), Some(of)) => {
+                    Some(own.iter().copied().filter(|cell| of.binary_search(cell).is_ok()).collect())
+                }
+                (own, _) => own.clone(),
+            };
+            Region {
+                i: both(&common.i, &region.i),
+                j: both(&common.j, &region.j),
+                k: both(&common.k, &region.k),
+                cells,
             }
-        }
-        region
+        })
+    }
+
+    /// A region on the grid without its halo.
+    fn without_edges(&self, Region { i, j, k, cells }: Region) -> Region {
+        let moved = |range: std::ops::Range<usize>, axis: usize| {
+            range.start - self.halo.low[axis]..range.end - self.halo.low[axis]
+        };
+        Region { i: moved(i, 0), j: moved(j, 1), k: moved(k, 2), cells }
     }
 
     /// The same of a field on `place`: first and end along i, j and k; one along an axis that it lacks.
@@ -285,7 +275,7 @@ fn check_form(program: &Program, domain: Grid, adjacency: Option<&Adjacency>) ->
     for (_, variable) in program.variables.iter() {
         for axis in [GridAxis::I, GridAxis::J] {
             if Side::BOTH.into_iter().any(|side| variable.edges.has(axis, side)) {
-                let grid = adjacency.map_or("", |adjacency| adjacency.name.as_str());
+                let grid = adjacency.map_or("", |adjacency| adjacency.name.as_told());
                 return Err(Refusal::new(format!(
                     "`{}` has a boundary along `{axis}`, and the grid `{grid}` has no edge there: its cells stand in no rows",
                     variable.name

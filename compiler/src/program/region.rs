@@ -1,5 +1,6 @@
 //! The cells that calls compute, and those on which variables have values.
 
+use super::narrowing::Rim;
 use super::{Source, Stage, Staged, beyond};
 use crate::analysis::columns::columns_where;
 use crate::analysis::extents::{bounds, reaches};
@@ -8,7 +9,7 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{FieldId, Handle, Role, Stencil, VariableId};
+use crate::ir::{FieldId, Handle, Place, Role, Stencil, VariableId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,13 +23,45 @@ pub struct There {
 }
 
 /// Which variables have values where, at a place of the program.
+#[derive(Clone, PartialEq)]
 pub struct Known {
     there: Vec<Option<There>>,
+    /// Where calls computed them.
+    made: Vec<Option<There>>,
     /// The widths of halos, and what each variable has of them.
     edges: Vec<[[usize; 2]; 3]>,
 }
 
+/// Why a call cannot be computed.
+pub enum Wrong {
+    /// It computes no cell.
+    Empty(Refusal),
+    /// Anything else.
+    Other(Refusal),
+}
+
+impl From<Refusal> for Wrong {
+    fn from(refusal: Refusal) -> Self {
+        Wrong::Other(refusal)
+    }
+}
+
 impl There {
+    /// The cells along an axis.
+    pub fn along(&self, axis: GridAxis) -> &Range<usize> {
+        &self.axes[axis as usize]
+    }
+
+    /// Whether it has all columns and levels of a region, along the axes that it has.
+    pub fn has_all(&self, place: Place, region: &Region) -> bool {
+        let has = |axis: GridAxis| {
+            let (own, all) = (self.along(axis), region.along(axis));
+            !axis.is_of(place) || own.start <= all.start && own.end >= all.end
+        };
+        GridAxis::ALL.into_iter().all(has)
+            && self.columns.as_ref().is_none_or(|columns| columns.iter().all(|&there| there))
+    }
+
     fn cells(&self) -> usize {
         let columns = self.columns.as_ref().map(|columns| columns.iter().filter(|&&there| there).count());
         let plane = columns.unwrap_or(self.axes[0].len() * self.axes[1].len());
@@ -69,7 +102,7 @@ impl Known {
                 })
             })
             .collect();
-        let mut known = Self { there: vec![None; edges.len()], edges };
+        let mut known = Self { there: vec![None; edges.len()], made: vec![None; edges.len()], edges };
         for (id, variable) in staged.program.variables.iter() {
             if variable.role.is_some_and(Role::is_read) {
                 let whole = There { axes: staged.inner_of(variable.place), columns: None };
@@ -82,6 +115,16 @@ impl Known {
     /// Whether a variable was given a value.
     pub fn has(&self, id: VariableId) -> bool {
         self.there[id.index()].is_some()
+    }
+
+    /// A variable has no value any more.
+    pub fn forget(&mut self, id: VariableId) {
+        (self.there[id.index()], self.made[id.index()]) = (None, None);
+    }
+
+    /// By the fields of a call's stencil: what can be read.
+    pub fn read_by(&self, staged: &Staged, call: &Call) -> Vec<Option<There>> {
+        call.fields.iter().map(|seat| seat.read.map(|read| self.readable(staged, read))).collect()
     }
 
     /// What can be read of a variable: where it has values, and beyond the edges that it reaches.
@@ -111,7 +154,9 @@ impl Known {
 
     /// A variable gets the value of another.
     pub fn rename(&mut self, from: VariableId, to: VariableId) {
-        self.there[to.index()] = self.there[from.index()].clone();
+        for known in [&mut self.there, &mut self.made] {
+            known[to.index()] = known[from.index()].clone();
+        }
     }
 
     /// A call has computed its outputs.
@@ -131,25 +176,55 @@ impl Known {
                 }
             }
             let own = There { axes, columns };
-            let there = self.there[id.index()].take();
-            self.there[id.index()] = Some(there.map_or(own.clone(), |there| there.joined(own)));
+            for known in [&mut self.there[id.index()], &mut self.made[id.index()]] {
+                let before = known.take();
+                *known = Some(before.map_or(own.clone(), |before| before.joined(own.clone())));
+            }
         }
+    }
+
+    /// Of a region the cells on which each declared output has values.
+    pub fn valued(&self, staged: &Staged, mut region: Region) -> Region {
+        for (id, variable) in staged.program.variables.iter() {
+            let is_output = variable.role.is_some_and(Role::is_written);
+            let Some(there) = self.there[id.index()].as_ref().filter(|_| is_output) else { continue };
+            for (axis, own) in GridAxis::ALL.into_iter().zip([&mut region.i, &mut region.j, &mut region.k]) {
+                if axis.is_of(variable.place) {
+                    let there = there.along(axis);
+                    let start = own.start.max(there.start);
+                    *own = start..own.end.min(there.end).max(start);
+                }
+            }
+            if let (Some(cells), Some(columns)) = (&region.cells, &there.columns) {
+                region.cells = Some(cells.iter().copied().filter(|&cell| columns[cell as usize]).collect());
+            }
+        }
+        region
+    }
+
+    /// The outer cells of outputs that no call computed.
+    pub fn rims(&self, staged: &Staged) -> Vec<Rim> {
+        let variables = staged.program.variables.iter();
+        let outputs = variables.filter(|(_, variable)| variable.role.is_some_and(Role::is_written));
+        outputs
+            .filter_map(|(id, _)| {
+                Rim::of(staged, id, self.made[id.index()].as_ref()?, self.there[id.index()].as_ref()?)
+            })
+            .collect()
     }
 }
 
-/// The cells that a call computes.
+/// The cells that a call computes, of whose fields so much is there.
 pub fn region(
     staged: &Staged,
     stencil: &Stencil,
     call: &Call,
     params: &[Value],
     adjacency: Option<&Adjacency>,
-    known: &Known,
-) -> Result<Region, Refusal> {
-    let there: Vec<Option<There>> =
-        call.fields.iter().map(|seat| seat.read.map(|read| known.readable(staged, read))).collect();
-    let region = computed(staged, stencil, params, adjacency, &there)?;
-    check_edges(staged, stencil, call, &region, &there)?;
+    there: &[Option<There>],
+) -> Result<Region, Wrong> {
+    let region = computed(staged, stencil, params, adjacency, there)?;
+    check_edges(staged, stencil, call, &region, there)?;
     Ok(region)
 }
 
@@ -160,7 +235,7 @@ fn computed(
     params: &[Value],
     adjacency: Option<&Adjacency>,
     there: &[Option<There>],
-) -> Result<Region, Refusal> {
+) -> Result<Region, Wrong> {
     let mut region = staged.inner();
     let program = &staged.program.name;
     if staged.domain.form == Form::Rows {
@@ -174,18 +249,19 @@ fn computed(
         }
         if region.i.is_empty() || region.j.is_empty() {
             let Grid { ni, nj, .. } = staged.domain;
-            return Err(Refusal::new(format!(
+            let refusal = Refusal::new(format!(
                 "`{}` computes no cell in program `{program}`: it reads further than the {ni}x{nj} cells go",
                 stencil.name
-            ))
-            .help("give a larger grid, or say what lies beyond its edges: `boundary { i: periodic, j: periodic }`"));
+            ));
+            let help = "give a larger grid, or say what lies beyond its edges: `boundary { i: periodic, j: periodic }`";
+            return Err(Wrong::Empty(refusal.help(help)));
         }
     } else if let Some(adjacency) = adjacency {
         let is_there = |field: FieldId, column: usize| {
             let there = there[field.index()].as_ref();
             there.and_then(|there| there.columns.as_ref()).is_none_or(|columns| columns[column])
         };
-        region.cells = Some(columns_where(stencil, adjacency, &is_there)?);
+        region.cells = Some(columns_where(stencil, adjacency, &is_there).map_err(Wrong::Empty)?);
     }
     let everywhere = 0..staged.grid.nk + 1;
     let ranges: Vec<Range<usize>> =
@@ -193,11 +269,13 @@ fn computed(
     let known = levels::Known::new(stencil, staged.precision, staged.grid.nk, params);
     let computed = levels::readable(&known, region.k.clone(), Some(&ranges));
     let (Some(&first), Some(&last)) = (computed.first(), computed.last()) else {
-        return Err(Refusal::new(format!(
+        let refusal = Refusal::new(format!(
             "`{}` computes none of the {} levels in program `{program}`",
             stencil.name, staged.domain.nk
-        ))
-        .help("give a grid with more levels, guard the read, as in `if k > 0 { a[k-1] } else { a }`, or say what lies beyond: `boundary { k: copy }`"));
+        ));
+        let help = "give a grid with more levels, guard the read, as in `if k > 0 { a[k-1] } else { a }`, or say what lies beyond: \
+                    `boundary { k: copy }`";
+        return Err(Wrong::Empty(refusal.help(help)));
     };
     if last - first + 1 != computed.len() {
         let low = staged.halo.low[2];
@@ -209,7 +287,8 @@ fn computed(
             last - low,
             gap - low
         ))
-        .help("every level between the first and the last must be computable: guard the reads on the levels between"));
+        .help("every level between the first and the last must be computable: guard the reads on the levels between")
+        .into());
     }
     region.k = first..last + 1;
     Ok(region)

@@ -73,3 +73,115 @@ fn a_loop_runs_a_whole_number_of_times() {
         stencil same { in a; out b; b = a }";
     assert!(staged(text, Grid::rows(2, 2, 2)).unwrap_err().contains("repeats something -1 times"));
 }
+
+fn regions(staged: &Staged) -> Vec<String> {
+    staged.stages.iter().map(|stage| stage.region.to_string()).collect()
+}
+
+/// A wave whose result takes the place of what it is computed from, so many times.
+fn wave(times: usize) -> String {
+    format!(
+        "program ripple {{ inout u, prev; repeat {times} {{ let next = wave(u, prev); prev = u; u = next }} }}
+         stencil wave {{ in u, prev; out next; next = u[i-1] + u[i+1] - prev }}"
+    )
+}
+
+#[test]
+fn a_loop_computes_what_it_would_written_out() {
+    let two = staged(&wave(2), Grid::rows(9, 2, 1)).unwrap();
+    assert_eq!(regions(&two), ["i 1..8, j 0..2, k 0..1", "i 2..7, j 0..2, k 0..1"]);
+    assert_eq!(two.computed.to_string(), "i 2..7, j 0..2, k 0..1");
+    let written_out = "
+        program ripple { inout u, prev; let a = wave(u, prev); let b = wave(a, u); prev = a; u = b }
+        stencil wave { in u, prev; out next; next = u[i-1] + u[i+1] - prev }";
+    let out = staged(written_out, Grid::rows(9, 2, 1)).unwrap();
+    assert_eq!((regions(&out), out.computed, &out.rims), (regions(&two), two.computed.clone(), &two.rims));
+    // Nobody asks for a third time, and there is none.
+    let [Step::Repeat(own)] = two.steps.as_slice() else { panic!("{:?}", two.steps) };
+    assert_eq!((own.turns.len(), own.at_most(30), own.at_most(1)), (2, 2, 1));
+}
+
+#[test]
+fn a_loop_that_loses_cells_in_each_turn_is_refused_when_none_is_left() {
+    let four = staged(&wave(4), Grid::rows(9, 2, 1)).unwrap();
+    assert_eq!(four.stages.last().unwrap().region.to_string(), "i 4..5, j 0..2, k 0..1");
+    let five = staged(&wave(5), Grid::rows(9, 2, 1)).unwrap_err();
+    let lost = "`wave` computes fewer cells in each turn of a loop of program `ripple`: the last one lost the first and the last of i";
+    assert_eq!(five, format!("{lost}, and after 4 turns none is left where `u` has values"));
+    // Of a larger grid something would be left, and each turn would have a kernel of its own.
+    let many = staged(&wave(1000), Grid::rows(4000, 2, 1)).unwrap_err();
+    assert!(many.starts_with(lost) && many.ends_with("turns have kernels of their own by now"), "{many}");
+    let boundary = wave(1000).replace("repeat", "boundary { i: periodic }; repeat");
+    assert_eq!(staged(&boundary, Grid::rows(9, 2, 1)).unwrap().stages.len(), 1);
+}
+
+#[test]
+fn turns_that_compute_the_same_cells_are_one() {
+    let text = |actions: &str| {
+        format!(
+            "program own {{ inout a, b; in w; b = left(w); a = left(b); repeat 7 {{ {actions} }} }}
+             stencil left {{ in a; out b; b = a[i-1] }}"
+        )
+    };
+    let turns = |actions: &str| {
+        let staged = staged(&text(actions), Grid::rows(9, 2, 1)).unwrap();
+        let Some(Step::Repeat(own)) = staged.steps.last() else { panic!("{:?}", staged.steps) };
+        (own.turns.len(), own.again, regions(&staged).len())
+    };
+    // What a field lacks of a result it keeps.
+    assert_eq!(turns("a = left(a); b = left(b)"), (1, 0, 4));
+    // What it begins with the first time is not what it begins with ever after.
+    assert_eq!(turns("b = left(a); let c = left(w); let d = left(c); a = d"), (2, 1, 6));
+    // Two that take turns do so for ever.
+    let swapped = "program own { in w; inout a, b; out c; let s = left(w); a = s; repeat 7 { let t = a; a = b; b = t; c = left(a) } }
+        stencil left { in a; out b; b = a[i-1] }";
+    let staged = staged(swapped, Grid::rows(9, 2, 1)).unwrap();
+    assert_eq!(regions(&staged)[1..], ["i 1..9, j 0..2, k 0..1", "i 2..9, j 0..2, k 0..1"]);
+    let Some(Step::Repeat(own)) = staged.steps.last() else { panic!("{:?}", staged.steps) };
+    assert_eq!((own.turns.len(), own.again, own.is_steady(6)), (2, 0, false));
+    assert!(own.turn(0) == own.turn(6) && own.turn(1) == own.turn(3) && own.turn(0) != own.turn(1));
+}
+
+#[test]
+fn loops_in_loops_are_followed_once_for_what_they_begin_with() {
+    // Were each of them followed anew in each turn of those around it, there would be 2 to the power of 20 turns.
+    let text = format!(
+        "program deep {{\ninout a\n{}a = left(a){}\n}}
+         stencil left {{ in a; out b; b = a[i-1] }}",
+        "repeat 3 {\n".repeat(20),
+        "\n}".repeat(20)
+    );
+    assert_eq!(staged(&text, Grid::rows(9, 2, 1)).unwrap().stages.len(), 1);
+}
+
+#[test]
+fn outer_cells_that_nobody_computes_are_known() {
+    let heun = |boundary: &str| {
+        format!(
+            "program heun {{\ninout u\n{boundary}\nrepeat 9 {{ let half = stage(u); u = step(u, half) }} }}
+             stencil stage {{ in u; out half; half = u[i-1] + u[i+1] }}
+             stencil step {{ in u, half; out next; next = u + half[i-1] + half[i+1] }}"
+        )
+    };
+    let told = |text: &str| {
+        let staged = staged(text, Grid::rows(9, 2, 1)).unwrap();
+        staged.rims.iter().map(|rim| rim.told(&staged)).collect::<Vec<_>>()
+    };
+    let expected = "the outer cells of `u` keep what is given: program `heun` computes all but the first 2 and the last 2 of i; \
+                    `boundary { i: periodic }` says what lies beyond the edges, and `halo` there leaves them so";
+    assert_eq!(told(&heun("")), [expected]);
+    // Who says what lies there, be it nothing, knows.
+    assert!(told(&heun("boundary { i: copy }")).is_empty() && told(&heun("boundary { i: halo }")).is_empty());
+    let own = "program own { in a; out b; b = left(a) }\nstencil left { in a; out b; b = a[i-1] }";
+    assert!(
+        told(own)[0]
+            .starts_with("the outer cells of `b` have no value: program `own` computes all but the first of i;")
+    );
+}
+
+#[test]
+fn a_loop_of_no_turn_computes_nothing() {
+    let text = "program own { inout a; repeat 0 { let b = left(a); a = b }; a = left(a) }\nstencil left { in a; out b; b = a[i-1] }";
+    let staged = staged(text, Grid::rows(3, 2, 1)).unwrap();
+    assert_eq!((staged.stages.last().unwrap().region.i.clone(), staged.computed.i), (1..3, 1..3));
+}

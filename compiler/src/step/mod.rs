@@ -20,6 +20,7 @@ mod write;
 
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, ParamId, Precision, Stencil};
+use crate::names::Identifier;
 use flow::{Flow, Window};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -64,7 +65,7 @@ pub enum Edge {
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// Its name.
-    pub name: String,
+    pub name: Identifier,
     /// Its CUDA C++.
     pub text: String,
     /// What it takes, in order.
@@ -77,7 +78,7 @@ pub struct Kernel {
 #[derive(Clone, Debug)]
 pub struct Parameter {
     /// Its name in the code.
-    pub name: String,
+    pub name: Identifier,
     /// Its C type.
     pub c_type: String,
     /// What it is.

@@ -4,8 +4,9 @@ use super::flow::{Flow, Source, Use, used};
 use super::{Parameter, Subject, What};
 use crate::cuda::expression::{Helpers, computing_type, read_as, stored_as, written};
 use crate::ir::{Binding, Body, FieldId, Kind, Levels, Node, ParamId, Precision, Role, Store};
-use crate::names::Names;
+use crate::names::{Identifier, Names};
 use crate::plan::{Math, stored_type};
+use crate::text::Comment;
 use std::collections::BTreeMap;
 
 /// Writes the parts of one kernel.
@@ -18,9 +19,9 @@ pub struct Writer<'a> {
     pub helpers: Helpers,
     /// What the kernel takes.
     pub parameters: Vec<Parameter>,
-    inputs: BTreeMap<FieldId, String>,
-    outputs: BTreeMap<FieldId, String>,
-    params: BTreeMap<ParamId, String>,
+    inputs: BTreeMap<FieldId, Identifier>,
+    outputs: BTreeMap<FieldId, Identifier>,
+    params: BTreeMap<ParamId, Identifier>,
     /// Names of rows and uniform values.
     sources: BTreeMap<Source, String>,
 }
@@ -32,7 +33,7 @@ impl<'a> Writer<'a> {
         let mut names = Names::default();
         let (mut inputs, mut outputs, mut params) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (id, field) in stencil.own_fields() {
-            let name = names.fresh(&field.name);
+            let name = names.declared(&field.name);
             if field.role.is_read() {
                 inputs.insert(id, name);
             } else {
@@ -40,20 +41,20 @@ impl<'a> Writer<'a> {
             }
         }
         for (id, param) in stencil.params.iter() {
-            params.insert(id, names.fresh(&param.name));
+            params.insert(id, names.declared(&param.name));
         }
         for (id, field) in stencil.fields.iter().filter(|(_, field)| field.role == Role::InOut) {
-            outputs.insert(id, names.fresh(&format!("{}_new", field.name)));
+            outputs.insert(id, names.declared(&format!("{}_new", field.name)));
         }
         let mut sources = BTreeMap::new();
         for &source in flow.uniforms.iter().chain(flow.rows.iter().map(|row| &row.source)) {
             let (name, shift, is_row) = match source {
                 // Names of a field's rows begin as its own.
                 Source::Field(field, 0) if stencil.fields[field].place.horizontal => {
-                    sources.insert(source, inputs[&field].clone());
+                    sources.insert(source, inputs[&field].to_string());
                     continue;
                 }
-                Source::Field(field, shift) => (inputs[&field].clone(), shift, false),
+                Source::Field(field, shift) => (inputs[&field].to_string(), shift, false),
                 Source::Def(def, shift) => (stencil.defs[def].name.clone(), shift, true),
             };
             let wish = match shift {
@@ -91,12 +92,12 @@ impl<'a> Writer<'a> {
 
     /// The pointer of a field that is read.
     pub fn input(&self, field: FieldId) -> &str {
-        self.inputs.get(&field).map_or("", String::as_str)
+        self.inputs.get(&field).map_or("", |name| &**name)
     }
 
     /// The pointer of a field that is written.
     pub fn output(&self, field: FieldId) -> &str {
-        self.outputs.get(&field).map_or("", String::as_str)
+        self.outputs.get(&field).map_or("", |name| &**name)
     }
 
     /// What a value is called; names of its rows begin with that.
@@ -151,7 +152,7 @@ impl<'a> Writer<'a> {
         let [k, nk] = [self.names.internal("k"), self.subject.extents[2].to_string()];
         let (params, sources) = (&self.params, &self.sources);
         let leaf = |node: &Node| match node {
-            Node::Param(param) => (params.get(param).cloned().unwrap_or_default(), Binding::Atom),
+            Node::Param(param) => (params.get(param).map(Identifier::to_string).unwrap_or_default(), Binding::Atom),
             Node::Level => match shift {
                 0 => (k.clone(), Binding::Atom),
                 1.. => (format!("{k} + {shift}"), Binding::Sum),
@@ -174,20 +175,15 @@ impl<'a> Writer<'a> {
     }
 
     /// The first lines of a kernel's comment, which says what it is.
-    pub fn comment(&self, how: String) -> Vec<String> {
+    pub fn comment(&self, how: String) -> Vec<Comment> {
         let Subject { stencil, precision, extents: [ni, nj, nk], .. } = *self.subject;
-        let mut lines = vec![format!("{}: {how}.", stencil.name)];
-        lines.extend(stencil.doc.lines().map(str::to_owned));
-        let edges = self.subject.edges.map(|edge| edge.name());
-        lines.push(format!(
-            "Grid {ni}x{nj}x{nk}, {} along i and {} along j, {}.",
-            edges[0],
-            edges[1],
-            precision.name()
-        ));
-        lines.push(String::new());
-        lines.push("Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.".into());
-        lines.into_iter().map(crate::cuda::comment_line).collect()
+        let [along_i, along_j] = self.subject.edges.map(|edge| edge.name());
+        let grid = format!("Grid {ni}x{nj}x{nk}, {along_i} along i and {along_j} along j, {}.", precision.name());
+        let mut lines = vec![Comment::new(format!("{}: {how}.", stencil.name))];
+        lines.extend(stencil.doc.comments());
+        let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
+        lines.extend([&grid, "", contraction].map(Comment::new));
+        lines
     }
 
     /// Takes the pointer of a field that would not be needed otherwise.

@@ -4,7 +4,7 @@
 use crate::grid::adjacency::DIRECTIONS;
 use crate::ir::Path;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How longer paths are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,6 +16,11 @@ pub enum Neighbors {
     /// Step by step: tables for the four direct neighbours.
     Chasing,
 }
+
+/// The most hops of a kernel that follows paths step by step, and the most steps of all paths together: some strategies write each
+/// path down where it is used.
+const HOPS: usize = 20_000;
+const STEPS: usize = 1_000_000;
 
 /// Every way, in the order that lists show.
 pub const NEIGHBORS: [Neighbors; 2] = [Neighbors::Direct, Neighbors::Chasing];
@@ -64,8 +69,9 @@ impl Neighbors {
         }
     }
 
-    /// The hops to `paths`, each after the one that it starts from, and of each path the number of its last hop.
-    pub fn hops(self, paths: &[Path]) -> (Vec<Hop>, BTreeMap<Path, usize>) {
+    /// The hops to `paths`, each after the one that it starts from, and of each path the number of its last hop. Nothing if
+    /// they are more than a kernel can have.
+    pub fn hops(self, paths: &[Path]) -> Option<(Vec<Hop>, BTreeMap<Path, usize>)> {
         let mut hops: Vec<Hop> = Vec::new();
         let mut ends = BTreeMap::new();
         match self {
@@ -76,22 +82,28 @@ impl Neighbors {
                 }
             }
             Neighbors::Chasing => {
+                // By the hop before, and the relation: so that a step is looked up, not the whole way to it.
+                let mut known: HashMap<(Option<usize>, usize), usize> = HashMap::new();
+                let mut steps = 0;
                 for path in paths {
-                    let (mut at, mut from) = (Path::default(), None);
+                    let mut from = None;
                     for step in path.units() {
-                        at = walked(&at, step);
-                        let known = ends.get(&at).copied();
-                        from = Some(known.unwrap_or_else(|| {
-                            let relation = DIRECTIONS.iter().position(|&(_, own)| own == step).unwrap_or_default();
-                            hops.push(Hop { path: at.clone(), from, relation });
-                            ends.insert(at.clone(), hops.len() - 1);
+                        steps += 1;
+                        if steps > STEPS || hops.len() > HOPS {
+                            return None;
+                        }
+                        let relation = DIRECTIONS.iter().position(|&(_, own)| own == step).unwrap_or_default();
+                        from = Some(*known.entry((from, relation)).or_insert_with(|| {
+                            let before = from.map_or(Path::default(), |from: usize| hops[from].path.clone());
+                            hops.push(Hop { path: walked(&before, step), from, relation });
+                            ends.insert(hops[hops.len() - 1].path.clone(), hops.len() - 1);
                             hops.len() - 1
                         }));
                     }
                 }
             }
         }
-        (hops, ends)
+        Some((hops, ends))
     }
 }
 
@@ -110,13 +122,25 @@ mod tests {
     #[test]
     fn chasing_shares_the_beginnings_of_paths() {
         let paths = [(-1, 0), (-2, 0), (-1, 1)].map(|(i, j)| Path::from_offset(Offset { i, j, k: 0 }));
-        let (hops, ends) = Neighbors::Chasing.hops(&paths);
+        let (hops, ends) = Neighbors::Chasing.hops(&paths).unwrap();
         let shown: Vec<_> = hops.iter().map(|hop| (hop.path.to_string(), hop.from, hop.relation)).collect();
         let expected = [("[i-1]", None, 0), ("[i-2]", Some(0), 0), ("[i-1, j+1]", Some(0), 3)];
         assert_eq!(shown, expected.map(|(path, from, relation)| (path.to_owned(), from, relation)));
         assert_eq!(paths.iter().map(|path| ends[path]).collect::<Vec<_>>(), [0, 1, 2]);
-        let (hops, _) = Neighbors::Direct.hops(&paths);
+        let (hops, _) = Neighbors::Direct.hops(&paths).unwrap();
         assert!(hops.iter().all(|hop| hop.from.is_none()));
         assert_eq!(Neighbors::Chasing.relations(&paths).len(), 4);
+    }
+
+    #[test]
+    fn ways_that_no_kernel_can_follow_are_given_up_early() {
+        let far = |i, j| Path::from_offset(Offset { i, j, k: 0 });
+        // A thousand paths that share their beginnings are followed once: half a million steps, a thousand hops.
+        let paths: Vec<Path> = (1..=1_000).map(|n| far(n, 0)).collect();
+        assert_eq!(Neighbors::Chasing.hops(&paths).unwrap().0.len(), 1_000);
+        // Were all steps of these walked, there would be 6 * 10^9.
+        let paths: Vec<Path> = (0..3_000).map(|n| far(1_000_000 - n, 1_000_000)).collect();
+        assert!(Neighbors::Chasing.hops(&paths).is_none());
+        assert_eq!(Neighbors::Direct.hops(&paths).unwrap().0.len(), 3_000);
     }
 }

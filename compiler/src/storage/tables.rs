@@ -278,7 +278,7 @@ pub(super) mod tests {
                 sorted.dedup();
                 assert_eq!(sorted.len(), ni * nj, "no two columns share a place");
                 assert_eq!(layout.lead % WARP, 0);
-                let (hops, ends) = neighbors.hops(&paths);
+                let (hops, ends) = neighbors.hops(&paths).unwrap();
                 for column in region.column_numbers(crate::grid::Grid::rows(ni, nj, 1)) {
                     let own = places[column as usize] as usize;
                     assert!(own >= layout.lead, "inner cells follow the halo");

@@ -1,6 +1,7 @@
 //! A file of rows, one of JSON a line, that only grows: what was written stays, whenever and however the program ends.
 
 use crate::error::{Error, Result};
+use crate::files;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -71,7 +72,7 @@ impl<R: Record> Log<R> {
     /// Opens a file of rows, or makes one. A row at its end that was cut off, by a kill or a full disk, is dropped.
     ///
     /// # Errors
-    /// Another process writes to it; it holds something else; it cannot be written to.
+    /// It is a file that is read, or written otherwise, by the same call; another process writes to it; it holds something else; it cannot be written to.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
         let maker = maker::<R>();
@@ -79,6 +80,7 @@ impl<R: Record> Log<R> {
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Error::input(format!("cannot write rows to `{shown}`: it is not a file")).help("name a file"));
         }
+        files::will_append(files::Kind::Rows, "-o", path)?;
         let mut file = File::options().read(true).append(true).create(true).open(path).map_err(failed)?;
         match lock(&file) {
             Ok(()) => {}

@@ -196,7 +196,7 @@ impl Candidate {
         let facts = KernelFacts {
             options: choices.words(),
             choices: Some(choices.clone()),
-            name: Some(kernel.name.clone()),
+            name: Some(kernel.name.to_string()),
             plan: Some(hash(&[kernel.text.as_bytes()])),
             least_bytes: case.compulsory_bytes as f64 + tables as f64 / case.problem.region.cells().max(1) as f64,
             table_loads: work.map(|work| work.table_loads),
@@ -217,7 +217,7 @@ impl Candidate {
     pub fn compile(&mut self, bed: &Bed) -> Result<()> {
         let Some(kernel) = &self.kernel else { return Ok(()) };
         let compiled = bed.compile(&kernel.text, &kernel.name)?.compiled;
-        self.facts.resources = compiled.resources.into_iter().find(|own| own.kernel == kernel.name);
+        self.facts.resources = compiled.resources.into_iter().find(|own| own.kernel == *kernel.name);
         self.image = compiled.image;
         Ok(())
     }

@@ -2,8 +2,9 @@
 //! several files can be put together and a sweep that was interrupted goes on where it stopped.
 
 use super::limit::Limit;
-use super::log::Record;
+use super::log::{self, Record};
 use super::statistics::Statistics;
+use crate::error::{Error, Result};
 use crate::nvrtc::Resources;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -204,6 +205,45 @@ impl Record for Row {
     fn key(&self) -> &str {
         &self.key
     }
+}
+
+/// What `stencilc bench --json` prints, as far as it is read.
+#[derive(Deserialize)]
+struct Printed {
+    cases: Vec<PrintedCase>,
+}
+
+#[derive(Deserialize)]
+struct PrintedCase {
+    fastest: Vec<Row>,
+    failed: Vec<Row>,
+}
+
+/// The rows of a file that `stencilc bench -o` wrote, or of what it printed with `--json`, and how many bytes behind them are of one
+/// that was not written whole.
+///
+/// # Errors
+/// The bytes hold something else; the message begins with what stands behind the file's name.
+pub fn read(bytes: &[u8]) -> Result<(Vec<Row>, usize)> {
+    let reason = match log::parse(bytes) {
+        Ok(parsed) => return Ok(parsed),
+        Err(reason) => reason,
+    };
+    if let Ok(Printed { cases }) = serde_json::from_slice::<Printed>(bytes) {
+        let rows: Vec<Row> = cases.into_iter().flat_map(|case| case.fastest.into_iter().chain(case.failed)).collect();
+        if let Some(other) = rows.iter().find(|row| row.format != FORMAT) {
+            let format = &other.format;
+            return Err(Error::input(format!("holds rows in the format `{format}`, not `{FORMAT}`"))
+                .help("measure again with this version"));
+        }
+        return Ok((rows, 0));
+    }
+    let error = Error::input(format!("cannot be shown: {reason}"));
+    Err(if bytes.starts_with(b"{\"format\":\"stencilc bench") {
+        error.help("take that line out if the others are to be shown")
+    } else {
+        error.help("name a file that `stencilc bench -o` wrote")
+    })
 }
 
 /// A file of rows.

@@ -48,7 +48,7 @@ impl Sweep<'_> {
     /// Measures the kernels that are chosen; `progress` is told of [`STEPS`] for each.
     ///
     /// # Errors
-    /// The machine cannot be used any more, or a row cannot be written. Rows that were written stay.
+    /// The machine cannot be used any more, as where its disk is full, or a row cannot be written. Rows that were written stay.
     pub fn run(&self, choices: &[Choices], log: &mut Option<Log>, progress: &(dyn Fn(usize) + Sync)) -> Result<Swept> {
         let (mut swept, mut stages) = (Swept::default(), Stages::default());
         if let Bed::Cpu = self.bed {
@@ -125,6 +125,8 @@ impl Sweep<'_> {
                     row.date = super::date();
                     row.outcome = Outcome::Failed { reason: error.message.clone() };
                 }
+                // The others would fare no better.
+                Err(error) if error.fault == Fault::Machine => return Err(error.clone()),
                 Err(error) => swept.refuse(error),
             }
             if done.as_ref().is_ok() || done.as_ref().is_err_and(|error| error.fault == Fault::Check) {

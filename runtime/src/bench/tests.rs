@@ -36,8 +36,8 @@ pub(crate) fn case(bed: &Bed, method: Method) -> Case {
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 1,
-        cast: false,
-        draw_all: true,
+        cast: crate::Cast::Exact,
+        drawing: crate::Drawing::Everything,
     });
     Case::new(problem.unwrap(), bed, method).unwrap()
 }

@@ -1,7 +1,7 @@
 //! Memory of the emulated GPU, between guard bytes.
 
 use crate::machine::{GUARD, Guards, PATTERN};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use libloading::os::unix::Library;
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
@@ -41,6 +41,7 @@ impl Watch {
 impl Buffer {
     /// A copy of the bytes, between guards.
     pub(super) fn new(bytes: &[u8]) -> Result<Self> {
+        memory::check(bytes.len() as u128, "a field in the emulator's memory takes", memory::HELP)?;
         let too_much = || {
             Error::input(format!("this machine's memory does not suffice for a field of {} bytes", bytes.len()))
                 .help("choose a smaller grid, or store fields as f32")
@@ -48,7 +49,7 @@ impl Buffer {
         let total = bytes.len().checked_add(2 * GUARD).ok_or_else(too_much)?;
         let layout = Layout::from_size_align(total, ALIGNMENT).map_err(|_| too_much())?;
         // SAFETY: the size is not 0.
-        let base = NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(too_much)?;
+        let base = NonNull::new(memory::asking(|| unsafe { alloc::alloc(layout) })).ok_or_else(too_much)?;
         let buffer = Self { base, length: bytes.len(), layout, watch: Watch::find() };
         let guard = PATTERN.repeat(GUARD / PATTERN.len());
         // SAFETY: the memory has room for both guards and the bytes between them, and is nobody else's.
@@ -73,15 +74,17 @@ impl Buffer {
     }
 
     /// The bytes, and what has become of the guards.
-    pub(super) fn read(&self) -> (Vec<u8>, Guards) {
+    pub(super) fn read(&self) -> Result<(Vec<u8>, Guards)> {
+        let mut copy = memory::list(self.length, "the bytes of a field from the emulator")?;
         self.mark(|watch| watch.allow);
         // SAFETY: all of it was written when it was made; no kernel runs, for launches end before they return.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.layout.size()) };
         let (before, rest) = all.split_at(GUARD);
         let (bytes, after) = rest.split_at(self.length);
-        let answer = (bytes.to_vec(), Guards::compare(before, after));
+        copy.extend_from_slice(bytes);
+        let answer = (copy, Guards::compare(before, after));
         self.mark(|watch| watch.forbid);
-        answer
+        Ok(answer)
     }
 
     /// The bytes as they are now.

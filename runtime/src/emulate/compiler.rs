@@ -1,10 +1,12 @@
 //! The machine's C++ compiler, and what it is given.
 
 use super::{Kernel, load};
+use crate::files::Scratch;
 use crate::{Error, Result, doctor};
 use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use stencilc_compiler::{cuda, device};
 
 /// The variable that names the C++ compiler, possibly with options.
@@ -98,26 +100,27 @@ impl Compiler {
     /// # Errors
     /// The compiler does not take a text, or cannot work: as on a full disk.
     pub fn compile(&self, sources: &[Source], settings: &Settings) -> Result<Vec<u8>> {
-        let folder = tempfile::Builder::new().prefix("stencilc-").tempdir();
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
-            Error::input(format!("{what}: {error}")).help(
+            Error::machine(format!("{what}: {error}")).help(
                 "kernels are compiled in the folder for temporary files, which must have room: TMPDIR names another",
             )
         };
-        let folder = folder.map_err(|error| cannot("no folder to compile in", &error))?;
+        let folder = Scratch::new()?;
         let (file, library) = (folder.path().join("kernels.cpp"), folder.path().join("kernels.so"));
         std::fs::write(&file, text(sources)).map_err(|error| cannot("the kernels cannot be written", &error))?;
         let mut command = Command::new(&self.program);
         command.args(self.arguments(settings)).arg("-o").arg(&library).arg(&file).arg("-lm");
         command.env("LC_ALL", "C").stdin(Stdio::null());
+        // Its own temporary files go with the folder, however both end.
+        command.env("TMPDIR", folder.path());
         // What is preloaded for the kernels is not for the compiler.
         let output = command.env_remove("LD_PRELOAD").output();
         let output = output.map_err(|error| cannot(&format!("{} cannot be run", self.program.display()), &error))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            return Err(match said.contains("No space left on device") {
-                true => cannot("the kernels cannot be compiled", &"the disk is full"),
-                false => self.refusal(&said, output.status),
+            return Err(match trouble(&said, output.status) {
+                Some(why) => cannot("the kernels cannot be compiled", &why),
+                None => self.refusal(&said, output.status),
             });
         }
         std::fs::read(&library).map_err(|error| cannot("the compiled kernels cannot be read", &error))
@@ -160,12 +163,29 @@ impl Compiler {
         arguments
     }
 
-    fn refusal(&self, said: &str, status: std::process::ExitStatus) -> Error {
+    fn refusal(&self, said: &str, status: ExitStatus) -> Error {
         const LINES: usize = 12;
         let lines: String = said.lines().take(LINES).map(|line| format!("\n    {line}")).collect();
         Error::check(format!("{} does not compile the kernels ({status}){lines}", self.program.display()))
             .help(format!("this is a mistake in stencilc or in the compiler ({}): please report it", self.version))
     }
+}
+
+/// Why a compiler has failed, if that is no matter of what it was given: the machine has no room, or has ended it.
+fn trouble(said: &str, status: ExitStatus) -> Option<String> {
+    const SIGNS: [(&str, &str); 9] = [
+        ("No space left on device", "the disk is full"),
+        ("Disk quota exceeded", "the disk is full, as far as this user may use it"),
+        ("File too large", "files may not be as large here"),
+        ("Read-only file system", "nothing can be written to the disk"),
+        ("Input/output error", "the disk cannot be read or written"),
+        ("Cannot allocate memory", "there is not enough memory"),
+        ("virtual memory exhausted", "there is not enough memory"),
+        ("out of memory", "there is not enough memory"),
+        ("Killed signal", "the compiler was ended, as where there is not enough memory"),
+    ];
+    let sign = SIGNS.iter().find(|(sign, _)| said.contains(sign)).map(|(_, why)| (*why).to_owned());
+    sign.or_else(|| status.signal().map(|signal| format!("the compiler was ended by signal {signal}")))
 }
 
 /// The whole text that is compiled.

@@ -2,10 +2,10 @@
 
 use super::{Order, Source, compiler::symbol};
 use crate::error::reason;
+use crate::files::Scratch;
 use crate::machine::{Arg, Launch};
 use crate::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::io::Write;
 use std::sync::Arc;
 
 /// A launch as `machine.h` takes it.
@@ -37,15 +37,16 @@ pub struct Kernel {
 /// It cannot be written to the folder for temporary files, or cannot be loaded.
 pub fn load(image: &[u8], sources: &[Source]) -> Result<Vec<Kernel>> {
     let refuse = |error: &dyn std::fmt::Display| {
-        Error::input(format!("the compiled kernels cannot be loaded: {error}")).help(
+        Error::machine(format!("the compiled kernels cannot be loaded: {error}")).help(
             "they are loaded from the folder for temporary files, which must have room and allow to execute: \
                    TMPDIR names another",
         )
     };
-    let mut file = tempfile::Builder::new().prefix("stencilc-").suffix(".so").tempfile().map_err(|e| refuse(&e))?;
-    file.write_all(image).and_then(|()| file.flush()).map_err(|error| refuse(&error))?;
+    let folder = Scratch::new()?;
+    let file = folder.path().join("kernels.so");
+    std::fs::write(&file, image).map_err(|error| refuse(&error))?;
     // SAFETY: the library has no initialisers. Once loaded, its file is not needed any more.
-    let library = Arc::new(unsafe { libloading::Library::new(file.path()) }.map_err(|error| refuse(&reason(&error)))?);
+    let library = Arc::new(unsafe { libloading::Library::new(&file) }.map_err(|error| refuse(&reason(&error)))?);
     let kernel = |(number, source): (usize, &Source)| {
         // SAFETY: what the compiler was given defines this symbol with this signature.
         let entry = *unsafe { library.get::<Entry>(symbol(number)) }.map_err(|error| refuse(&reason(&error)))?;

@@ -112,7 +112,7 @@ impl Machine for Emulator {
     }
 
     fn download(&self, buffer: &Buffer) -> Result<(Vec<u8>, Guards)> {
-        Ok(buffer.read())
+        buffer.read()
     }
 
     fn address(&self, buffer: &Buffer, offset_bytes: usize) -> u64 {

@@ -1,10 +1,13 @@
 //! Grids in NumPy's `.npz` files: an archive of the arrays `left`, `right`, `top` and `bottom`, and perhaps `x` and `y`.
 
-use crate::array::{Array, Data};
+use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
+use crate::files;
+use crate::given::{self, Cast, Given};
+use crate::memory;
 use crate::npy::{self, Archive, Whole};
 use std::fs::File;
-use std::io::{self, BufReader, ErrorKind, Read, Seek};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Adjacency;
@@ -32,6 +35,7 @@ pub fn load(path: &Path) -> Result<Adjacency> {
         let what = if found.is_dir() { "a directory" } else { "a device or a pipe" };
         return Err(Error::input(format!("cannot read `{shown}`: it is {what}, not a file")).help("name a .npz file"));
     }
+    files::reads(files::Kind::Grid, path)?;
     let file = BufReader::new(File::open(path).map_err(failed)?);
     read(file, &shown.to_string()).map_err(|Error { fault, message, help }| Error {
         fault,
@@ -40,8 +44,11 @@ pub fn load(path: &Path) -> Result<Adjacency> {
     })
 }
 
-/// Reads a grid called `name` from an archive.
-fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
+/// Reads a grid called `name` from the bytes of a file.
+///
+/// # Errors
+/// As [`load`], but messages do not name the file.
+pub fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
     let damaged = |error: Error| {
         error.help(
             "a grid is written by `numpy.savez('grid.npz', left=..., right=..., top=..., bottom=...)`, \
@@ -49,13 +56,12 @@ fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
         )
     };
     let mut archive = Archive::new(file).map_err(damaged)?;
+    check_sizes(&mut archive)?;
     let mut lists = Vec::new();
     for (direction, _) in DIRECTIONS {
         check_there(&archive, direction)?;
-        lists.push(archive.whole(direction)?);
+        lists.push(numbers(archive.whole(direction)?, direction)?);
     }
-    let lists = lists.into_iter().zip(DIRECTIONS).map(|(list, (direction, _))| numbers(list, direction));
-    let lists = lists.collect::<Result<Vec<Vec<i32>>>>()?;
     let [left, right, top, bottom] = <[Vec<i32>; 4]>::try_from(lists).unwrap_or_default();
     let positions = match POSITIONS.map(|name| archive.has(name)) {
         [false, false] => None,
@@ -64,12 +70,34 @@ fn read(file: impl Read + Seek, name: &str) -> Result<Adjacency> {
                 check_there(&archive, axis)?;
                 let array = archive.array(axis)?;
                 check_axes(&array.shape, axis)?;
-                Ok((0..array.data.len()).map(|cell| array.data.get(cell)).collect())
+                let given = Given { field: axis, holder: "the array" };
+                let data = given::array(array, given, Element::F64, Cast::Exact)?;
+                Ok((0..data.len()).map(|cell| data.get(cell)).collect())
             };
             Some([position("x")?, position("y")?])
         }
     };
     Ok(Adjacency::new(name, [left, right, top, bottom], positions)?)
+}
+
+/// Refuses, by what the headers say, more cells than there can be or than there is memory for.
+fn check_sizes<F: Read + Seek>(archive: &mut Archive<F>) -> Result<()> {
+    let (mut bytes, mut most) = (0, 0);
+    let directions = DIRECTIONS.iter().map(|(direction, _)| (*direction, size_of::<i32>()));
+    for (name, each) in directions.chain(POSITIONS.map(|name| (name, size_of::<f64>()))) {
+        if !archive.has(name) {
+            continue;
+        }
+        let cells = archive.count(name)?;
+        if cells > MOST {
+            return Err(Error::input(format!("`{name}` has {cells} cells: at most 2^30 are possible")));
+        }
+        bytes += cells as u128 * each as u128;
+        most = most.max(cells);
+    }
+    // One list at a time is read as wider numbers.
+    bytes += most as u128 * size_of::<i64>() as u128;
+    memory::check(bytes, &format!("a grid of {most} cells takes"), memory::HELP)
 }
 
 fn check_there<F: Read + Seek>(archive: &Archive<F>, name: &str) -> Result<()> {
@@ -96,9 +124,6 @@ const NEEDED: &str = "a grid has `left`, `right`, `top` and `bottom`: of each ce
 /// The numbers of cells, of an array that has one a cell.
 fn numbers(Whole { shape, numbers, minus_one }: Whole, name: &str) -> Result<Vec<i32>> {
     check_axes(&shape, name)?;
-    if numbers.len() > MOST {
-        return Err(Error::input(format!("`{name}` has {} cells: at most 2^30 are possible", numbers.len())));
-    }
     let cells = numbers.len() as i64;
     // An unsigned type has no -1; its largest number stands for it, unless that is a cell's.
     let cell = |number: i64| if number == minus_one && number >= cells { Ok(-1) } else { i32::try_from(number) };
@@ -126,11 +151,19 @@ fn check_axes(shape: &[usize], name: &str) -> Result<()> {
 /// bytes.
 ///
 /// # Errors
-/// Those of [`crate::files::write_atomic`].
+/// Those of [`files::write_atomic`].
 pub fn save(path: &Path, adjacency: &Adjacency) -> Result<()> {
+    crate::files::write_atomic(path, |out| write(out, adjacency))
+}
+
+/// Writes the bytes that [`save`] puts into a file.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, adjacency: &Adjacency) -> io::Result<()> {
     let lists = DIRECTIONS.iter().zip(adjacency.neighbours());
     let lists = lists.map(|((name, _), list)| (*name, Data::I32(list.clone())));
     let positions = POSITIONS.into_iter().zip(adjacency.positions().map(Data::F64));
     let array = |(name, data): (&str, Data)| (name.to_owned(), Array { shape: vec![data.len()], data });
-    npy::save_archive(path, lists.chain(positions).map(array))
+    npy::write_archive(out, lists.chain(positions).map(array))
 }

@@ -5,7 +5,7 @@ mod quadtree;
 mod raster;
 mod rows;
 
-pub use file::{load, save};
+pub use file::{load, read, save, write};
 pub use quadtree::{DEEPEST, Quadtree, Refinement};
 pub use raster::Raster;
 pub use rows::in_rows;

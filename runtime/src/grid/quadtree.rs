@@ -3,6 +3,7 @@
 use crate::Element;
 use crate::array::{Array, Data};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::random;
 use std::ops::Range;
 use stencilc_compiler::diagnostic::Refusal;
@@ -69,7 +70,7 @@ impl Quadtree {
     /// have length 1.
     ///
     /// # Errors
-    /// There is no cell, or there could be too many; an array has not two axes.
+    /// There is no cell, or there could be too many; an array has not two axes, or no finite number.
     pub fn adjacency(&self, name: &str) -> Result<(Adjacency, Vec<usize>)> {
         let Self { ni, nj, depth, .. } = *self;
         let finest = ni.checked_mul(nj).and_then(|cells| cells.checked_mul(1 << (2 * depth.min(DEEPEST))));
@@ -81,6 +82,9 @@ impl Quadtree {
             .help("give a smaller --size or --depth")
             .into());
         };
+        // Of each finest square how often it was divided, and at last the number of its cell.
+        let bytes = finest as u128 * (size_of::<u8>() + size_of::<i32>()) as u128;
+        memory::check(bytes, &format!("a plane of {finest} finest squares takes"), "give a smaller --size or --depth")?;
         let mut plane = Plane {
             quadtree: self,
             width: ni << depth,
@@ -250,8 +254,11 @@ fn tolerance(refinement: &Refinement) -> Result<f64> {
         return Err(Error::input(format!("the array to refine by has {} axes and {cells} numbers", array.shape.len()))
             .help("it has two axes, rows and columns: whole numbers of divisions, or heights as real numbers"));
     }
-    let (low, high) = span((0..cells).map(|at| array.data.get(at)));
-    Ok((high - low) / 20.0)
+    match span((0..cells).map(|at| array.data.get(at))) {
+        (low, high) if low <= high => Ok((high - low) / 20.0),
+        _ => Err(Error::input("the array to refine by holds nothing but NaN and infinities")
+            .help("heights that are not known may be NaN, but not all of them")),
+    }
 }
 
 /// Smooth noise between 0 and 1: random numbers on a lattice, and a smooth surface through them.

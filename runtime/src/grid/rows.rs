@@ -1,6 +1,7 @@
 //! Cells in rows, as an adjacency.
 
 use crate::error::Result;
+use crate::memory;
 use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::grid::adjacency::MOST;
@@ -14,6 +15,9 @@ pub fn in_rows(name: &str, ni: usize, nj: usize) -> Result<Adjacency> {
     let Some(cells) = cells else {
         return Err(Refusal::new(format!("a plane of {ni}x{nj} cells: at most 2^30 are possible")).into());
     };
+    // Four neighbours and a place.
+    let bytes = cells as u128 * (4 * size_of::<i32>() + 2 * size_of::<f64>()) as u128;
+    memory::check(bytes, &format!("a grid of {ni}x{nj} cells takes"), "give a smaller --size")?;
     let neighbours = |is_there: &dyn Fn(usize, usize) -> bool, by: isize| -> Vec<i32> {
         let to = |cell: usize| if is_there(cell % ni, cell / ni) { (cell as isize + by) as i32 } else { -1 };
         (0..cells).map(to).collect()

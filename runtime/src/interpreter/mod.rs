@@ -12,6 +12,7 @@
 //! Where columns stand in no rows, a whole plane of cells is one row, and what lies at the end of a path is gathered
 //! through the numbers of the cells there (`walks`), which are found step by step in the adjacency as it is given.
 
+mod alike;
 mod execute;
 mod functions;
 pub mod mesh;
@@ -24,6 +25,7 @@ mod walks;
 
 use crate::problem::element_of;
 use crate::{Data, Error, Result};
+use alike::Alike;
 use execute::{Count, Element, Part, Strip, execute};
 use plan::{Item, plan};
 use program::Program;
@@ -194,6 +196,7 @@ fn count<R: Real + Element>(job: &Job, choices: &mut BTreeMap<Written, Choice>) 
 struct Shared<'a> {
     job: &'a Job<'a>,
     known: Known<'a>,
+    alike: Alike,
     /// Of each definition whether its value differs from column to column.
     varying: Vec<bool>,
     /// Where steps do not commute.
@@ -221,7 +224,8 @@ impl<'a> Shared<'a> {
             }
         };
         let known = Known::new(stencil, precision, grid.nk, params);
-        Ok(Self { job, known, varying: varying(stencil), walks })
+        let alike = Alike::new(&known, region.k.clone());
+        Ok(Self { job, known, alike, varying: varying(stencil), walks })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which rows a level needs, and where.
 
 use super::Shared;
+use super::alike::Values;
 use crate::Data;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Offset, Path, Precision};
 
@@ -63,7 +63,7 @@ pub(super) struct Plan {
 /// Every row that a level of the region needs, in order of execution.
 pub(super) fn plan<'a>(shared: &'a Shared<'a>, level: usize) -> Vec<Plan> {
     let job = shared.job;
-    let mut resolver = Resolver { shared, values: HashMap::new() };
+    let mut resolver = Resolver { shared, level, values: HashMap::new() };
     let mut wanted: BTreeMap<Row, Window> = BTreeMap::new();
     for (index, store) in job.stencil.stores.iter().enumerate() {
         // An output that is the same on all levels is computed on the first.
@@ -110,7 +110,9 @@ pub(super) fn plan<'a>(shared: &'a Shared<'a>, level: usize) -> Vec<Plan> {
 
 struct Resolver<'a> {
     shared: &'a Shared<'a>,
-    values: HashMap<Row, Rc<[Option<Value>]>>,
+    /// The level of the region.
+    level: usize,
+    values: HashMap<Row, Values>,
 }
 
 impl<'a> Resolver<'a> {
@@ -170,9 +172,9 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn values(&mut self, row: Row) -> Rc<[Option<Value>]> {
-        let (body, known) = (self.body(row), &self.shared.known);
-        self.values.entry(row).or_insert_with(|| known.values(body, row.level.into()).into()).clone()
+    fn values(&mut self, row: Row) -> Values {
+        let (body, level, Shared { known, alike, .. }) = (self.body(row), self.level, self.shared);
+        self.values.entry(row).or_insert_with(|| alike.values(known, body, row, level)).clone()
     }
 }
 

@@ -51,7 +51,7 @@ fn body(write: impl FnOnce(&mut Writer)) -> Body {
 
 fn field(stencil: &mut Stencil, role: Role, place: Place, stored: Stored) -> FieldId {
     let name = format!("f{}", stencil.fields.len());
-    stencil.fields.add(Field { name, doc: String::new(), role, place, stored, range: None, span: Span::default() })
+    stencil.fields.add(Field { name, doc: Default::default(), role, place, stored, range: None, span: Span::default() })
 }
 
 fn define(stencil: &mut Stencil, write: impl FnOnce(&mut Writer)) -> DefId {
@@ -647,7 +647,7 @@ fn a_long_body_needs_few_rows() {
 }
 
 fn param(kind: Kind) -> Param {
-    Param { name: String::new(), doc: String::new(), kind, default: None, span: Span::default() }
+    Param { name: String::new(), doc: Default::default(), kind, default: None, span: Span::default() }
 }
 
 /// A path of a few steps, along the axes that there are.

@@ -8,11 +8,19 @@ use super::sides::add_sides;
 use super::{HOLE, Mesh};
 use crate::array::Data;
 use crate::error::{Error, Result};
+use crate::memory;
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::Range;
 
 /// How every such file begins.
 pub(super) const MAGIC: &[u8] = b"$MeshFormat";
+
+/// Bytes that a node takes on its way into a mesh at least: its number by its tag, and where it is.
+const A_NODE: u128 = 60;
+
+/// Bytes that an element takes at least: its corners, once by themselves and once in a table, and its sides.
+const AN_ELEMENT: u128 = 100;
 
 const WRITE_AGAIN: &str = "the file is damaged or was not written to its end; write it again";
 
@@ -22,22 +30,34 @@ struct Found {
     /// Of each node its tag and where it is.
     nodes: Vec<(u64, [f64; 3])>,
     elements: Vec<Element>,
+    /// The tags of the nodes of all elements, one after the other.
+    corners: Vec<u64>,
     /// The first physical tag of each geometrical entity, by its dimension and tag.
     physical: HashMap<(i32, i32), i32>,
 }
 
-/// An element: which, how many dimensions it has, its physical tag or 0, the tags of its nodes.
+/// An element: which, how many dimensions it has, its physical tag or 0, and which corners are its nodes.
 struct Element {
     tag: u64,
     dimension: i32,
     physical: i32,
-    nodes: Vec<u64>,
+    nodes: Range<usize>,
+}
+
+impl Found {
+    /// Takes the corners of an element; gives which they are.
+    fn corners(&mut self, count: usize, mut next: impl FnMut() -> Result<u64>) -> Result<Range<usize>> {
+        let first = self.corners.len();
+        for _ in 0..count {
+            self.corners.push(next()?);
+        }
+        Ok(first..self.corners.len())
+    }
 }
 
 /// Reads a mesh, which is not checked yet.
-pub(super) fn read(mut file: impl Read) -> Result<Mesh> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| Error::input(error.to_string()))?;
+pub(super) fn read(mut file: impl Read, length: u64) -> Result<Mesh> {
+    let bytes = memory::read(&mut file, length, "the bytes of the file")?;
     let mut text = Text { bytes: &bytes, at: 0, is_binary: false, is_big: false, section: String::new() };
     let mut found = Found::default();
     let mut version = 0;
@@ -228,7 +248,7 @@ impl Text<'_> {
                     let value = self.int()?;
                     physical = if number == 0 { value } else { physical };
                 }
-                let nodes = (0..nodes).map(|_| self.tag()).collect::<Result<Vec<u64>>>()?;
+                let nodes = found.corners(nodes, || self.tag())?;
                 found.elements.push(Element { tag, dimension, physical, nodes });
             }
             left -= in_block;
@@ -286,7 +306,7 @@ impl Text<'_> {
             let physical = found.physical.get(&(dimension, entity)).copied().unwrap_or(0);
             for _ in 0..count {
                 let tag = self.size()?;
-                let nodes = (0..nodes).map(|_| self.size()).collect::<Result<Vec<u64>>>()?;
+                let nodes = found.corners(nodes, || self.size())?;
                 found.elements.push(Element { tag, dimension: own, physical, nodes });
             }
         }
@@ -320,6 +340,9 @@ fn mesh(found: &Found) -> Result<Mesh> {
             "mesh surfaces or volumes before saving; if there are physical groups, Gmsh saves only what is in one",
         ));
     }
+    let (nodes, elements) = (found.nodes.len(), found.elements.len());
+    let bytes = nodes as u128 * A_NODE + elements as u128 * AN_ELEMENT;
+    memory::check(bytes, &format!("a mesh of {nodes} nodes and {elements} elements takes"), memory::HELP)?;
     let mut tags = HashMap::new();
     for (number, (tag, _)) in found.nodes.iter().enumerate() {
         if tags.insert(*tag, number).is_some() {
@@ -333,7 +356,7 @@ fn mesh(found: &Found) -> Result<Mesh> {
                     .help(WRITE_AGAIN)
             })
         };
-        element.nodes.iter().map(number).collect::<Result<Vec<usize>>>()
+        found.corners[element.nodes.clone()].iter().map(number).collect::<Result<Vec<usize>>>()
     };
     let of = |wanted: i32| found.elements.iter().filter(move |element| element.dimension == wanted);
     let cells = of(dimension).map(numbered).collect::<Result<Vec<_>>>()?;
@@ -531,7 +554,7 @@ mod tests {
                 }
                 bytes.truncate(random.usize(1..=2 * bytes.len()));
                 // Whatever comes out, it is a mesh or an error.
-                let _ = read(bytes.as_slice()).and_then(|mesh| mesh.check());
+                let _ = read(bytes.as_slice(), bytes.len() as u64).and_then(|mesh| mesh.check());
             }
         }
     }

@@ -30,7 +30,7 @@ mod vtu;
 
 pub use bound::Bound;
 pub use check::MOST;
-pub use file::{check_writable, load, save, save_fields};
+pub use file::{load, read, save, save_fields, will_save, write};
 pub use picture::picture;
 pub use vtu::{check_vtu, has_place_in_vtu, write_vtu};
 

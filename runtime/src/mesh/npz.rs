@@ -6,12 +6,14 @@
 //!   (cells, slots, parts);
 //! - `set node`: how many nodes there are, one number. It is needed only where no map or field of nodes says so.
 
-use super::check::{is_name, plural};
+use super::check::{MOST, is_name, plural};
 use super::{Field, Map, Mesh, Set};
 use crate::array::{Array, Data};
 use crate::error::{Error, Result};
+use crate::files;
+use crate::memory;
 use crate::npy::{self, Archive, Whole};
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use stencilc_compiler::diagnostic::guess;
 
@@ -42,11 +44,12 @@ pub(super) fn read(file: impl Read + Seek) -> Result<Mesh> {
     }
     let keys = names.iter().map(|name| Key::new(name).map(|key| (name.as_str(), key))).collect::<Result<Vec<_>>>()?;
     check_maps_known(&keys)?;
+    check_memory(&mut archive, &keys)?;
     let mut sets = Vec::new();
     for (name, key) in &keys {
         match *key {
             Key::Set(set) => {
-                let size = archive.whole(name).and_then(|array| size_of(&array, name))?;
+                let size = archive.whole(name).and_then(|array| size_said(&array, name))?;
                 say(&mut sets, set, Some(size), name)?;
             }
             Key::Map { from, to, .. } => {
@@ -80,6 +83,7 @@ pub(super) fn read(file: impl Read + Seek) -> Result<Mesh> {
         }
     }
     let mut mesh = Mesh { sets: sizes(sets, &tables)?, ..Mesh::default() };
+    check_elements(&mesh.sets)?;
     for (_, key, arity, array) in tables {
         add_map(&mut mesh, key, arity, &array)?;
     }
@@ -122,6 +126,36 @@ impl<'a> Key<'a> {
                 })
             }
         }
+    }
+}
+
+/// Refuses more numbers than there is memory for, by what the headers say.
+fn check_memory<F: Read + Seek>(archive: &mut Archive<F>, keys: &[(&str, Key)]) -> Result<()> {
+    let (mut bytes, mut numbers) = (0, 0);
+    for (name, key) in keys {
+        let count = archive.count(name)? as u128;
+        numbers += count;
+        bytes += count
+            * match key {
+                // Maps are read as wider numbers.
+                Key::Map { .. } => (size_of::<i64>() + size_of::<i32>()) as u128,
+                Key::Set(_) | Key::Field { .. } => size_of::<f32>() as u128,
+            };
+    }
+    memory::check(bytes, &format!("the {numbers} numbers of its arrays take"), memory::HELP)
+}
+
+/// Refuses more elements than there is memory for a number of each, which is the least that anybody does with them: a set may
+/// be said to be large without an array of that length.
+fn check_elements(sets: &[Set]) -> Result<()> {
+    let elements: u128 = sets.iter().map(|set| set.size as u128).sum();
+    match sets.iter().max_by_key(|set| set.size) {
+        Some(set) if set.size <= MOST => {
+            let what = format!("a number of each element, {} {} among them, takes", set.size, plural(&set.name));
+            memory::check(elements * size_of::<f64>() as u128, &what, memory::HELP)
+        }
+        // Too many for any memory are told as such.
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -168,7 +202,7 @@ fn say(sets: &mut Vec<Found>, name: &str, size: Option<usize>, by: &str) -> Resu
     }
 }
 
-fn size_of(array: &Whole, name: &str) -> Result<usize> {
+fn size_said(array: &Whole, name: &str) -> Result<usize> {
     match array.numbers.as_slice() {
         &[size] if size >= 0 => Ok(size as usize),
         [size] => Err(Error::input(format!("`{name}` is {size}: a set has 0 elements or more"))),
@@ -265,6 +299,12 @@ fn shown(shape: &[usize]) -> String {
 
 /// Writes a mesh as [`read`] reads it.
 pub(super) fn save(mesh: &Mesh, path: &Path) -> Result<()> {
+    mesh.check()?;
+    files::write_atomic(path, |out| write(mesh, out))
+}
+
+/// Writes the bytes of such a file, of a mesh that is one.
+pub(super) fn write(mesh: &Mesh, out: &mut dyn Write) -> io::Result<()> {
     let sets = mesh.sets.iter().map(|set| {
         let size = i32::try_from(set.size).unwrap_or(i32::MAX);
         (format!("set {}", set.name), Array { shape: vec![], data: Data::I32(vec![size]) })
@@ -276,8 +316,7 @@ pub(super) fn save(mesh: &Mesh, path: &Path) -> Result<()> {
         (name, Array { shape, data: Data::I32(map.table.clone()) })
     });
     let fields = mesh.fields.iter().map(|field| field_array(mesh, field));
-    mesh.check()?;
-    npy::save_archive(path, sets.chain(maps).chain(fields))
+    npy::write_archive(out, sets.chain(maps).chain(fields))
 }
 
 /// A field with its name, as [`read`] reads it.

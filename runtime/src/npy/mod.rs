@@ -14,8 +14,8 @@ mod refusal;
 mod tests;
 mod write;
 
-pub(crate) use archive::{Archive, save_archive};
-pub(crate) use read::{Whole, read_whole};
+pub(crate) use archive::{Archive, save_archive, write_archive};
+pub(crate) use read::{Whole, read_count, read_whole};
 pub use read::{load, read};
 pub use write::{save, write};
 

@@ -13,6 +13,11 @@ use super::missing::missing;
 use super::refusal::{broken, damaged, too_large, unsupported};
 use crate::array::{Array, Data};
 use crate::error::{Error, Result};
+use crate::files;
+use crate::memory;
+
+/// What takes memory, for messages.
+const NUMBERS: &str = "the numbers of the array";
 
 /// Reads the array in the file at `path`, in C order whatever the order of the file.
 ///
@@ -34,6 +39,7 @@ pub fn load(path: &Path) -> Result<Array> {
         let what = if found.is_dir() { "a directory" } else { "a device or a pipe" };
         return Err(Error::input(format!("cannot read `{shown}`: it is {what}, not a file")).help("name a .npy file"));
     }
+    files::reads(files::Kind::Array, path)?;
     let file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     read(&mut BufReader::new(file), length).map_err(|Error { fault, message, help }| Error {
@@ -70,6 +76,16 @@ pub fn read(file: &mut impl Read, length: u64) -> Result<Array> {
     };
     let shape = header.shape.iter().map(|&length| length as usize).collect();
     Ok(Array { shape, data })
+}
+
+/// How many numbers a file of `length` bytes holds, as its header says.
+///
+/// # Errors
+///
+/// It has no header, or no memory could hold as many.
+pub(crate) fn read_count(file: &mut impl Read, length: u64) -> Result<usize> {
+    let (header, _) = read_header(file, length)?;
+    count(&header.shape)
 }
 
 /// Whole numbers of a file, whatever their type.
@@ -159,7 +175,7 @@ fn numbers<const BYTES: usize, T: Copy>(
             damaged(&format!("something follows the array: it holds {what}"))
         });
     }
-    let mut values = reserve(count)?;
+    let mut values = memory::list(count, NUMBERS)?;
     let mut bytes = vec![0; count.min(CHUNK) * BYTES];
     while values.len() < count {
         let chunk = &mut bytes[..(count - values.len()).min(CHUNK) * BYTES];
@@ -171,25 +187,14 @@ fn numbers<const BYTES: usize, T: Copy>(
             values.push(decode(*number).map_err(|value| too_large(&value, &header.element))?);
         }
     }
-    if header.fortran { c_ordered(&values, &header.shape) } else { Ok(values) }
-}
-
-/// Room for `count` numbers.
-fn reserve<T>(count: usize) -> Result<Vec<T>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(count).map_err(|_| {
-        let gigabytes = (count * size_of::<T>()) as f64 / 1e9;
-        Error::input(format!("there is not enough memory for the array: it takes {gigabytes:.1} GB"))
-            .help("cut the array into smaller ones, or use a machine with more memory")
-    })?;
-    Ok(room)
+    if header.fortran { c_ordered(values, &header.shape) } else { Ok(values) }
 }
 
 /// Fortran-ordered numbers, whose first axis is the fastest, in C order.
-fn c_ordered<T: Copy>(values: &[T], shape: &[u64]) -> Result<Vec<T>> {
+fn c_ordered<T: Copy>(values: Vec<T>, shape: &[u64]) -> Result<Vec<T>> {
     // Also keeps an axis of length 0 from being walked beside a long one.
     if values.is_empty() || shape.len() < 2 {
-        return Ok(values.to_vec());
+        return Ok(values);
     }
     let mut stride = 1;
     let mut axes = Vec::new();
@@ -197,8 +202,8 @@ fn c_ordered<T: Copy>(values: &[T], shape: &[u64]) -> Result<Vec<T>> {
         axes.push((length as usize, stride));
         stride *= length as usize;
     }
-    let mut ordered = reserve(values.len())?;
-    gather(values, 0, &axes, &mut ordered);
+    let mut ordered = memory::list(values.len(), NUMBERS)?;
+    gather(&values, 0, &axes, &mut ordered);
     Ok(ordered)
 }
 

@@ -2,6 +2,9 @@ use super::*;
 use crate::array::{Array, Data};
 use crate::error::Result;
 use std::fs;
+use std::io::{Cursor, Write};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 /// A file of version 1 with this header and these numbers.
 fn file(header: &str, numbers: &[u8]) -> Vec<u8> {
@@ -248,4 +251,34 @@ fn halves_are_what_the_format_says() {
             assert_eq!(read[0].to_bits(), expected | u32::from(sign) << 31, "{bits:04x}");
         }
     }
+}
+
+/// An archive of one array `a`, whose directory says that it has so many bytes.
+fn claiming(array: &[u8], length: Option<u32>) -> Archive<Cursor<Vec<u8>>> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    writer.start_file("a.npy", SimpleFileOptions::default()).unwrap();
+    writer.write_all(array).unwrap();
+    let mut bytes = writer.finish().unwrap().into_inner();
+    if let Some(length) = length {
+        let directory = bytes.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+        bytes[directory + 24..directory + 28].copy_from_slice(&length.to_le_bytes());
+    }
+    Archive::new(Cursor::new(bytes)).unwrap()
+}
+
+#[test]
+fn archives_are_as_long_as_they_say() {
+    let array = typed("|u1", "(2,)", &[3, 4]);
+    let mut right = claiming(&array, None);
+    assert_eq!(right.count("a").unwrap(), 2);
+    assert_eq!(right.array("a").unwrap().data, Data::I32(vec![3, 4]));
+    let said = |mut archive: Archive<_>| archive.array("a").unwrap_err().to_string();
+    // What would be unpacked beyond what was said is not.
+    let longer = [array.clone(), vec![0; 1 << 20]].concat();
+    let text = said(claiming(&longer, Some(array.len() as u32)));
+    assert!(text.starts_with("`a`: ") && text.contains("the file is damaged"), "{text}");
+    let text = said(claiming(&array, Some(u32::MAX - 1)));
+    assert!(text.contains("4294967294 bytes are said to be packed into"), "{text}");
+    let mut claims = claiming(&array, Some(u32::MAX - 1));
+    assert!(claims.count("a").is_err() && claims.count("b").is_err());
 }

@@ -7,12 +7,14 @@
 //! [`locate`] only looks at file names, [`find`] opens the library, which is large. A run that finds its kernels
 //! in [`crate::cache`] never gets beyond the first.
 
+mod arch;
 mod library;
 mod resources;
 mod search;
 #[cfg(test)]
 mod tests;
 
+pub use arch::Arch;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -131,11 +133,7 @@ const NO_CACHE: &str = "--no-cache";
 
 /// The number of an architecture, without and with the letter of a variant: `sm_90a` is 90 and `90a`.
 fn arch_number(arch: &str) -> Result<(i32, &str)> {
-    let whole = arch.strip_prefix("sm_").unwrap_or_default();
-    let digits = whole.strip_suffix(['a', 'f']).unwrap_or(whole);
-    // `parse` would take a sign.
-    let number = if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None };
-    number.map(|number| (number, whole)).ok_or_else(|| {
+    arch::number(arch).ok_or_else(|| {
         Error::call(format!("'{arch}' is not a GPU architecture")).help("architectures are spelled like sm_90")
     })
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::files::trust;
 use crate::{Error, Result};
 
 /// The variable that names the NVRTC to use: the library itself or its folder.
@@ -35,7 +36,8 @@ pub fn home() -> Option<PathBuf> {
 
 /// Finds NVRTC without opening it; the answer is that of the first call.
 ///
-/// The order is: `STENCILC_NVRTC`, the loader's folders, the CUDA toolkits, and the folder `nvrtc` of [`home`].
+/// The order is: `STENCILC_NVRTC`, the loader's folders, the CUDA toolkits, and the folder `nvrtc` of [`home`], unless others
+/// could have put something there.
 ///
 /// # Errors
 ///
@@ -51,7 +53,7 @@ pub fn locate() -> Result<&'static Located> {
                     [toolkit.join("lib64"), toolkit.join("targets/x86_64-linux/lib"), toolkit.join("lib")]
                 }))
                 .find_map(|folder| library_in(&folder))
-                .or_else(|| library_below(&home()?.join("nvrtc"), 4))
+                .or_else(|| trusted(library_below(&home()?.join("nvrtc"), 4)?, &home()?))
                 .ok_or_else(|| {
                     Error::input("NVRTC, NVIDIA's run-time compiler, is not on this machine").help(remedy())
                 })?,
@@ -74,6 +76,16 @@ pub(super) fn remedy() -> String {
         "`pip install{target} nvidia-cuda-nvrtc` or a CUDA toolkit brings it, {VARIABLE} names a copy elsewhere, and \
          `stencilc doctor` says what is found"
     )
+}
+
+/// The library, if nobody but this user can have put it there, nor what stands beside it and is opened with it. Otherwise it is
+/// told that it is not taken.
+pub(super) fn trusted(library: PathBuf, home: &Path) -> Option<PathBuf> {
+    let is_part = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libnvrtc"));
+    let parts = library.parent()?.read_dir().ok()?.flatten().map(|entry| entry.path()).filter(is_part);
+    let checked: Result<Vec<PathBuf>> = parts.map(|part| trust::check_file(&part, home)).collect();
+    checked.inspect_err(|error| trust::refuse("NVRTC is not taken from there", error)).ok()?;
+    Some(library)
 }
 
 /// The library that `STENCILC_NVRTC` names. Naming the wrong thing is an error, lest another copy be used unnoticed.

@@ -1,6 +1,6 @@
 //! Tests of finding NVRTC and of compiling; the latter are skipped where there is none.
 
-use super::search::{library_below, library_version, named_library};
+use super::search::{library_below, library_version, named_library, trusted};
 use super::*;
 use crate::Fault;
 
@@ -46,9 +46,9 @@ fn refusals_are_errors() {
     assert_eq!(broken, Fault::Check);
     assert!(text.contains("k.cu(1): error: identifier \"zz\" is undefined"), "{text}");
 
-    let (arch, text) = fault(SCALE, "sm_20");
+    let (arch, text) = fault(SCALE, "sm_999");
     assert_eq!(arch, Fault::Input);
-    assert!(text.contains("sm_20") && text.contains("sm_90,"), "{text}");
+    assert!(text.contains("sm_999") && text.contains("sm_90,"), "{text}");
     assert_eq!(fault(SCALE, "sm_").0, Fault::Call);
     assert_eq!(fault(SCALE, "sm_+90").0, Fault::Call);
     assert_eq!(fault(SCALE, "gfx90a").0, Fault::Call);
@@ -163,4 +163,30 @@ fn what_a_kernel_takes_is_told_every_time() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     let together: Vec<_> = pool.install(|| texts.par_iter().map(compile).collect());
     assert_eq!(together, alone);
+}
+
+#[test]
+fn what_others_could_have_put_into_the_folder_is_not_opened() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let lib = home.path().join("nvrtc/nvidia/cu13/lib");
+    crate::files::trust::make_folder(&lib).unwrap();
+    let [library, builtins] = ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0"].map(|name| lib.join(name));
+    for path in [&library, &builtins] {
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let found = || trusted(library_below(&home.path().join("nvrtc"), 4).unwrap(), home.path());
+    assert_eq!(found().as_deref(), Some(library.as_path()));
+    for path in [library.as_path(), &builtins, &lib, lib.parent().unwrap(), &home.path().join("nvrtc")] {
+        let before = std::fs::metadata(path).unwrap().permissions();
+        let mode = before.mode() | 0o020;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(found(), None, "{}", path.display());
+        std::fs::set_permissions(path, before).unwrap();
+    }
+    let told = crate::files::trust::ever_refused();
+    let is_told = |told: &String| told.contains("NVRTC is not taken") && told.contains(&library.display().to_string());
+    assert!(told.iter().any(is_told), "{told:?}");
+    assert!(found().is_some());
 }

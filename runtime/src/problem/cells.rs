@@ -42,7 +42,7 @@ pub(super) fn find(
         None => {
             let input = fields(stencil).find(|field| field.role.is_read() && field.place.levels != Levels::None);
             let name = input.map_or("phi", |field| field.name.as_str());
-            let why = format!("how many levels the grid `{}` has is not known", adjacency.name);
+            let why = format!("how many levels the grid `{}` has is not known", adjacency.name.as_told());
             Err(Error::call(why).help(format!("give --levels N, or the inputs as arrays: --in {name}={name}.npy")))
         }
     }
@@ -70,8 +70,11 @@ fn wrong_shape(field: &Field, shape: &[usize], adjacency: &Adjacency) -> Error {
     let (name, cells) = (&field.name, adjacency.cells());
     let expected = expected(field, cells);
     let is_level_count = |&levels: &usize| field.place.levels != Levels::None && levels > 0;
-    let reason =
-        format!("`{name}` has the shape {}, and the grid `{}` has {cells} cells", shape_text(shape), adjacency.name);
+    let reason = format!(
+        "`{name}` has the shape {}, and the grid `{}` has {cells} cells",
+        shape_text(shape),
+        adjacency.name.as_told()
+    );
     Error::input(reason).help(match shape {
         [own, levels] if *own == cells && is_level_count(levels) => {
             format!("{expected}: the axes seem to be in the other order; in NumPy, save `array.T`")

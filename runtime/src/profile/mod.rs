@@ -8,6 +8,7 @@ use crate::bench::log::Record;
 use crate::bench::rows::Row;
 use crate::doctor;
 use crate::error::{Error, Result};
+use crate::files::Scratch;
 use metrics::{Counters, METRICS, Metric};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -175,7 +176,7 @@ impl Ncu {
 
     fn run(&self, launcher: &Launcher, metrics: &[Metric], patience: Duration) -> Result<Said> {
         let cannot = |error: std::io::Error| Error::input(format!("{} cannot be run: {error}", self.program.display()));
-        let folder = tempfile::Builder::new().prefix("stencilc-").tempdir().map_err(cannot)?;
+        let folder = Scratch::new()?;
         let (log, besides) = (folder.path().join("log"), folder.path().join("besides"));
         let names: Vec<&str> = metrics.iter().map(|metric| metric.ncu).collect();
         let output = File::create(&besides).map_err(cannot)?;

@@ -7,17 +7,18 @@ use super::ProgramProblem;
 use super::driver::{Backend, Driver, Position};
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::{files, npy};
+use crate::npy::Archive;
+use crate::{files, memory, npy};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::program::{Action, EdgeRule, GridAxis, Side};
 use stencilc_compiler::ir::{Body, Handle, Node, Precision, Program, VariableId};
+use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
-use zip::{ZipArchive, ZipWriter};
 
 /// What the first version of the format calls itself.
 const FORMAT: &str = "stencilc checkpoint 1";
@@ -57,7 +58,8 @@ struct Held {
     array: String,
 }
 
-/// A checkpoint that was read.
+/// A checkpoint, as it is in a file.
+#[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// What it is of.
     pub about: About,
@@ -91,7 +93,7 @@ impl About {
 pub fn save<B: Backend>(path: &Path, about: &About, problem: &ProgramProblem, driver: &Driver<B>) -> Result<()> {
     let program = &problem.staged.program;
     let mut names: BTreeMap<usize, String> = BTreeMap::new();
-    let mut arrays = Vec::new();
+    let mut arrays = BTreeMap::new();
     let mut values = Vec::new();
     for (variable, slot) in driver.bound() {
         let own = &program.variables[variable];
@@ -100,28 +102,14 @@ pub fn save<B: Backend>(path: &Path, about: &About, problem: &ProgramProblem, dr
             let taken = |name: &String| names.values().any(|other| other == name);
             let numbered = (2..).map(|n| format!("{}_{n}", own.name));
             let name = std::iter::once(own.name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
-            arrays.push((name.clone(), Array { shape: problem.staged.domain.shape(own.place), data }));
+            arrays.insert(name.clone(), Array { shape: problem.staged.domain.shape(own.place), data });
             names.insert(slot, name);
         }
         values.push(Held { variable: variable.index(), array: names[&slot].clone() });
     }
     let about = About { position: driver.position, values, ..about.clone() };
-    let text = serde_json::to_string_pretty(&about)
-        .map_err(|error| Error::check(format!("a checkpoint cannot be described: {error}")))?;
-    files::write_atomic(path, |out| {
-        let mut archive = ZipWriter::new_stream(out);
-        archive.start_file(ABOUT, SimpleFileOptions::default())?;
-        archive.write_all(text.as_bytes())?;
-        for (name, array) in &arrays {
-            let is_large = array.data.len() * array.data.element().bytes() >= 1 << 31;
-            let options =
-                SimpleFileOptions::default().large_file(is_large).compression_method(zip::CompressionMethod::Stored);
-            archive.start_file(format!("{name}.npy"), options)?;
-            npy::write(&mut archive, array)?;
-        }
-        archive.finish()?;
-        Ok(())
-    })
+    let checkpoint = Checkpoint { about, arrays };
+    files::write_atomic(path, |out| checkpoint.write(out))
 }
 
 /// Reads the checkpoint in the file at `path`.
@@ -134,35 +122,69 @@ pub fn load(path: &Path) -> Result<Checkpoint> {
         Error::input(format!("cannot read the checkpoint `{shown}`: {error}"))
             .help("a checkpoint is written by `run --checkpoint FILE`; without one, leave out --resume")
     };
+    files::reads(files::Kind::Checkpoint, path)?;
     let file = File::open(path).map_err(|error| failed(&error))?;
-    let mut archive = ZipArchive::new(BufReader::new(file))
-        .map_err(|_| failed(&"it is no checkpoint, or was not written to its end"))?;
-    let mut text = String::new();
-    {
-        let entry = archive.by_name(ABOUT).map_err(|_| failed(&"it does not say what it is a checkpoint of"))?;
-        entry.take(ABOUT_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
-    }
+    read(BufReader::new(file)).map_err(|error| failed(&error.message))
+}
+
+/// Reads a checkpoint from the bytes of a file.
+///
+/// # Errors
+/// As [`load`], but messages do not name the file.
+pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
+    let failed = |error: &dyn std::fmt::Display| Error::input(error.to_string());
+    let archive = Archive::of_any(file);
+    let mut archive = archive.map_err(|_| failed(&"it is no checkpoint, or was not written to its end"))?;
+    let text = archive.text(ABOUT, ABOUT_BYTES).map_err(|error| failed(&error.message))?;
+    let text = text.ok_or_else(|| failed(&"it does not say what it is a checkpoint of"))?;
     let about: About = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     if about.format != FORMAT {
         return Err(failed(&format!("it is a `{}`, and this version reads `{FORMAT}`", about.format)));
     }
-    let mut arrays = BTreeMap::new();
-    for held in &about.values {
-        if arrays.contains_key(&held.array) {
-            continue;
+    let names: BTreeSet<&str> = about.values.iter().map(|held| held.array.as_str()).collect();
+    let mut bytes = 0;
+    for name in &names {
+        if !archive.has(name) {
+            return Err(failed(&format!("it holds no array `{name}`")));
         }
-        let entry = archive.by_name(&format!("{}.npy", held.array));
-        let mut entry = entry.map_err(|_| failed(&format!("it holds no array `{}`", held.array)))?;
-        let length = entry.size();
-        let array = npy::read(&mut entry, length).map_err(|error| failed(&error.message))?;
-        // Only at its end the archive compares the checksum.
-        std::io::copy(&mut entry, &mut std::io::sink()).map_err(|error| failed(&error))?;
-        arrays.insert(held.array.clone(), array);
+        let count = archive.count(name).map_err(|error| failed(&error.message))?;
+        // The least that a number takes; each array is judged again, by its type, when it is read.
+        bytes += count as u128;
+    }
+    memory::check(bytes, "the arrays of the checkpoint take", memory::HELP)?;
+    let mut arrays = BTreeMap::new();
+    for name in names {
+        let array = archive.array(name).map_err(|error| failed(&error.message))?;
+        arrays.insert(name.to_owned(), array);
     }
     Ok(Checkpoint { about, arrays })
 }
 
 impl Checkpoint {
+    /// Writes the bytes that [`save`] puts into a file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut archive = ZipWriter::new_stream(out);
+        archive.start_file(ABOUT, SimpleFileOptions::default())?;
+        serde_json::to_writer_pretty(&mut archive, &self.about)?;
+        for (name, array) in &self.arrays {
+            let is_large = array.data.len() * array.data.element().bytes() >= 1 << 31;
+            let options =
+                SimpleFileOptions::default().large_file(is_large).compression_method(zip::CompressionMethod::Stored);
+            archive.start_file(format!("{name}.npy"), options)?;
+            npy::write(&mut archive, array)?;
+        }
+        archive.finish()?;
+        Ok(())
+    }
+
+    /// The arrays by their names.
+    pub fn arrays(&self) -> &BTreeMap<String, Array> {
+        &self.arrays
+    }
+
     /// Whether a program can go on from here, with the same bits as if it had never stopped.
     ///
     /// # Errors
@@ -202,7 +224,7 @@ impl Checkpoint {
     /// Makes a program hold what it held.
     ///
     /// # Errors
-    /// An array has another size than its variable.
+    /// An array has another size than its variable, or a declared field has none.
     pub fn restore<B: Backend>(&self, problem: &ProgramProblem, driver: &mut Driver<B>) -> Result<()> {
         let staged = &problem.staged;
         let damaged = || Error::input("the checkpoint does not fit the program").help("it is damaged; start anew");
@@ -224,6 +246,10 @@ impl Checkpoint {
             }
             driver.set(id, &array_data.data)?;
             first.insert(array, id);
+        }
+        let bound = driver.bound();
+        if staged.program.outer().any(|variable| bound.iter().all(|(own, _)| *own != variable)) {
+            return Err(damaged());
         }
         driver.position = self.about.position;
         Ok(())
@@ -276,4 +302,29 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
     }
     counts.retain(|name| !others.contains(name));
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cpu::Interpreter;
+    use super::super::started;
+    use super::super::tests::{problem, program};
+    use super::*;
+
+    #[test]
+    fn a_field_that_a_checkpoint_lacks_is_not_made_up() {
+        let text = "program own { inout a; in c; a = one(a, c) }
+                    stencil one { in a, c; out b; b = a + c }";
+        let problem = problem(&program(text), Grid::rows(4, 1, 1), Precision::F64, &[]).unwrap();
+        let backend = Interpreter::new(&problem);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("way.npz");
+        save(&path, &About::new(&problem, "", false), &problem, &started(&problem, &backend).unwrap()).unwrap();
+        let mut found = load(&path).unwrap();
+        let restored =
+            |found: &Checkpoint| found.restore(&problem, &mut Driver::new(&problem.staged, &backend)).is_ok();
+        assert!(restored(&found));
+        found.about.values.pop();
+        assert!(!restored(&found));
+    }
 }

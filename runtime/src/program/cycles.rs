@@ -51,14 +51,15 @@ struct Recorded<R> {
 /// Whether a loop, or one in it, is a single launch already. All its blocks are there at once, and such a launch cannot be
 /// recorded.
 fn is_one_launch(own: &Loop) -> bool {
-    own.whole.is_some() || own.steps.iter().any(|step| matches!(step, Step::Repeat(inner) if is_one_launch(inner)))
+    let mut steps = own.turns.iter().flatten();
+    own.whole.is_some() || steps.any(|step| matches!(step, Step::Repeat(inner) if is_one_launch(inner)))
 }
 
 impl<B: Backend> Driver<'_, B> {
-    /// Does a loop once, or several times at once, at most `left` times. Returns how often.
-    pub(super) fn times(&mut self, own: &Loop, left: usize) -> Result<usize> {
-        if !self.records || is_one_launch(own) || left < FEW {
-            return self.some(own, left);
+    /// Does a loop once, or several times at once, at most `left` times, after `before` times. Returns how often.
+    pub(super) fn times(&mut self, own: &Loop, before: usize, left: usize) -> Result<usize> {
+        if !self.records || is_one_launch(own) || left < FEW || !own.is_steady(before) {
+            return self.some(own, before, left);
         }
         // A loop is where it is in the program.
         let number = std::ptr::from_ref(own) as usize;
@@ -66,20 +67,20 @@ impl<B: Backend> Driver<'_, B> {
             Some(place) => self.cycles.swap_remove(place),
             None => Cycle { number, times: 0, seen: Vec::new(), recorded: None },
         };
-        let done = self.cycled(&mut cycle, own, left);
+        let done = self.cycled(&mut cycle, own, before, left);
         cycle.times += *done.as_ref().unwrap_or(&0);
         self.cycles.push(cycle);
         done
     }
 
-    fn cycled(&mut self, cycle: &mut Cycle<B::Recording>, own: &Loop, left: usize) -> Result<usize> {
+    fn cycled(&mut self, cycle: &mut Cycle<B::Recording>, own: &Loop, before: usize, left: usize) -> Result<usize> {
         if cycle.recorded.is_none() && cycle.seen.len() == STATES {
-            return self.some(own, left);
+            return self.some(own, before, left);
         }
         let now = self.state();
         if let Some(known) = &cycle.recorded {
             if known.times > left || known.state != now {
-                return self.some(own, left);
+                return self.some(own, before, left);
             }
             self.backend.replay(&known.recording)?;
             self.launches += known.launches;
@@ -89,29 +90,36 @@ impl<B: Backend> Driver<'_, B> {
             let (period, launches) = (cycle.times - times, self.launches - launches);
             let periods = (left.min(TIMES) / period.max(1)).min((LAUNCHES / launches.max(1)) as usize);
             if periods * period >= FEW {
-                return self.record(cycle, own, periods * period, now);
+                return self.record(cycle, own, before, periods * period, now);
             }
         } else {
             cycle.seen.push((now, cycle.times, self.launches));
         }
-        self.some(own, left)
+        self.some(own, before, left)
     }
 
     /// Records so many times of a loop, and does them.
-    fn record(&mut self, cycle: &mut Cycle<B::Recording>, own: &Loop, most: usize, state: State) -> Result<usize> {
+    fn record(
+        &mut self,
+        cycle: &mut Cycle<B::Recording>,
+        own: &Loop,
+        done: usize,
+        most: usize,
+        state: State,
+    ) -> Result<usize> {
         let (backend, before) = (self.backend, self.launches);
         let mut times = 0;
         // Loops in the loop are launched one by one.
         self.records = false;
         let recorded = backend.record(&mut || {
             while times < most {
-                times += self.some(own, most - times)?;
+                times += self.some(own, done + times, most - times)?;
             }
             Ok(())
         })?;
         let Some(recording) = recorded else {
             // Who has no use for it is not asked again.
-            return self.some(own, most);
+            return self.some(own, done, most);
         };
         self.records = true;
         backend.replay(&recording)?;

@@ -209,7 +209,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             while self.position.time < own.times {
                 let until = every.map_or(u64::MAX, |every| every - done % every);
                 let left = (own.times - self.position.time).min(usize::try_from(until).unwrap_or(usize::MAX));
-                let times = self.times(own, left)?;
+                let times = self.times(own, self.position.time, left)?;
                 done += times as u64;
                 self.position.time += times;
                 after(self, times as u64)?;
@@ -223,16 +223,17 @@ impl<'a, B: Backend> Driver<'a, B> {
         Ok(())
     }
 
-    /// Does a loop once, or several times at once, at most `left` times. Returns how often.
-    pub(super) fn some(&mut self, own: &Loop, left: usize) -> Result<usize> {
+    /// Does a loop once, or several times at once, at most `left` times, after `done` times. Returns how often.
+    pub(super) fn some(&mut self, own: &Loop, done: usize, left: usize) -> Result<usize> {
         own.names.iter().for_each(|&name| self.unbind(name));
-        if let Some(stage) = own.whole {
+        let is_steady = own.is_steady(done);
+        if let Some(stage) = own.whole.filter(|_| is_steady) {
             let times = left.min(AT_ONCE);
             return self.stage(stage, times).map(|()| times);
         }
         match &own.wide {
-            Some(wide) if wide.times <= left => self.steps(&wide.steps).map(|()| wide.times),
-            _ => self.steps(&own.steps).map(|()| 1),
+            Some(wide) if is_steady && wide.times <= left => self.steps(&wide.steps).map(|()| wide.times),
+            _ => self.steps(own.turn(done)).map(|()| 1),
         }
     }
 
@@ -242,9 +243,9 @@ impl<'a, B: Backend> Driver<'a, B> {
                 Step::Stage(stage) => self.stage(*stage, 1)?,
                 Step::Rename(from, to) => self.share(*from, *to),
                 Step::Repeat(own) => {
-                    let mut left = own.times;
-                    while left > 0 {
-                        left -= self.times(own, left)?;
+                    let mut done = 0;
+                    while done < own.times {
+                        done += self.times(own, done, own.times - done)?;
                     }
                 }
             }

@@ -50,13 +50,24 @@ impl Estimate<'_> {
         match step {
             Step::Stage(stage) => LAUNCH + self.stage(*stage),
             Step::Rename(..) => 0.0,
-            Step::Repeat(Loop { times, whole: Some(stage), .. }) => LAUNCH + *times as f64 * (TURN + self.turn(*stage)),
-            Step::Repeat(Loop { times, steps, wide: Some(wide), .. }) => {
-                let (many, left) = (times / wide.times, times % wide.times);
-                many as f64 * self.all(&wide.steps) + left as f64 * self.all(steps)
-            }
-            Step::Repeat(Loop { times, steps, .. }) => *times as f64 * self.all(steps),
+            Step::Repeat(own) => self.repeated(own),
         }
+    }
+
+    fn repeated(&self, own: &Loop) -> f64 {
+        let first = own.turns.len().saturating_sub(1).min(own.times);
+        let before: f64 = (0..first).map(|time| self.all(own.turn(time))).sum();
+        let left = own.times - first;
+        // All turns that come again take about the same.
+        before
+            + match (own.whole, &own.wide) {
+                (Some(stage), _) => LAUNCH + left as f64 * (TURN + self.turn(stage)),
+                (None, Some(wide)) => {
+                    let (many, few) = (left / wide.times, left % wide.times);
+                    many as f64 * self.all(&wide.steps) + few as f64 * self.all(own.turn(first))
+                }
+                (None, None) => left as f64 * self.all(own.turn(first)),
+            }
     }
 
     /// A stage that is launched, and what fills the halos that it reads.

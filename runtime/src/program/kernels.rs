@@ -9,6 +9,7 @@ use crate::array::{Data, Element};
 use crate::error::{Error, Result};
 use crate::execute::plain_argument;
 use crate::machine::{Arg, Launch, Machine};
+use crate::memory;
 use crate::pack::{PADDING, Packing};
 use crate::problem::element_of;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,8 +58,8 @@ enum StageKernel {
 impl StageKernel {
     fn text(&self) -> Text {
         match self {
-            StageKernel::Cells(_, kernel) => Text { name: kernel.name.clone(), text: kernel.text.clone() },
-            StageKernel::Rows(kernel) => Text { name: kernel.name.clone(), text: kernel.text.clone() },
+            StageKernel::Cells(_, kernel) => Text { name: kernel.name.to_string(), text: kernel.text.clone() },
+            StageKernel::Rows(kernel) => Text { name: kernel.name.to_string(), text: kernel.text.clone() },
         }
     }
 }
@@ -458,7 +459,7 @@ impl<M: Machine> Backend for Kernels<'_, M> {
     fn load(&self, variable: VariableId, data: &Data) -> Result<M::Buffer> {
         let place = self.problem.staged.program.variables[variable].place;
         let packing = self.packing(variable);
-        let mut packed = vec![PADDING; packing.bytes()];
+        let mut packed = memory::filled(PADDING, packing.bytes(), "a field as kernels have it")?;
         packing.pack(&halo::widened(&self.problem.staged, place, data), &mut packed);
         self.machine.upload(&packed)
     }

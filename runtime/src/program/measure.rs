@@ -41,7 +41,8 @@ pub enum Outcome {
 }
 
 impl ProgramProblem {
-    /// The same with this many times of each outermost loop.
+    /// The same with this many times of each outermost loop, or as many as one can be done that computes fewer cells each time.
+    /// What follows a loop computes the cells that it computes after all its times.
     pub fn with_times(&self, times: usize) -> Self {
         let mut own = self.clone();
         set_times(&mut own.staged, times);
@@ -52,7 +53,7 @@ impl ProgramProblem {
 fn set_times(staged: &mut Staged, times: usize) {
     for step in &mut staged.steps {
         if let Step::Repeat(own) = step {
-            own.times = times;
+            own.times = own.at_most(times);
         }
     }
 }

@@ -25,7 +25,8 @@ pub mod verify;
 
 use crate::array::Data;
 use crate::error::{Error, Result};
-use crate::problem::{Problem, Request};
+use crate::memory;
+use crate::problem::{Problem, Request, element_of};
 use driver::{Backend, Driver};
 use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
@@ -63,7 +64,8 @@ impl ProgramProblem {
         let adjacency = outer.adjacency.clone();
         let (precision, grid) = (outer.precision, outer.grid);
         let staged = Staged::new(program, precision, contract, grid, adjacency.as_deref(), &outer.params)?;
-        outer.region = staged.computed();
+        check_memory(&staged)?;
+        outer.region = staged.computed.clone();
         Ok(Self { staged, outer, adjacency })
     }
 
@@ -83,6 +85,19 @@ impl ProgramProblem {
             .and_then(|field| self.outer.inputs[field.index()].as_ref().or(self.outer.outputs[field.index()].as_ref()));
         data.ok_or_else(|| Error::call(format!("`{}` has no array", self.staged.program.variables[variable].name)))
     }
+}
+
+/// Refuses a program whose arrays with their halos this machine's memory does not hold.
+fn check_memory(staged: &Staged) -> Result<()> {
+    let declared = staged.program.outer().map(|id| &staged.program.variables[id]);
+    let bytes = declared.map(|own| {
+        let shape = staged.grid.shape(own.place);
+        let len = shape.into_iter().map(|length| length as u128).fold(1, u128::saturating_mul);
+        len.saturating_mul(element_of(own.stored, staged.precision).bytes() as u128)
+    });
+    let (bytes, grid) = (bytes.fold(0, u128::saturating_add), staged.grid);
+    let what = format!("the fields of grid {}, with their halos {grid}, take", staged.domain);
+    memory::check(bytes, &what, "give a smaller --grid, or --precision f32")
 }
 
 /// What is wrong with the facade of a program: to whoever gives and takes, it is the program.

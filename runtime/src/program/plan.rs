@@ -249,14 +249,14 @@ fn check_circles(staged: &Staged, fuse: &str) -> Result<()> {
 
 fn is_wide(step: &Step) -> bool {
     match step {
-        Step::Repeat(own) => own.wide.is_some() || own.steps.iter().any(is_wide),
+        Step::Repeat(own) => own.wide.is_some() || own.turns.iter().flatten().any(is_wide),
         Step::Stage(_) | Step::Rename(..) => false,
     }
 }
 
 fn is_one(step: &Step) -> bool {
     match step {
-        Step::Repeat(own) => own.whole.is_some() || own.steps.iter().any(is_one),
+        Step::Repeat(own) => own.whole.is_some() || own.turns.iter().flatten().any(is_one),
         Step::Stage(_) | Step::Rename(..) => false,
     }
 }

@@ -38,8 +38,8 @@ pub(super) fn problem(
             arrays: BTreeMap::new(),
             settings,
             seed: 0,
-            cast: false,
-            draw_all: false,
+            cast: crate::Cast::Exact,
+            drawing: crate::Drawing::Inputs,
         },
     )
 }
@@ -440,8 +440,8 @@ fn on_cells(text: &str, ni: usize, nj: usize, nk: usize) -> Result<ProgramProble
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
         seed: 0,
-        cast: false,
-        draw_all: false,
+        cast: crate::Cast::Exact,
+        drawing: crate::Drawing::Inputs,
     };
     ProgramProblem::new(&program, request)
 }

@@ -13,10 +13,10 @@ use super::plan::ProgramPlan;
 use super::verify::Reference;
 use crate::bench::Bed;
 use crate::bench::statistics::Statistics;
+use crate::clock::Budget;
 use crate::error::Result;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 use stencilc_compiler::plan::Choices;
 
 /// A plan is not tried if by the model it takes more than so many times the best time.
@@ -158,8 +158,8 @@ pub struct Tuner<'a> {
     pub bed: &'a Bed,
     /// How finalists are measured.
     pub method: ProgramMethod,
-    /// When the search ends at the latest. Finalists are measured after it.
-    pub deadline: Instant,
+    /// The time for the search. Finalists are measured after it.
+    pub budget: Budget<'a>,
 }
 
 impl Tuner<'_> {
@@ -222,10 +222,10 @@ impl Plans<'_> {
 
 impl Trial for Plans<'_> {
     fn times(&mut self, plans: &[usize], enough: f64) -> Result<Vec<Option<f64>>> {
-        let Tuner { problem, bed, method, deadline, .. } = *self.tuner;
+        let Tuner { problem, bed, method, budget, .. } = *self.tuner;
         let (all, progress) = (self.plans, self.progress);
         let compile = |&plan: &usize| -> Result<Option<Compiled>> {
-            if Instant::now() >= deadline {
+            if budget.is_over() {
                 return Ok(None);
             }
             let made = compiled(problem, &all[plan], bed, method.times);
@@ -268,7 +268,7 @@ impl Trial for Plans<'_> {
     }
 
     fn is_over(&self) -> bool {
-        Instant::now() >= self.tuner.deadline
+        self.tuner.budget.is_over()
     }
 }
 

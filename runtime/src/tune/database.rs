@@ -21,6 +21,9 @@ pub const VARIABLE: &str = "STENCILC_TUNED";
 /// What every file says of itself. A new meaning of what is in it takes a new number.
 const FORMAT: &str = "stencilc tuned 1";
 
+/// What mends a file that cannot be read.
+const AGAIN: &str = "delete it, and tune again";
+
 /// An entry serves grids whose extents are at most so many times its own, or as many times smaller.
 const NEAR: f64 = 2.0;
 
@@ -34,14 +37,38 @@ pub struct Database {
 }
 
 /// One file: all of one source on GPUs of one model.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+pub struct Content {
     format: String,
     gpu: String,
     arch: Option<String>,
     source: String,
     entries: Vec<Entry>,
+}
+
+impl Content {
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// They are damaged, or of another format; the message begins with what stands behind the file's name.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        match serde_json::from_slice::<Self>(bytes) {
+            Ok(content) if content.format == FORMAT => Ok(content),
+            Ok(content) => {
+                Err(Error::input(format!("is not as this program keeps it, but `{}`", content.format)).help(AGAIN))
+            }
+            Err(error) => Err(Error::input(format!("is damaged: {error}")).help(AGAIN)),
+        }
+    }
+
+    /// The text that is kept.
+    ///
+    /// # Errors
+    /// A time is no number.
+    pub fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
 }
 
 /// What is the fastest for one stencil, precision and grid.
@@ -220,10 +247,9 @@ impl Database {
             .entries
             .retain(|own| !own.is_of(&entry.stencil, entry.precision, entry.extents, entry.neighbours.as_deref()));
         content.entries.push(entry);
-        let mut text = serde_json::to_string_pretty(&content)
-            .map_err(|error| Error::input(format!("cannot write `{}`: {error}", path.display())))?;
-        text.push('\n');
-        files::write_atomic(&path, |to| to.write_all(text.as_bytes()))?;
+        let text =
+            content.text().map_err(|error| Error::input(format!("cannot write `{}`: {error}", path.display())))?;
+        files::write_own(&path, |to| to.write_all(text.as_bytes()))?;
         Ok(path)
     }
 
@@ -271,27 +297,23 @@ fn best(content: Content, wanted: &Wanted) -> Option<Hit> {
     Some(Hit { gpu, entry })
 }
 
+/// More bytes than a file of tuned kernels ever has.
+const LARGEST: u64 = 64 << 20;
+
 /// What a file holds; nothing if it is not there.
 fn read(path: &Path) -> Result<Option<Content>> {
     // Of a pipe there would be no end.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(Error::input(format!("`{}` is no file", path.display())).help("delete it, and tune again"));
+        return Err(Error::input(format!("`{}` is no file", path.display())).help(AGAIN));
     }
-    let bytes = match fs::read(path) {
+    let bytes = match files::read_at_most(path, LARGEST) {
         Ok(bytes) => bytes,
         // Other files, such as a README, may stand beside the folders.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(error) => return Err(Error::input(format!("cannot read `{}`: {error}", path.display()))),
     };
-    let help = "delete it, and tune again";
-    match serde_json::from_slice::<Content>(&bytes) {
-        Ok(content) if content.format == FORMAT => Ok(Some(content)),
-        Ok(content) => {
-            let why = format!("`{}` is not as this program keeps it, but `{}`", path.display(), content.format);
-            Err(Error::input(why).help(help))
-        }
-        Err(error) => Err(Error::input(format!("`{}` is damaged: {error}", path.display())).help(help)),
-    }
+    let content = Content::read(&bytes);
+    content.map(Some).map_err(|error| Error { message: format!("`{}` {}", path.display(), error.message), ..error })
 }
 
 /// `NVIDIA H200` as the name of a folder.

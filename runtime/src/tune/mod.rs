@@ -13,10 +13,10 @@ mod tests;
 use crate::bench::rows::{Method, Outcome, Row};
 use crate::bench::sweep::{Sweep, Swept, layout};
 use crate::bench::{Candidate, Stages, date};
+use crate::clock::Budget;
 use crate::error::{Error, Fault, Result};
 use rayon::prelude::*;
 use search::{Found, Trial, search};
-use std::time::Instant;
 use stencilc_compiler::plan::Choices;
 
 /// Kernels that are compiled together, a core.
@@ -38,8 +38,8 @@ const TURNS: usize = 2;
 pub struct Tuner<'a> {
     /// What is measured, and how the finalists are.
     pub sweep: Sweep<'a>,
-    /// When the search ends at the latest. Finalists are measured after it.
-    pub deadline: Instant,
+    /// The time for the search. Finalists are measured after it.
+    pub budget: Budget<'a>,
 }
 
 /// What came of tuning.
@@ -84,7 +84,7 @@ impl Trial for Kernels<'_> {
 
     fn times(&mut self, kernels: &[&Choices], enough: f64) -> Result<Vec<Option<f64>>> {
         let mut times = vec![None; kernels.len()];
-        let mut ready = self.compiled(kernels, Some(self.tuner.deadline));
+        let mut ready = self.compiled(kernels, Some(self.tuner.budget))?;
         // Kernels of one layout run on the same fields.
         ready.sort_by_cached_key(|(kernel, _)| layout(kernels[*kernel]));
         for (kernel, candidate) in ready {
@@ -106,16 +106,19 @@ impl Trial for Kernels<'_> {
     }
 
     fn is_over(&self) -> bool {
-        Instant::now() >= self.tuner.deadline
+        self.tuner.budget.is_over()
     }
 }
 
 impl Kernels<'_> {
-    /// Those of the kernels that can be compiled, before the deadline if there is one, each with its place.
-    fn compiled(&mut self, kernels: &[&Choices], deadline: Option<Instant>) -> Vec<(usize, Candidate)> {
+    /// Those of the kernels that can be compiled, as long as there is time if a budget says how much there is, each with its place.
+    ///
+    /// # Errors
+    /// The machine does not allow it, whichever kernel it is: its disk is full.
+    fn compiled(&mut self, kernels: &[&Choices], budget: Option<Budget>) -> Result<Vec<(usize, Candidate)>> {
         let (Sweep { case, bed, .. }, progress) = (&self.tuner.sweep, self.progress);
         let compile = |choices: &&Choices| -> Option<Result<Candidate>> {
-            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let is_late = budget.is_some_and(|budget| budget.is_over());
             let candidate = (!is_late).then(|| {
                 let mut candidate = Candidate::new(case, choices)?;
                 candidate.compile(bed).map(|()| candidate)
@@ -128,11 +131,12 @@ impl Kernels<'_> {
         for (kernel, candidate) in compiled.into_iter().enumerate() {
             match candidate {
                 Some(Ok(candidate)) => ready.push((kernel, candidate)),
+                Some(Err(error)) if error.fault == Fault::Machine => return Err(error),
                 Some(Err(error)) => self.swept.refuse(&error),
                 None => {}
             }
         }
-        ready
+        Ok(ready)
     }
 
     /// Microseconds of a launch, whatever it computes.
@@ -153,6 +157,9 @@ impl Kernels<'_> {
                     let message = format!("nothing more can be measured: {what}; before that, {cause}");
                     return Err(Error::check(message).help("`stencilc verify` finds the kernel that is wrong"));
                 }
+                if error.fault == Fault::Machine {
+                    return Err(error);
+                }
                 if error.fault == Fault::Check {
                     row.date = date();
                     row.outcome = Outcome::Failed { reason: error.message };
@@ -167,7 +174,7 @@ impl Kernels<'_> {
 
     /// Measures the finalists exactly, those of one layout in turns, and compares each with the interpreter.
     fn finish(&mut self, finalists: &[&Choices]) -> Result<()> {
-        let mut ready = self.compiled(finalists, None);
+        let mut ready = self.compiled(finalists, None)?;
         ready.sort_by_cached_key(|(finalist, _)| layout(finalists[*finalist]));
         for ready in ready.chunk_by(|a, b| layout(finalists[a.0]) == layout(finalists[b.0])) {
             let mut best: Vec<Option<Row>> = vec![None; ready.len()];

@@ -4,6 +4,8 @@ use super::database::{Database, EMULATOR, Entry, Hit, Wanted};
 use super::*;
 use crate::bench::rows::{MachineFacts, Subject};
 use crate::bench::tests::{METHOD, case, emulator, subject};
+use crate::clock::Budget;
+use crate::clock::tests::Ticking;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stencilc_compiler::analysis::cost::cost;
@@ -176,13 +178,14 @@ fn a_search_ends_in_time_with_what_it_has() {
     assert_eq!((found.times, found.tried, found.is_complete), (vec![(0, recorded.times[3])], 1, true));
 }
 
-fn tuned(budget: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
+fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
     let bed = emulator();
     let case = case(&bed, METHOD);
     let (subject, machine) = (subject(&case), bed.facts());
-    let deadline = Instant::now() + budget;
+    let clock = Ticking::default();
+    let budget = Budget::new(&clock, time);
     let sweep = Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: METHOD };
-    let tuner = Tuner { sweep, deadline };
+    let tuner = Tuner { sweep, budget };
     let tuned = tuner.run(among, &|| ()).unwrap();
     (tuned, subject, machine)
 }
@@ -204,7 +207,7 @@ fn some_kernels() -> Vec<Choices> {
 #[test]
 fn kernels_are_tuned_and_compared() {
     let among = some_kernels();
-    let (tuned, subject, machine) = tuned(Duration::from_secs(600), &among);
+    let (tuned, subject, machine) = tuned(Duration::MAX, &among);
     let Tuned { swept, found } = &tuned;
     // A strategy that makes no sense for its storage is refused, all else measured.
     assert_eq!((swept.refused.len(), swept.failed().count()), (1, 0), "{swept:?}");
@@ -220,6 +223,14 @@ fn kernels_are_tuned_and_compared() {
 fn without_time_nothing_is_tuned() {
     let (tuned, ..) = tuned(Duration::ZERO, &some_kernels());
     assert!(!tuned.found.is_complete && tuned.swept.rows.is_empty() && tuned.found.tried == 0);
+}
+
+#[test]
+fn the_search_ends_with_its_budget() {
+    // Who looks at the clock finds a second gone: each kernel costs one to compile and one to time.
+    let among = some_kernels();
+    let (tuned, ..) = tuned(Duration::from_secs(among.len() as u64), &among);
+    assert!(!tuned.found.is_complete && tuned.found.tried < among.len(), "{:?}", tuned.found);
 }
 
 fn entry(stencil: &str, extents: Grid, neighbours: Option<&str>, block: u32) -> Entry {

@@ -89,8 +89,8 @@ impl Case {
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: self.seed,
-            cast: false,
-            draw_all: false,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Inputs,
         }
     }
 

@@ -107,8 +107,8 @@ impl Program {
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: self.seed,
-            cast: false,
-            draw_all: false,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Inputs,
         };
         let mut problem = MeshProblem::new(request)?;
         if rng.bool() {

@@ -1,10 +1,10 @@
 //! What a program in time means, cell by cell: `docs/language.md`, "Programs".
 //!
 //! There are no halos and no fusing: a read beyond an edge is looked up where the rule says that its value is. On which
-//! cells a call is computed is found out first, call by call in the order of the text; then everything is done.
+//! cells a call is computed is found out first, each time that it is done: loops are written out. Then everything is done.
 
 use super::tree::{Action, Number, Op, Rule, Shape, Stencil, Stored, Term, Timed};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Cells along i, j and k.
 pub type Extents = [usize; 3];
@@ -29,8 +29,8 @@ pub struct Evaluation<'a> {
     params: Vec<f64>,
     /// By variable, axis and side.
     rules: Vec<[[Rule; 2]; 3]>,
-    /// Where each call is computed, in the order of the text.
-    regions: Vec<Cells>,
+    /// Where each call is computed, in the order in which they are done.
+    regions: VecDeque<Cells>,
     named: BTreeMap<usize, f64>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Evaluation<'a> {
     /// The program has no meaning on this grid.
     pub fn new(timed: &'a Timed, extents: Extents, single: bool, params: Vec<f64>) -> Result<Self, Refused> {
         let rules = (0..timed.variables.len()).map(|variable| rules_of(timed, variable)).collect();
-        let mut own = Self { timed, extents, single, params, rules, regions: Vec::new(), named: BTreeMap::new() };
+        let mut own = Self { timed, extents, single, params, rules, regions: VecDeque::new(), named: BTreeMap::new() };
         let mut there: Vec<Option<Cells>> = timed
             .variables
             .iter()
@@ -108,14 +108,18 @@ impl<'a> Evaluation<'a> {
                         let own = self.cells_of(target, &region);
                         there[target] = Some(before.map_or(own.clone(), |before| joined(before, own)));
                     }
-                    self.regions.push(region);
+                    self.regions.push_back(region);
                 }
                 Action::Rename { from, to, .. } => there[*to] = there[*from].clone(),
                 Action::Let(n, number) => {
                     let value = self.number(number);
                     self.named.insert(*n, value);
                 }
-                Action::Repeat(_, inner) => self.find_regions(inner, there)?,
+                Action::Repeat(times, inner) => {
+                    for _ in 0..self.number(times) as i64 {
+                        self.find_regions(inner, there)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -291,10 +295,33 @@ impl<'a> Evaluation<'a> {
 
     /// Does everything. Arrays of declared variables are given; what they hold in the end is returned.
     pub fn run(mut self, mut arrays: Arrays) -> Arrays {
-        let mut actions = Actions { next: 0 };
         let all = &self.timed.actions;
-        actions.run(&mut self, all, &mut arrays);
+        self.done(all, &mut arrays);
         arrays
+    }
+
+    fn done(&mut self, actions: &[Action], arrays: &mut Arrays) {
+        for action in actions {
+            match action {
+                Action::Call { .. } => {
+                    let region = self.regions.pop_front().expect("it was found for each time");
+                    self.call(action, &region, arrays);
+                }
+                Action::Rename { from, to, .. } => {
+                    let value = arrays.get(from).cloned().unwrap_or_default();
+                    arrays.insert(*to, value);
+                }
+                Action::Let(n, number) => {
+                    let value = self.number(number);
+                    self.named.insert(*n, value);
+                }
+                Action::Repeat(times, inner) => {
+                    for _ in 0..self.number(times) as i64 {
+                        self.done(inner, arrays);
+                    }
+                }
+            }
+        }
     }
 
     fn number(&self, own: &Number) -> f64 {
@@ -384,51 +411,6 @@ fn joined(before: Cells, more: Cells) -> Cells {
 fn cells(of: &Cells) -> Vec<(usize, usize, usize)> {
     let along = |axis: usize| (0..of[axis].len()).filter(move |&at| of[axis][at]);
     along(2).flat_map(|k| along(1).flat_map(move |j| along(0).map(move |i| (k, j, i)))).collect()
-}
-
-/// Goes through actions, and knows which call of the text is next.
-struct Actions {
-    next: usize,
-}
-
-impl Actions {
-    fn run(&mut self, of: &mut Evaluation, actions: &[Action], arrays: &mut Arrays) {
-        for action in actions {
-            match action {
-                Action::Call { .. } => {
-                    let region = of.regions[self.next].clone();
-                    self.next += 1;
-                    of.call(action, &region, arrays);
-                }
-                Action::Rename { from, to, .. } => {
-                    let value = arrays.get(from).cloned().unwrap_or_default();
-                    arrays.insert(*to, value);
-                }
-                Action::Let(n, number) => {
-                    let value = of.number(number);
-                    of.named.insert(*n, value);
-                }
-                Action::Repeat(times, inner) => {
-                    let (first, times) = (self.next, of.number(times) as i64);
-                    for _ in 0..times {
-                        self.next = first;
-                        self.run(of, inner, arrays);
-                    }
-                    self.next = first + calls(inner);
-                }
-            }
-        }
-    }
-}
-
-/// How many calls there are in the text.
-fn calls(actions: &[Action]) -> usize {
-    let of = |action: &Action| match action {
-        Action::Call { .. } => 1,
-        Action::Rename { .. } | Action::Let(..) => 0,
-        Action::Repeat(_, inner) => calls(inner),
-    };
-    actions.iter().map(of).sum()
 }
 
 /// A stencil that is computed, cell by cell.

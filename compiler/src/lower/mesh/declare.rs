@@ -7,6 +7,7 @@ use crate::ir::{Field, Levels, Place, Role, Stored};
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
+use crate::text::FreeText;
 
 impl<'a> Lowering<'a> {
     /// `on cell.edges, no k`, and how many numbers there are each time.
@@ -150,7 +151,7 @@ impl<'a> Lowering<'a> {
                 self.define(name, Binding::Broken);
                 continue;
             }
-            let (role, stored, doc) = (Role::Reduce, Stored::Real, reduce.doc.clone());
+            let (role, stored, doc) = (Role::Reduce, Stored::Real, FreeText::new(&reduce.doc));
             let place = Place { horizontal: false, levels: Levels::None, home: None };
             let field = Field { name: name.text.clone(), doc, role, place, stored, range: None, span: name.span };
             let id = self.stencil.fields.add(field);

@@ -7,6 +7,7 @@ use crate::ir::{Kind, MapId, Node, NodeId, Param, Path};
 use crate::lower::value::Nodes;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
+use crate::text::FreeText;
 
 /// The function that says how many elements a set has.
 pub const SIZE: &str = "size";
@@ -47,7 +48,7 @@ impl<'a> Lowering<'a> {
         let param = match self.sizes.iter().find(|(_, own)| *own == set) {
             Some((param, _)) => *param,
             None => {
-                let (text, doc) = (format!("{SIZE}({})", name.text), String::new());
+                let (text, doc) = (format!("{SIZE}({})", name.text), FreeText::default());
                 let own = Param { name: text, doc, kind: Kind::Int, default: None, span };
                 let param = self.stencil.params.add(own);
                 self.sizes.push((param, set));
@@ -57,37 +58,30 @@ impl<'a> Lowering<'a> {
         self.one(Node::Param(param), Kind::Int, span)
     }
 
-    /// The paths that lead to an element if an expression is true, and those that do if it is false.
-    fn assured(&mut self, expr: ExprId) -> (Vec<Path>, Vec<Path>) {
+    /// The paths that lead to an element if an expression has this truth.
+    fn assured(&mut self, expr: ExprId, truth: bool) -> Vec<Path> {
         let file = self.file;
-        match &file.exprs[expr] {
-            Expr::Group(inner) => self.assured(*inner),
-            Expr::Prefix(Prefix::Not, inner) => {
-                let (yes, no) = self.assured(*inner);
-                (no, yes)
-            }
-            Expr::Infix(op @ (Infix::And | Infix::Or), left, right) => {
-                let (mut left, right) = (self.assured(*left), self.assured(*right));
-                if *op == Infix::And {
-                    left.0.extend(right.0);
-                    (left.0, Vec::new())
-                } else {
-                    left.1.extend(right.1);
-                    (Vec::new(), left.1)
+        let (mut assured, mut waiting) = (Vec::new(), vec![(expr, truth)]);
+        while let Some((expr, truth)) = waiting.pop() {
+            match &file.exprs[expr] {
+                Expr::Group(inner) => waiting.push((*inner, truth)),
+                Expr::Prefix(Prefix::Not, inner) => waiting.push((*inner, !truth)),
+                // Both sides of what is true with `&&`, or false with `||`, are.
+                Expr::Infix(op @ (Infix::And | Infix::Or), left, right) if (*op == Infix::And) == truth => {
+                    waiting.extend([(*right, truth), (*left, truth)]);
                 }
+                Expr::Call(name, arguments) if name.text == PRESENT && truth => {
+                    let [argument] = arguments.as_slice() else { continue };
+                    let names = self.trail_of(argument.value);
+                    // What is wrong with it is told where it is lowered.
+                    let was_silent = std::mem::replace(&mut self.is_silent, true);
+                    assured.extend(names.and_then(|names| self.one_path(&names, name.span)));
+                    self.is_silent = was_silent;
+                }
+                _ => {}
             }
-            Expr::Call(name, arguments) if name.text == PRESENT => {
-                let [argument] = arguments.as_slice() else { return Default::default() };
-                let names = self.trail_of(argument.value);
-                // What is wrong with it is told where it is lowered.
-                let told = (self.diagnostics.len(), self.told.clone());
-                let path = names.and_then(|names| self.one_path(&names, name.span));
-                self.diagnostics.truncate(told.0);
-                self.told = told.1;
-                (path.into_iter().collect(), Vec::new())
-            }
-            _ => Default::default(),
         }
+        assured
     }
 
     /// Does something where `condition` is known to be true (or false).
@@ -98,6 +92,18 @@ impl<'a> Lowering<'a> {
         then: impl FnOnce(&mut Self) -> T,
     ) -> T {
         self.where_all_known(&[condition], truth, then)
+    }
+
+    /// The paths in `known`, and those that lead to an element if an expression has this truth.
+    pub(in crate::lower) fn also_assured(&mut self, mut known: Vec<Path>, expr: ExprId, truth: bool) -> Vec<Path> {
+        if self.over.is_some() {
+            for path in self.assured(expr, truth) {
+                if !known.contains(&path) {
+                    known.push(path);
+                }
+            }
+        }
+        known
     }
 
     /// Does something where each of `conditions` is known to be true (or false).
@@ -112,14 +118,13 @@ impl<'a> Lowering<'a> {
         }
         let mut known = Vec::new();
         for &condition in conditions {
-            let (yes, no) = self.assured(condition);
-            known.extend(if truth { yes } else { no });
+            known.extend(self.assured(condition, truth));
         }
         self.with_present(known, then)
     }
 
     /// Does something where paths are known to lead to elements.
-    pub(super) fn with_present<T>(&mut self, paths: Vec<Path>, then: impl FnOnce(&mut Self) -> T) -> T {
+    pub(in crate::lower) fn with_present<T>(&mut self, paths: Vec<Path>, then: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.over.as_ref().map_or(0, |over| over.present.len());
         if let Some(over) = &mut self.over {
             over.present.extend(paths);

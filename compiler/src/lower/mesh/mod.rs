@@ -17,6 +17,7 @@ use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::mesh::{Map, Mesh, Missing, Set, Write};
 use crate::ir::{MapId, MeshStencil, Path, Program, SetId, Stencil};
 use crate::source::Span;
+use crate::text::FreeText;
 
 /// The most slots of a map, and the most parts of a vector: each is written out.
 const WIDTH: i32 = 64;
@@ -73,7 +74,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn mesh(&mut self, mesh: &'a ast::Mesh) -> Declared {
-        let (name, doc, span) = (mesh.name.text.clone(), mesh.doc.clone(), mesh.name.span);
+        let (name, doc, span) = (mesh.name.text.clone(), FreeText::new(&mesh.doc), mesh.name.span);
         let mut declared = Declared { mesh: Mesh { name, doc, span, ..Mesh::default() }, values: Vec::new() };
         for part in &mesh.parts {
             match part {
@@ -125,7 +126,7 @@ impl<'a> Lowering<'a> {
                 (Missing::Value, Some(value))
             }
         };
-        let (name, doc, span) = (map.name.text.clone(), map.doc.clone(), map.name.span);
+        let (name, doc, span) = (map.name.text.clone(), FreeText::new(&map.doc), map.name.span);
         declared.mesh.maps.add(Map { name, doc, from, to, arity, missing, span });
         declared.values.push(value);
         Some(())

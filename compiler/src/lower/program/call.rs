@@ -277,6 +277,15 @@ impl<'a> Programmer<'_, 'a> {
         let at = self.span(value);
         let Some(variable) = self.field_named(value) else { return self.no_field(stencil, id, value) };
         let variable = self.with_value(variable?, at)?;
+        if self.is_number(variable) {
+            let (name, number) = (&own.name, &self.program.variables[variable].name);
+            let found =
+                Diagnostic::error(at, format!("`{name}` of `{}` is a field, and `{number}` a number", stencil.name))
+                    .label("a number is passed to a parameter")
+                    .note(own.span, "declared here")
+                    .help(format!("declare it in the stencil as `param {name}`"));
+            return self.report(found);
+        }
         let passed = &self.program.variables[variable];
         let differs = if passed.place != own.place {
             format!(

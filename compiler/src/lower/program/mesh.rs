@@ -7,6 +7,7 @@ use crate::ir::program::{Action, Assignment};
 use crate::ir::{Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stored, VariableId};
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
+use crate::text::FreeText;
 
 /// Where a number lives.
 const NOWHERE: Place = Place { horizontal: false, levels: Levels::None, home: None };
@@ -31,7 +32,7 @@ impl<'a> Programmer<'_, 'a> {
             return;
         }
         let (name, stored, span) = (own.name.clone(), own.stored, own.span);
-        let (doc, role, range) = (String::new(), Role::In, None);
+        let (doc, role, range) = (FreeText::default(), Role::In, None);
         self.lowering.stencil.fields.add(Field { name, doc, role, place: NOWHERE, stored, range, span });
         self.lowering.numbers.push(id);
     }

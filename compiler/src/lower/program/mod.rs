@@ -13,6 +13,7 @@ use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
 use crate::ir::{Body, Kind, Program, Role, Stencil, Stored, VariableId};
 use crate::lower::mesh::Declared;
 use crate::source::Span;
+use crate::text::FreeText;
 use boundary::Boundaries;
 use std::collections::BTreeSet;
 
@@ -46,7 +47,7 @@ impl<'a> Lowering<'a> {
         stencils: &'a [Stencil],
         meshes: &'a [Declared],
     ) -> Program {
-        let ir = Program { name: program.name.text.clone(), doc: program.doc.clone(), ..Program::default() };
+        let ir = Program { name: program.name.text.clone(), doc: FreeText::new(&program.doc), ..Program::default() };
         if let Some(over) = &program.over {
             let Some(over) = self.over_mesh(meshes, over) else { return ir };
             self.over = Some(over);
@@ -83,7 +84,7 @@ impl<'a> Programmer<'_, 'a> {
     fn statements(&mut self, statements: &'a [Statement]) -> Vec<Action> {
         let mut actions = Vec::new();
         for statement in statements {
-            if self.lowering.diagnostics.len() >= super::GIVEN_UP {
+            if self.lowering.is_given_up() {
                 break;
             }
             self.statement(statement, &mut actions);
@@ -165,7 +166,7 @@ impl<'a> Programmer<'_, 'a> {
         };
         let range = fields.drawn.and_then(|(low, high)| self.lowering.range(low, high, role, stored));
         for name in &fields.names {
-            let doc = fields.doc.clone();
+            let doc = FreeText::new(&fields.doc);
             let variable = Variable {
                 name: name.text.clone(),
                 doc,
@@ -360,6 +361,8 @@ impl<'a> Programmer<'_, 'a> {
     fn repeat(&mut self, repeat: &'a ast::Repeat, actions: &mut Vec<Action>) {
         if self.depth >= LOOPS {
             self.report::<()>(Diagnostic::error(repeat.span, format!("more than {LOOPS} loops inside each other")));
+            // What is in it is not looked at, and may assign any.
+            self.assigned.extend(self.program.variables.iter().map(|(id, _)| id));
             return;
         }
         let times = self.number(repeat.times, Some(Kind::Int), "repeat");
@@ -375,8 +378,7 @@ impl<'a> Programmer<'_, 'a> {
             );
         }
         for (name, span) in self.lowering.scope.unused_since(mark) {
-            let found = Diagnostic::warning(span, format!("the field `{name}` is never used"));
-            self.lowering.diagnostics.push(found.label("not used"));
+            self.lowering.diagnostics.push(Diagnostic::unused(span, "the field", &name));
         }
         self.lowering.scope.forget(mark);
         // Nobody knows whether there was a single step.
@@ -508,18 +510,14 @@ impl<'a> Programmer<'_, 'a> {
                     .help("declare one with `inout phi` or `out res`, and assign it"),
             );
         }
-        if self.has_failed() {
-            return;
-        }
         for Symbol { name, span, what, .. } in self.lowering.scope.unused() {
-            let message = format!("{what} `{name}` is never used");
-            self.lowering.diagnostics.push(Diagnostic::warning(span, message).label("not used"));
+            self.lowering.diagnostics.push(Diagnostic::unused(span, what, &name));
         }
     }
 }
 
 fn new_variable(name: &ast::Name, place: crate::ir::Place, stored: Stored) -> Variable {
-    let (doc, role, range, edges) = (String::new(), None, None, Edges::default());
+    let (doc, role, range, edges) = (FreeText::default(), None, None, Edges::default());
     Variable { name: name.text.clone(), doc, role, place, stored, range, edges, span: name.span }
 }
 

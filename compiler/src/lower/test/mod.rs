@@ -6,6 +6,7 @@ mod subject;
 
 use super::scope::{Binding, Globals, Symbol};
 use super::{Found, Lowering};
+use crate::analysis::values::values;
 use crate::ast::{self, TestPart};
 use crate::diagnostic::{Diagnostic, Severity, guess};
 use crate::grid::Grid;
@@ -13,6 +14,7 @@ use crate::ir::{
     self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, Test,
 };
 use crate::source::Span;
+use crate::text::FreeText;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The grid of a test that names none.
@@ -117,6 +119,10 @@ impl<'a> Tests<'a> {
 
         if self.diagnostics[before..].iter().any(|found| found.severity == Severity::Error) {
             return None;
+        }
+        let too_many = |own: &&Stencil| values(own, "this test", test.title.span);
+        if let Some(found) = [&inputs.0, &checks.0].iter().find_map(too_many) {
+            return self.report(found.help("expect less at once: a file may have several tests"));
         }
         debug_assert_eq!((ir::verify(&inputs.0), ir::verify(&checks.0)), (Ok(()), Ok(())));
         Some(Test {
@@ -319,8 +325,7 @@ impl<'a> Tests<'a> {
             let is_before = outline.before.iter().any(|own| std::ptr::eq(*own, binding));
             for name in &binding.names {
                 if checks.contains(&name.span) && (!is_before || inputs.contains(&name.span)) {
-                    let message = format!("the value `{}` is never used", name.text);
-                    self.diagnostics.push(Diagnostic::warning(name.span, message).label("not used"));
+                    self.diagnostics.push(Diagnostic::unused(name.span, "the value", &name.text));
                 }
             }
         }
@@ -329,7 +334,7 @@ impl<'a> Tests<'a> {
 
 /// A field of a test's own stencil.
 fn field(name: &str, role: Role, place: Place, stored: Stored) -> Field {
-    Field { name: name.to_owned(), doc: String::new(), role, place, stored, range: None, span: Span::default() }
+    Field { name: name.to_owned(), doc: FreeText::default(), role, place, stored, range: None, span: Span::default() }
 }
 
 impl<'a> Lowering<'a> {

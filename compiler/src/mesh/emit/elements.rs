@@ -57,6 +57,12 @@ impl Emitter<'_> {
             return known.clone();
         }
         let Some((last, before)) = hops.split_last() else { return self.element() };
+        // Where the way begins comes first, hop by hop, as far as it is not known.
+        let is_known = |end: &usize| self.find(|scope| scope.index.get(&hops[..*end])).is_some();
+        let known = (1..hops.len()).rev().find(is_known).unwrap_or(0);
+        for end in known + 1..hops.len() {
+            self.index(&hops[..end]);
+        }
         let mesh = &self.subject.stencil.mesh;
         let (arity, map_name) = (mesh.maps[last.map].arity, mesh.full_name(last.map).replace('.', "_"));
         let (map, from) = match self.in_piece.clone() {

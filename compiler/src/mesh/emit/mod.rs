@@ -8,8 +8,10 @@ use super::ends::{OWN, pseudo};
 use super::{Choices, Parameter, Subject, What, mirror, quotient};
 use crate::cuda::expression::{Helpers, computing_type};
 use crate::cuda::prelude;
+use crate::device;
 use crate::ir::{DefId, FieldId, Hop, Kind, SetId};
-use crate::names::Names;
+use crate::names::{Identifier, Names};
+use crate::text::Comment;
 use std::collections::HashMap;
 
 /// Where a value is looked at: hops from the element at hand, and levels away.
@@ -34,7 +36,7 @@ pub struct Emitter<'a> {
     pub choices: &'a Choices,
     pub names: Names,
     /// The user's names, as they are in the text.
-    users: HashMap<String, String>,
+    users: HashMap<String, Identifier>,
     /// By set: the name of the thread's own element.
     elements: HashMap<SetId, String>,
     pub parameters: Vec<Parameter>,
@@ -58,7 +60,7 @@ impl<'a> Emitter<'a> {
         let stencil = &subject.stencil.stencil;
         let fields = stencil.fields.iter().map(|(_, field)| &field.name);
         let params = stencil.params.iter().map(|(_, param)| &param.name);
-        let users = fields.chain(params).map(|name| (name.clone(), names.fresh(name))).collect();
+        let users = fields.chain(params).map(|name| (name.clone(), names.declared(name))).collect();
         let k = names.internal("k");
         Self {
             subject,
@@ -117,7 +119,7 @@ impl<'a> Emitter<'a> {
     /// The parameter that is `what`.
     pub fn parameter(&mut self, wish: &str, c_type: &str, what: What) -> String {
         if let Some(known) = self.parameters.iter().find(|own| own.what == what) {
-            return known.name.clone();
+            return known.name.to_string();
         }
         let is_users = match &what {
             What::Input(_) | What::Param(_) | What::Leaves(_) => true,
@@ -127,10 +129,11 @@ impl<'a> Emitter<'a> {
         // The user's own names are theirs, as far as C++ lets them.
         let name = match self.users.get(wish) {
             Some(known) if is_users => known.clone(),
-            _ => self.names.fresh(wish),
+            _ => self.names.declared(wish),
         };
-        self.parameters.push(Parameter { name: name.clone(), c_type: c_type.to_owned(), what });
-        name
+        let text = name.to_string();
+        self.parameters.push(Parameter { name, c_type: c_type.to_owned(), what });
+        text
     }
 
     fn find<'s, T: ?Sized>(&'s self, look: impl Fn(&'s Scope) -> Option<&'s T>) -> Option<&'s T> {
@@ -179,21 +182,22 @@ impl<'a> Emitter<'a> {
     }
 
     /// The whole text: comment, functions, head and body.
-    pub fn text(mut self, name: &str, what: &str, functions_before: &[&str]) -> (String, Vec<Parameter>) {
+    pub fn text(mut self, name: &Identifier, what: &str, functions_before: &[&str]) -> (String, Vec<Parameter>) {
         let Subject { stencil, precision, .. } = *self.subject;
         let Choices { layout, block, blocks_at_once, .. } = *self.choices;
-        let mut text = String::from("/*\n");
+        let mut head = String::from("/*\n");
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
-        let mut comment = vec![format!("{} over {over}: {what}.", stencil.stencil.name)];
-        comment.extend(stencil.stencil.doc.lines().map(str::to_owned));
-        comment.push(format!("Layout {}, {}.", layout.name(), precision.name()));
-        comment.push(String::new());
-        comment.push("Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.".to_owned());
-        for line in comment.into_iter().map(crate::cuda::comment_line) {
-            text.push_str(line.trim_end());
-            text.push('\n');
+        let mut comment = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
+        comment.extend(stencil.stencil.doc.comments());
+        comment.push(Comment::new(format!("Layout {}, {}.", layout.name(), precision.name())));
+        let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
+        comment.extend(["", contraction].map(Comment::new));
+        for line in comment {
+            head.push_str(if line.is_empty() { " *" } else { " * " });
+            head.push_str(&format!("{line}\n"));
         }
-        text.push_str(" */\n");
+        head.push_str(" */\n");
+        let mut text = String::new();
         for line in prelude::functions(&self.helpers, precision) {
             text.push_str(&line);
             text.push('\n');
@@ -213,24 +217,28 @@ impl<'a> Emitter<'a> {
                 None => format!("const {} {}", own.c_type, own.name),
             })
             .collect();
-        let head = format!("extern \"C\" __global__ void {bounds}\n{name}({})\n{{\n", parameters.join(",\n    "));
+        let signature = format!("extern \"C\" __global__ void {bounds}\n{name}({})\n{{\n", parameters.join(",\n    "));
         let mut lines = self.lines.join("\n");
         lines.push('\n');
         if self.turns_signs {
             text.push_str(mirror::function(precision));
         }
         if self.is_quick {
-            let arguments: Vec<&str> = self.parameters.iter().map(|own| own.name.as_str()).collect();
+            let arguments: Vec<&str> = self.parameters.iter().map(|own| &*own.name).collect();
             let (parameters, arguments) = (parameters.join(",\n    "), arguments.join(", "));
             let is_quick = self.names.internal("is_quick");
             text.push_str(quotient::functions(precision));
             text.push_str(&format!("static __device__ __forceinline__ bool {name}_if(const bool {is_quick},\n    {parameters})\n{{\n{lines}    return true;\n}}\n"));
             text.push_str("// Where a division is not a usual one.\n");
             text.push_str(&format!("static __device__ __noinline__ void {name}_again({parameters})\n{{\n    {name}_if(false, {arguments});\n}}\n"));
-            text.push_str(&format!("{head}    if (!{name}_if(true, {arguments})) {name}_again({arguments});\n}}\n"));
+            text.push_str(&format!(
+                "{signature}    if (!{name}_if(true, {arguments})) {name}_again({arguments});\n}}\n"
+            ));
         } else {
-            text.push_str(&format!("{head}{lines}}}\n"));
+            text.push_str(&format!("{signature}{lines}}}\n"));
         }
-        (text, self.parameters)
+        // What a comment says is no use of an operation.
+        let operations: String = device::lines(&text).iter().map(|line| format!("{line}\n")).collect();
+        (operations + &head + &text, self.parameters)
     }
 }

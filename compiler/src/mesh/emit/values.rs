@@ -2,10 +2,22 @@
 
 use super::{At, Emitter};
 use crate::cuda::expression::{computing_type, read_as, real, written};
-use crate::ir::{Binary, Binding, Body, DefId, FieldId, Hop, Kind, Node, NodeId, Path, Texts};
+use crate::ir::{Binary, Binding, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path, Texts};
 use crate::mesh::ends::{SECOND, pseudo_of};
 use crate::mesh::{What, quotient};
 use crate::plan::Math;
+
+/// A body that is being written, where `at` leads.
+struct Begun<'a> {
+    /// The definition whose body it is, if it is one's.
+    def: Option<DefId>,
+    body: &'a Body,
+    at: At,
+    /// The node that comes next.
+    next: usize,
+    /// What the nodes before it look at, and its text.
+    leaves: Vec<(Node, String, Binding)>,
+}
 
 impl Emitter<'_> {
     /// The text of a quotient.
@@ -84,12 +96,14 @@ impl Emitter<'_> {
 
     /// A definition where `at` leads.
     pub fn value(&mut self, def: DefId, at: &At) -> String {
-        let key = (def, at.clone());
-        if let Some(known) = self.find(|scope| scope.values.get(&key)) {
-            return known.clone();
-        }
+        let mut body = Body::new();
+        body.add(Node::Use { def, path: Path::default() }, Kind::Real, Default::default());
+        self.body(&body, at)
+    }
+
+    /// Gives a definition's value a name, where `at` leads.
+    fn name_value(&mut self, def: DefId, at: At, text: String) {
         let own = &self.subject.stencil.stencil.defs[def];
-        let text = self.body(&own.body, at);
         // Numbers and names stay as they are.
         let is_short = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
         let name = if is_short {
@@ -105,20 +119,39 @@ impl Emitter<'_> {
             name
         };
         if let Some(scope) = self.scopes.last_mut() {
-            scope.values.insert(key, name.clone());
+            scope.values.insert((def, at), name);
         }
-        name
     }
 
-    /// The text of a body where `at` leads; what it is made of gets names before.
+    /// The text of a body where `at` leads; what it is made of gets names before. A definition that it uses is written when it is
+    /// met, and then the body goes on.
     pub fn body(&mut self, body: &Body, at: &At) -> String {
+        let subject = self.subject;
+        let mut begun = vec![Begun { def: None, body, at: at.clone(), next: 0, leaves: Vec::new() }];
+        loop {
+            let Some(last) = begun.last_mut() else { return String::new() };
+            if let Some((def, at)) = self.go_on(last) {
+                let body = &subject.stencil.stencil.defs[def].body;
+                begun.push(Begun { def: Some(def), body, at, next: 0, leaves: Vec::new() });
+            } else if let Some(Begun { def, body, at, leaves, .. }) = begun.pop() {
+                let text = self.text_of(body, &leaves);
+                match def {
+                    Some(def) => self.name_value(def, at, text),
+                    None => return text,
+                }
+            }
+        }
+    }
+
+    /// Writes what a body looks at, up to the first definition that has no name yet.
+    fn go_on(&mut self, begun: &mut Begun) -> Option<(DefId, At)> {
         let moved = |path: &Path| {
-            let hops: Vec<Hop> = at.0.iter().chain(path.hops()).copied().collect();
-            (hops, at.1 + path.levels())
+            let hops: Vec<Hop> = begun.at.0.iter().chain(path.hops()).copied().collect();
+            (hops, begun.at.1 + path.levels())
         };
-        let mut leaves: Vec<(Node, String, Binding)> = Vec::new();
-        for (_, node) in body.iter() {
-            if leaves.iter().any(|(known, ..)| known == node) {
+        for (id, node) in begun.body.iter().skip(begun.next) {
+            begun.next = id.index();
+            if begun.leaves.iter().any(|(known, ..)| known == node) {
                 continue;
             }
             let (text, binding) = match node {
@@ -131,7 +164,13 @@ impl Emitter<'_> {
                     };
                     (self.read(*field, &at, *part), Binding::Atom)
                 }
-                Node::Use { def, path } => (self.value(*def, &moved(path)), Binding::Atom),
+                Node::Use { def, path } => {
+                    let key = (*def, moved(path));
+                    match self.find(|scope| scope.values.get(&key)) {
+                        Some(known) => (known.clone(), Binding::Atom),
+                        None => return Some(key),
+                    }
+                }
                 Node::Present { path } if pseudo_of(path.hops()) == Some(SECOND) => {
                     (self.names.internal("is_second"), Binding::Atom)
                 }
@@ -147,17 +186,22 @@ impl Emitter<'_> {
                     let (name, c_type) = (own.name.clone(), computing_type(own.kind, self.subject.precision));
                     (self.parameter(&name, c_type, What::Param(*param)), Binding::Atom)
                 }
-                Node::Level if !self.subject.stencil.mesh.levels => (at.1.to_string(), Binding::Atom),
-                Node::Level => match at.1 {
+                Node::Level if !self.subject.stencil.mesh.levels => (begun.at.1.to_string(), Binding::Atom),
+                Node::Level => match begun.at.1 {
                     0 => (self.k.clone(), Binding::Atom),
-                    1.. => (format!("{} + {}", self.k, at.1), Binding::Sum),
-                    _ => (format!("{} - {}", self.k, -at.1), Binding::Sum),
+                    1.. => (format!("{} + {}", self.k, begun.at.1), Binding::Sum),
+                    _ => (format!("{} - {}", self.k, -begun.at.1), Binding::Sum),
                 },
                 Node::LevelCount => (self.subject.levels.to_string(), Binding::Atom),
                 _ => continue,
             };
-            leaves.push((node.clone(), text, binding));
+            begun.leaves.push((node.clone(), text, binding));
         }
+        None
+    }
+
+    /// The text of a body, given those of what it looks at.
+    fn text_of(&mut self, body: &Body, leaves: &[(Node, String, Binding)]) -> String {
         let leaf = |node: &Node| {
             let found = leaves.iter().find(|(known, ..)| known == node);
             found.map_or((String::new(), Binding::Atom), |(_, text, binding)| (text.clone(), *binding))

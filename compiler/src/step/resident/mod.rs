@@ -67,8 +67,8 @@ pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kern
         writer.need(from);
         writer.need(to);
     }
-    let name = writer.names.fresh(&format!("{}_resident", subject.stencil.name));
-    let [steps, flags] = ["steps", "flags"].map(|wish| writer.names.fresh(wish));
+    let name = writer.names.declared(&format!("{}_resident", subject.stencil.name));
+    let [steps, flags] = ["steps", "flags"].map(|wish| writer.names.declared(wish));
     let blocks = subject.extents[2] * shape.blocks;
     writer.parameters.push(Parameter { name: steps.clone(), c_type: "int".into(), what: What::Steps });
     writer.parameters.push(Parameter { name: flags.clone(), c_type: "unsigned*".into(), what: What::Flags(blocks) });

@@ -11,6 +11,7 @@ use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 use crate::plan::stored_type;
+use crate::text::Comment;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ const TEMPLATE: &str = "step_resident.cu.tera";
 
 #[derive(Serialize)]
 struct Texts {
-    comment: Vec<String>,
+    comment: Vec<Comment>,
     prelude: Vec<String>,
     threads: usize,
     name: String,
@@ -164,7 +165,7 @@ impl Printer<'_> {
             "a plane stays in the registers of {blocks} blocks of {warps} warps of {rows} rows, step after step"
         );
         let mut texts = Texts {
-            comment: self.writer.comment(how),
+            comment: Vec::new(),
             prelude: lines,
             threads: warps * LANES,
             name: name.to_owned(),
@@ -181,8 +182,10 @@ impl Printer<'_> {
             finish,
             last,
         };
+        // What a comment says is no use of it.
         let operations = device::lines(&render(TEMPLATE, &texts)?);
         texts.prelude.splice(0..0, operations);
+        texts.comment = self.writer.comment(how);
         Ok((render(TEMPLATE, &texts)?, shared))
     }
 

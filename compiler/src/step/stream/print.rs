@@ -9,7 +9,9 @@ use crate::cuda::{prelude, render};
 use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, Store};
+use crate::names::Identifier;
 use crate::plan::stored_type;
+use crate::text::Comment;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,10 +20,10 @@ const TEMPLATE: &str = "step_stream.cu.tera";
 
 #[derive(Serialize)]
 struct Texts {
-    comment: Vec<String>,
+    comment: Vec<Comment>,
     prelude: Vec<String>,
     head: String,
-    name: String,
+    name: Identifier,
     signature: Vec<String>,
     setup: Vec<String>,
     kept: Vec<String>,
@@ -101,14 +103,14 @@ impl<'a> Printer<'a> {
     ///
     /// # Errors
     /// A template is broken, which is a fault of the compiler.
-    pub fn print(&mut self, warps: u128, frame: Frame) -> Result<(String, String), Refusal> {
+    pub fn print(&mut self, warps: u128, frame: Frame) -> Result<(Identifier, String), Refusal> {
         let Tiling { lane, columns, rows, steps, unrolled, .. } = self.tiling;
         let subject = self.writer.subject;
         let ending = match frame {
             Frame::Kernel => "stream",
             Frame::Turns(_) => "rows",
         };
-        let name = self.writer.names.fresh(&format!("{}_{ending}", subject.stencil.name));
+        let name = self.writer.names.declared(&format!("{}_{ending}", subject.stencil.name));
         let own = self.own();
         let mut setup = self.setup(&own, warps, frame);
         // A launch has one block along y.

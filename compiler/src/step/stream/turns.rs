@@ -3,6 +3,7 @@
 use super::super::write::Writer;
 use super::super::{Parameter, What};
 use super::{Carry, LANES, Shape};
+use crate::names::Identifier;
 
 /// The number of a warp, in blocks of so many.
 pub fn warp_text(warps_of_block: usize) -> String {
@@ -14,18 +15,24 @@ pub fn warp_text(warps_of_block: usize) -> String {
 
 /// Name and text of the kernel that calls the function `rows` for every one of `warps` warps, step after step. Takes the
 /// parameters that it has beyond those of the function.
-pub fn turns(writer: &mut Writer, rows: &str, carry: &[Carry], shape: &Shape, warps: u128) -> (String, Vec<String>) {
-    let name = writer.names.fresh(&format!("{}_persistent", writer.subject.stencil.name));
+pub fn turns(
+    writer: &mut Writer,
+    rows: &str,
+    carry: &[Carry],
+    shape: &Shape,
+    warps: u128,
+) -> (Identifier, Vec<String>) {
+    let name = writer.names.declared(&format!("{}_persistent", writer.subject.stencil.name));
     let [step, warp] = writer.names.internals(["step", "warp"]);
-    let mut arguments: Vec<String> = writer.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    let mut arguments: Vec<String> = writer.parameters.iter().map(|parameter| parameter.name.to_string()).collect();
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    let steps = writer.names.fresh("steps");
+    let steps = writer.names.declared("steps");
     for &(to, from) in carry {
         let place = |what: What| writer.parameters.iter().position(|parameter| parameter.what == what);
         let (read, written) = (place(What::Input(from)), place(What::Output(to)));
         let Some(written) = written else { continue };
         let (output, c_type) = (writer.parameters[written].name.clone(), writer.parameters[written].c_type.clone());
-        let spare = writer.names.fresh(&format!("{output}_spare"));
+        let spare = writer.names.declared(&format!("{output}_spare"));
         let turn = writer.names.fresh(&format!("{output}_of_step"));
         writer.parameters.push(Parameter { name: spare.clone(), c_type: c_type.clone(), what: What::Spare(to) });
         before.push(format!("    {c_type} {turn} = {steps} % 2 == 1 ? {output} : {spare};"));
@@ -40,7 +47,7 @@ pub fn turns(writer: &mut Writer, rows: &str, carry: &[Carry], shape: &Shape, wa
         after.push(format!("        {turn} = {turn} == {output} ? {spare} : {output};"));
     }
     writer.parameters.push(Parameter { name: steps.clone(), c_type: "int".into(), what: What::Steps });
-    let barrier = writer.names.fresh("barrier");
+    let barrier = writer.names.declared("barrier");
     writer.parameters.push(Parameter { name: barrier.clone(), c_type: "unsigned*".into(), what: What::Barrier });
     arguments.push(warp.clone());
     let warps_of_block = shape.block / LANES;

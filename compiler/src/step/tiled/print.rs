@@ -11,7 +11,9 @@ use crate::cuda::{prelude, render};
 use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{Levels, Store};
+use crate::names::Identifier;
 use crate::plan::stored_type;
+use crate::text::Comment;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -20,9 +22,9 @@ const TEMPLATE: &str = "step_tiled.cu.tera";
 
 #[derive(Serialize)]
 struct Texts {
-    comment: Vec<String>,
+    comment: Vec<Comment>,
     prelude: Vec<String>,
-    name: String,
+    name: Identifier,
     threads: usize,
     signature: Vec<String>,
     setup: Vec<String>,
@@ -135,9 +137,9 @@ impl<'a> Printer<'a> {
     ///
     /// # Errors
     /// A template is broken, which is a fault of the compiler.
-    pub fn print(&mut self) -> Result<(String, String), Refusal> {
+    pub fn print(&mut self) -> Result<(Identifier, String), Refusal> {
         let subject = self.writer.subject;
-        let name = self.writer.names.fresh(&format!("{}_tiled", subject.stencil.name));
+        let name = self.writer.names.declared(&format!("{}_tiled", subject.stencil.name));
         let setup = self.setup();
         let loads = loads(self);
         let is_async = is_async(&loads);

@@ -10,7 +10,7 @@ use super::execute::{Cells, Element as Row, Operand, Slots, compute};
 use super::program::Slot;
 use crate::mesh::{Bound, HOLE};
 use crate::problem::element_of;
-use crate::{Data, Error, Result};
+use crate::{Data, Error, Result, memory};
 use rayon::prelude::*;
 use std::ops::Range;
 use stencilc_compiler::analysis::levels::Known;
@@ -91,7 +91,7 @@ fn run<R: Real + Row>(
     let mut leaves: Vec<Vec<f64>> = vec![Vec::new(); job.stencil.writes.len()];
     for (leaf, write) in leaves.iter_mut().zip(&job.stencil.writes) {
         if matches!(write.how, How::Reduce(_)) {
-            *leaf = vec![0.0; elements * job.computed.len()];
+            *leaf = memory::filled(0.0, elements * job.computed.len(), "the numbers to reduce")?;
         }
     }
     for (number, level) in job.computed.clone().enumerate() {

@@ -6,6 +6,7 @@
 use super::super::program::{Slot, Source};
 use std::collections::HashMap;
 use stencilc_compiler::analysis::levels::Known;
+use stencilc_compiler::depth::needed_first;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Path};
 
@@ -34,6 +35,11 @@ pub enum Instruction<'a> {
 
 /// Where a value is looked at.
 type At = (Vec<Hop>, i32);
+
+/// Where a path leads from there.
+fn moved(at: &At, path: &Path) -> At {
+    (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels())
+}
 
 /// Writes a tape.
 struct Writer<'a> {
@@ -90,8 +96,29 @@ impl<'a> Writer<'a> {
         Some(way)
     }
 
-    /// A body where `at` leads.
+    /// A body where `at` leads, after the definitions that it uses.
     fn body(&mut self, body: &'a Body, at: &At) -> Source {
+        let stencil = &self.stencil.stencil;
+        let unknown = |(def, at): &(DefId, At)| self.unknown(&stencil.defs[*def].body, at);
+        for (def, at) in needed_first(self.unknown(body, at), unknown) {
+            let source = self.alone(&stencil.defs[def].body, &at);
+            self.values.insert((def, at), source);
+        }
+        self.alone(body, at)
+    }
+
+    /// The definitions that a body uses, and where, whose values nobody has computed yet.
+    fn unknown(&self, body: &Body, at: &At) -> Vec<(DefId, At)> {
+        let known = self.known.values(body, i64::from(self.level + at.1));
+        let uses = body.iter().filter_map(|(id, node)| match node {
+            Node::Use { def, path } if known[id.index()].is_none() => Some((*def, moved(at, path))),
+            _ => None,
+        });
+        uses.filter(|key| !self.values.contains_key(key)).collect()
+    }
+
+    /// A body whose definitions are computed.
+    fn alone(&mut self, body: &'a Body, at: &At) -> Source {
         let known = self.known.values(body, i64::from(self.level + at.1));
         let mut sources: Vec<Source> = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
@@ -105,13 +132,9 @@ impl<'a> Writer<'a> {
     }
 
     fn node(&mut self, body: &'a Body, id: NodeId, node: &'a Node, at: &At, sources: &[Source]) -> Source {
-        let moved = |path: &Path| {
-            let hops: Vec<Hop> = at.0.iter().chain(path.hops()).copied().collect();
-            (hops, at.1 + path.levels())
-        };
         match node {
-            Node::Read { field, path, part } => self.read(*field, moved(path), *part),
-            Node::Present { path } => match self.way(&moved(path).0) {
+            Node::Read { field, path, part } => self.read(*field, moved(at, path), *part),
+            Node::Present { path } => match self.way(&moved(at, path).0) {
                 None => Source::Value(Value::Bool(true)),
                 Some(way) => {
                     let into = self.slot(Kind::Bool);
@@ -119,15 +142,7 @@ impl<'a> Writer<'a> {
                     Source::Slot { slot: into, i: 0, j: 0 }
                 }
             },
-            Node::Use { def, path } => {
-                let key = (*def, moved(path));
-                if let Some(source) = self.values.get(&key) {
-                    return *source;
-                }
-                let source = self.body(&self.stencil.stencil.defs[*def].body, &key.1);
-                self.values.insert(key, source);
-                source
-            }
+            Node::Use { def, path } => self.values[&(*def, moved(at, path))],
             Node::Choose { condition, yes, no } if matches!(sources[condition.index()], Source::Value(_)) => {
                 let is_true = matches!(sources[condition.index()], Source::Value(Value::Bool(true)));
                 sources[if is_true { yes } else { no }.index()]

@@ -135,7 +135,13 @@ impl<'a, B: Backend> Driver<'a, B> {
                 Step::Number { to, value } => {
                     let reads = self.scope().reads(value);
                     let of = reads.into_iter().filter_map(|id| Some((id, self.numbers.get(&id)?.clone()))).collect();
-                    self.numbers.insert(*to, Rc::new(RefCell::new(Number::Made(value.clone(), of))));
+                    let made = Number::made(value.clone(), of);
+                    let is_due = made.is_due();
+                    let number = Rc::new(RefCell::new(made));
+                    if is_due {
+                        self.forced(&number)?;
+                    }
+                    self.numbers.insert(*to, number);
                 }
                 Step::Repeat { times, steps } => {
                     for _ in 0..self.times(times)? {
@@ -220,7 +226,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         let value = match &*number.borrow() {
             Number::Known(value) => return Ok(*value),
             Number::Array(array) => self.backend.number(array)?,
-            Number::Made(body, of) => self.scope().value(body, &mut |id| {
+            Number::Made { body, of, .. } => self.scope().value(body, &mut |id| {
                 let known = of.iter().find(|(own, _)| *own == id);
                 known.map_or(Ok(Value::Real(f64::NAN)), |(_, number)| self.forced(number))
             })?,

@@ -108,6 +108,30 @@ fn in_chains(program: &MeshProgram, precision: Precision, mut calls: Vec<Step>, 
     all
 }
 
+/// The variables that actions look at before they write them. That is all that a loop of them adds to what is looked at after it, however
+/// often it is done; so the steps of loops in loops are followed once for each loop around them.
+fn looked_at(program: &Program, actions: &[Action]) -> BTreeSet<VariableId> {
+    let mut live = BTreeSet::new();
+    for action in actions.iter().rev() {
+        match action {
+            Action::Call(call) => {
+                call.writes().for_each(|id| {
+                    live.remove(&id);
+                });
+                live.extend(kept(program, call));
+                live.extend(call.reads());
+            }
+            Action::Rename(rename) => {
+                live.remove(&rename.to);
+                live.insert(rename.from);
+            }
+            Action::Number(_) => {}
+            Action::Repeat(repeat) => live.extend(looked_at(program, &repeat.actions)),
+        }
+    }
+    live
+}
+
 /// The steps of actions, after which the variables `live` are looked at; it becomes those before.
 fn backwards(program: &Program, actions: &[Action], live: &mut BTreeSet<VariableId>) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -130,14 +154,8 @@ fn backwards(program: &Program, actions: &[Action], live: &mut BTreeSet<Variable
             Action::Number(number) => Step::Number { to: number.to, value: number.value.clone() },
             Action::Repeat(repeat) => {
                 // What the first of its steps looks at, the last one leaves.
-                let mut before = live.clone();
-                backwards(program, &repeat.actions, &mut before);
-                live.extend(before.iter().copied());
-                let mut again = live.clone();
-                backwards(program, &repeat.actions, &mut again);
-                live.extend(again.iter().copied());
-                let mut inside = live.clone();
-                let inner = backwards(program, &repeat.actions, &mut inside);
+                live.extend(looked_at(program, &repeat.actions));
+                let inner = backwards(program, &repeat.actions, &mut live.clone());
                 Step::Repeat { times: repeat.times.clone(), steps: inner }
             }
         });

@@ -211,7 +211,7 @@ fn called_once(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
     program.actions = vec![Action::Call(call)];
     for &id in &of_numbers {
         let Variable { name, place, stored, span, .. } = program.variables[id].clone();
-        let (doc, role, range) = (String::new(), Role::In, None);
+        let (doc, role, range) = (Default::default(), Role::In, None);
         numbers.fields.add(Field { name, doc, role, place, stored, range, span });
     }
     program.numbers = numbers;

@@ -16,7 +16,43 @@ pub(crate) enum Number<A> {
     /// It stands in an array of one number.
     Array(Rc<A>),
     /// It is made of others, as they were then.
-    Made(Body, Vec<(VariableId, Shared<A>)>),
+    Made {
+        /// Its value.
+        body: Body,
+        /// What the body reads.
+        of: Vec<(VariableId, Shared<A>)>,
+        /// How long the chain of numbers below it may be that are not known.
+        depth: usize,
+    },
+}
+
+/// The longest chain of numbers that are not known, each made of the one before.
+pub(crate) const DEPTH: usize = 100;
+
+impl<A> Number<A> {
+    /// A number that is made of others.
+    pub fn made(body: Body, of: Vec<(VariableId, Shared<A>)>) -> Self {
+        let depth = of.iter().map(|(_, number)| number.borrow().depth()).max().map_or(0, |deepest| deepest + 1);
+        Number::Made { body, of, depth }
+    }
+
+    /// Whether there is no reason to leave open what it is worth: nothing that it is made of has to be waited for, or
+    /// all that it is made of has become too much to be looked at in one go. A loop of any length may go on from its own number.
+    pub fn is_due(&self) -> bool {
+        match self {
+            Number::Known(_) | Number::Array(_) => false,
+            Number::Made { of, depth, .. } => {
+                *depth >= DEPTH || of.iter().all(|(_, number)| matches!(&*number.borrow(), Number::Known(_)))
+            }
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Number::Known(_) | Number::Array(_) => 0,
+            Number::Made { depth, .. } => *depth,
+        }
+    }
 }
 
 /// A number that several variables may hold.

@@ -2,17 +2,20 @@
 
 use super::{MeshProblem, live, prepared, shape, wrong};
 use crate::array::{Array, Data};
-use crate::mesh::{Bound, Mesh};
-use crate::problem::{converted, draw_array, element_of, params};
-use crate::{Error, Result};
+use crate::drawing::{self, Drawing};
+use crate::given::{self, Cast, Given};
+use crate::memory;
+use crate::mesh::{Bound, Field, Mesh};
+use crate::problem::{element_of, params};
+use crate::{Element, Error, Result};
 use std::collections::BTreeMap;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::Variable;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Levels, Precision, Role, contract_body};
-use stencilc_compiler::plan::prepare;
+use stencilc_compiler::ir::{Levels, Precision, Role, VariableId, contract_body};
+use stencilc_compiler::plan::folded;
 
 /// What a user asks for.
 #[derive(Debug)]
@@ -33,34 +36,35 @@ pub struct Request<'a> {
     pub settings: BTreeMap<String, String>,
     /// Of the random numbers that fill what is not given.
     pub seed: u64,
-    /// Whether numbers may lose precision to fit their field.
-    pub cast: bool,
-    /// Whether parameters without a value or a default are drawn at random.
-    pub draw_all: bool,
+    /// Whether numbers may lose precision to fit their field, those that came with the mesh like those that are given.
+    pub cast: Cast,
+    /// What is drawn where it is neither given nor came with the mesh.
+    pub drawing: Drawing,
 }
 
 impl MeshProblem {
     /// Checks a request and fills in what it leaves open: fields that came with the mesh are taken by their names, others are
-    /// drawn at random.
+    /// drawn at random, if that is wanted.
     ///
     /// # Errors
-    /// Names that do not exist, arrays of the wrong shape or type, a mesh that is not the declared one, parameters without a
-    /// value.
+    /// Names that do not exist, arrays and fields of the mesh of the wrong shape or type, a mesh that is not the declared one,
+    /// inputs and parameters without a value.
     pub fn new(request: Request) -> Result<Self> {
-        let Request { precision, contract, mesh, seed, cast, .. } = request;
+        let Request { precision, contract, mesh, seed, cast, drawing, .. } = request;
         let mut program = request.program.clone();
         let bound = Bound::new(&program.mesh, &mesh)?;
         for (inner, stencil) in program.program.stencils.iter_mut().zip(&mut program.stencils) {
             *stencil = prepared(stencil, precision, contract);
             *inner = stencil.stencil.clone();
         }
-        program.program.numbers = prepare(&program.program.numbers, precision, contract);
+        program.program.numbers = folded(&program.program.numbers, precision, contract);
         if contract {
             bodies(&mut program.program.actions, &mut |body| *body = contract_body(body));
         }
         let mut arrays = request.arrays;
         check_names(&program, &arrays)?;
         let levels = levels(&program, request.levels, &arrays)?;
+        check_memory(&program, precision, &bound, levels, &arrays)?;
         let mut settings = request.settings;
         for (param, set) in &program.sizes {
             let name = program.program.numbers.params[*param].name.clone();
@@ -73,10 +77,10 @@ impl MeshProblem {
             Error { message: error.message.replace(&seen, &own), ..error }
         };
         let grid = Grid::cells(1, levels);
+        let along = along(&program, &mesh, &arrays, &drawing)?;
         let (mut initial, mut drawn, mut came_along) = (BTreeMap::new(), Vec::new(), Vec::new());
         let values: Vec<Value> =
-            params(&program.program.numbers, precision, grid, &settings, seed, request.draw_all, &mut drawn)
-                .map_err(own)?;
+            params(&program.program.numbers, precision, grid, &settings, seed, &drawing, &mut drawn).map_err(own)?;
         for (id, variable) in program.program.variables.iter() {
             let Some(role) = variable.role else { continue };
             if program.numbers.contains(&id) {
@@ -91,13 +95,15 @@ impl MeshProblem {
                 if array.shape != shape {
                     return Err(wrong_shape(variable, &array.shape, &shape, &program));
                 }
-                converted(array.data, element, &variable.name, cast)?
-            } else if let Some(data) = along(&mesh, variable, &program, len)? {
+                given::array(array, Given { field: &variable.name, holder: "the array" }, element, cast)?
+            } else if let Some(field) = along.get(&id) {
                 came_along.push(variable.name.clone());
-                converted(data, element, &variable.name, true)?
+                let holder = format!("`{}`", mesh.origin);
+                let array = Array { shape, data: field.data.clone() };
+                given::array(array, Given { field: &variable.name, holder: &holder }, element, cast)?
             } else {
                 drawn.push(variable.name.clone());
-                draw_array(variable.range, element, len, seed, &variable.name)
+                drawing::draw(variable.range, element, len, seed, &variable.name)?
             };
             initial.insert(id, data);
         }
@@ -107,6 +113,28 @@ impl MeshProblem {
         Ok(Self { program, steps, chains, precision, levels, mesh, bound, params, initial, drawn, came_along })
     }
 }
+
+/// Refuses fields that there is no memory for, before any is made; those that are given are there already.
+fn check_memory(
+    program: &MeshProgram,
+    precision: Precision,
+    bound: &Bound,
+    levels: usize,
+    arrays: &BTreeMap<String, Array>,
+) -> Result<()> {
+    let declared = program.program.variables.iter().filter(|(_, own)| own.role.is_some());
+    let made = declared.filter(|(id, own)| !program.numbers.contains(id) && !arrays.contains_key(&own.name));
+    let bytes = made.map(|(_, own)| {
+        let home = own.place.home.map_or(1, |home| bound.size(home.set) as u128 * u128::from(home.width));
+        home.saturating_mul(own.place.levels.count(levels) as u128)
+            .saturating_mul(element_of(own.stored, precision).bytes() as u128)
+    });
+    let bytes = bytes.fold(0, u128::saturating_add);
+    memory::check(bytes, &format!("the fields of `{}` take", program.program.name), FEWER)
+}
+
+/// What takes less memory.
+const FEWER: &str = "take a smaller mesh, fewer --levels, or --precision f32";
 
 /// Changes every body of actions.
 fn bodies(
@@ -127,32 +155,68 @@ fn bodies(
     }
 }
 
-/// A field that came with the mesh, if it fits.
-fn along(mesh: &Mesh, variable: &Variable, program: &MeshProgram, len: usize) -> Result<Option<Data>> {
+/// The fields that came with the mesh, by the inputs that take their numbers: those that are not given, or to be drawn.
+///
+/// # Errors
+/// Such a field is not what the input is declared as; an input is to be drawn that there is not, or not to be drawn and missing.
+fn along<'m>(
+    program: &MeshProgram,
+    mesh: &'m Mesh,
+    arrays: &BTreeMap<String, Array>,
+    drawing: &Drawing,
+) -> Result<BTreeMap<VariableId, &'m Field>> {
+    let inputs = || {
+        let variables = program.program.variables.iter();
+        variables.filter(|(id, own)| own.role.is_some_and(Role::is_read) && !program.numbers.contains(id))
+    };
+    let names: Vec<&str> = inputs().map(|(_, own)| own.name.as_str()).collect();
+    drawing.check(&format!("`{}`", program.program.name), &names, |name| arrays.contains_key(name))?;
+    let (mut found, mut missing) = (BTreeMap::new(), Vec::new());
+    for (id, variable) in inputs().filter(|(_, own)| !arrays.contains_key(&own.name) && !drawing.names(&own.name)) {
+        match fitting(mesh, variable, program)? {
+            Some(field) => _ = found.insert(id, field),
+            None => missing.push(variable.name.as_str()),
+        }
+    }
+    drawing.check_missing(&missing, &format!(", and `{}` has no such field", mesh.origin))?;
+    Ok(found)
+}
+
+/// The field that came with the mesh under an input's name, if there is one.
+///
+/// # Errors
+/// There are fields of that name, and none is what the input is declared as.
+fn fitting<'m>(mesh: &'m Mesh, variable: &Variable, program: &MeshProgram) -> Result<Option<&'m Field>> {
     let Some(first) = mesh.field_named(&variable.name) else { return Ok(None) };
-    let Some(home) = variable.place.home.filter(|_| variable.place.levels == Levels::None) else { return Ok(None) };
-    let declared = &program.mesh;
+    let (declared, place) = (&program.mesh, variable.place);
     // Several sets may have a field of that name.
-    let set = mesh.set_named(&declared.sets[home.set].name);
-    let map = set.zip(home.map).and_then(|(set, map)| mesh.map_named(set, &declared.maps[map].name));
-    let own = set.and_then(|set| mesh.field_on(&variable.name, set, map));
-    let fits = own.filter(|own| own.parts == home.parts as usize && own.data.len() == len);
-    if let Some(field) = fits {
-        return Ok(Some(field.data.clone()));
+    let own = place.home.and_then(|home| {
+        let set = mesh.set_named(&declared.sets[home.set].name)?;
+        let map = home.map.and_then(|map| mesh.map_named(set, &declared.maps[map].name));
+        mesh.field_on(&variable.name, set, map)
+    });
+    let parts = place.home.map_or(1, |home| home.parts as usize);
+    if let Some(field) = own.filter(|own| own.parts == parts && place.levels == Levels::None) {
+        return Ok(Some(field));
     }
     let field = own.unwrap_or(first);
-    let (set, map) = (&mesh.sets[field.set].name, field.map.map(|map| mesh.maps[map].name.clone()));
-    let there = map.map_or_else(|| set.clone(), |map| format!("{set}.{map}"));
-    let parts = if field.parts == 1 { String::new() } else { format!("[{}]", field.parts) };
-    Err(Error::input(format!(
-        "`{}` is {}{}{}, in {} it is real{parts} on {there}",
-        variable.name,
-        variable.stored,
-        if home.parts == 1 { String::new() } else { format!("[{}]", home.parts) },
-        declared.place(variable.place),
-        mesh.origin
-    ))
-    .help(format!("declare it as it is there, or give another: --in {0}={0}.npy", variable.name)))
+    let kind = match field.data.element() {
+        Element::F32 | Element::F64 => "real",
+        Element::I32 => "int",
+        Element::Bool => "bool",
+    };
+    let of_parts = |parts: usize| if parts == 1 { String::new() } else { format!("[{parts}]") };
+    let (name, origin) = (&variable.name, &mesh.origin);
+    let on = mesh.field_place(field);
+    let there = format!("{kind}{}{}", of_parts(field.parts), on.strip_prefix(name.as_str()).unwrap_or(&on));
+    let here = format!("{}{}{}", variable.stored, of_parts(parts), declared.place(place));
+    Err(match own.is_some_and(|own| own.parts == parts) {
+        // Nothing but the levels differ.
+        true => Error::input(format!("`{name}` is {here} with levels, in {origin} it is {there} without"))
+            .help(format!("declare it as it is there: `{on}, no k`; or give another: --in {name}={name}.npy")),
+        false => Error::input(format!("`{name}` is {here}, in {origin} it is {there}"))
+            .help(format!("declare it as it is there, or give another: --in {name}={name}.npy")),
+    })
 }
 
 fn check_names(program: &MeshProgram, arrays: &BTreeMap<String, Array>) -> Result<()> {
@@ -172,6 +236,9 @@ fn check_names(program: &MeshProgram, arrays: &BTreeMap<String, Array>) -> Resul
     }
     Ok(())
 }
+
+/// More levels than any machine holds.
+const MOST_LEVELS: usize = 1 << 46;
 
 /// How many levels there are.
 fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String, Array>) -> Result<usize> {
@@ -202,6 +269,9 @@ fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String,
     }
     match found {
         Some((0, from)) => Err(Error::input(format!("{from} says that there are no levels"))),
+        Some((levels, from)) if levels > MOST_LEVELS => {
+            Err(Error::input(format!("{from} says that there are {levels} levels: more than any machine holds")))
+        }
         Some((levels, _)) => Ok(levels),
         None => Err(Error::call("how many levels there are is not known").help("give --levels N")),
     }

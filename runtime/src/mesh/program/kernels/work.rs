@@ -262,7 +262,7 @@ impl View<'_> {
         let cleared: usize =
             kernel.in_place.iter().filter(|field| self.key.2[field.index()]).map(|field| self.bytes(*field)).sum();
         Ok(Work {
-            name: kernel.name.clone(),
+            name: kernel.name.to_string(),
             launches: ranges.iter().filter(|range| !range.is_empty()).count(),
             used,
             loaded,

@@ -1,39 +1,57 @@
-//! Files that are either written whole or not at all.
+//! Files: what is written is whole or not there, what is read and written is known before, and nothing is left behind.
+//!
+//! - here: a file is written aside and renamed;
+//! - `call`: all files of a call, compared before anything is computed;
+//! - `pattern`: names with the number of a step;
+//! - `unfinished`: files and folders that are there for a while, and who removes them;
+//! - `trust`: whether what lies in a folder may be executed.
+
+mod call;
+mod pattern;
+pub mod trust;
+mod unfinished;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
+pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside};
+pub use pattern::Pattern;
+pub(crate) use unfinished::sweep;
+pub use unfinished::{Scratch, Unfinished, exit, remove_at_signals};
+
 /// Bytes gathered before they go to the file system.
 const BUFFER: usize = 1 << 20;
-
-/// How the names of unfinished files begin and end.
-const UNFINISHED: (&str, &str) = (".stencilc-", ".part");
-
-/// After so long an unfinished file is nobody's any more: who wrote it was killed.
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Writes the file at `path` through `write`, all of it or nothing.
 ///
 /// The bytes go to a fresh file in the same directory, which takes the name only once they are all
 /// on the disk; until then, and for good if anything fails, a file that had the name stays as it
 /// is. A new file has the permissions that the umask gives, a replaced one keeps its own, and a
-/// symbolic link is followed. Devices and pipes (`/dev/null`) are written to directly. What a
-/// process that was killed an hour ago or earlier left unfinished in the directory is removed.
+/// symbolic link is followed, also to a file that is not there yet. Devices and pipes (`/dev/null`)
+/// are written to directly. What processes that were killed have left unfinished in the directory is
+/// removed.
 ///
 /// # Errors
 ///
-/// The directory does not exist, cannot be written to or is none; `path` is a directory or a
-/// write-protected file; the disk is full; `write` fails.
+/// Nobody told that the file will be written ([`will_write`]), where a call has begun; the directory
+/// does not exist, cannot be written to or is none; `path` is a directory or a write-protected file;
+/// the disk is full; `write` fails.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    call::check(path)?;
+    write_own(path, write)
+}
+
+/// As [`write_atomic`], of what this program keeps for itself, which is no file of the call.
+///
+/// # Errors
+/// Those of [`write_atomic`].
+pub(crate) fn write_own(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let failed = |error: io::Error| write_error(path, &error);
     match destination(path)? {
         Destination::Stream => {
@@ -42,36 +60,38 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
         }
         Destination::File { target, replaced } => {
             let aside = create_aside(&target)?;
-            write_through(aside.as_file(), write).map_err(failed)?;
+            write_through(aside.file(), write).map_err(failed)?;
             if let Some(replaced) = replaced {
-                aside.as_file().set_permissions(replaced.permissions()).map_err(failed)?;
+                aside.file().set_permissions(replaced.permissions()).map_err(failed)?;
             }
             // Some file systems report a full disk only here, so this has to come before the
             // rename.
-            aside.as_file().sync_all().map_err(failed)?;
-            aside.persist(&target).map_err(|error| failed(error.error))?;
-            sweep(directory_of(&target));
-            Ok(())
+            aside.file().sync_all().map_err(failed)?;
+            aside.finish(&target).map_err(failed)
         }
     }
 }
 
-/// Checks that [`write_atomic`] could write `path` now; asked before a long computation starts.
-/// Gives the file that it would write, links resolved, so that two names of one file can be told;
-/// for a device or a pipe, which takes any number of outputs one after the other, nothing.
+/// Checks that a file could be written now.
+fn probe(path: &Path) -> Result<()> {
+    match destination(path)? {
+        // Opening a pipe would wait for its reader.
+        Destination::Stream => Ok(()),
+        Destination::File { target, .. } => create_aside(&target).map(|_| ()),
+    }
+}
+
+/// The bytes of a file that has at most so many.
 ///
 /// # Errors
 ///
-/// Those of [`write_atomic`] that can be foreseen: all but a disk that fills up.
-pub fn check_writable(path: &Path) -> Result<Option<PathBuf>> {
-    match destination(path)? {
-        // Opening a pipe would wait for its reader.
-        Destination::Stream => Ok(None),
-        Destination::File { target, .. } => {
-            create_aside(&target)?;
-            let directory = fs::canonicalize(directory_of(&target)).map_err(|error| write_error(path, &error))?;
-            Ok(Some(directory.join(target.file_name().unwrap_or_default())))
-        }
+/// It has more, or cannot be read.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        false => Ok(bytes),
+        true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes"))),
     }
 }
 
@@ -83,20 +103,6 @@ fn is_own_stream(found: &Metadata) -> bool {
         own.is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
     };
     same(io::stdout().as_fd().try_clone_to_owned()) || same(io::stderr().as_fd().try_clone_to_owned())
-}
-
-/// Removes unfinished files of processes that were killed. They may be another user's, or gone.
-fn sweep(directory: &Path) {
-    for entry in directory.read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_unfinished = name.as_encoded_bytes().starts_with(UNFINISHED.0.as_bytes())
-            && name.as_encoded_bytes().ends_with(UNFINISHED.1.as_bytes());
-        // A time in the future has no age: such a file stays.
-        let age = || entry.metadata().ok().filter(Metadata::is_file)?.modified().ok()?.elapsed().ok();
-        if is_unfinished && age().is_some_and(|age| age > ABANDONED) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }
 
 /// What a path that is to be written stands for.
@@ -134,8 +140,10 @@ fn destination(path: &Path) -> Result<Destination> {
         }),
         Err(_) if path.as_os_str().as_encoded_bytes().ends_with(b"/") => Err(is_directory()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            check_directory(path)?;
-            Ok(Destination::File { target: path.to_owned(), replaced: None })
+            // A link to a file that is not there yet is followed, too.
+            let target = if path.is_symlink() { call::resolved(path) } else { path.to_owned() };
+            check_directory(&target)?;
+            Ok(Destination::File { target, replaced: None })
         }
         Err(error) => {
             // A directory at fault is the more telling message.
@@ -181,14 +189,8 @@ fn not_a_directory(path: &Path, directory: &Path) -> Error {
 
 /// Creates the file that is written in place of `target`, in the same directory, since a rename
 /// cannot cross file systems. It vanishes when dropped.
-fn create_aside(target: &Path) -> Result<NamedTempFile> {
-    let directory = directory_of(target);
-    tempfile::Builder::new()
-        .prefix(UNFINISHED.0)
-        .suffix(UNFINISHED.1)
-        // The crate's own way of creating the file lets nobody but the owner read it.
-        .make_in(directory, |aside| File::options().write(true).create_new(true).open(aside))
-        .map_err(|error| write_error(target, &error))
+fn create_aside(target: &Path) -> Result<Unfinished> {
+    Unfinished::new(directory_of(target), 0o666).map_err(|error| write_error(target, &error))
 }
 
 /// Runs `write` on a buffered `file` and hands everything over to the file system.
@@ -204,7 +206,7 @@ fn write_error(path: &Path, error: &io::Error) -> Error {
     let folder = directory_of(path).display();
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            Error::input(format!("cannot write `{shown}`: no space is left in `{folder}`"))
+            Error::machine(format!("cannot write `{shown}`: no space is left in `{folder}`"))
                 .help("free some space, or write to another disk; nothing was replaced")
         }
         ErrorKind::FileTooLarge => Error::input(format!("cannot write `{shown}`: it is larger than files may be here"))
@@ -234,40 +236,6 @@ mod tests {
     }
 
     #[test]
-    fn what_the_killed_left_is_removed() {
-        let directory = tempfile::tempdir().unwrap();
-        let now = std::time::SystemTime::now();
-        let hour = Duration::from_secs(3600);
-        for (name, modified) in [
-            (".stencilc-old.part", now - 2 * hour),
-            (".stencilc-running.part", now),
-            (".stencilc-future.part", now + 2 * hour),
-            ("mine.part", now - 2 * hour),
-            (".stencilc-mine", now - 2 * hour),
-        ] {
-            let file = File::create(directory.path().join(name)).unwrap();
-            file.set_modified(modified).unwrap();
-        }
-        write_atomic(&directory.path().join("a"), |out| out.write_all(b"x")).unwrap();
-        assert!(!directory.path().join(".stencilc-old.part").exists());
-        assert_eq!(entries(directory.path()), 5);
-    }
-
-    #[test]
-    fn two_names_of_a_file_are_told() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::create_dir(at("folder")).unwrap();
-        std::os::unix::fs::symlink(at("folder"), at("link")).unwrap();
-        let file = |name: &str| check_writable(&at(name)).unwrap();
-        assert!(file("folder/a").is_some());
-        assert_eq!(file("folder/a"), file("link/a"));
-        assert_eq!(file("folder/a"), file("link/../folder/./a"));
-        assert_ne!(file("folder/a"), file("a"));
-        assert_eq!(check_writable(Path::new("/dev/null")).unwrap(), None);
-    }
-
-    #[test]
     fn a_file_is_written_and_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.txt");
@@ -292,6 +260,17 @@ mod tests {
         assert_eq!(entries(directory.path()), 1, "nothing is left aside");
     }
 
+    #[test]
+    fn no_more_is_read_than_may_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("read");
+        fs::write(&path, b"four").unwrap();
+        assert_eq!(read_at_most(&path, 4).unwrap(), b"four");
+        assert_eq!(read_at_most(&path, 3).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(read_at_most(Path::new("/dev/zero"), 1 << 20).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(read_at_most(&directory.path().join("none"), 3).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
     #[cfg(unix)]
     #[test]
     fn permissions_are_ordinary_or_kept() {
@@ -309,7 +288,7 @@ mod tests {
         assert_eq!(mode(&fresh), 0o751);
 
         fs::set_permissions(&fresh, fs::Permissions::from_mode(0o444)).unwrap();
-        assert!(message(check_writable(&fresh)).contains("write-protected"));
+        assert!(message(probe(&fresh)).contains("write-protected"));
     }
 
     #[cfg(unix)]
@@ -349,14 +328,14 @@ mod tests {
             (at(&"x".repeat(300)), "does not accept this name"),
             (PathBuf::new(), "without a name"),
         ] {
-            let checked = message(check_writable(&path));
+            let checked = message(probe(&path));
             assert!(checked.contains(expected), "{}: {checked}", path.display());
             assert!(checked.contains("help: "), "{checked}");
             let written = message(write_atomic(&path, |_| panic!("must not be asked")));
             assert_eq!(written, checked);
         }
         assert_eq!(entries(directory.path()), 1);
-        check_writable(&at("b.npy")).unwrap();
+        probe(&at("b.npy")).unwrap();
         assert_eq!(entries(directory.path()), 1, "the check leaves nothing");
     }
 }

@@ -1,0 +1,147 @@
+//! Cells that calls do not compute since nothing says what lies beyond edges: what is told about them.
+
+use super::Staged;
+use super::region::There;
+use crate::diagnostic::Refusal;
+use crate::grid::{Form, Region};
+use crate::ir::program::{Call, GridAxis, Side};
+use crate::ir::{Role, VariableId};
+
+/// The outer cells of a field that no call computes, though nobody said that they stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rim {
+    /// The field, one of those declared.
+    pub variable: VariableId,
+    /// By axis and side: how many cells. None where `halo` was said.
+    pub cells: [[usize; 2]; 3],
+    /// Whether they keep what was given; else they end as nothing.
+    pub is_kept: bool,
+}
+
+impl Rim {
+    /// Of a field of which these cells were computed, and these have values in the end.
+    pub(super) fn of(staged: &Staged, variable: VariableId, made: &There, ends: &There) -> Option<Self> {
+        let own = &staged.program.variables[variable];
+        let inner = staged.inner();
+        let rim = |there: &There| {
+            GridAxis::ALL.map(|axis| {
+                let [whole, made] = [inner.along(axis), there.along(axis)];
+                let is_open = axis.is_of(own.place) && (axis == GridAxis::K || staged.domain.form == Form::Rows);
+                let low = made.start.saturating_sub(whole.start);
+                let high = whole.end.saturating_sub(made.end);
+                [(Side::Low, low), (Side::High, high)]
+                    .map(|(side, cells)| if is_open && !own.edges.is_said(axis, side) { cells } else { 0 })
+            })
+        };
+        let cells = rim(made);
+        let is_kept = rim(ends) == [[0; 2]; 3];
+        (cells != [[0; 2]; 3]).then_some(Self { variable, cells, is_kept })
+    }
+
+    /// What there is to say about it.
+    pub fn told(&self, staged: &Staged) -> String {
+        let own = &staged.program.variables[self.variable];
+        let program = &staged.program.name;
+        let each = along(self.cells, |axis, text| format!("{text} of {axis}"));
+        let (what, how) = match (self.is_kept, own.role) {
+            (true, Some(Role::Out)) | (false, _) => ("have no value", "leaves them out"),
+            (true, _) => ("keep what is given", "leaves them so"),
+        };
+        format!(
+            "the outer cells of `{}` {what}: program `{program}` computes all but {}; `boundary {{ {} }}` says what lies beyond the \
+             edges, and `halo` there {how}",
+            own.name,
+            each.join(" and "),
+            rules(self.cells),
+        )
+    }
+}
+
+/// `the first 2 and the last`: of each axis that has any.
+fn along(cells: [[usize; 2]; 3], said: impl Fn(GridAxis, String) -> String) -> Vec<String> {
+    let each =
+        |which: &str, count: usize| if count == 1 { format!("the {which}") } else { format!("the {which} {count}") };
+    let axes = GridAxis::ALL.into_iter().zip(cells).filter(|(_, cells)| *cells != [0, 0]);
+    axes.map(|(axis, cells)| {
+        let text = match cells {
+            [low, 0] => each("first", low),
+            [0, high] => each("last", high),
+            [low, high] => format!("{} and {}", each("first", low), each("last", high)),
+        };
+        said(axis, text)
+    })
+    .collect()
+}
+
+/// `i: periodic, k: copy`: what could be said of the edges.
+fn rules(cells: [[usize; 2]; 3]) -> String {
+    let axes = GridAxis::ALL.into_iter().zip(cells).filter(|(_, cells)| *cells != [0, 0]);
+    let rule = |(axis, _)| format!("{axis}: {}", if axis == GridAxis::K { "copy" } else { "periodic" });
+    axes.map(rule).collect::<Vec<_>>().join(", ")
+}
+
+/// Why a call computes no cell after so many turns of a loop: what it computed became less each time. Nothing if it did not.
+pub(super) fn refusal(
+    staged: &Staged,
+    call: &Call,
+    there: &[Option<There>],
+    regions: &[&Region],
+    done: usize,
+) -> Option<Refusal> {
+    let lost = Lost::new(staged, regions)?;
+    let (inner, variables) = (staged.inner(), &staged.program.variables);
+    let mut reads = call.fields.iter().zip(there).filter_map(|(seat, there)| Some((seat.read?, there.as_ref()?)));
+    let short = reads.find(|(id, there)| !there.has_all(variables[*id].place, &inner))?.0;
+    let turns = if done == 1 { "one turn".to_owned() } else { format!("{done} turns") };
+    let what = format!("after {turns} none is left where `{}` has values", variables[short].name);
+    Some(lost.refusal(staged, call, &what))
+}
+
+/// Why a loop has no further turn: what a call computes became less in each of so many.
+pub(super) fn endless(staged: &Staged, call: &Call, regions: &[&Region], done: usize) -> Option<Refusal> {
+    let what = format!("{done} turns have kernels of their own by now");
+    Some(Lost::new(staged, regions)?.refusal(staged, call, &what))
+}
+
+/// What a turn of a loop computes less than the one before.
+struct Lost {
+    cells: [[usize; 2]; 3],
+    columns: usize,
+}
+
+impl Lost {
+    /// By the regions of a call, turn by turn; nothing if the last is no smaller.
+    fn new(staged: &Staged, regions: &[&Region]) -> Option<Self> {
+        let inner = staged.inner();
+        let (last, before) = regions.split_last()?;
+        let before = before.last().copied().unwrap_or(&inner);
+        let cells = GridAxis::ALL.map(|axis| {
+            let [before, last] = [before.along(axis), last.along(axis)];
+            [last.start.saturating_sub(before.start), before.end.saturating_sub(last.end)]
+        });
+        let columns = match (&before.cells, &last.cells) {
+            (Some(before), Some(last)) => before.len().saturating_sub(last.len()),
+            (_, None) | (None, _) => 0,
+        };
+        (columns > 0 || cells != [[0; 2]; 3]).then_some(Self { cells, columns })
+    }
+
+    fn refusal(&self, staged: &Staged, call: &Call, what: &str) -> Refusal {
+        let stencil = &staged.program.stencils[call.stencil].name;
+        let mut less = along(self.cells, |axis, text| format!("{text} of {axis}"));
+        less.extend((self.columns > 0).then(|| format!("{} columns", self.columns)));
+        let boundary = match rules(self.cells) {
+            rules if rules.is_empty() => String::new(),
+            rules => format!("say what lies beyond the edges: `boundary {{ {rules} }}`; or "),
+        };
+        Refusal::new(format!(
+            "`{stencil}` computes fewer cells in each turn of a loop of program `{}`: the last one lost {}, and {what}",
+            staged.program.name,
+            less.join(" and ")
+        ))
+        .help(format!(
+            "{boundary}let a field that has values everywhere take the result, as in `u = {stencil}(...)`: it keeps the values of \
+             cells that are not computed, and a name made by `let` has none there"
+        ))
+    }
+}

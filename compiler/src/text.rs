@@ -1,0 +1,173 @@
+//! Text of the user's on its way to readers and into generated code.
+//!
+//! Documentation, paths and labels hold any characters at all, so they are a type of their own: [`FreeText`], which neither
+//! `format!` nor a template takes. Into generated code it comes as a [`Comment`] alone, which is made by escaping. What is
+//! not free, the names of stencils, fields and parameters, comes there as an [`Identifier`](crate::names::Identifier). No
+//! string literal of generated code holds anything else.
+
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Text that somebody wrote as they liked: documentation, the path of a file, a label.
+///
+/// It cannot be displayed, nor serialised, and what `Debug` writes does not show it, so it gets nowhere by accident.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct FreeText(String);
+
+/// A line of a `/* ... */` comment, which neither ends that comment nor begins another, whatever it was made of.
+///
+/// `*/` and `/*` are taken apart, as are trigraphs; a backslash, which may join lines, is a slash; control characters,
+/// line ends of all kinds, and characters that cannot be seen or change the order in which text is shown, are written as
+/// `<U+202E>`. All else stays as it is: letters of any language, and `//`, which means nothing in such a comment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Comment(String);
+
+/// The third characters of trigraphs: `??/` was a backslash in C and C++ for long.
+const TRIGRAPHS: &str = "=/'()!<>-";
+
+impl FreeText {
+    /// What somebody wrote.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text itself, for those who tell it to somebody, or open the file that it names. Not for generated code.
+    pub fn as_told(&self) -> &str {
+        &self.0
+    }
+
+    /// Its lines as those of a comment.
+    pub fn comments(&self) -> impl Iterator<Item = Comment> {
+        self.0.lines().map(Comment::new)
+    }
+
+    /// All of it as one line of a comment.
+    pub fn comment(&self) -> Comment {
+        Comment::new(&self.0)
+    }
+
+    /// Its first line as one of a comment; empty if there is none.
+    pub fn first_comment(&self) -> Comment {
+        Comment::new(self.0.lines().next().unwrap_or(""))
+    }
+}
+
+impl fmt::Debug for FreeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FreeText of {} bytes", self.0.len())
+    }
+}
+
+impl Comment {
+    /// A line that says this. What is in a comment already stays as it is.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        let mut line = String::new();
+        let mut last = [' '; 2];
+        for character in text.as_ref().chars() {
+            let character = if character == '\\' { '/' } else { character };
+            if is_deceiving(character) && character != '\t' {
+                line.push_str(&format!("<U+{:04X}>", u32::from(character)));
+                last = [' ', '>'];
+                continue;
+            }
+            let is_mark = matches!((last[1], character), ('*', '/') | ('/', '*'));
+            if is_mark || last == ['?', '?'] && TRIGRAPHS.contains(character) {
+                line.push(' ');
+            }
+            line.push(character);
+            last = [last[1], character];
+        }
+        line.truncate(line.trim_end().len());
+        Self(line)
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Comment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether a character does something to a screen, cannot be seen there, or changes the order in which others are shown.
+pub fn is_deceiving(character: char) -> bool {
+    let is_invisible = matches!(
+        character,
+        '\u{00A0}' | '\u{00AD}' | '\u{180E}' | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}'
+    ) || matches!(character, '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}');
+    let turns = matches!(
+        character,
+        '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{206F}'
+    );
+    character.is_control() || is_invisible || turns || matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+/// A text for a screen: characters that deceive are written as `\u{1b}`; line ends and tabs stay.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    escaped(text, |character| is_deceiving(character) && !matches!(character, '\n' | '\t'))
+}
+
+/// A text that has one line on a screen, as a name: line ends and tabs are written as `\n` and `\t`, too.
+pub fn shown_in_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_deceiving)
+}
+
+fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::new();
+    for character in text.chars() {
+        match character {
+            good if !is_bad(good) => safe.push(good),
+            '\n' | '\t' | '\r' => safe.extend(character.escape_default()),
+            bad => safe.extend(bad.escape_unicode()),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_neither_end_nor_begin_nor_join_lines() {
+        let line = |text: &str| Comment::new(text).to_string();
+        assert_eq!(line("x *\\ CODE /*"), "x * / CODE / *");
+        assert_eq!(line("/*/ */* **/"), "/ * / * / * ** /");
+        assert_eq!(line("ends with \\"), "ends with /");
+        assert_eq!(line("really??? ??/ *??/"), "really??? ?? / *?? /");
+        assert_eq!(line("a\u{1b}[2Jb\rc\u{2028}d\u{202e}e\nf"), "a<U+001B>[2Jb<U+000D>c<U+2028>d<U+202E>e<U+000A>f");
+        // What people write stays as it is.
+        for usual in
+            ["µ = 0.5, é, 温度: see https://example.org/a?b=c&d", "a * b / c ** 2", "is it? yes!", "\tindented"]
+        {
+            assert_eq!(line(usual), usual);
+        }
+        let twice = Comment::new(line("*\\ ??/ \u{7}"));
+        assert_eq!(twice.to_string(), line("*\\ ??/ \u{7}"));
+    }
+
+    #[test]
+    fn screens_get_no_control_characters() {
+        assert_eq!(shown("a\u{1b}]0;x\u{7}\tb\nc\u{9b}\u{202e}\r"), "a\\u{1b}]0;x\\u{7}\tb\nc\\u{9b}\\u{202e}\\r");
+        assert_eq!(shown_in_line("a\n\tb"), "a\\n\\tb");
+        assert!(matches!(shown("plain é\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn free_text_shows_itself_to_nobody_by_accident() {
+        assert!(!format!("{:?}", FreeText::new("secret */")).contains("secret"));
+    }
+}

@@ -1,0 +1,255 @@
+//! What users give to compute with: arrays for fields, and texts for parameters. Every number from outside goes through here,
+//! whichever way it comes: `--in`, the file of a mesh or of a grid, `--set`. It is taken as it is or refused, unless somebody
+//! said that it may lose precision; then it still has to be a number of its field's type.
+
+use crate::array::{Array, Data, Element};
+use crate::error::{Error, Result};
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Kind, Param, Precision};
+
+/// What may happen to the numbers of an array whose type is not its field's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cast {
+    /// Nothing: each stays the number that it is.
+    Exact,
+    /// They may be rounded to single precision: for what measures or compares, and chooses the precision itself.
+    Rounded,
+    /// They may lose precision, since the user says so.
+    Allowed,
+}
+
+/// Which array is meant, for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The field that it is for.
+    pub field: &'a str,
+    /// What holds its numbers: "the array", or a file.
+    pub holder: &'a str,
+}
+
+/// The numbers of an array as those of a field.
+///
+/// # Errors
+/// Its type has numbers that the field's has not, and `cast` does not let them change; or the array holds one that is none of the
+/// field's type even if precision is lost: NaN in a whole field, 1e39 in single precision.
+pub fn array(array: Array, given: Given, element: Element, cast: Cast) -> Result<Data> {
+    let Array { shape, data } = array;
+    let own = data.element();
+    if own == element {
+        return Ok(data);
+    }
+    let is_exact = matches!((own, element), (Element::F32 | Element::I32, Element::F64));
+    let is_rounded = matches!((own, element), (Element::F64 | Element::I32, Element::F32));
+    let may_be = match cast {
+        Cast::Exact => is_exact,
+        Cast::Rounded => is_exact || is_rounded,
+        Cast::Allowed => true,
+    };
+    if !may_be {
+        return Err(another_type(given, own, element, cast));
+    }
+    let numbers = || (0..data.len()).map(|index| data.get(index));
+    if let Some(at) = numbers().position(|number| !has(element, number)) {
+        return Err(no_such_number(given, data.get(at), &index(at, &shape), element));
+    }
+    Ok(match element {
+        Element::F32 => Data::F32(numbers().map(|x| x as f32).collect()),
+        Element::F64 => Data::F64(numbers().collect()),
+        Element::I32 => Data::I32(numbers().map(|x| x as i32).collect()),
+        Element::Bool => Data::Bool(numbers().map(|x| u8::from(x != 0.0)).collect()),
+    })
+}
+
+/// Whether a type has a number, or one beside it that lacks nothing but digits.
+fn has(element: Element, number: f64) -> bool {
+    match element {
+        Element::F64 => true,
+        Element::F32 => !number.is_finite() || (number as f32).is_finite(),
+        Element::I32 => (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number.trunc()),
+        Element::Bool => number.is_finite(),
+    }
+}
+
+fn another_type(Given { field, holder }: Given, own: Element, element: Element, cast: Cast) -> Error {
+    let error = Error::input(format!("`{field}` is stored as {}, {holder} holds {}", element.name(), own.name()));
+    error.help(match (own, element) {
+        _ if cast == Cast::Rounded => "declare it as it is there, or save it as it is declared",
+        (_, Element::Bool) => {
+            "save it as truth values, in NumPy by `.astype(bool)`; or give --cast, which takes 0 for false"
+        }
+        (Element::F64, Element::F32) => "give --cast to round it; or --precision f64, if the field is `real`",
+        (Element::F32 | Element::F64, Element::I32) => "give --cast to convert it, which cuts fractions off",
+        _ => "give --cast to convert it, which may round",
+    })
+}
+
+fn no_such_number(Given { field, .. }: Given, number: f64, place: &str, element: Element) -> Error {
+    let (what, help) = match element {
+        Element::F32 | Element::F64 => (
+            "single precision ends at 3.4e38",
+            "scale the numbers, or store the field in double precision: --precision f64, if it is `real`",
+        ),
+        Element::I32 => ("an `int` is a whole number of 32 bits", OTHERS),
+        Element::Bool => ("a `bool` is true or false", OTHERS),
+    };
+    Error::input(format!("`{field}` holds {number:?} at {place}, and {what}")).help(help)
+}
+
+const OTHERS: &str = "precision may be lost by --cast, and no more: put other numbers there before saving";
+
+/// The place of an element as NumPy writes it: `[0, 3, 7]`.
+fn index(at: usize, shape: &[usize]) -> String {
+    let mut left = at;
+    let mut places: Vec<String> = Vec::new();
+    for &length in shape.iter().rev() {
+        places.push((left % length.max(1)).to_string());
+        left /= length.max(1);
+    }
+    places.reverse();
+    format!("[{}]", places.join(", "))
+}
+
+/// The value of a parameter, from its text, in the precision that is chosen.
+///
+/// # Errors
+/// The text is no value of the parameter's kind, is not finite, or is a number that the precision makes infinite or 0.
+pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Value> {
+    let text = text.trim();
+    let none = |expected: &str| {
+        Error::call(format!("`{text}` is no value for the parameter `{}`", param.name)).help(format!("give {expected}"))
+    };
+    match param.kind {
+        Kind::Real => {
+            let number = text.parse().map_err(|_| none("a number such as 0.5"))?;
+            real(param, text, number, precision).map(Value::Real)
+        }
+        Kind::Int => text.parse().map(Value::Int).map_err(|_| none("a whole number of 32 bits such as 3")),
+        Kind::Bool => text.parse().map(Value::Bool).map_err(|_| none("true or false")),
+    }
+}
+
+/// A real number that was written as `text`, rounded to the precision.
+fn real(param: &Param, text: &str, number: f64, precision: Precision) -> Result<f64> {
+    let name = &param.name;
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !number.is_finite() && !mantissa.contains(is_digit) {
+        return Err(Error::call(format!("`{text}` is no value for the parameter `{name}`: it is not finite"))
+            .help("give a number such as 0.5"));
+    }
+    let (rounded, what, bounds) = match precision {
+        Precision::F64 => (number, "double precision", "from about 5e-324 to 1.8e308"),
+        Precision::F32 => {
+            (f64::from(number as f32), "single precision", "from about 1e-45 to 3.4e38; or --precision f64")
+        }
+    };
+    let is_zero = !mantissa.contains(|c: char| is_digit(c) && c != '0');
+    let lost = match rounded {
+        x if !x.is_finite() => "large",
+        0.0 if !is_zero => "small",
+        _ => return Ok(rounded),
+    };
+    Err(Error::call(format!("`{text}` is too {lost} for the parameter `{name}` in {what}"))
+        .help(format!("give a number in its range: {bounds}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilc_compiler::source::Span;
+
+    fn taken(data: Data, element: Element, cast: Cast) -> std::result::Result<Data, String> {
+        let shape = vec![data.len() / 2, 2];
+        let given = Given { field: "a", holder: "the array" };
+        array(Array { shape, data }, given, element, cast).map_err(|error| error.message)
+    }
+
+    /// Two numbers of each type.
+    fn two(element: Element) -> Data {
+        match element {
+            Element::F32 => Data::F32(vec![0.5, 1.0]),
+            Element::F64 => Data::F64(vec![0.1, 1.0]),
+            Element::I32 => Data::I32(vec![3, 1]),
+            Element::Bool => Data::Bool(vec![0, 1]),
+        }
+    }
+
+    const ALL: [Element; 4] = [Element::F32, Element::F64, Element::I32, Element::Bool];
+
+    #[test]
+    fn each_type_goes_into_each_or_is_refused() {
+        for own in ALL {
+            for element in ALL {
+                let exact = own == element || matches!((own, element), (Element::F32 | Element::I32, Element::F64));
+                let rounded = exact || element == Element::F32 && own != Element::Bool;
+                for (cast, may_be) in [(Cast::Exact, exact), (Cast::Rounded, rounded), (Cast::Allowed, true)] {
+                    let found = taken(two(own), element, cast);
+                    assert_eq!(found.is_ok(), may_be, "{own:?} as {element:?}, {cast:?}: {found:?}");
+                    assert!(found.is_err() || found.unwrap().element() == element);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn precision_may_be_lost_and_numbers_may_not() {
+        let cast = |numbers: &[f64], element| taken(Data::F64(numbers.to_vec()), element, Cast::Allowed);
+        assert_eq!(
+            cast(&[0.75, -1.5, 2147483647.9, -2147483648.9], Element::I32),
+            Ok(Data::I32(vec![0, -1, i32::MAX, i32::MIN]))
+        );
+        assert_eq!(cast(&[0.0, 0.25], Element::Bool), Ok(Data::Bool(vec![0, 1])));
+        assert_eq!(cast(&[0.1, 1e-60], Element::F32), Ok(Data::F32(vec![0.1, 0.0])));
+        assert_eq!(cast(&[f64::NEG_INFINITY, 1.0], Element::F32), Ok(Data::F32(vec![f32::NEG_INFINITY, 1.0])));
+        let int = "an `int` is a whole number of 32 bits";
+        for (number, shown) in
+            [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (3e9, "3000000000.0"), (-2147483649.0, "-2147483649.0")]
+        {
+            let expected = format!("`a` holds {shown} at [1, 0], and {int}");
+            assert_eq!(cast(&[0.0, 1.0, number, 1.0], Element::I32), Err(expected));
+        }
+        for number in [f64::NAN, f64::NEG_INFINITY] {
+            assert!(
+                cast(&[0.0, number], Element::Bool).unwrap_err().contains("at [0, 1], and a `bool` is true or false")
+            );
+        }
+        for cast in [Cast::Rounded, Cast::Allowed] {
+            let found = taken(Data::F64(vec![1.0, -1e39]), Element::F32, cast);
+            assert_eq!(found, Err("`a` holds -1e39 at [0, 1], and single precision ends at 3.4e38".to_owned()));
+        }
+    }
+
+    #[test]
+    fn parameters_are_what_their_text_says() {
+        let param = |kind| Param {
+            name: "p".to_owned(),
+            doc: stencilc_compiler::text::FreeText::default(),
+            kind,
+            default: None,
+            span: Span::default(),
+        };
+        let value = |kind, text, precision| parameter(&param(kind), text, precision).map_err(|error| error.message);
+        let real = |text, precision| value(Kind::Real, text, precision);
+        assert_eq!(real(" 0.1 ", Precision::F64), Ok(Value::Real(0.1)));
+        assert_eq!(real("0.1", Precision::F32), Ok(Value::Real(f64::from(0.1_f32))));
+        assert_eq!(real("-0e-999", Precision::F32), Ok(Value::Real(-0.0)));
+        assert_eq!(real("1e-45", Precision::F32), Ok(Value::Real(f64::from(f32::from_bits(1)))));
+        for text in ["nan", "-NaN", "inf", "-infinity", "+inf"] {
+            let found = real(text, Precision::F64);
+            assert_eq!(found, Err(format!("`{text}` is no value for the parameter `p`: it is not finite")));
+        }
+        for (text, what) in [("1e999", "large"), ("-1e309", "large"), ("1e-400", "small")] {
+            let found = real(text, Precision::F64);
+            assert_eq!(found, Err(format!("`{text}` is too {what} for the parameter `p` in double precision")));
+        }
+        for (text, what) in [("1e39", "large"), ("1e-60", "small"), ("1e-400", "small")] {
+            let found = real(text, Precision::F32);
+            assert_eq!(found, Err(format!("`{text}` is too {what} for the parameter `p` in single precision")));
+        }
+        assert_eq!(value(Kind::Int, "-3", Precision::F64), Ok(Value::Int(-3)));
+        for (kind, text) in [(Kind::Int, "3.0"), (Kind::Int, "2147483648"), (Kind::Bool, "1"), (Kind::Real, "much")] {
+            let found = value(kind, text, Precision::F64);
+            assert_eq!(found, Err(format!("`{text}` is no value for the parameter `p`")));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The threads that share the work.
+//!
+//! The pool of rayon panics where a thread cannot be had, as under `ulimit -u` and `ulimit -v`. So threads are started before
+//! there is a pool, and it is made of those that came.
+
+use crate::memory::{Limit, available};
+use rayon::{ThreadBuilder, ThreadPoolBuilder};
+use std::num::NonZero;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Of the addresses that are left under a limit, stacks take at most one part in so many.
+const PART: u64 = 4;
+
+/// Addresses that a thread's stack takes, as Rust makes it.
+const STACK: u64 = 2 << 20;
+
+/// Starts as many threads as the machine has cores, or `RAYON_NUM_THREADS` says, or as many as there can be; with none, all is
+/// computed where it is asked for. What computes does so on these from then on.
+pub fn start() {
+    let few = few();
+    if few.is_some() {
+        share_heap();
+    }
+    let given = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse().ok());
+    let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+    let wanted = given.filter(|&threads| threads > 0).unwrap_or_else(cores);
+    let (send, receive) = channel::<ThreadBuilder>();
+    let receive = Arc::new(Mutex::new(receive));
+    let work = || {
+        let receive = Arc::clone(&receive);
+        move || {
+            let own = receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            // Nothing comes where there is no pool.
+            if let Ok(own) = own {
+                own.run();
+            }
+        }
+    };
+    let start = |_: &usize| thread::Builder::new().spawn(work()).is_ok();
+    let threads = (0..wanted.min(few.unwrap_or(usize::MAX))).take_while(start).count();
+    let pool = match threads {
+        0 => ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global(),
+        _ => {
+            let hand_over = move |own| send.send(own).map_err(|_| std::io::Error::other("the threads have ended"));
+            ThreadPoolBuilder::new().num_threads(threads).spawn_handler(hand_over).build_global()
+        }
+    };
+    // There is a pool already only where somebody else has begun to compute.
+    drop(pool);
+}
+
+/// How many threads there may be under a limit on addresses, which leaves something to compute with.
+fn few() -> Option<usize> {
+    let there = available().filter(|there| there.by == Limit::Addresses)?;
+    Some(usize::try_from(there.bytes / (PART * STACK)).unwrap_or(usize::MAX).max(1))
+}
+
+/// All threads take memory from one heap. One each would reserve 64 MiB of addresses, which a limit counts as if they were
+/// used.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn share_heap() {
+    // SAFETY: it sets a number.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Other systems have other heaps.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn share_heap() {}
