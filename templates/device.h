@@ -377,6 +377,43 @@ __device__ __forceinline__ int load_evict_last(const int* place)
 }
 #endif
 
+//: load_where
+// Loads a value where a condition holds, and leaves it alone elsewhere: one instruction and no branch. Of a dozen branches
+// around loads, ptxas 13.0 can lose where lanes meet again (docs/trust.md).
+#ifdef STENCILC_EMULATED
+template <class T> void load_where(T& value, const T* place, bool where)
+{
+    if (where) value = *place;
+}
+#else
+__device__ __forceinline__ void load_where(double& value, const double* place, bool where)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f64 %0, [%1]; }"
+                 : "+d"(value)
+                 : "l"(place), "r"(int(where)));
+}
+__device__ __forceinline__ void load_where(float& value, const float* place, bool where)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f32 %0, [%1]; }"
+                 : "+f"(value)
+                 : "l"(place), "r"(int(where)));
+}
+__device__ __forceinline__ void load_where(int& value, const int* place, bool where)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.s32 %0, [%1]; }"
+                 : "+r"(value)
+                 : "l"(place), "r"(int(where)));
+}
+__device__ __forceinline__ void load_where(unsigned char& value, const unsigned char* place, bool where)
+{
+    unsigned wide = value;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.u8 %0, [%1]; }"
+                 : "+r"(wide)
+                 : "l"(place), "r"(int(where)));
+    value = static_cast<unsigned char>(wide);
+}
+#endif
+
 //: STENCILC_SHARED
 // Declares an array in shared memory: STENCILC_SHARED(float, tile, [18][18]).
 #ifndef STENCILC_EMULATED

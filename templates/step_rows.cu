@@ -18,6 +18,14 @@ template <int W, int N, class T> static __device__ __forceinline__ void load_row
     }
 }
 
+//: load_row_where
+/* N elements that follow each other, where a condition holds. */
+template <int N, class T> static __device__ __forceinline__ void load_row_where(T (&row)[N], const T* from, bool where)
+{
+#pragma unroll
+    for (int e = 0; e < N; ++e) load_where(row[e], from + e, where);
+}
+
 //: put_row
 /* Stores N elements that follow each other, W at once. */
 template <int W, int N, class T> static __device__ __forceinline__ void put_row(T* to, const T (&row)[N])

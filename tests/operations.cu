@@ -230,5 +230,13 @@ extern "C" __global__ void caches(const float* __restrict__ a, float* __restrict
     const int x = blockIdx.x * 64 + threadIdx.x;
     __stcs(b + x, load_evict_first(a + x) + load_evict_last(a + x) + __ldg(a + x) + __ldcs(a + x) + __ldcg(a + x));
     const float2 pair = reinterpret_cast<const float2*>(a)[x % 512];
-    b[1024 + x] = pair.x - pair.y;
+    float own = -1;
+    load_where(own, a + x, x % 3 == 0);
+    int whole = 5;
+    load_where(whole, reinterpret_cast<const int*>(a) + x, x % 2 == 0);
+    double wide = 2;
+    load_where(wide, reinterpret_cast<const double*>(a) + x / 2, x % 5 == 0);
+    unsigned char byte = 7;
+    load_where(byte, reinterpret_cast<const unsigned char*>(a) + x, x % 7 == 0);
+    b[1024 + x] = pair.x - pair.y + own + float(whole % 16) + (wide > 1 ? 1.0f : 0.0f) + float(byte);
 }

@@ -108,11 +108,7 @@ impl Scratch {
             .help("it must be there and have room; the variable TMPDIR names another")
         };
         sweep_once(&parent);
-        let create = |path: &Path| {
-            DirBuilder::new().mode(0o700).create(path)?;
-            File::open(path)
-        };
-        let (path, lock) = made(&parent, create).map_err(|error| failed(&error))?;
+        let (path, lock) = made(&parent, new_folder).map_err(|error| failed(&error))?;
         let scratch = Self { path, _lock: lock };
         // What is compiled there is executed.
         trust::check_folder(&scratch.path, &scratch.path).map_err(|error| {
@@ -132,6 +128,16 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         drop_live(&self.path);
     }
+}
+
+/// Makes a folder for its owner alone, and opens it.
+fn new_folder(path: &Path) -> io::Result<File> {
+    DirBuilder::new().mode(0o700).create(path)?;
+    // Whoever sweeps here has found it before it was locked, and another name is tried.
+    File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ErrorKind::AlreadyExists.into(),
+        _ => error,
+    })
 }
 
 /// Removes one that is not needed any more, unless it has got its name.
@@ -342,6 +348,26 @@ mod tests {
         assert!(at("whole").exists());
     }
 
+    #[test]
+    fn whoever_sweeps_takes_nothing_that_is_being_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::SeqCst) {
+                    sweep(folder.path());
+                }
+            });
+            let made: Vec<io::Result<(PathBuf, File)>> = (0..500).map(|_| made(folder.path(), new_folder)).collect();
+            is_done.store(true, Ordering::SeqCst);
+            for own in made {
+                let (path, _lock) = own.unwrap();
+                assert!(path.exists());
+                drop_live(&path);
+            }
+        });
+    }
+
     /// What makes this test a process that writes a file and never comes to its end.
     const CHILD: &str = "STENCILC_TEST_UNFINISHED";
 
@@ -375,6 +401,8 @@ mod tests {
             child
         };
         let ended = |child: &mut Child, signal: i32| {
+            // `wait` would close it, and the child come to its end by itself.
+            let _input = child.stdin.take();
             // SAFETY: the child has not been waited for, so the number is still its own.
             assert_eq!(unsafe { libc::kill(i32::try_from(child.id()).unwrap(), signal) }, 0);
             assert_eq!(child.wait().unwrap().signal(), Some(signal));

@@ -213,7 +213,7 @@ impl<'a> Printer<'a> {
             step: own.step,
             turn: own.turn,
         };
-        let operations = device::lines(&texts.around.join("\n"));
+        let operations = device::lines(&[texts.prelude.join("\n"), texts.around.join("\n")].concat());
         texts.prelude.splice(0..0, operations);
         Ok((kernel, render(TEMPLATE, &texts)?))
     }
@@ -401,13 +401,12 @@ impl<'a> Printer<'a> {
             // The same columns for all fields: those next to the strip are the last at its left and the first at its right.
             let widest = self.beyond();
             let skip = widest - count;
-            let many = width(bytes, count, &[at[0], at[1], at[2], widest, skip]);
             let skipped = match skip {
                 0 => String::new(),
                 _ => format!(" + ({} == 0 ? {skip} : 0)", own.lane),
             };
-            let load = format!("load_row<{many}>({beyond}[{to}], {at_row} + {}{skipped});", own.edge);
-            lines.push(format!("if ({}) {load}", own.at_edge));
+            let place = format!("{at_row} + {}{skipped}", own.edge);
+            lines.push(format!("load_row_where({beyond}[{to}], {place}, {});", own.at_edge));
         }
         lines
     }
