@@ -91,7 +91,7 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     let name = &plan.stencil.name;
     let source = will_write("-o", folder, &format!("{name}.cu"))?;
     let header = will_write("-o", folder, &format!("{name}.h"))?;
-    let tried = Tried::compile(&[kernel], &args.arch)?;
+    let tried = Tried::compile(&[kernel], &args.arch)?.with_host(&built, name)?;
     let source = write(&source, built.source.as_bytes())?;
     let header = write(&header, built.header.as_bytes())?;
     report(args, &plan, &tried, &[source, header], json)
@@ -111,6 +111,8 @@ pub struct Text<'a> {
 pub struct Tried {
     /// Who compiled them, if anybody could.
     pub by: Option<By>,
+    /// Who compiled the header and the launcher, where there are such.
+    host: Option<Option<By>>,
     /// What each takes of a GPU, where that is known.
     pub resources: Vec<Resources>,
 }
@@ -137,28 +139,44 @@ impl Tried {
                 let compile = |own: &Text| compile_cached(own.whole, &format!("{}.cu", own.name), arch, Kind::Cubin);
                 let compiled = kernels.iter().map(compile).collect::<Result<Vec<_>>>()?;
                 let resources = compiled.into_iter().flat_map(|own| own.compiled.resources).collect();
-                return Ok(Tried { by: Some(By::Nvrtc), resources });
+                return Ok(Tried { by: Some(By::Nvrtc), host: None, resources });
             }
             Err(error) => error.message,
         };
         terminal::note(&format!("registers and spills are not known: {missing}"));
         let Ok(compiler) = Compiler::find() else {
             terminal::note("what is written was not compiled: there is no C++ compiler either");
-            return Ok(Tried { by: None, resources: Vec::new() });
+            return Ok(Tried { by: None, host: None, resources: Vec::new() });
         };
         for own in kernels {
             let source = emulate::Source { name: own.name, text: own.kernel };
             emulated_cached(&compiler, source, &Settings::default())?;
         }
-        Ok(Tried { by: Some(By::Cpp), resources: Vec::new() })
+        Ok(Tried { by: Some(By::Cpp), host: None, resources: Vec::new() })
     }
 
-    /// `, compiled by NVRTC for sm_90`, to be told with what was written.
+    /// Has the C++ compiler, if there is one, look at the header and the launcher as well.
+    ///
+    /// # Errors
+    /// It refuses them, so that nothing is to be written.
+    fn with_host(self, built: &Built, stem: &str) -> Result<Tried> {
+        let Ok(compiler) = Compiler::find() else { return Ok(Tried { host: Some(None), ..self }) };
+        let host = emulate::Host { stem, header: &built.header, source: &built.source };
+        compiler.check_host(&host, &["gnu17"], &["gnu++17"], &[])?;
+        Ok(Tried { host: Some(Some(By::Cpp)), ..self })
+    }
+
+    /// What is told with what was written: `; the kernel was compiled by NVRTC for sm_90`.
     pub fn told(&self, arch: &str) -> String {
-        match self.by {
-            Some(By::Nvrtc) => format!(", compiled by NVRTC for {arch}"),
-            Some(By::Cpp) => ", compiled by the C++ compiler alone, as for the emulator".to_owned(),
-            None => ", not compiled".to_owned(),
+        let kernel = match self.by {
+            Some(By::Nvrtc) => format!("compiled by NVRTC for {arch}"),
+            Some(By::Cpp) => "compiled by the C++ compiler alone, as for the emulator".to_owned(),
+            None => "not compiled".to_owned(),
+        };
+        match self.host {
+            None => format!(", {kernel}"),
+            Some(Some(_)) => format!("; kernel {kernel}, header and launcher by the C++ compiler"),
+            Some(None) => format!("; kernel {kernel}, header and launcher not compiled"),
         }
     }
 }
@@ -211,6 +229,7 @@ fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool
             "cost": cost,
             "arch": args.arch,
             "compiled": tried.by,
+            "host_compiled": tried.host.flatten(),
             "resources": tried.resources,
             "files": files,
         }));

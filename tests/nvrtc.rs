@@ -8,6 +8,8 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices};
+use stencilc_compiler::step::stream::{Shape, Strip, stream};
+use stencilc_compiler::step::{Edge, Rows, Subject};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
@@ -163,6 +165,31 @@ fn no_choice_of_whole_numbers_becomes_a_minimum() {
         let plain = text.replace(arithmetic, "return a < b;");
         assert!(text != plain && has_extreme(&plain), "{plain}");
     }
+}
+
+/// Of a dozen branches around loads, ptxas 13.0 keeps the barriers at which lanes meet again where lanes that come late lose them.
+#[test]
+fn what_the_lanes_at_the_edges_load_takes_no_branches() {
+    if missing() {
+        return;
+    }
+    let text = "stencil s { in a, b, c; out r; r = a[i-1] * a[j+1] + b[i+1, j-1] * b[i-1] + c[i+2] }";
+    let stencil = plan::prepare(&lowered("edges", text)[0], Precision::F32, true);
+    let subject = Subject {
+        stencil: &stencil,
+        precision: Precision::F32,
+        extents: [128, 32, 5],
+        rows: Rows { first: 0, row: 128, plane: 4096 },
+        edges: [Edge::Periodic; 2],
+    };
+    let shape = Shape { strip: Strip::Aligned, ahead: 4, ..Shape::default() };
+    let text = stream(&subject, &shape).unwrap().text;
+    let branches = |text: &str| {
+        let ptx = nvrtc::compile(text, "edges.cu", "sm_90", Kind::Ptx).unwrap().image;
+        String::from_utf8(ptx).unwrap().matches("bra").count()
+    };
+    let plain = text.replace("load_where(row[e], from + e, where)", "if (where) row[e] = from[e]");
+    assert!(plain != text && branches(&plain) >= branches(&text) + 12, "{text}");
 }
 
 /// NVVM 13.0 takes two operations of one text on constants for equal numbers, also where they make a NaN: so no comparison

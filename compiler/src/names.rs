@@ -126,6 +126,11 @@ impl Names {
     }
 }
 
+/// How all begins that is made of a stencil in generated code. Different names may have the same: `_1`, `__1` and `v_1`.
+pub fn stem(stencil: &str) -> String {
+    word(&format!("{stencil}_"))
+}
+
 /// A text with nothing but letters, digits and underscores, as names of stencils are anyway.
 fn letters(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()

@@ -8,7 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 fn build_says_who_compiled_what_it_writes() {
     let folder = Folder::new();
     let said = folder.done("build laplap -o made");
-    assert!(said.contains("laplap.h, compiled by the C++ compiler alone"), "{said}");
+    let told = "laplap.h; kernel compiled by the C++ compiler alone, as for the emulator, header and launcher by the C++ compiler";
+    assert!(said.contains(told), "{said}");
+    assert_eq!(folder.json("build laplap -o made --json")["host_compiled"], "c++");
     for call in ["build laplap -o made --json", "build laplap --emit cuda -o made --json"] {
         assert_eq!(folder.json(call)["compiled"], "c++", "{call}");
     }
@@ -17,7 +19,7 @@ fn build_says_who_compiled_what_it_writes() {
     assert_eq!(folder.json(&format!("{over} --json"))["compiled"], "c++");
     let without = |line: &str| folder.command(line).env("CXX", "no-such-compiler").output().unwrap();
     let output = without("build laplap -o made");
-    assert!(text(&output.stdout).contains("laplap.h, not compiled"));
+    assert!(text(&output.stdout).contains("laplap.h; kernel not compiled, header and launcher not compiled"));
     assert!(text(&output.stderr).contains("what is written was not compiled"));
     let output = without("build laplap -o made --json");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -204,6 +204,22 @@ pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
     known
 }
 
+/// Which nodes of a body may be known on a level: beside those made of what is known, an `&&` or `||` of which one side decides,
+/// and what is made of such.
+pub fn knowable_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
+    let mut knowable: Vec<bool> = Vec::with_capacity(body.len());
+    for (_, node) in body.iter() {
+        let of = |id: &NodeId| knowable[id.index()];
+        knowable.push(match node {
+            Node::Read { .. } | Node::Present { .. } => false,
+            Node::Use { def, .. } => known_defs[def.index()],
+            Node::And(a, b) | Node::Or(a, b) => of(a) || of(b),
+            _ => node.operands().iter().all(of),
+        });
+    }
+    knowable
+}
+
 /// Whether the levels that `stencil` computes depend on its parameters.
 pub fn depend_on_params(stencil: &Stencil) -> bool {
     let mut with_params = Vec::with_capacity(stencil.defs.len());

@@ -3,7 +3,7 @@
 //! What changes from level to level is whether comparisons of `k` hold and whether reads leave their field. Where the first
 //! compare `k`, shifted by a number, with a number, both are known without looking at each level.
 
-use super::levels::{Known, known_defs, known_nodes};
+use super::levels::{Known, knowable_nodes, known_defs};
 use crate::ir::scalar::Value;
 use crate::ir::{Binary, Body, DefId, Handle, Kind, Levels, Node, NodeId};
 use std::collections::BTreeSet;
@@ -45,10 +45,11 @@ pub fn differing(known: &Known) -> [Vec<Vec<NodeId>>; 2] {
     let mut finder = Finder { known, defs: Vec::new(), points: BTreeSet::new() };
     let of = |finder: &Finder, body: &Body| {
         let (depends, _) = finder.nodes(body, &known_defs);
-        let known = known_nodes(body, &known_defs);
+        let knowable = knowable_nodes(body, &known_defs);
         // What is true on a level is true on all of its run.
-        let differs =
-            |id: &NodeId| known[id.index()] && depends[id.index()] != Depends::Not && body.kind_of(*id) != Kind::Bool;
+        let differs = |id: &NodeId| {
+            knowable[id.index()] && depends[id.index()] != Depends::Not && body.kind_of(*id) != Kind::Bool
+        };
         body.iter().map(|(id, _)| id).filter(differs).collect::<Vec<NodeId>>()
     };
     let mut defs = Vec::new();
@@ -102,7 +103,7 @@ impl Finder<'_, '_> {
         waiting: &mut BTreeSet<(DefId, i32)>,
     ) -> bool {
         let (depends, values) = self.nodes(body, known_defs);
-        let known = known_nodes(body, known_defs);
+        let knowable = knowable_nodes(body, known_defs);
         for (id, node) in body.iter() {
             match node {
                 Node::Read { field, path, .. } => {
@@ -117,7 +118,7 @@ impl Finder<'_, '_> {
                 Node::Use { def, path } => {
                     waiting.insert((*def, shift.saturating_add(path.levels())));
                 }
-                Node::Compare(_, a, b) if known[id.index()] => {
+                Node::Compare(_, a, b) if knowable[id.index()] => {
                     let number = |value: Option<Value>| match value {
                         Some(Value::Int(x)) => Some(i64::from(x)),
                         Some(Value::Real(_) | Value::Bool(_)) | None => None,
@@ -141,10 +142,10 @@ impl Finder<'_, '_> {
         true
     }
 
-    /// How each known node of a body depends on the level, and its value on level 0.
+    /// How each node of a body that may be known depends on the level, and its value on level 0.
     fn nodes(&self, body: &Body, known_defs: &[bool]) -> (Vec<Depends>, Vec<Option<Value>>) {
         let values = self.known.values(body, 0);
-        let known = known_nodes(body, known_defs);
+        let knowable = knowable_nodes(body, known_defs);
         let mut depends: Vec<Depends> = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
             let shifted = |by: i64| if by.abs() < FAR { Depends::Shifted(by) } else { Depends::Else };
@@ -154,7 +155,7 @@ impl Finder<'_, '_> {
             };
             let of = |of: &NodeId| depends[of.index()];
             depends.push(match node {
-                _ if !known[id.index()] => Depends::Else,
+                _ if !knowable[id.index()] => Depends::Else,
                 Node::Level => Depends::Shifted(0),
                 Node::Use { def, path } => match self.defs.get(def.index()) {
                     Some(Depends::Shifted(by)) => shifted(by + i64::from(path.levels())),
@@ -226,6 +227,34 @@ mod tests {
                 let there: Vec<Range<usize>> = stencil.fields.iter().map(|_| 1..nk).collect();
                 let alone = (0..nk).filter(|&level| !readable(&known, level..level + 1, Some(&there)).is_empty());
                 assert_eq!(readable(&known, 0..nk, Some(&there)), alone.collect::<Vec<_>>(), "{text} {nk}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_level_tells_what_is_known_on_its_run() {
+        for text in [
+            "stencil s { in a; out b; b = if k < 3 { a + k } else { 2*k } }",
+            "stencil s { in a; out b; b = if 1.0 == 0 && a < 2 { 1 } else { k } }",
+            "stencil s { in a; out b; b = if k == 4 || a < 2 { k - 1 } else { nk } }",
+            "stencil s { in a; out b; b = if (if k != k && a > 0 { 2 } else { k }) > 3 { a } else { 2*a } }",
+            "stencil s { in a; param n: int; out b; b = if n == 4 || a > 1 { k*n } else { a } + k }",
+            "stencil s { in a: bool; out b; let c = if k > 1 && a { 7 } else { k }; b = c + k }",
+            "stencil s { in a: bool; out b; let c = 1 == 0 && a; let d = k + 1; b = if c { 1 } else { d } }",
+        ] {
+            let stencil = prepared(text);
+            let params: Vec<Value> = stencil.params.iter().map(|_| Value::Int(4)).collect();
+            let known = Known::new(&stencil, Precision::F64, 9, &params);
+            let [_, differing] = differing(&known);
+            for run in runs(&known, 0..9, None) {
+                for (store, differing) in stencil.stores.iter().zip(&differing) {
+                    let first = known.values(&store.body, run.start as i64);
+                    for level in run.clone() {
+                        let mut own = first.clone();
+                        known.change(&store.body, level as i64, differing, &mut own);
+                        assert_eq!(own, known.values(&store.body, level as i64), "{text} {level}");
+                    }
+                }
             }
         }
     }

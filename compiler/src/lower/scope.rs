@@ -5,6 +5,7 @@ use super::value::Bound;
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{FieldId, ParamId, Path, VariableId};
+use crate::names;
 use crate::source::Span;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -89,6 +90,24 @@ impl<'a> Globals<'a> {
                 }
                 ast::Item::Mesh(mesh) => add(&mesh.name, Global::Mesh),
                 ast::Item::Test(_) => {}
+            }
+        }
+        let mut stems: HashMap<String, &ast::Name> = HashMap::new();
+        for name in file.items.iter().filter_map(|item| match item {
+            ast::Item::Stencil(stencil) => Some(&stencil.name),
+            _ => None,
+        }) {
+            let before = *stems.entry(names::stem(&name.text)).or_insert(name);
+            if before.text != name.text {
+                diagnostics.push(
+                    Diagnostic::error(
+                        name.span,
+                        format!("the kernels of `{}` and `{}` would have the same name", before.text, name.text),
+                    )
+                    .label("too much like the other")
+                    .note(before.span, "which is here")
+                    .help("C and C++ keep names that begin with `_`, or hold `__`, for themselves: choose another"),
+                );
             }
         }
         globals

@@ -100,11 +100,6 @@ impl Compiler {
     /// # Errors
     /// The compiler does not take a text, or cannot work: as on a full disk.
     pub fn compile(&self, sources: &[Source], settings: &Settings) -> Result<Vec<u8>> {
-        let cannot = |what: &str, error: &dyn std::fmt::Display| {
-            Error::machine(format!("{what}: {error}")).help(
-                "kernels are compiled in the folder for temporary files, which must have room: TMPDIR names another",
-            )
-        };
         let folder = Scratch::new()?;
         let (file, library) = (folder.path().join("kernels.cpp"), folder.path().join("kernels.so"));
         std::fs::write(&file, text(sources)).map_err(|error| cannot("the kernels cannot be written", &error))?;
@@ -118,10 +113,7 @@ impl Compiler {
         let output = output.map_err(|error| cannot(&format!("{} cannot be run", self.program.display()), &error))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            return Err(match trouble(&said, output.status) {
-                Some(why) => cannot("the kernels cannot be compiled", &why),
-                None => self.refusal(&said, output.status),
-            });
+            return Err(self.failure("the kernels", &said, output.status));
         }
         std::fs::read(&library).map_err(|error| cannot("the compiled kernels cannot be read", &error))
     }
@@ -163,12 +155,22 @@ impl Compiler {
         arguments
     }
 
-    fn refusal(&self, said: &str, status: ExitStatus) -> Error {
+    /// Why it has not compiled something.
+    pub(super) fn failure(&self, what: &str, said: &str, status: ExitStatus) -> Error {
+        if let Some(why) = trouble(said, status) {
+            return cannot(&format!("{what} cannot be compiled"), &why);
+        }
         const LINES: usize = 12;
         let lines: String = said.lines().take(LINES).map(|line| format!("\n    {line}")).collect();
-        Error::check(format!("{} does not compile the kernels ({status}){lines}", self.program.display()))
+        Error::check(format!("{} does not compile {what} ({status}){lines}", self.program.display()))
             .help(format!("this is a mistake in stencilc or in the compiler ({}): please report it", self.version))
     }
+}
+
+/// What the machine has no room for.
+pub(super) fn cannot(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::machine(format!("{what}: {error}"))
+        .help("it is compiled in the folder for temporary files, which must have room: TMPDIR names another")
 }
 
 /// Why a compiler has failed, if that is no matter of what it was given: the machine has no room, or has ended it.

@@ -13,6 +13,7 @@
 
 mod buffer;
 mod compiler;
+mod host;
 mod library;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ mod tests;
 pub use buffer::Buffer;
 pub(crate) use compiler::text;
 pub use compiler::{Compiler, Settings, Source, VARIABLE};
+pub use host::Host;
 pub use library::{Kernel, load};
 
 use crate::machine::{Arg, Guards, Launch, Machine};

@@ -1,0 +1,102 @@
+//! Whether a C++ compiler takes what stands around a built kernel: its header, as C and as C++, and its launcher.
+//!
+//! CUDA's own headers need not be there: what launchers call of them is declared here, and kernels are started as functions are
+//! called.
+
+use super::Compiler;
+use super::compiler::cannot;
+use crate::Result;
+use crate::files::Scratch;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a launcher needs of CUDA's own headers.
+const RUNTIME: &str = "
+#ifndef RUNTIME
+#define RUNTIME
+#include <stddef.h>
+typedef struct CUstream_st* cudaStream_t;
+typedef enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 } cudaError_t;
+#define cudaHostAllocDefault 0x00
+#ifdef __cplusplus
+#define __global__
+#define __shared__ static
+#define __constant__ static
+#define __align__(bytes)
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __noinline__
+#define __launch_bounds__(...)
+static struct { int x, y, z; } blockIdx, blockDim, threadIdx;
+void __syncthreads();
+template <class T> T __shfl_sync(unsigned, T, int, int = 32);
+template <class T> T __shfl_down_sync(unsigned, T, unsigned, int = 32);
+struct dim3 { dim3(unsigned, unsigned = 1, unsigned = 1) {} };
+template <class T> cudaError_t cudaGetSymbolAddress(void**, const T&) { return cudaSuccess; }
+cudaError_t cudaGetLastError();
+#endif
+#endif
+";
+
+/// How a launcher starts its kernel.
+const START: &str = "<<<blocks, block, 0, stream>>>(";
+
+/// The files of a kernel that others compile.
+#[derive(Clone, Copy, Debug)]
+pub struct Host<'a> {
+    /// The header's name, without its ending.
+    pub stem: &'a str,
+    /// The header.
+    pub header: &'a str,
+    /// The kernel with its launcher.
+    pub source: &'a str,
+}
+
+impl Compiler {
+    /// Looks whether this compiler takes a header in dialects of C and of C++, and the launcher as C++. `options` are for all.
+    ///
+    /// # Errors
+    /// It does not, or it cannot work.
+    pub fn check_host(&self, host: &Host, c: &[&str], cpp: &[&str], options: &[&str]) -> Result<()> {
+        let folder = Scratch::new()?;
+        let header = format!("{}.h", host.stem);
+        let calls = host.source.replace(START, "(");
+        let launcher = format!("#include <math.h>\n#include <cuda_runtime_api.h>\n{calls}");
+        let user = format!("#include \"{header}\"\n");
+        for (name, text) in [
+            ("cuda_runtime_api.h", RUNTIME),
+            (header.as_str(), host.header),
+            ("user.c", user.as_str()),
+            ("launcher.cpp", launcher.as_str()),
+        ] {
+            std::fs::write(folder.path().join(name), text)
+                .map_err(|error| cannot("the header cannot be written", &error))?;
+        }
+        let dialects = c.iter().map(|dialect| ("c", dialect)).chain(cpp.iter().map(|dialect| ("c++", dialect)));
+        for (language, dialect) in dialects {
+            let dialect = format!("-std={dialect}");
+            self.check_syntax(folder.path(), &["-x", language, &dialect, "user.c"], options, host)?;
+        }
+        let lenient = ["-Wno-unknown-pragmas", "-Wno-unused", "-Wno-maybe-uninitialized"];
+        self.check_syntax(
+            folder.path(),
+            &["-x", "c++", "-std=gnu++17", "launcher.cpp"],
+            &[options, &lenient].concat(),
+            host,
+        )
+    }
+
+    fn check_syntax(&self, folder: &Path, own: &[&str], options: &[&str], host: &Host) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.arg("-fsyntax-only").args(options).arg("-I.").args(own).current_dir(folder);
+        command.env("LC_ALL", "C").env("TMPDIR", folder).env_remove("LD_PRELOAD").stdin(Stdio::null());
+        let output = command.output();
+        let output = output.map_err(|error| cannot(&format!("{} cannot be run", self.program.display()), &error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(self.failure(&format!("the header and launcher of {}", host.stem), &said, output.status))
+    }
+}
