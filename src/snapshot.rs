@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::Stencil;
-use stencilc_compiler::text::FreeText;
+use stencilc_compiler::text::{FreeText, ShellWord};
 use stencilc_runtime::{Error, Result, files};
 
 /// The list of kernels in a folder.
@@ -122,7 +122,9 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
     if open.is_empty() || args.accept {
         return Ok(());
     }
-    let again = format!("`stencilc snapshot {}{} --accept`", args.file, args.options(&input));
+    let file = ShellWord::path(&args.file);
+    let output = args.output.as_ref().map_or(String::new(), |folder| format!(" -o {}", ShellWord::path(folder)));
+    let again = format!("`stencilc snapshot {file}{}{output} --accept`", args.options(&input));
     if args.check {
         let all = terminal::count(kept.len(), "file");
         let (number, are) = (open.len(), if open.len() == 1 { "is" } else { "are" });
@@ -323,7 +325,7 @@ fn tell(args: &Args, folder: &Path, open: &[&Kept]) -> Result<()> {
     let shown = folder.display();
     if args.output.is_none() && folder.is_symlink() {
         return Err(Error::input(format!("`{shown}` is a link, and what is accepted would be written where it leads"))
-            .help(format!("name the folder, if that is meant: -o {shown}")));
+            .help(format!("name the folder, if that is meant: -o {}", ShellWord::path(folder))));
     }
     make(folder)?;
     open.iter().try_for_each(|kept| files::will_write_inside(files::Kind::Code, "--accept", &kept.file))

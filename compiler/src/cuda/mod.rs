@@ -21,7 +21,7 @@ use crate::ir::{Direction, FieldId, ParamId, Role, Stencil};
 use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan, stored_type};
 use crate::storage::fields;
-use crate::text::Comment;
+use crate::text::{Comment, ShellWord};
 use body::Loop;
 use expression::{Helpers, computing_type};
 pub use host::{Built, build};
@@ -478,8 +478,8 @@ fn source(stencil: &Stencil) -> String {
     let stem = file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".stn");
     match (file.is_empty(), stem == name) {
         (true, _) => name.clone(),
-        (false, true) => file.to_owned(),
-        (false, false) => format!("{file} --stencil {name}"),
+        (false, true) => ShellWord::path(file).to_string(),
+        (false, false) => format!("{} --stencil {name}", ShellWord::path(file)),
     }
 }
 
@@ -491,7 +491,8 @@ fn comment(plan: &Plan) -> Vec<Comment> {
         match &fixed.adjacency {
             None => again.push_str(&format!(" --grid {}", fixed.grid)),
             Some(adjacency) => {
-                again.push_str(&format!(" --grid {} --levels {}", adjacency.name.as_told(), fixed.grid.nk));
+                let file = ShellWord::path(adjacency.name.as_told());
+                again.push_str(&format!(" --grid {file} --levels {}", fixed.grid.nk));
             }
         }
     }

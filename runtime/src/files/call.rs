@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use super::pattern::Pattern;
 use super::{directory_of, probe};
 use crate::{Error, Result};
+use stencilc_compiler::text::ShellWord;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +238,7 @@ fn check_link(path: &Path, follows: bool) -> Result<()> {
         "`{shown}` is a link to `{}`, and what is written into a folder stays there",
         target.display()
     ))
-    .help(format!("remove it, if the file that it leads to is not meant: rm '{shown}'")))
+    .help(format!("remove it, if the file that it leads to is not meant: rm {}", ShellWord::path(path))))
 }
 
 /// The files of this process's call, once it has begun.

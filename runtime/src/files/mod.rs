@@ -19,6 +19,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use stencilc_compiler::text::ShellWord;
 
 pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside};
 pub use pattern::Pattern;
@@ -132,7 +133,7 @@ fn destination(path: &Path) -> Result<Destination> {
         }
         Ok(found) if found.permissions().readonly() => {
             Err(Error::input(format!("cannot write `{shown}`: the file exists and is write-protected"))
-                .help(format!("name another file, or run `chmod u+w '{shown}'` to allow replacing it")))
+                .help(format!("name another file, or run `chmod u+w {}` to allow replacing it", ShellWord::path(path))))
         }
         Ok(found) => Ok(Destination::File {
             target: fs::canonicalize(path).map_err(|error| write_error(path, &error))?,
@@ -171,7 +172,7 @@ fn check_directory(path: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotADirectory => Err(not_a_directory(path, directory)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(Error::input(format!("cannot write `{shown}`: the directory `{folder}` does not exist"))
-                .help(format!("create it first: `mkdir -p '{folder}'`")))
+                .help(format!("create it first: `mkdir -p {}`", ShellWord::path(directory))))
         }
         Err(error) => {
             Err(Error::input(format!("cannot write `{shown}`: the directory `{folder}` cannot be looked at: {error}"))
@@ -258,6 +259,19 @@ mod tests {
         assert!(message(result).contains("no space is left"));
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(entries(directory.path()), 1, "nothing is left aside");
+    }
+
+    #[test]
+    fn what_is_suggested_is_the_command_that_it_looks_like() {
+        let directory = tempfile::tempdir().unwrap();
+        let hostile = directory.path().join("q'; touch PWNED; '");
+        let help = probe(&hostile.join("a.npy")).unwrap_err().help.unwrap();
+        // Run as one would copy it: it makes the folder, and nothing else.
+        let command = help.split('`').nth(1).unwrap();
+        let ran =
+            std::process::Command::new("sh").arg("-c").arg(command).current_dir(directory.path()).status().unwrap();
+        assert!(ran.success() && hostile.is_dir(), "{help}");
+        assert_eq!(entries(directory.path()), 1);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::array::{Array, Data};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::memory;
+use stencilc_compiler::text::in_python;
 
 /// What takes memory, for messages.
 const NUMBERS: &str = "the numbers of the array";
@@ -45,7 +46,7 @@ pub fn load(path: &Path) -> Result<Array> {
     read(&mut BufReader::new(file), length).map_err(|Error { fault, message, help }| Error {
         fault,
         message: format!("cannot read `{shown}`: {message}"),
-        help: help.map(|help| help.replace("'FILE'", &format!("'{shown}'"))),
+        help: help.map(|help| help.replace("'FILE'", &format!("'{}'", in_python(&path.to_string_lossy())))),
     })
 }
 
