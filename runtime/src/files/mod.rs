@@ -98,7 +98,7 @@ fn probe(path: &Path) -> Result<()> {
 fn probe_inside(path: &Path) -> Result<()> {
     let folder = directory_of(path);
     match folder.symlink_metadata() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
         Ok(_) | Err(_) => return probe(path),
     }
     let above = folder.ancestors().skip(1).map(|above| if above == OsStr::new("") { Path::new(".") } else { above });
