@@ -189,23 +189,28 @@ pub fn compile(args: &Args, plan: &Plan, built: &Built, kind: Kind) -> Result<Co
     Ok(compile_cached(&built.source, &format!("{}.cu", plan.stencil.name), &args.arch, kind)?.compiled)
 }
 
-/// Tells that a file will be written in the folder of an option, which is made if it is not there; gives the file's path.
+/// Tells that a file will be written in the folder of an option, which is made with its first file; gives the file's path.
 ///
 /// # Errors
-/// The folder cannot be made, or the file not be written ([`files::will_write_inside`]).
+/// The folder is a file or cannot be made, or the file not be written ([`files::will_write_inside`]).
 pub fn will_write(option: &str, folder: &Path, name: &str) -> Result<PathBuf> {
+    refuse_file(option, folder)?;
+    let path = folder.join(name);
+    files::will_write_inside(files::Kind::Code, option, &path)?;
+    Ok(path)
+}
+
+/// Refuses a file where an option has to name a folder.
+///
+/// # Errors
+/// It is one.
+pub fn refuse_file(option: &str, folder: &Path) -> Result<()> {
     if folder.is_file() {
         let name = folder.display();
         return Err(Error::input(format!("`{name}` is a file, and files are written into a folder"))
             .help(format!("{option} names it: {option} made")));
     }
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Error::input(format!("cannot make the folder `{}`: {error}", folder.display()))
-            .help(format!("give another: {option} DIR"))
-    })?;
-    let path = folder.join(name);
-    files::will_write_inside(files::Kind::Code, option, &path)?;
-    Ok(path)
+    Ok(())
 }
 
 /// Writes a file that was told of.

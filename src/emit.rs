@@ -58,7 +58,14 @@ enum Made {
 /// # Errors
 /// The steps up to it fail, or it cannot be written.
 pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
-    let (name, made) = make(args, emit, json)?;
+    // As soon as its name is known, and before anything is compiled.
+    let mut path = None;
+    let mut tell = |name: &str| -> Result<()> {
+        let Some(folder) = &args.output else { return Ok(()) };
+        path = Some(build::will_write("-o", folder, &format!("{name}.{}", emit.ending()))?);
+        Ok(())
+    };
+    let (name, made) = make(args, emit, json, &mut tell)?;
     let (made, tried) = match made {
         Made::Kernel(kernel, whole) => {
             let text = Text { whole: &whole, name: &kernel.name, kernel: &kernel.text };
@@ -86,10 +93,9 @@ pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
         }
         Made::Bytes(bytes) => bytes,
     };
-    match &args.output {
+    match path {
         None => terminal::print_bytes(&bytes),
-        Some(folder) => {
-            let path = build::will_write("-o", folder, &format!("{name}.{}", emit.ending()))?;
+        Some(path) => {
             let path = build::write(&path, &bytes)?;
             wrote(&path, tried.as_ref(), args.arch(), json)
         }
@@ -111,22 +117,26 @@ pub fn wrote(path: &Path, tried: Option<&Tried>, arch: &str, json: bool) -> Resu
     }
 }
 
-/// What the step makes, and of what.
-fn make(args: &Args, emit: Emit, json: bool) -> Result<(String, Made)> {
+/// What the step makes, and of what; `tell` gets the name first.
+fn make(args: &Args, emit: Emit, json: bool, tell: &mut dyn FnMut(&str) -> Result<()>) -> Result<(String, Made)> {
     // The tree of a file that goes no further is worth seeing, too.
     if emit == Emit::Ast {
         let source = input::open(&args.file)?;
         let stem = std::path::Path::new(&source.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        tell(&stem)?;
         return Ok((stem, Made::Text(format!("{:#?}\n", input::tree(&source)?))));
     }
     let input = input::load(&args.file)?;
     if emit == Emit::Ir {
         let choices = args.kernel.choices();
         let stencil = input.stencil(args.kernel.stencil.as_deref())?;
+        args.kernel.choices_for(stencil)?;
+        tell(&stencil.name)?;
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         return Ok((prepared.name.clone(), Made::Text(prepared.to_string())));
     }
     let plan = args.plan(&input)?;
+    tell(&plan.stencil.name)?;
     let made = match emit {
         Emit::Plan if json => Made::Json(plan_as_json(&plan)),
         Emit::Plan => Made::Text(plan_as_text(&plan)),

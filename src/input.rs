@@ -15,6 +15,7 @@ use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stenci
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::{Error, Result, files};
 
 /// The stencils that come along.
@@ -72,8 +73,10 @@ fn read(path: &Path, name: &str) -> Result<Source> {
         _ => Error::input(format!("cannot read `{name}`: {error}")),
     };
     if path.is_dir() {
-        return Err(Error::input(format!("`{name}` is a directory, not a stencil file"))
-            .help(format!("name a file in it, or several: {}/*{ENDING}", name.trim_end_matches('/'))));
+        return Err(Error::input(format!("`{name}` is a directory, not a stencil file")).help(format!(
+            "name a file in it, or several: {}/*{ENDING}",
+            ShellWord::path(name.trim_end_matches('/'))
+        )));
     }
     // A pipe that nobody writes to would never end; those that a shell makes, as in `<(...)`, lie elsewhere.
     let is_own = !path.starts_with("/dev") && !path.starts_with("/proc");
@@ -94,8 +97,10 @@ fn read(path: &Path, name: &str) -> Result<Source> {
         let bytes = error.as_bytes();
         let is_utf16 = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         if is_utf16 {
-            return Error::input(format!("`{name}` is a text in UTF-16, and UTF-8 is needed"))
-                .help(format!("save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 {name} > new{ENDING}"));
+            return Error::input(format!("`{name}` is a text in UTF-16, and UTF-8 is needed")).help(format!(
+                "save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 {} > new{ENDING}",
+                ShellWord::path(name)
+            ));
         }
         let valid = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count();

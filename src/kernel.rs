@@ -11,6 +11,7 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::sharing::Sharing;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::{Cast, Drawing, Error, Result};
 
@@ -40,6 +41,21 @@ impl Wanted {
         self.kernel.args.choices()
     }
 
+    /// What is chosen for a stencil.
+    ///
+    /// # Errors
+    /// An option was given that makes no difference for it.
+    pub fn choices_for(&self, stencil: &Stencil) -> Result<Choices> {
+        let choices = self.kernel.choices_for(stencil);
+        self.kernel.refuse_idle(&choices)?;
+        Ok(choices)
+    }
+
+    /// Whether it takes what it says from files, too.
+    pub fn names_files(&self) -> bool {
+        matches!(self.grid, Some(GridArg::File(_))) || !self.choices().share.is_empty()
+    }
+
     /// The plan of the kernel.
     ///
     /// # Errors
@@ -58,8 +74,7 @@ impl Wanted {
             let option = if self.levels.is_some() { "--levels" } else { "--set" };
             return Err(Error::call(format!("{option} needs to know the grid")).help("give it: --grid NIxNJxNK"));
         }
-        let choices = self.kernel.choices_for(stencil);
-        self.kernel.refuse_idle(&choices)?;
+        let choices = self.choices_for(stencil)?;
         input.warn_of_numbers(stencil, choices.precision);
         let prepared = plan::prepare(stencil, choices.precision, choices.contract);
         let settings = args::by_name(&self.set, "--set")?;
@@ -100,19 +115,22 @@ impl Wanted {
     }
 
     /// The options that say what they choose for a stencil.
-    pub fn words_for(&self, stencil: &Stencil) -> String {
-        self.words_after(self.kernel.choices_for(stencil))
+    ///
+    /// # Errors
+    /// An option was given that makes no difference for it, and would be lost.
+    pub fn words_for(&self, stencil: &Stencil) -> Result<String> {
+        Ok(self.words_after(self.choices_for(stencil)?))
     }
 
     fn words_after(&self, choices: Choices) -> String {
         let mut words = choices.words();
         if let Some(grid) = &self.grid {
-            words.push_str(&format!(" --grid {grid}"));
+            words.push_str(&format!(" --grid {}", ShellWord::path(grid.to_string())));
         }
         if let Some(levels) = self.levels {
             words.push_str(&format!(" --levels {levels}"));
         }
-        self.set.iter().for_each(|pair| words.push_str(&format!(" --set {pair}")));
+        self.set.iter().for_each(|pair| words.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
         words
     }
 

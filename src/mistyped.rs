@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Command, builder::StyledStr};
+use stencilc_compiler::text::ShellWord;
 
 /// Commands, and what they are called elsewhere.
 const COMMANDS: &[(&str, &[&str])] = &[
@@ -77,7 +78,8 @@ fn command(error: &mut Error, commands: &Command) -> Option<String> {
     let is_file = word.ends_with(".stn") || std::path::Path::new(&word).is_file();
     if is_file || crate::input::embedded().any(|source| source.name == word) {
         return Some(format!(
-            "a command stands before the file, as in `stencilc check {word}` or `stencilc run {word}`"
+            "a command stands before the file, as in `stencilc check {0}` or `stencilc run {0}`",
+            ShellWord::path(&word)
         ));
     }
     let lower = word.to_lowercase();

@@ -5,6 +5,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::diagnostic::{Diagnostic, Severity};
 use stencilc_compiler::source::Source;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::{Error, Result, files};
 
 /// The ending of a stencil file.
@@ -27,16 +28,20 @@ pub struct Args {
 /// The name is none, the file exists already, or it cannot be written.
 pub fn new(args: &Args, json: bool) -> Result<()> {
     if args.name.ends_with(std::path::is_separator) {
-        return Err(Error::call(format!("`{}` is a folder", args.name))
-            .help(format!("name a stencil in it: `stencilc new {}smooth`", args.name)));
+        return Err(Error::call(format!("`{}` is a folder", args.name)).help(format!(
+            "name a stencil in it: `stencilc new {}`",
+            ShellWord::path(format!("{}smooth", args.name))
+        )));
     }
     let path = path_of(&args.name);
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     check_name(stem, &path)?;
     // A link counts, wherever it leads.
     if path.symlink_metadata().is_ok() {
-        return Err(Error::call(format!("`{}` exists already, and stays as it is", path.display()))
-            .help(format!("choose another name, as `{stem}2`; or look at it: `stencilc check {}`", path.display())));
+        return Err(Error::call(format!("`{}` exists already, and stays as it is", path.display())).help(format!(
+            "choose another name, as `{stem}2`; or look at it: `stencilc check {}`",
+            ShellWord::path(&path)
+        )));
     }
     files::will_write(files::Kind::Source, "new", &path)?;
     files::write_atomic(&path, |file| file.write_all(text(stem).as_bytes()))?;
@@ -49,10 +54,11 @@ pub fn new(args: &Args, json: bool) -> Result<()> {
     if json {
         return terminal::json(&json!({ "files": [path] }));
     }
-    let file = path.display();
+    let file = ShellWord::path(&path);
     terminal::print(&format!(
-        "wrote {file}\n\n  stencilc test {file}                  run its test\n  \
-         stencilc run {file} --grid 64x64x8    compute it on random numbers\n"
+        "wrote {}\n\n  stencilc test {file}                  run its test\n  \
+         stencilc run {file} --grid 64x64x8    compute it on random numbers\n",
+        path.display()
     ))
 }
 
@@ -76,7 +82,7 @@ fn check_name(name: &str, path: &Path) -> Result<()> {
         let folder = path.parent().unwrap_or(Path::new(""));
         return Err(error().help(match mended.is_empty() {
             true => format!("{rules}; as in `stencilc new smooth`"),
-            false => format!("{rules}: `stencilc new {}`", folder.join(mended).display()),
+            false => format!("{rules}: `stencilc new {}`", ShellWord::path(folder.join(mended))),
         }));
     }
     // What the language says of words that it needs itself.

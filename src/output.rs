@@ -20,18 +20,8 @@ pub fn check(option: &str, path: &Path, ending: &str, kind: Kind) -> Result<()> 
 /// # Errors
 /// Those of [`check`].
 pub fn check_each(option: &str, pattern: &Path, ending: &str, kind: Kind) -> Result<()> {
-    let first = Pattern::new(pattern).at(0);
-    check_ending(option, &first, ending)?;
-    if first.as_os_str().as_encoded_bytes().windows(5).any(|part| part == b"{step") {
-        return Err(no_place(option, pattern));
-    }
+    check_ending(option, &Pattern::new(pattern).at(0), ending)?;
     files::will_write_each(kind, option, pattern)
-}
-
-/// The error of a name in which something else stands where a step's number could.
-pub fn no_place(option: &str, pattern: &Path) -> Error {
-    Error::call(format!("{option} names `{}`: only the step has a place in a name", pattern.display()))
-        .help("write {step}, or {step:06} for six digits")
 }
 
 fn check_ending(option: &str, path: &Path, ending: &str) -> Result<()> {

@@ -186,7 +186,7 @@ impl Work<'_> {
         let arguments = fixed
             .into_iter()
             .map(str::to_owned)
-            .chain(row.kernel.options.split_whitespace().map(str::to_owned))
+            .chain(shlex::split(&row.kernel.options).unwrap_or_default())
             .chain(self.grid.words.iter().cloned())
             .chain(settings)
             .collect();

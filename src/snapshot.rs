@@ -1,7 +1,9 @@
 //! `stencilc snapshot`: generated code that is kept beside its source, so that its changes can be reviewed.
 //!
 //! The folder `NAME.snap` holds a kernel with its launcher and its header for each line of its `kernels.txt`, which are
-//! options of `stencilc build`. Nothing else is remembered, so the list may be edited by hand.
+//! options of `stencilc build`. Nothing else is remembered, so the list may be edited by hand; a line that is taken out leaves its
+//! files, which are nobody's then and stay. Folders come along with sources, from whomever: nothing but files in the folder itself is
+//! read, and a line names no others.
 
 use crate::args::given::Given;
 use crate::input::{self, Input};
@@ -11,11 +13,12 @@ use clap::{Parser, ValueHint};
 use serde::Serialize;
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::Stencil;
-use stencilc_compiler::text::FreeText;
+use stencilc_compiler::text::{FreeText, ShellWord};
 use stencilc_runtime::{Error, Result, files};
 
 /// The list of kernels in a folder.
@@ -25,8 +28,8 @@ const LIST: &str = "kernels.txt";
 const HEAD: &str =
     "# Kernels under review, each by the options of `stencilc build`. `stencilc snapshot` reads and writes this.\n";
 
-/// What says in a kernel, or in a header, that it is generated.
-const MARKS: [&str; 2] = ["Made by stencilc", "STENCILC_"];
+/// More bytes than a generated text ever has.
+const LARGEST: u64 = 16 << 20;
 
 /// Lines around a change that are shown with it.
 const CONTEXT: usize = 3;
@@ -79,7 +82,7 @@ enum Change {
     New,
     /// It was accepted, and is gone.
     Missing,
-    /// It belongs to no kernel of the list, or of the source.
+    /// It belongs to a line of the list whose stencil is gone.
     Stale,
 }
 
@@ -108,10 +111,11 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
         stencil.file = FreeText::new(name.to_string_lossy());
     }
     let folder = args.output.clone().unwrap_or_else(|| folder_of(&input.source.name));
+    refuse_link(args, &folder)?;
     let kept = look(args, &input, &folder)?;
     let open: Vec<&Kept> = kept.iter().filter(|kept| kept.change != Change::Same).collect();
     if args.accept {
-        tell(args, &folder, &open)?;
+        tell(&open)?;
         write(&open)?;
     }
     if json {
@@ -122,7 +126,9 @@ pub fn snapshot(args: &Args, json: bool) -> Result<()> {
     if open.is_empty() || args.accept {
         return Ok(());
     }
-    let again = format!("`stencilc snapshot {}{} --accept`", args.file, args.options(&input));
+    let file = ShellWord::path(&args.file);
+    let output = args.output.as_ref().map_or(String::new(), |folder| format!(" -o {}", ShellWord::path(folder)));
+    let again = format!("`stencilc snapshot {file}{}{output} --accept`", args.options(&input));
     if args.check {
         let all = terminal::count(kept.len(), "file");
         let (number, are) = (open.len(), if open.len() == 1 { "is" } else { "are" });
@@ -139,7 +145,7 @@ impl Args {
         let Given { args, is_given, .. } = &self.kernel;
         let stencil = args.stencil.iter().map(|name| format!(" --stencil {name}")).collect::<String>();
         let words = match input.stencil(args.stencil.as_deref()) {
-            Ok(stencil) => args.words_for(stencil),
+            Ok(stencil) => args.words_for(stencil).unwrap_or_else(|_| args.words()),
             Err(_) => args.words(),
         };
         if *is_given { format!("{stencil} {words}") } else { String::new() }
@@ -175,8 +181,13 @@ fn look(args: &Args, input: &Input, folder: &Path) -> Result<Vec<Kept>> {
     }
     texts.insert(folder.join(LIST), (listed(list.as_deref(), &wanted, input), list.is_some()));
     let mut kept = Vec::new();
-    for file in generated(folder)?.into_iter().filter(|file| !texts.contains_key(file)) {
-        kept.push(Kept { file, change: Change::Stale, diff: String::new(), text: None });
+    // Of a line whose stencil is gone. What merely lies there too is the user's.
+    for name in known.iter().filter(|name| !wanted.contains_key(*name)) {
+        for file in ["cu", "h"].map(|ending| folder.join(format!("{name}.{ending}"))) {
+            if read(&file)?.is_some_and(|text| cuda::is_generated(&text)) {
+                kept.push(Kept { file, change: Change::Stale, diff: String::new(), text: None });
+            }
+        }
     }
     for (file, (text, accepted)) in texts {
         let before = read(&file)?;
@@ -206,14 +217,27 @@ fn asked_for(args: &Args, input: &Input, is_list: bool) -> Result<Vec<Wanted>> {
         }
     };
     let wanted = &args.kernel.args;
-    let options = |stencil: &Stencil| format!("--stencil {} {}", stencil.name, wanted.words_for(stencil));
-    stencils.into_iter().map(|stencil| kernel_of(&options(stencil))).collect()
+    let kernel = |stencil: &Stencil| kernel_of(&format!("--stencil {} {}", stencil.name, wanted.words_for(stencil)?));
+    stencils.into_iter().map(kernel).collect()
 }
 
 /// The kernel that options stand for.
 fn kernel_of(options: &str) -> Result<Wanted> {
-    match Line::try_parse_from(options.split_whitespace()) {
-        Ok(Line { kernel }) => Ok(kernel),
+    let Some(words) = shlex::split(options) else {
+        return Err(Error::input(format!("`{options}`: a quote does not end")));
+    };
+    match Line::try_parse_from(words) {
+        Ok(Line { kernel }) if kernel.names_files() => {
+            Err(Error::input(format!("`{options}`: a folder of code has kernels that the source alone makes"))
+                .help("leave out --share and the file of --grid; `stencilc build -o DIR` writes such a kernel"))
+        }
+        Ok(Line { kernel }) => match &kernel.stencil {
+            // It becomes a part of files' names.
+            Some(name) if !name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                Err(Error::input(format!("`{options}`: `{name}` is no stencil's name")))
+            }
+            Some(_) | None => Ok(kernel),
+        },
         Err(error) => {
             let text = error.render().to_string();
             let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -282,34 +306,16 @@ fn listed(before: Option<&str>, wanted: &BTreeMap<String, Wanted>, input: &Input
 
 /// A file's text, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+    let failed = |error: &dyn Display| Error::input(format!("cannot read `{}`: {error}", path.display()));
+    match files::read_at_most(path, LARGEST, files::Links::Refuse) {
+        Ok(bytes) => Ok(Some(String::from_utf8(bytes).map_err(|_| failed(&"it is no text"))?)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
             let folder = path.parent().unwrap_or(path).display();
             Err(Error::call(format!("`{folder}` is a file")).help("name a folder for the code: -o DIR"))
         }
-        Err(error) => Err(Error::input(format!("cannot read `{}`: {error}", path.display()))),
+        Err(error) => Err(failed(&error)),
     }
-}
-
-/// Generated files of a folder.
-fn generated(folder: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |error: std::io::Error| Error::input(format!("cannot read `{}`: {error}", folder.display()));
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(failed)?.path();
-        let is_code = path.extension().is_some_and(|ending| ending == "cu" || ending == "h");
-        if is_code && read(&path)?.is_some_and(|text| MARKS.iter().any(|mark| text.contains(mark))) {
-            files.push(path);
-        }
-    }
-    Ok(files)
 }
 
 fn diff(file: &Path, before: &str, after: &str) -> String {
@@ -317,36 +323,27 @@ fn diff(file: &Path, before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(CONTEXT).header(&name, &name).to_string()
 }
 
-/// Tells of the files that will be written or removed. A folder of code that nobody has named, and that comes with the source, is
-/// none if it is a link: it might lead to anything.
-fn tell(args: &Args, folder: &Path, open: &[&Kept]) -> Result<()> {
-    let shown = folder.display();
+/// Refuses a folder of code that nobody has named, and that comes with the source, if it is a link: it might lead to anything.
+fn refuse_link(args: &Args, folder: &Path) -> Result<()> {
     if args.output.is_none() && folder.is_symlink() {
-        return Err(Error::input(format!("`{shown}` is a link, and what is accepted would be written where it leads"))
-            .help(format!("name the folder, if that is meant: -o {shown}")));
+        let shown = folder.display();
+        return Err(Error::input(format!("`{shown}` is a link, and code would be read and written where it leads"))
+            .help(format!("name the folder, if that is meant: -o {}", ShellWord::path(folder))));
     }
-    make(folder)?;
+    Ok(())
+}
+
+/// Tells of the files that will be written or removed.
+fn tell(open: &[&Kept]) -> Result<()> {
     open.iter().try_for_each(|kept| files::will_write_inside(files::Kind::Code, "--accept", &kept.file))
-}
-
-/// Makes the folder, if it is not there.
-fn make(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| failed("make the folder", folder, error))
-}
-
-fn failed(what: &str, path: &Path, error: std::io::Error) -> Error {
-    Error::input(format!("cannot {what} `{}`: {error}", path.display()))
 }
 
 /// Writes what has to be there, and removes what has to go.
 fn write(open: &[&Kept]) -> Result<()> {
-    for kept in open {
-        match &kept.text {
-            Some(text) => files::write_atomic(&kept.file, |file| file.write_all(text.as_bytes()))?,
-            None => std::fs::remove_file(&kept.file).map_err(|error| failed("remove", &kept.file, error))?,
-        }
-    }
-    Ok(())
+    open.iter().try_for_each(|kept| match &kept.text {
+        Some(text) => files::write_atomic(&kept.file, |file| file.write_all(text.as_bytes())),
+        None => files::remove(&kept.file),
+    })
 }
 
 /// What is different, and the differences.

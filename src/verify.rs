@@ -11,7 +11,7 @@ use crate::args::{self, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, P
 use crate::drawn::{Drawn, refuse_of_grids};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
-use outcome::{Outcome, Totals, quoted, refusals, told};
+use outcome::{Outcome, Totals, refusals, told};
 use serde::Serialize;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
@@ -21,6 +21,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Span;
 use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::neighbors::Neighbors;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::nvrtc::Arch;
@@ -263,7 +264,7 @@ impl Args {
     /// Options beside those that choose a way to compute something over a mesh, to give them again.
     fn beside(&self) -> String {
         let levels = self.levels.map(|levels| format!(" --levels {levels}"));
-        let set = self.set.iter().map(|pair| format!(" --set {}", outcome::quoted(&pair.to_string())));
+        let set = self.set.iter().map(|pair| format!(" --set {}", ShellWord::new(&pair.to_string())));
         levels.into_iter().chain(set).collect()
     }
 
@@ -550,11 +551,11 @@ impl Case {
             text.push_str(&failure);
             let mut again = format!(
                 "stencilc verify {} --stencil {stencil} {} --grid {grid} --seed {}",
-                quoted(file),
+                ShellWord::path(file),
                 combination.options,
                 self.seed
             );
-            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", quoted(&pair.to_string()))));
+            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", ShellWord::new(&pair.to_string()))));
             text.push_str(&format!("    again: {again}\n"));
         }
         text

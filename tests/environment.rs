@@ -171,7 +171,7 @@ fn outputs_of_every_kind() {
     // Places that take no files.
     for (path, words) in [
         ("here", "it is a directory"),
-        ("nowhere/res.npy", "mkdir -p 'nowhere'"),
+        ("nowhere/res.npy", "mkdir -p nowhere"),
         ("res.npy/res.npy", "is not a directory"),
         ("/sys/res.npy", "not writable"),
     ] {

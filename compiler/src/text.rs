@@ -4,10 +4,13 @@
 //! `format!` nor a template takes. Into generated code it comes as a [`Comment`] alone, which is made by escaping. What is
 //! not free, the names of stencils, fields and parameters, comes there as an [`Identifier`](crate::names::Identifier). No
 //! string literal of generated code holds anything else.
+//!
+//! What is suggested to be typed holds such text as a [`ShellWord`], so that no name is a command.
 
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 
 /// Text that somebody wrote as they liked: documentation, the path of a file, a label.
 ///
@@ -22,6 +25,13 @@ pub struct FreeText(String);
 /// `<U+202E>`. All else stays as it is: letters of any language, and `//`, which means nothing in such a comment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comment(String);
+
+/// A word of a command that somebody may copy into a shell, which takes it for that one word, whatever it was made of.
+///
+/// It stays so in a [`Comment`] and on a screen: a backslash, which these change, has no part in the quoting, and what they would
+/// write in another way is written as `\u{1b}` here, which a shell takes for these very characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellWord(String);
 
 /// The third characters of trigraphs: `??/` was a backslash in C and C++ for long.
 const TRIGRAPHS: &str = "=/'()!<>-";
@@ -99,6 +109,36 @@ impl fmt::Display for Comment {
     }
 }
 
+impl ShellWord {
+    /// The word that stands for this text.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        let text = shown_in_line(text.as_ref());
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "./_-+=:,".contains(c);
+        // Some shells look for a program behind a `=` at the beginning.
+        if !text.is_empty() && !text.starts_with('=') && text.chars().all(is_plain) {
+            return Self(text.into_owned());
+        }
+        Self(format!("'{}'", text.replace('\'', r#"'"'"'"#)))
+    }
+
+    /// The word that stands for a file, which is no option either.
+    pub fn path(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref().to_string_lossy();
+        if path.starts_with('-') { Self::new(format!("./{path}")) } else { Self::new(path) }
+    }
+}
+
+impl fmt::Display for ShellWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What stands between the single quotes of a string of Python that says this.
+pub fn in_python(text: &str) -> String {
+    shown_in_line(text).replace('\\', "\\\\").replace('\'', "\\'")
+}
+
 /// Whether a character does something to a screen, cannot be seen there, or changes the order in which others are shown.
 pub fn is_deceiving(character: char) -> bool {
     let is_invisible = matches!(
@@ -164,6 +204,43 @@ mod tests {
         assert_eq!(shown("a\u{1b}]0;x\u{7}\tb\nc\u{9b}\u{202e}\r"), "a\\u{1b}]0;x\\u{7}\tb\nc\\u{9b}\\u{202e}\\r");
         assert_eq!(shown_in_line("a\n\tb"), "a\\n\\tb");
         assert!(matches!(shown("plain é\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_shell_takes_any_name_for_one_word() {
+        let word = |text: &str| ShellWord::new(text).to_string();
+        for plain in ["laplap", "made/../x_1.stn", "dt=0.5", "512x512x64", "--u"] {
+            assert_eq!(word(plain), plain);
+        }
+        assert_eq!(word("a b"), "'a b'");
+        assert_eq!(word("q'; touch PWNED; '"), r#"'q'"'"'; touch PWNED; '"'"''"#);
+        assert_eq!(word(""), "''");
+        assert_eq!(word("=ls"), "'=ls'");
+        assert_eq!(word("a\u{1b}[2J\nb"), r"'a\u{1b}[2J\nb'");
+        assert_eq!(ShellWord::path("-rf").to_string(), "./-rf");
+        assert_eq!(in_python("a'], b\\"), r"a\'], b\\");
+    }
+
+    #[test]
+    fn words_are_the_same_to_a_shell_in_comments_and_on_screens() {
+        let bad =
+            ["'; touch PWNED; '", "\\'; touch PWNED; \\'", "??'; touch PWNED;'", "*/'/*", "$(touch PWNED)`x`", "a\n;x"];
+        for text in bad {
+            let word = ShellWord::new(text).to_string();
+            for told in [Comment::new(&word).to_string(), shown(&word).into_owned(), word.clone()] {
+                // As a shell reads it: nothing stands outside of quotes.
+                let mut quote = None;
+                for character in told.chars() {
+                    match quote {
+                        None if matches!(character, '\'' | '"') => quote = Some(character),
+                        None => panic!("{told}"),
+                        Some(own) if own == character => quote = None,
+                        Some(own) => assert!(own == '\'' || character == '\'', "{told}"),
+                    }
+                }
+                assert_eq!(quote, None, "{told}");
+            }
+        }
     }
 
     #[test]

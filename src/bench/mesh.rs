@@ -3,15 +3,14 @@
 use super::Args;
 use crate::args::Device;
 use crate::args::mesh::{MeshArgs, Threads};
-use crate::build::{will_write, write};
 use crate::drawn::{DrawnOver, refuse_of_grids};
-use crate::run::mesh::{compiled, emulated};
+use crate::run::mesh::{Texts, compiled, emulated};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{Choices, Layout};
@@ -100,7 +99,7 @@ impl Variant {
 
     /// A part of a file's name.
     fn name(&self) -> String {
-        format!("{}-{}-{}x{}", self.strategy, self.vectors, self.threads, self.at_once)
+        format!("{}-{}-{}-{}x{}", self.strategy, self.vectors, self.order, self.threads, self.at_once)
     }
 }
 
@@ -127,7 +126,7 @@ pub struct Meter<'a, M: Machine> {
     pub machine: &'a M,
     pub load: &'a Load<'a, M>,
     pub taken: &'a RefCell<Vec<Taken>>,
-    pub texts: Option<&'a Path>,
+    pub texts: Option<&'a Texts<'a>>,
     pub runs: usize,
     /// Gigabytes a second of a copy of so many bytes.
     pub copy: f64,
@@ -165,9 +164,8 @@ impl<'a, M: Machine> Meter<'a, M> {
     ) -> Result<Row> {
         self.taken.borrow_mut().clear();
         let load = |name: &str, text: &str| {
-            if let Some(folder) = self.texts {
-                let path = will_write("--texts", folder, &format!("{name}-{}.cu", variant.name()))?;
-                write(&path, text.as_bytes())?;
+            if let Some(texts) = self.texts {
+                texts.keep(&format!("{name}-{}", variant.name()), text)?;
             }
             (self.load)(name, text)
         };
@@ -204,6 +202,7 @@ pub fn weighed(
 pub fn bench(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     let (own, kernels) = (&args.of_mesh, &args.kernels);
     refuse_of_grids(&args.names, &["from_zero", "texts", "runs"], &stencil.stencil.name)?;
+    let texts = Texts::new(own.texts.as_deref())?;
     let problem = DrawnOver {
         stencil,
         precision: kernels.precisions().first().copied().unwrap_or_default(),
@@ -227,11 +226,11 @@ pub fn bench(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
         }
         Device::Emulate => {
             let (machine, compiler) = (Emulator::default(), Compiler::find()?);
-            all(args, &problem, &machine, &|name, text| emulated(&compiler, name, text), &taken, json)
+            all(args, &problem, &machine, &|name, text| emulated(&compiler, name, text), &taken, &texts, json)
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
-            all(args, &problem, &gpu, &|name, text| weighed(&gpu, &taken, name, text), &taken, json)
+            all(args, &problem, &gpu, &|name, text| weighed(&gpu, &taken, name, text), &taken, &texts, json)
         }
     }
 }
@@ -242,6 +241,7 @@ fn all<M: Machine>(
     machine: &M,
     load: &Load<M>,
     taken: &RefCell<Vec<Taken>>,
+    texts: &Texts,
     json: bool,
 ) -> Result<()> {
     let own = &args.of_mesh;
@@ -251,7 +251,7 @@ fn all<M: Machine>(
     let [bytes, of_maps] = measure::bytes(problem)?;
     let expected = measure::expected(problem)?;
     let meter = Meter::new(machine, load, taken, args.method.method().runs, bytes)?;
-    let meter = Meter { texts: own.texts.as_deref(), ..meter };
+    let meter = Meter { texts: Some(texts), ..meter };
     let progress = Progress::new(orders.len() * strategies.len() * layouts.len() * threads.len(), "measuring");
     let (mut rows, mut refused, mut why) = (Vec::new(), BTreeMap::new(), None);
     for name in &orders {

@@ -52,10 +52,10 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
         return show(args, stencil, &choices, emit, json);
     }
     let kernels = kernels(args, stencil, &choices)?;
-    let tried = tried(&kernels, &args.arch)?;
     let folder = args.output.as_deref().unwrap_or(Path::new("."));
     let file = |kernel: &Kernel| will_write("-o", folder, &format!("{}.cu", kernel.name));
     let files = kernels.iter().map(file).collect::<Result<Vec<_>>>()?;
+    let tried = tried(&kernels, &args.arch)?;
     let mut reports = Vec::new();
     for (kernel, file) in kernels.iter().zip(&files) {
         reports.push(Report {
@@ -222,6 +222,9 @@ fn compile(args: &Args, kernel: &Kernel, kind: Kind) -> Result<Compiled> {
 fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json: bool) -> Result<()> {
     let name = &stencil.stencil.name;
     let of_code = args.kernel.choices();
+    let ending = emit.ending();
+    let will_write = |folder| will_write("-o", folder, &format!("{name}.{ending}"));
+    let path = args.output.as_deref().map(will_write).transpose()?;
     let all = |of: &dyn Fn(&Kernel) -> Result<String>| -> Result<String> {
         Ok(kernels(args, stencil, choices)?.iter().map(of).collect::<Result<Vec<_>>>()?.join("\n"))
     };
@@ -244,12 +247,10 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
             .help("--emit ptx shows them all; `run` and `bench` compile them themselves"));
         }
     };
-    let ending = emit.ending();
-    match &args.output {
+    match path {
         None if json => terminal::json(&json!({ "name": name, "emit": ending, "text": text })),
         None => terminal::print(&text),
-        Some(folder) => {
-            let path = will_write("-o", folder, &format!("{name}.{ending}"))?;
+        Some(path) => {
             // Only kernels are for a compiler; assembly comes from one.
             let tried = match emit {
                 Emit::Cuda => Some(tried(&kernels(args, stencil, choices)?, &args.arch)?),

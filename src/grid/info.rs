@@ -14,6 +14,7 @@ use stencilc_compiler::storage::Ground;
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::{ORDERS, Order};
 use stencilc_compiler::storage::statistics::Statistics;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::files::Kind;
 use stencilc_runtime::plot::bars::{Chart, Page, save_png};
 use stencilc_runtime::{Error, Result, memory, problem};
@@ -167,7 +168,7 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
             "stencil `{}` reads no neighbours along i and j: it needs no tables of them",
             prepared.name
         ))
-        .help(format!("`stencilc explain {}` shows what it reads", args.file)));
+        .help(format!("`stencilc explain {}` shows what it reads", ShellWord::path(&args.file))));
     }
     check_room(grid, &plan)?;
 

@@ -3,6 +3,7 @@
 use super::Input;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil};
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::mesh::program::alone;
 use stencilc_runtime::{Error, Result};
 
@@ -85,7 +86,7 @@ impl Input {
         let Some((name, mesh)) = found else { return Ok(()) };
         Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids")).help(format!(
             "what runs over a mesh is for run, and its stencils for bench, tune, verify, explain and build: `stencilc run {} --mesh FILE`",
-            self.source.name
+            ShellWord::path(&self.source.name)
         )))
     }
 

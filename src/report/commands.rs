@@ -2,9 +2,9 @@
 
 use super::cases::Case;
 use super::kernels::Facts;
-use std::borrow::Cow;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::plan::Choices;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::bench::rows::{Row, Subject};
 
 /// A call: what all rows of a case begin and end with, and in between, what chooses the kernel.
@@ -28,34 +28,27 @@ impl Call {
 /// The call that builds a row's kernel, or runs the interpreter. Where little is known of the stencil, all is given.
 pub fn build(case: &Case, row: &Row, facts: &Facts) -> Call {
     let subject = &row.subject;
-    let mut head = vec![quoted(&case.subject().file).into_owned()];
+    let mut head = vec![ShellWord::path(&case.subject().file).to_string()];
     if facts.stencils != Some(1) {
-        head.push(format!("--stencil {}", quoted(&subject.stencil)));
+        head.push(format!("--stencil {}", ShellWord::new(&subject.stencil)));
     }
     let mut tail = match file_of(subject) {
-        Some(file) => format!("--grid {} --levels {}", quoted(file), subject.extents.nk),
+        Some(file) => format!("--grid {} --levels {}", ShellWord::path(file), subject.extents.nk),
         None => format!("--grid {}", subject.extents),
     };
     for (name, value) in &subject.parameters {
         if facts.sets.as_ref().is_none_or(|sets| sets.contains(name)) {
-            tail.push_str(&format!(" --set {}={}", quoted(name), quoted(value)));
+            tail.push_str(&format!(" --set {}={}", ShellWord::new(name), ShellWord::new(value)));
         }
     }
     let head = head.join(" ");
     match &row.kernel.choices {
-        Some(choices) => Call { head: format!("stencilc build {head}"), options: options(choices), tail },
+        Some(choices) => Call { head: format!("stencilc build {head}"), options: choices.words(), tail },
         None => {
             let options = format!("--device cpu --precision {}", subject.precision.name());
             Call { head: format!("stencilc run {head}"), options, tail }
         }
     }
-}
-
-/// The options that choose a kernel.
-fn options(choices: &Choices) -> String {
-    let alone = Choices { share: Vec::new(), ..choices.clone() };
-    let shares = choices.share.iter().map(|file| format!(" --share {}", quoted(file)));
-    alone.words() + &shares.collect::<String>()
 }
 
 /// What is chosen beside what has a column of its own: storage, neighbours, layout, fields, strategy, block, levels and
@@ -87,12 +80,6 @@ pub fn others(choices: &Choices) -> String {
 pub fn file_of(subject: &Subject) -> Option<&str> {
     let levels = format!(" x {}", subject.extents.nk);
     (subject.extents.form == Form::Cells).then(|| subject.grid.strip_suffix(&levels).unwrap_or(&subject.grid))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> Cow<'_, str> {
-    // No file's name and no parameter has a zero byte in it, the only thing that cannot be quoted.
-    shlex::try_quote(word).unwrap_or(Cow::Borrowed("''"))
 }
 
 #[cfg(test)]
@@ -127,7 +114,10 @@ mod tests {
             ("/subject/grid", json!("my grids/quad.npz x 3")),
         ];
         let call = whole(row("", 1.0, &changes), &Facts::default());
-        assert!(call.starts_with("stencilc build \"it's; rm -rf *.stn\" --stencil laplap --access zloop "), "{call}");
+        assert!(
+            call.starts_with(r#"stencilc build 'it'"'"'s; rm -rf *.stn' --stencil laplap --access zloop "#),
+            "{call}"
+        );
         assert!(call.ends_with(" --grid 'my grids/quad.npz' --levels 3 --set dt=0.5 --set x=1"), "{call}");
         assert_eq!(whole(row("", 1.0, &[]), &facts), "stencilc run laplap --device cpu --precision f64 --grid 9x6x3");
     }

@@ -4,6 +4,7 @@ use crate::terminal;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::bench::rows::{self, Row};
 use stencilc_runtime::{Error, Result, files};
 
@@ -81,7 +82,7 @@ fn bytes(path: &Path, shown: &str) -> Result<Vec<u8>> {
     if kind.is_dir() {
         let folder = shown.trim_end_matches('/');
         return Err(Error::input(format!("`{shown}` is a directory, not a file of rows"))
-            .help(format!("name files in it, one or several: {folder}/*.jsonl")));
+            .help(format!("name files in it, one or several: {}/*.jsonl", ShellWord::path(folder))));
     }
     // What has no end is not read.
     if !kind.is_file() && !kind.is_fifo() {

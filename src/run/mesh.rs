@@ -4,7 +4,7 @@ use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::{Device, Pair};
-use crate::build::{will_write, write};
+use crate::build::{refuse_file, write};
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
 use crate::summary::Summary;
@@ -12,7 +12,7 @@ use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::program::plan::PlanKind;
-use stencilc_runtime::{Array, Data, Error, Result, npy};
+use stencilc_runtime::{Array, Data, Error, Result, files, npy};
 
 /// What a number was after a step.
 #[derive(Serialize)]
@@ -57,6 +57,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     refuse_options(args, input, program)?;
     let name = &program.program.name;
     let path = args.of_mesh.file(name, &program.mesh.name)?;
+    let texts = Texts::new(args.texts.as_deref())?;
     let mut targets = outputs::targets(&args.outputs, args.vtu.as_deref(), program)?;
     let (device, no_gpu) = Device::choose(args.device);
     let device = match (device, no_gpu) {
@@ -90,7 +91,6 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let problem = MeshProblem::new(request)?;
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     args.of_mesh.leading_set(&problem)?;
-    let texts = Texts { folder: args.texts.as_deref(), names: RefCell::default() };
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
@@ -184,20 +184,38 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
 }
 
 /// The texts of kernels, in a folder if one is given.
-struct Texts<'a> {
+pub struct Texts<'a> {
     folder: Option<&'a Path>,
-    /// Those that are taken.
-    names: RefCell<BTreeSet<String>>,
+    /// Names that are taken, and by which texts.
+    names: RefCell<BTreeMap<String, String>>,
 }
 
-impl Texts<'_> {
-    fn keep(&self, name: &str, text: &str) -> Result<()> {
+impl<'a> Texts<'a> {
+    /// Tells of the folder that they are written into, before anything is computed: which kernels there are comes out later.
+    ///
+    /// # Errors
+    /// It is a file, or nothing can be written there.
+    pub fn new(folder: Option<&'a Path>) -> Result<Self> {
+        if let Some(folder) = folder {
+            refuse_file("--texts", folder)?;
+            files::will_write_into(files::Kind::Code, "--texts", folder, "cu")?;
+        }
+        Ok(Self { folder, names: RefCell::default() })
+    }
+
+    /// Writes a text under a name of its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&self, name: &str, text: &str) -> Result<()> {
         let Some(folder) = self.folder else { return Ok(()) };
         let mut names = self.names.borrow_mut();
         let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| names.insert(name.clone()));
-        let path = will_write("--texts", folder, &format!("{}.cu", free.unwrap_or_default()))?;
-        write(&path, text.as_bytes())?;
+        let mut all = std::iter::once(name.to_owned()).chain(numbered);
+        let Some(free) = all.find(|name| names.get(name).is_none_or(|own| own == text)) else { return Ok(()) };
+        if names.insert(free.clone(), text.to_owned()).is_none() {
+            write(&folder.join(format!("{free}.cu")), text.as_bytes())?;
+        }
         Ok(())
     }
 }

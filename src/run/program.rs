@@ -20,7 +20,7 @@ use stencilc_runtime::bench::hash;
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
-use stencilc_runtime::files::{Kind, Pattern};
+use stencilc_runtime::files::{Kind, Pattern, no_place};
 use stencilc_runtime::nvrtc;
 use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
@@ -435,7 +435,7 @@ fn refuse_options(args: &Args, program: &Program) -> Result<()> {
     let files = values("--out", &args.outputs).into_iter().chain(values("--plot", &args.plot));
     for (option, path) in files.chain(own.checkpoint.clone().map(|path| ("--checkpoint", path))) {
         if own.every.is_some() && Pattern::new(&path).at(0).as_os_str().as_encoded_bytes().contains(&b'{') {
-            return Err(output::no_place(option, &path));
+            return Err(no_place(option, &path));
         }
     }
     if let (Some(_), Some(pair)) = (&own.resume, args.inputs.first()) {

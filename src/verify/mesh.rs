@@ -1,6 +1,6 @@
 //! `stencilc verify` of stencils over meshes: every strategy, layout and order against the interpreter.
 
-use super::outcome::{Totals, quoted};
+use super::outcome::Totals;
 use super::{Args, Bench};
 use crate::args::mesh::MeshArgs;
 use crate::bench::mesh::Variant;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::rc::Rc;
 use stencilc_compiler::ir::{MeshStencil, Precision};
 use stencilc_compiler::mesh::{Choices, Kernel, Layout};
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::emulate::{Emulator, Order};
 use stencilc_runtime::machine::Machine;
@@ -294,8 +295,8 @@ impl Case {
             text.push_str(&format!("  {strategy}, {vectors}, order {order}: {what}\n"));
             let again = format!(
                 "stencilc verify {} --stencil {stencil} --mesh {} --precision {} {} --seed {seed}",
-                quoted(file),
-                quoted(mesh),
+                ShellWord::path(file),
+                ShellWord::path(mesh),
                 precision.name(),
                 variant.words()
             );

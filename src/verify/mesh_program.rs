@@ -2,7 +2,7 @@
 //! against the interpreter.
 
 use super::mesh::{ORDERS, Outcome, Reference, THREADS, ordered};
-use super::outcome::{Totals, quoted};
+use super::outcome::Totals;
 use super::{Args, Bench};
 use crate::args;
 use crate::bench::mesh::Variant;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshProgram, Precision};
 use stencilc_compiler::mesh::{Choices, Kernel, Layout, Merge, Strategy};
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
@@ -187,8 +188,8 @@ impl Case {
             text.push_str(&format!("  {fuse}, {strategy}, {vectors}, order {order}: {what}\n"));
             let again = format!(
                 "stencilc verify {} --program {program} --mesh {} --precision {} --fuse {fuse} {} --times {times} --seed {seed}",
-                quoted(file),
-                quoted(mesh),
+                ShellWord::path(file),
+                ShellWord::path(mesh),
                 precision.name(),
                 variant.words()
             );

@@ -134,9 +134,3 @@ impl fmt::Display for Totals {
         f.write_str(&parts.join(", "))
     }
 }
-
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./_-+=:,".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}

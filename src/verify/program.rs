@@ -1,6 +1,6 @@
 //! `stencilc verify` of programs: every plan against the interpreter.
 
-use super::outcome::{Outcome, Totals, quoted, refusals, told};
+use super::outcome::{Outcome, Totals, refusals, told};
 use super::{Args, Bench};
 use crate::args::Chosen;
 use crate::drawn::Drawn;
@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Program};
 use stencilc_compiler::plan::Choices;
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::program::measure::candidates;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
 use stencilc_runtime::program::verify::{self, Reference, Tools};
@@ -209,12 +210,12 @@ impl Case {
         }
         for Tried { plan, again, outcome } in &self.plans {
             let Some(failure) = outcome.failure(plan) else { continue };
-            let file = quoted(file);
+            let file = ShellWord::path(file);
             text.push_str(&failure);
             text.push_str(&format!(
                 "    again: stencilc verify {file} --program {program} {again} --grid {grid} --times {times} --seed {seed}"
             ));
-            args.set.iter().for_each(|pair| text.push_str(&format!(" --set {}", quoted(&pair.to_string()))));
+            args.set.iter().for_each(|pair| text.push_str(&format!(" --set {}", ShellWord::new(&pair.to_string()))));
             text.push('\n');
         }
         if !args.of_programs.fuse.is_empty() {

@@ -61,7 +61,10 @@ fn no_output_takes_the_place_of_an_input_or_of_another_output() {
         // Where there are no steps.
         "run laplap --grid 12x12x4 --device cpu --out res=res_{step}.npy",
         "bench laplap --grid 12x12x4 --device cpu --runs 2 --csv r_{step:02}.csv",
+        "bench laplap --grid 12x12x4 --device cpu --runs 2 --csv r_{step:6}.csv",
         &format!("{run} --checkpoint c_{{steps}}.npz"),
+        // Where folders would have to be there.
+        &format!("{run} --out a=e_{{step}}/a.npy --every 2"),
     ]);
     insta::assert_snapshot!(transcript);
     assert!(all(&folder) == before, "nothing was written");
@@ -108,7 +111,7 @@ fn what_is_written_into_a_folder_follows_no_link() {
     for line in ["build half.stn -o made", "snapshot half.stn --accept"] {
         let output = folder.run(line);
         let said = text(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.contains("is a link to"), "{line}: {said}");
+        assert!(output.status.code() == Some(1) && said.contains("is a link"), "{line}: {said}");
         assert!(!at("made/half.cu").exists() && !at("half.snap/kernels.txt").exists(), "{line}");
     }
     assert_eq!(fs::read(at("mine")).unwrap(), b"mine");
@@ -121,17 +124,58 @@ fn what_is_written_into_a_folder_follows_no_link() {
     folder.done("snapshot half.stn --accept -o half.snap");
     // The source is none of the code, whatever it is called.
     fs::write(at("source.cu"), "// STENCILC_ Made by stencilc\nstencil source { in a; out b; b = a }").unwrap();
-    for line in ["snapshot source.cu -o . --accept", "build source.cu -o ."] {
-        let output = folder.run(line);
-        let said = text(&output.stderr);
-        assert!(
-            output.status.code() == Some(2) && said.contains("the stencil file is read from there"),
-            "{line}: {said}"
-        );
-    }
+    let source = fs::read(at("source.cu")).unwrap();
+    let output = folder.run("build source.cu -o .");
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("the stencil file is read from there"), "{said}");
+    folder.done("snapshot source.cu -o . --accept");
+    assert_eq!(fs::read(at("source.cu")).unwrap(), source);
     // A link of the name is there already, wherever it leads.
     symlink("elsewhere", at("fresh.stn")).unwrap();
     assert_eq!(folder.run("new fresh").status.code(), Some(2));
+}
+
+#[test]
+fn folders_are_looked_at_before_anything_is_computed_and_made_when_something_is_written() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    let airfoil = "airfoil --mesh m.npz";
+    // Without NVRTC, assembly fails: later than a folder that is none.
+    for line in ["build laplap --emit ptx", "build airfoil --stencil update --emit ptx"] {
+        assert_eq!(folder.run(&format!("{line} -o made")).status.code(), Some(1), "{line}");
+        assert!(!folder.path("made").exists(), "{line}");
+        let said = text(&folder.run(&format!("{line} -o two.stn")).stderr);
+        assert!(said.contains("`two.stn` is a file"), "{line}: {said}");
+    }
+    for line in [
+        &format!("run {airfoil} --set steps=1 --device emulate"),
+        &format!("bench {airfoil} --stencil update --device emulate --runs 1"),
+    ] {
+        let output = folder.run(&format!("{line} --texts two.stn"));
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("`two.stn` is a file"), "{line}: {said}");
+        let output = folder.run(&format!("{line} --texts two.stn/below"));
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("cannot make the folder"), "{line}: {said}");
+    }
+    folder.done("build laplap --emit cuda -o made/below");
+    assert!(folder.path("made/below/laplap.cu").exists());
+}
+
+#[test]
+fn texts_of_all_kernels_that_are_measured_are_kept() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    folder.done(
+        "bench airfoil --stencil res_calc --mesh m.npz --device emulate --strategy tiled --vectors aos --order hilbert,random \
+         --threads 64 --runs 1 --texts texts",
+    );
+    let files =
+        fs::read_dir(folder.path("texts")).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let files: Vec<String> = files.collect();
+    for order in ["hilbert", "random"] {
+        assert!(files.iter().any(|name| name.contains(&format!("-{order}-64x"))), "{files:?}");
+    }
 }
 
 /// Whether a call has told of the cache.

@@ -60,7 +60,7 @@ fn kernels_come_and_go() {
     folder.done(&format!("{more} --check"));
     folder.done("snapshot code.stn --check");
     assert_eq!(names(&folder).len(), 5);
-    // A comment of the user's stays; a kernel without a line goes, as does one without a stencil.
+    // A comment of the user's stays; a kernel without a stencil goes.
     let list = kept(&folder)["kernels.txt"].clone();
     assert_eq!(list.lines().count(), 3, "{list}");
     fs::write(folder.path("code.snap/kernels.txt"), list.replace("--stencil half", "# mine\n--stencil half")).unwrap();
@@ -72,9 +72,85 @@ fn kernels_come_and_go() {
     folder.done("snapshot code.stn --accept");
     assert_eq!(names(&folder), [&one[..], &["own.h"]].concat());
     assert!(kept(&folder)["kernels.txt"].contains("# mine\n--stencil half --access zloop"));
+    // What no line is about is nobody's any more, and stays.
     fs::write(folder.path("code.snap/kernels.txt"), "").unwrap();
     folder.done("snapshot code.stn --accept");
-    assert_eq!(names(&folder), ["kernels.txt", "own.h"]);
+    assert_eq!(names(&folder), [&one[..], &["own.h"]].concat());
+}
+
+#[test]
+fn files_that_it_has_not_made_stay() {
+    let folder = folder();
+    let at = |name: &str| folder.path("mine").join(name);
+    folder.done("build code.stn --stencil half -o mine");
+    fs::write(at("solver.cu"), "// my own code, guarded by STENCILC_half_H\n").unwrap();
+    folder.done("snapshot code.stn -o mine --accept");
+    // A file of the name that a kernel has had, but by hand.
+    fs::write(at("shift-regular-idxvar-f64.cu"), "// Made by stencilc build, and then by me. STENCILC_\n").unwrap();
+    fs::write(folder.path("code.stn"), "stencil half { in a; out b; b = a / 2 }\n").unwrap();
+    folder.done("snapshot code.stn -o mine --accept");
+    for name in ["solver.cu", "half.cu", "half.h", "shift-regular-idxvar-f64.cu"] {
+        assert!(at(name).exists(), "{name}");
+    }
+    assert!(!at("shift-regular-idxvar-f64.h").exists());
+    // A file that has become a link is not removed, nor what it leads to.
+    fs::write(folder.path("code.stn"), "stencil other { in a; out b; b = a / 2 }\n").unwrap();
+    fs::rename(at("half-regular-idxvar-f64.h"), at("kept")).unwrap();
+    std::os::unix::fs::symlink("kept", at("half-regular-idxvar-f64.h")).unwrap();
+    assert_eq!(folder.run("snapshot code.stn -o mine --accept").status.code(), Some(1));
+    assert!(at("half-regular-idxvar-f64.cu").exists() && at("kept").exists());
+}
+
+#[test]
+fn a_folder_that_comes_along_leads_nowhere_else() {
+    let folder = folder();
+    folder.done("snapshot code.stn --stencil half --accept");
+    let at = |name: &str| folder.path("code.snap").join(name);
+    let code = at("half-regular-idxvar-f64.cu");
+    fs::write(folder.path("secret.txt"), "a secret\n").unwrap();
+    let refused = |why: &str| {
+        let output = folder.run("snapshot code.stn");
+        let (shown, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.code() == Some(1) && said.contains(why) && !shown.contains("secret"), "{shown}{said}");
+    };
+    for target in ["../secret.txt", "/dev/zero"] {
+        fs::remove_file(&code).unwrap();
+        std::os::unix::fs::symlink(target, &code).unwrap();
+        refused("it is a link, not a file");
+    }
+    fs::remove_file(&code).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&code).status().unwrap().success());
+    refused("it is a device or a pipe, not a file");
+    fs::remove_file(&code).unwrap();
+    fs::File::create(&code).unwrap().set_len(1 << 30).unwrap();
+    refused("it has more than");
+    fs::remove_file(&code).unwrap();
+    for (line, why) in [
+        ("--stencil half --grid ../secret.npz --levels 2", "that the source alone makes"),
+        ("--stencil half --grid 9x6x3 --share ../secret.txt", "that the source alone makes"),
+        ("--stencil ../../secret", "is no stencil's name"),
+        ("--stencil 'half", "a quote does not end"),
+    ] {
+        fs::write(at("kernels.txt"), line).unwrap();
+        refused(why);
+    }
+    // The folder itself.
+    fs::rename(folder.path("code.snap"), folder.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", folder.path("code.snap")).unwrap();
+    refused("`code.snap` is a link");
+}
+
+#[test]
+fn options_that_make_no_difference_are_refused() {
+    let folder = folder();
+    for options in ["--tile 2x2", "--access zloop-sliced --tile 2x2", "--run-width 8"] {
+        for command in ["snapshot", "snapshot --accept", "build", "build --emit ir"] {
+            let output = folder.run(&format!("{command} code.stn --stencil half {options}"));
+            let said = text(&output.stderr);
+            assert!(output.status.code() == Some(1) && said.contains("makes no difference here"), "{command}: {said}");
+        }
+    }
+    assert!(!folder.path("code.snap").exists());
 }
 
 #[test]

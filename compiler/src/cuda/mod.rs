@@ -21,7 +21,7 @@ use crate::ir::{Direction, FieldId, ParamId, Role, Stencil};
 use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan, stored_type};
 use crate::storage::fields;
-use crate::text::Comment;
+use crate::text::{Comment, ShellWord};
 use body::Loop;
 use expression::{Helpers, computing_type};
 pub use host::{Built, build};
@@ -478,20 +478,35 @@ fn source(stencil: &Stencil) -> String {
     let stem = file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".stn");
     match (file.is_empty(), stem == name) {
         (true, _) => name.clone(),
-        (false, true) => file.to_owned(),
-        (false, false) => format!("{file} --stencil {name}"),
+        (false, true) => ShellWord::path(file).to_string(),
+        (false, false) => format!("{} --stencil {name}", ShellWord::path(file)),
     }
+}
+
+/// How the line of a head begins that says how to make the file again.
+const MADE: &str = "Made by stencilc build";
+
+/// Whether a text begins as a generated kernel does, or its header: with the head, which says how it was made, or with the guard
+/// behind what is said of the launcher.
+pub fn is_generated(text: &str) -> bool {
+    let Some((head, rest)) = text.strip_prefix("/*\n").and_then(|text| text.split_once("\n */\n")) else {
+        return false;
+    };
+    let is_made = |line: &str| line.strip_prefix(" * ").is_some_and(|line| line.starts_with(MADE));
+    head.lines().all(|line| line.starts_with(" *"))
+        && (head.lines().any(is_made) || rest.starts_with("#ifndef STENCILC_"))
 }
 
 /// The head of a generated file: what it is and how to make it again.
 fn comment(plan: &Plan) -> Vec<Comment> {
     let choices = &plan.choices;
-    let mut again = format!("Made by stencilc build {} {}", source(&plan.stencil), choices.words());
+    let mut again = format!("{MADE} {} {}", source(&plan.stencil), choices.words());
     if let Some(fixed) = &plan.fixed {
         match &fixed.adjacency {
             None => again.push_str(&format!(" --grid {}", fixed.grid)),
             Some(adjacency) => {
-                again.push_str(&format!(" --grid {} --levels {}", adjacency.name.as_told(), fixed.grid.nk));
+                let file = ShellWord::path(adjacency.name.as_told());
+                again.push_str(&format!(" --grid {file} --levels {}", fixed.grid.nk));
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::storage::fields::{FIELDS, Fields};
 use crate::storage::neighbors::{NEIGHBORS, Neighbors};
 use crate::storage::order::ORDERS;
 use crate::storage::{STORAGES, Storage};
+use crate::text::ShellWord;
 use serde::{Deserialize, Serialize};
 
 /// What can be chosen. Together with the stencil it is enough to make the kernel again.
@@ -157,7 +158,11 @@ impl Choices {
     pub fn words(&self) -> String {
         let usual = Choices::default();
         let precision = self.precision.name();
-        let mut words = format!("--access {} --storage {} --precision {precision}", self.access, self.storage);
+        let mut words = format!(
+            "--access {} --storage {} --precision {precision}",
+            ShellWord::new(&self.access),
+            ShellWord::new(&self.storage)
+        );
         let mut say = |differs: bool, word: String| {
             if differs {
                 words.push_str(&word);
@@ -165,10 +170,10 @@ impl Choices {
         };
         let [x, y, z] = self.block;
         say(self.neighbors != usual.neighbors, format!(" --neighbors {}", self.neighbors.name()));
-        say(self.layout != usual.layout, format!(" --layout {}", self.layout));
+        say(self.layout != usual.layout, format!(" --layout {}", ShellWord::new(&self.layout)));
         say(self.run_width != usual.run_width, format!(" --run-width {}", self.run_width));
         say(self.short_last, " --short-runs last".to_owned());
-        self.share.iter().for_each(|file| say(true, format!(" --share {file}")));
+        self.share.iter().for_each(|file| say(true, format!(" --share {}", ShellWord::path(file))));
         say(self.fields != usual.fields, format!(" --fields {}", self.fields.name()));
         say(self.constant, " --table constant".to_owned());
         say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));

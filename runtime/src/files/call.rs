@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::pattern::Pattern;
-use super::{directory_of, probe};
+use super::{directory_of, probe, probe_inside};
 use crate::{Error, Result};
+use stencilc_compiler::text::ShellWord;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,8 @@ struct Entry {
     /// Whether links are followed: where the caller has named the file, and not a folder in which it comes to be.
     follows: bool,
     place: Location,
+    /// Of what comes to be in a folder: what was written, since none of it takes the place of another.
+    written: BTreeSet<PathBuf>,
 }
 
 /// Which files a name stands for.
@@ -99,6 +102,12 @@ struct Location {
 }
 
 impl Location {
+    /// All files that the number of a step makes of a name.
+    fn of_steps(path: &Path) -> Self {
+        let name = Pattern::new(Path::new(path.file_name().unwrap_or_default()));
+        Self::of_all(directory_of(path), |folder| name.clone().within(folder))
+    }
+
     /// The file of a path; nothing of a device or a pipe, which takes anything.
     fn of(path: &Path) -> Option<Self> {
         let files = match fs::metadata(path) {
@@ -109,18 +118,15 @@ impl Location {
         Some(Self { names: vec![Pattern::literal(&resolved(path))], files })
     }
 
-    /// All files that a pattern may become: also where links of such names lead that are there already.
-    fn of_all(pattern: &Pattern, path: &Path) -> Self {
-        let folder = directory_of(path);
-        let name = Pattern::new(Path::new(path.file_name().unwrap_or_default()));
-        let Ok(resolved) = fs::canonicalize(folder) else {
-            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            // The number stands in the folder's name.
-            return Self { names: vec![pattern.clone(), Pattern::new(&absolute)], files: BTreeSet::new() };
-        };
-        let mut all = Self { names: vec![name.clone().within(&resolved)], files: BTreeSet::new() };
+    /// All files in a folder that a pattern may become: also where links of such names lead that are there already.
+    fn of_all(folder: &Path, pattern: impl Fn(&Path) -> Pattern) -> Self {
+        // A folder that is not there yet is nobody else's either.
+        let resolved = fs::canonicalize(folder).or_else(|_| std::path::absolute(folder));
+        let resolved = resolved.unwrap_or_else(|_| folder.to_owned());
+        let name = pattern(&resolved);
+        let mut all = Self { names: vec![name.clone()], files: BTreeSet::new() };
         for entry in folder.read_dir().into_iter().flatten().flatten() {
-            if name.gives(Path::new(&entry.file_name()))
+            if name.gives(&resolved.join(entry.file_name()))
                 && let Some(own) = Self::of(&entry.path())
             {
                 all.names.extend(own.names.into_iter().filter(|_| entry.path().is_symlink()));
@@ -165,11 +171,6 @@ struct Call {
 
 impl Call {
     fn add(&mut self, entry: Entry) -> Result<()> {
-        // What this program names itself it may write again.
-        let is_again = |own: &Entry| !own.follows && own.option == entry.option && own.given == entry.given;
-        if !entry.follows && self.entries.iter().any(is_again) {
-            return Ok(());
-        }
         let conflict = |other: &Entry| if other.place.meets(&entry.place) { conflict(other, &entry) } else { None };
         if let Some(error) = self.entries.iter().find_map(conflict) {
             return Err(error);
@@ -178,19 +179,25 @@ impl Call {
         Ok(())
     }
 
-    /// Whether a file may be written now: it was told, and no link that has come since leads it elsewhere.
-    fn check(&self, path: &Path) -> Result<()> {
+    /// Whether a file may be written now: it was told, and no link that has come since leads it elsewhere. Gives whether it comes to
+    /// be in a folder that an option names, which is made if it is not there.
+    fn check(&mut self, path: &Path) -> Result<bool> {
         let shown = path.display();
         let Some(own) = self.entries.iter().position(|own| own.option.is_some() && own.given.gives(path)) else {
             return Err(Error::check(format!("`{shown}` would be written, and nobody said so before"))
                 .help("this is a mistake in stencilc: please report it"));
         };
-        check_link(path, self.entries[own].follows)?;
-        let Some(place) = Location::of(path) else { return Ok(()) };
+        let is_inside = !self.entries[own].follows;
+        check_link(path, !is_inside)?;
+        if is_inside && !self.entries[own].written.insert(path.to_owned()) {
+            return Err(Error::check(format!("`{shown}` would be written twice, and hold the later text alone"))
+                .help("this is a mistake in stencilc: please report it"));
+        }
+        let Some(place) = Location::of(path) else { return Ok(is_inside) };
         let others = self.entries.iter().enumerate().filter(|(other, _)| *other != own).map(|(_, other)| other);
         // By their names: the number of a file that was replaced meanwhile may be another's by now.
         let mut met = others.filter(|other| other.place.is_called_as(&place));
-        met.find_map(|other| conflict(other, &self.entries[own])).map_or(Ok(()), Err)
+        met.find_map(|other| conflict(other, &self.entries[own])).map_or(Ok(is_inside), Err)
     }
 }
 
@@ -237,7 +244,7 @@ fn check_link(path: &Path, follows: bool) -> Result<()> {
         "`{shown}` is a link to `{}`, and what is written into a folder stays there",
         target.display()
     ))
-    .help(format!("remove it, if the file that it leads to is not meant: rm '{shown}'")))
+    .help(format!("remove it, if the file that it leads to is not meant: rm {}", ShellWord::path(path))))
 }
 
 /// The files of this process's call, once it has begun.
@@ -260,7 +267,15 @@ pub fn begin() {
 pub fn reads(kind: Kind, path: &Path) -> Result<()> {
     let Some(place) = Location::of(path) else { return Ok(()) };
     let shown = path.display().to_string();
-    let entry = Entry { kind, option: None, given: Pattern::literal(path), shown, follows: true, place };
+    let entry = Entry {
+        kind,
+        option: None,
+        given: Pattern::literal(path),
+        shown,
+        follows: true,
+        place,
+        written: BTreeSet::new(),
+    };
     with(|call| call.add(entry)).map(|_| ())
 }
 
@@ -279,14 +294,21 @@ pub fn will_write(kind: Kind, option: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// It is one that is read, or that something else will be written to; its name asks for the number of a step.
 pub fn will_append(kind: Kind, option: &str, path: &Path) -> Result<()> {
-    if Pattern::new(path).has_step() {
+    refuse_step(option, path)?;
+    told(kind, option, Pattern::literal(path), path, true)
+}
+
+/// Refuses the number of a step where there are none.
+fn refuse_step(option: &str, path: &Path) -> Result<()> {
+    // As it is malformed, so it was meant.
+    if Pattern::new(path).has_step() || Pattern::of_option(option, path).is_err() {
         return Err(Error::call(format!(
             "{option} names `{}`, and there are no steps whose number could stand there",
             path.display()
         ))
         .help("leave out {step}"));
     }
-    told(kind, option, Pattern::literal(path), path, true)
+    Ok(())
 }
 
 /// As [`will_write`], of a file for each of some steps, if the number of a step stands in its name.
@@ -294,7 +316,7 @@ pub fn will_append(kind: Kind, option: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// Those of [`will_write`], for any step.
 pub fn will_write_each(kind: Kind, option: &str, pattern: &Path) -> Result<()> {
-    let steps = Pattern::new(pattern);
+    let steps = Pattern::of_option(option, pattern)?;
     probe(&steps.at(0))?;
     told(kind, option, steps, pattern, true)
 }
@@ -306,13 +328,28 @@ pub fn will_write_each(kind: Kind, option: &str, pattern: &Path) -> Result<()> {
 /// Those of [`will_write`]; there is a link of that name.
 pub fn will_write_inside(kind: Kind, option: &str, path: &Path) -> Result<()> {
     check_link(path, false)?;
-    probe(path)?;
+    probe_inside(path)?;
     told(kind, option, Pattern::literal(path), path, false)
+}
+
+/// As [`will_write_inside`], of files whose names are only known when something is computed, but for how they end.
+///
+/// # Errors
+/// Those of [`will_write_inside`], but for links, which are refused when a file is written; the folder's name asks for the number of
+/// a step.
+pub fn will_write_into(kind: Kind, option: &str, folder: &Path, ending: &str) -> Result<()> {
+    refuse_step(option, folder)?;
+    probe_inside(&folder.join(format!("a.{ending}")))?;
+    let place = Location::of_all(folder, |folder| Pattern::all_in(folder, ending));
+    let (given, shown) = (Pattern::all_in(folder, ending), folder.display().to_string());
+    let option = Some(option.to_owned());
+    with(|call| call.add(Entry { kind, option, given, shown, follows: false, place, written: BTreeSet::new() }))
+        .map(|_| ())
 }
 
 fn told(kind: Kind, option: &str, given: Pattern, path: &Path, follows: bool) -> Result<()> {
     let place = match given.has_step() {
-        true => Location::of_all(&given, path),
+        true => Location::of_steps(path),
         false => match Location::of(path) {
             Some(place) => place,
             // Told all the same, so that it may be written.
@@ -320,15 +357,15 @@ fn told(kind: Kind, option: &str, given: Pattern, path: &Path, follows: bool) ->
         },
     };
     let (option, shown) = (Some(option.to_owned()), path.display().to_string());
-    with(|call| call.add(Entry { kind, option, given, shown, follows, place })).map(|_| ())
+    with(|call| call.add(Entry { kind, option, given, shown, follows, place, written: BTreeSet::new() })).map(|_| ())
 }
 
-/// Whether a file may be written now.
+/// Whether a file may be written now, or removed; gives whether its folder is to be made if it is not there.
 ///
 /// # Errors
 /// Nobody told that it will be; or it has become a link to one that is read or written otherwise.
-pub(super) fn check(path: &Path) -> Result<()> {
-    with(|call| call.check(path)).map(|_| ())
+pub(super) fn check(path: &Path) -> Result<bool> {
+    Ok(with(|call| call.check(path))?.unwrap_or(false))
 }
 
 #[cfg(test)]
@@ -339,11 +376,11 @@ mod tests {
     fn entry(kind: Kind, option: Option<&str>, path: &Path) -> Entry {
         let given = Pattern::new(path);
         let place = match given.has_step() {
-            true => Location::of_all(&given, path),
+            true => Location::of_steps(path),
             false => Location::of(path).unwrap(),
         };
         let (option, shown) = (option.map(str::to_owned), path.display().to_string());
-        Entry { kind, option, given, shown, follows: true, place }
+        Entry { kind, option, given, shown, follows: true, place, written: BTreeSet::new() }
     }
 
     /// Whether the two can both be in a call, whichever comes first.
@@ -427,6 +464,10 @@ mod tests {
         symlink("elsewhere", at("code.cu")).unwrap();
         let lost = call.check(&at("k_4.npy")).unwrap_err();
         assert!(lost.message.contains("the grid is read from there"), "{lost}");
+        fs::remove_file(at("code.cu")).unwrap();
+        let twice = call.check(&at("code.cu")).unwrap_err();
+        assert!(twice.message.contains("would be written twice"), "{twice}");
+        symlink("elsewhere", at("code.cu")).unwrap();
         let away = call.check(&at("code.cu")).unwrap_err();
         assert!(away.message.contains("is a link to"), "{away}");
     }

@@ -15,13 +15,14 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use stencilc_compiler::text::ShellWord;
 
-pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside};
-pub use pattern::Pattern;
+pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside, will_write_into};
+pub use pattern::{Pattern, no_place};
 pub(crate) use unfinished::sweep;
 pub use unfinished::{Scratch, Unfinished, exit, remove_at_signals};
 
@@ -43,8 +44,20 @@ const BUFFER: usize = 1 << 20;
 /// does not exist, cannot be written to or is none; `path` is a directory or a write-protected file;
 /// the disk is full; `write` fails.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    call::check(path)?;
+    if call::check(path)? {
+        let folder = directory_of(path);
+        fs::create_dir_all(folder).map_err(|error| no_folder(folder, &error))?;
+    }
     write_own(path, write)
+}
+
+/// Removes a file that was told of as one that is written.
+///
+/// # Errors
+/// Nobody told; it is a link by now, or cannot be removed.
+pub fn remove(path: &Path) -> Result<()> {
+    call::check(path)?;
+    fs::remove_file(path).map_err(|error| Error::input(format!("cannot remove `{}`: {error}", path.display())))
 }
 
 /// As [`write_atomic`], of what this program keeps for itself, which is no file of the call.
@@ -81,14 +94,66 @@ fn probe(path: &Path) -> Result<()> {
     }
 }
 
+/// As [`probe`], of a file in a folder that is made when it is written.
+fn probe_inside(path: &Path) -> Result<()> {
+    let folder = directory_of(path);
+    match folder.symlink_metadata() {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+        Ok(_) | Err(_) => return probe(path),
+    }
+    let above = folder.ancestors().skip(1).map(|above| if above == OsStr::new("") { Path::new(".") } else { above });
+    let above = above.into_iter().find(|above| above.symlink_metadata().is_ok()).unwrap_or(Path::new("."));
+    let fails = |error: io::Error| no_folder(folder, &error);
+    if !fs::metadata(above).map_err(fails)?.is_dir() {
+        return Err(fails(io::Error::from(ErrorKind::NotADirectory)));
+    }
+    Unfinished::new(above, 0o666).map(|_| ()).map_err(fails)
+}
+
+/// The error of a folder that cannot be made.
+fn no_folder(folder: &Path, error: &io::Error) -> Error {
+    Error::input(format!("cannot make the folder `{}`: {error}", folder.display())).help("name another folder")
+}
+
+/// Who has named a file that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// The caller, who may have meant a link.
+    Follow,
+    /// This program, in a folder that somebody else may have made: a link there leads to what nobody has named.
+    Refuse,
+}
+
+/// Opens a file to be read, which is one: what waits for somebody, or has no end, is not opened.
+///
+/// # Errors
+///
+/// It is no file, but a folder, a pipe, a device or, where that is refused, a link; it cannot be read.
+pub fn open(path: &Path, links: Links) -> io::Result<File> {
+    let refused = |what: &str| io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file"));
+    let link = if links == Links::Refuse { libc::O_NOFOLLOW } else { 0 };
+    // Opening a pipe would wait for its writer.
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK | link).open(path);
+    let file = match opened {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) && path.is_symlink() => return Err(refused("a link")),
+        opened => opened?,
+    };
+    let found = file.metadata()?;
+    match (found.is_file(), found.is_dir()) {
+        (true, _) => Ok(file),
+        (false, true) => Err(refused("a directory")),
+        (false, false) => Err(refused("a device or a pipe")),
+    }
+}
+
 /// The bytes of a file that has at most so many.
 ///
 /// # Errors
 ///
-/// It has more, or cannot be read.
-pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// It has more, or those of [`open`].
+pub fn read_at_most(path: &Path, most: u64, links: Links) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    open(path, links)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
         false => Ok(bytes),
         true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes"))),
@@ -132,7 +197,7 @@ fn destination(path: &Path) -> Result<Destination> {
         }
         Ok(found) if found.permissions().readonly() => {
             Err(Error::input(format!("cannot write `{shown}`: the file exists and is write-protected"))
-                .help(format!("name another file, or run `chmod u+w '{shown}'` to allow replacing it")))
+                .help(format!("name another file, or run `chmod u+w {}` to allow replacing it", ShellWord::path(path))))
         }
         Ok(found) => Ok(Destination::File {
             target: fs::canonicalize(path).map_err(|error| write_error(path, &error))?,
@@ -171,7 +236,7 @@ fn check_directory(path: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotADirectory => Err(not_a_directory(path, directory)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(Error::input(format!("cannot write `{shown}`: the directory `{folder}` does not exist"))
-                .help(format!("create it first: `mkdir -p '{folder}'`")))
+                .help(format!("create it first: `mkdir -p {}`", ShellWord::path(directory))))
         }
         Err(error) => {
             Err(Error::input(format!("cannot write `{shown}`: the directory `{folder}` cannot be looked at: {error}"))
@@ -261,14 +326,46 @@ mod tests {
     }
 
     #[test]
+    fn what_is_suggested_is_the_command_that_it_looks_like() {
+        let directory = tempfile::tempdir().unwrap();
+        let hostile = directory.path().join("q'; touch PWNED; '");
+        let help = probe(&hostile.join("a.npy")).unwrap_err().help.unwrap();
+        // Run as one would copy it: it makes the folder, and nothing else.
+        let command = help.split('`').nth(1).unwrap();
+        let ran =
+            std::process::Command::new("sh").arg("-c").arg(command).current_dir(directory.path()).status().unwrap();
+        assert!(ran.success() && hostile.is_dir(), "{help}");
+        assert_eq!(entries(directory.path()), 1);
+    }
+
+    #[test]
     fn no_more_is_read_than_may_be() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("read");
         fs::write(&path, b"four").unwrap();
-        assert_eq!(read_at_most(&path, 4).unwrap(), b"four");
-        assert_eq!(read_at_most(&path, 3).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        assert_eq!(read_at_most(Path::new("/dev/zero"), 1 << 20).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        assert_eq!(read_at_most(&directory.path().join("none"), 3).unwrap_err().kind(), ErrorKind::NotFound);
+        let read = |path: &Path, most, links| read_at_most(path, most, links).map_err(|error| error.kind());
+        assert_eq!(read(&path, 4, Links::Refuse).unwrap(), b"four");
+        assert_eq!(read(&path, 3, Links::Follow), Err(ErrorKind::FileTooLarge));
+        let (link, pipe) = (directory.path().join("link"), directory.path().join("pipe"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(read(&link, 4, Links::Follow).unwrap(), b"four");
+        assert_eq!(read(&link, 4, Links::Refuse), Err(ErrorKind::InvalidInput));
+        for none in [directory.path(), &pipe, Path::new("/dev/zero")] {
+            assert_eq!(read(none, 1 << 20, Links::Follow), Err(ErrorKind::InvalidInput), "{}", none.display());
+        }
+        assert_eq!(read(&directory.path().join("none"), 3, Links::Follow), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_looked_at_from_above() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), b"kept").unwrap();
+        probe_inside(&at("new/deep/a.cu")).unwrap();
+        assert_eq!(entries(directory.path()), 1, "it is not made yet");
+        assert!(message(probe_inside(&at("file/new/a.cu"))).contains("cannot make the folder"));
+        assert!(message(probe_inside(&at("file/a.cu"))).contains("is not a directory"));
     }
 
     #[cfg(unix)]

@@ -1,9 +1,11 @@
-//! Names of files that hold the number of a step: `u_{step}.npy`, `u_{step:06}.npy`.
+//! Names of files that hold the number of a step, `u_{step}.npy`, `u_{step:06}.npy`; and those of all files of a folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
 
 /// The most digits that a number is filled up to.
 const WIDEST: usize = 20;
@@ -18,6 +20,8 @@ enum Part {
     Text(Vec<u8>),
     /// The step, with zeros before it up to so many digits.
     Step(usize),
+    /// Any name, or a part of one.
+    Any,
 }
 
 /// What a pattern may have at one place, to compare it with another.
@@ -27,6 +31,8 @@ enum Atom {
     Digit,
     /// Any number of digits, or none.
     Digits,
+    /// Any number of bytes of a name, or none.
+    Rest,
 }
 
 impl Pattern {
@@ -53,6 +59,32 @@ impl Pattern {
         Self(parts)
     }
 
+    /// The pattern that an option names.
+    ///
+    /// # Errors
+    /// Something else than a step's number has a place in it, or that of a step stands in the name of a folder: which folders that
+    /// takes is only known when all is computed.
+    pub(super) fn of_option(option: &str, path: &Path) -> Result<Self> {
+        let pattern = Self::new(path);
+        let first = pattern.at(0);
+        if first.as_os_str().as_bytes().windows(5).any(|part| part == b"{step") {
+            return Err(no_place(option, path));
+        }
+        if pattern.has_step() && path.parent().is_some_and(|folder| Self::new(folder).has_step()) {
+            return Err(Error::call(format!(
+                "{option} names `{}`: the number of a step stands in the name of a file, and not of a folder",
+                path.display()
+            ))
+            .help("write it into the last part: DIR/NAME_{step}"));
+        }
+        Ok(pattern)
+    }
+
+    /// All files of a folder, whose own name is taken as it is, that end so.
+    pub fn all_in(folder: &Path, ending: &str) -> Self {
+        Self(vec![Part::Text(Vec::new()), Part::Any, Part::Text(format!(".{ending}").into_bytes())]).within(folder)
+    }
+
     /// The path itself, whatever stands in it.
     pub fn literal(path: &Path) -> Self {
         Self(vec![Part::Text(path.as_os_str().as_bytes().to_vec())])
@@ -76,6 +108,15 @@ impl Pattern {
         self.0.iter().any(|part| matches!(part, Part::Step(_)))
     }
 
+    /// Whether it gives several paths.
+    fn is_many(&self) -> bool {
+        self.has_step() || self.has_any()
+    }
+
+    fn has_any(&self) -> bool {
+        self.0.contains(&Part::Any)
+    }
+
     /// The path of a step.
     pub fn at(&self, step: u64) -> PathBuf {
         let mut path = Vec::new();
@@ -83,6 +124,7 @@ impl Pattern {
             match part {
                 Part::Text(text) => path.extend(text),
                 Part::Step(width) => path.extend(format!("{step:0width$}").bytes()),
+                Part::Any => {}
             }
         }
         PathBuf::from(OsString::from_vec(path))
@@ -91,6 +133,9 @@ impl Pattern {
     /// Whether it gives this path at some step.
     pub fn gives(&self, path: &Path) -> bool {
         let bytes = path.as_os_str().as_bytes();
+        if self.has_any() {
+            return meet(&self.atoms(), &Self::literal(path).atoms());
+        }
         // What stands before the first number says where that begins; it may end behind any digit.
         let [Part::Text(before), Part::Step(_), ..] = self.0.as_slice() else { return self.at(0) == path };
         let Some(rest) = bytes.strip_prefix(before.as_slice()) else { return false };
@@ -102,7 +147,7 @@ impl Pattern {
     /// Whether some step of this pattern and some step of the other may give the same path. Where both have numbers, any digits are
     /// taken for one.
     pub fn meets(&self, other: &Self) -> bool {
-        match (self.has_step(), other.has_step()) {
+        match (self.is_many(), other.is_many()) {
             (_, false) => self.gives(&other.at(0)),
             (false, true) => other.gives(&self.at(0)),
             (true, true) => meet(&self.atoms(), &other.atoms()),
@@ -118,10 +163,17 @@ impl Pattern {
                     atoms.extend(std::iter::repeat_n(Atom::Digit, (*width).max(1)));
                     atoms.push(Atom::Digits);
                 }
+                Part::Any => atoms.push(Atom::Rest),
             }
         }
         atoms
     }
+}
+
+/// The error of a name in which something else stands where a step's number could.
+pub fn no_place(option: &str, path: &Path) -> Error {
+    Error::call(format!("{option} names `{}`: only the step has a place in a name", path.display()))
+        .help("write {step}, or {step:06} for six digits")
 }
 
 /// The width of the number that a text begins with, `{step}` or `{step:06}`, and what is behind it.
@@ -147,17 +199,17 @@ fn meet(a: &[Atom], b: &[Atom]) -> bool {
             return true;
         }
         let (own, other) = (a.get(i), b.get(j));
-        if own == Some(&Atom::Digits) {
+        if own.is_some_and(Atom::may_be_none) {
             waiting.push((i + 1, j));
         }
-        if other == Some(&Atom::Digits) {
+        if other.is_some_and(Atom::may_be_none) {
             waiting.push((i, j + 1));
         }
         if let (Some(&own), Some(&other)) = (own, other)
             && fit(own, other)
         {
-            // Digits without end stay where they are.
-            waiting.push((i + usize::from(own != Atom::Digits), j + usize::from(other != Atom::Digits)));
+            // What has no end stays where it is.
+            waiting.push((i + usize::from(!own.may_be_none()), j + usize::from(!other.may_be_none())));
         }
     }
     false
@@ -171,6 +223,18 @@ fn fit(a: Atom, b: Atom) -> bool {
             byte.is_ascii_digit()
         }
         (Atom::Digit | Atom::Digits, Atom::Digit | Atom::Digits) => true,
+        (Atom::Byte(byte), Atom::Rest) | (Atom::Rest, Atom::Byte(byte)) => byte != b'/',
+        (Atom::Digit | Atom::Digits | Atom::Rest, Atom::Rest) | (Atom::Rest, Atom::Digit | Atom::Digits) => true,
+    }
+}
+
+impl Atom {
+    /// Whether it stands for any number of bytes.
+    fn may_be_none(&self) -> bool {
+        match self {
+            Self::Byte(_) | Self::Digit => false,
+            Self::Digits | Self::Rest => true,
+        }
     }
 }
 
@@ -213,6 +277,44 @@ mod tests {
         ] {
             assert_eq!(pattern(text).gives(Path::new(name)), is_given, "{text} {name}");
             assert_eq!(pattern(name).meets(&pattern(text)), is_given, "{text} {name}");
+        }
+    }
+
+    #[test]
+    fn all_files_of_a_folder_are_those_in_it() {
+        let all = |folder: &str| Pattern::all_in(Path::new(folder), "cu");
+        for (name, is_in) in [
+            ("a/x.cu", true),
+            ("a/7.cu", true),
+            ("a/x.h", false),
+            ("a/b/x.cu", false),
+            ("b/x.cu", false),
+            ("a.cu", false),
+        ] {
+            assert_eq!(all("a").gives(Path::new(name)), is_in, "{name}");
+            assert_eq!(Pattern::literal(Path::new(name)).meets(&all("a")), is_in, "{name}");
+        }
+        assert!(all("a").meets(&pattern("a/x_{step}.cu")) && !all("a").meets(&pattern("a/x_{step}.h")));
+        assert!(
+            all("a").meets(&all("a")) && !all("a").meets(&all("b")) && all("{step}").gives(Path::new("{step}/x.cu"))
+        );
+    }
+
+    #[test]
+    fn options_name_steps_rightly_and_in_the_last_part() {
+        let error = |text: &str| Pattern::of_option("--out", Path::new(text)).err().map(|error| error.message);
+        for good in ["a.npy", "a_{step}.npy", "a/b_{step:06}.npy", "{stop}.npy"] {
+            assert_eq!(error(good), None, "{good}");
+        }
+        for (bad, why) in [
+            ("a_{step:6}.npy", "only the step has a place"),
+            ("a_{step:0}.npy", "only the step has a place"),
+            ("a_{steps}.npy", "only the step has a place"),
+            ("a_{step:6}/b.npy", "only the step has a place"),
+            ("e_{step}/t.npy", "and not of a folder"),
+            ("e_{step}/t_{step}.npy", "and not of a folder"),
+        ] {
+            assert!(error(bad).is_some_and(|message| message.contains(why)), "{bad}");
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::{Error, Result};
+use stencilc_compiler::text::ShellWord;
 
 /// Who asks, and who counts as root.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +60,7 @@ fn judge(path: &Path, whole: &Path, (owner, mode): (u32, u32), users: Users, pla
         let mode = mode & 0o7777;
         let (all, mended) = if path.starts_with(whole) { ("-R ", whole) } else { ("", path) };
         return Err(Error::input(format!("others may write to `{shown}`, whose mode is {mode:04o}"))
-            .help(format!("keep them out, if what is there is yours: chmod {all}go-w '{}'", mended.display())));
+            .help(format!("keep them out, if what is there is yours: chmod {all}go-w {}", ShellWord::path(mended))));
     }
     Ok(())
 }
@@ -210,7 +211,7 @@ mod tests {
             let error = check_folder(&at(path), &at(whole)).unwrap_err();
             let help = error.help.unwrap();
             assert!(
-                error.message.contains("0770") && help.contains(mends) && help.ends_with("/open'"),
+                error.message.contains("0770") && help.contains(mends) && help.ends_with("/open"),
                 "{path}: {help}"
             );
         }

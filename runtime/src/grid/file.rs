@@ -6,7 +6,6 @@ use crate::files;
 use crate::given::{self, Cast, Given};
 use crate::memory;
 use crate::npy::{self, Archive, Whole};
-use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use stencilc_compiler::diagnostic::guess;
@@ -36,7 +35,7 @@ pub fn load(path: &Path) -> Result<Adjacency> {
         return Err(Error::input(format!("cannot read `{shown}`: it is {what}, not a file")).help("name a .npz file"));
     }
     files::reads(files::Kind::Grid, path)?;
-    let file = BufReader::new(File::open(path).map_err(failed)?);
+    let file = BufReader::new(files::open(path, files::Links::Follow).map_err(failed)?);
     read(file, &shown.to_string()).map_err(|Error { fault, message, help }| Error {
         fault,
         message: format!("cannot read `{shown}`: {message}"),

@@ -4,7 +4,7 @@ use super::{Field, Mesh, gmsh, npz, op2};
 use crate::error::{Error, Result};
 use crate::files;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub fn load(path: &Path) -> Result<Mesh> {
         return Err(Error::input(format!("cannot read `{shown}`: it is {what}, not a file")).help(FORMATS));
     }
     files::reads(files::Kind::Mesh, path)?;
-    let file = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
+    let file = BufReader::with_capacity(1 << 20, files::open(path, files::Links::Follow).map_err(failed)?);
     let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
     let mesh = read(file, &ending);
     mesh.map(|mesh| Mesh { origin: shown.to_string(), ..mesh }).map_err(|Error { fault, message, help }| Error {

@@ -1,7 +1,7 @@
 //! Reading: the numbers of a file, in C order and as one of the four types that fields have.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
@@ -15,6 +15,7 @@ use crate::array::{Array, Data};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::memory;
+use stencilc_compiler::text::in_python;
 
 /// What takes memory, for messages.
 const NUMBERS: &str = "the numbers of the array";
@@ -40,12 +41,12 @@ pub fn load(path: &Path) -> Result<Array> {
         return Err(Error::input(format!("cannot read `{shown}`: it is {what}, not a file")).help("name a .npy file"));
     }
     files::reads(files::Kind::Array, path)?;
-    let file = File::open(path).map_err(failed)?;
+    let file = files::open(path, files::Links::Follow).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     read(&mut BufReader::new(file), length).map_err(|Error { fault, message, help }| Error {
         fault,
         message: format!("cannot read `{shown}`: {message}"),
-        help: help.map(|help| help.replace("'FILE'", &format!("'{shown}'"))),
+        help: help.map(|help| help.replace("'FILE'", &format!("'{}'", in_python(&path.to_string_lossy())))),
     })
 }
 

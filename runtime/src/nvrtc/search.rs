@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::files::trust;
 use crate::{Error, Result};
+use stencilc_compiler::text::ShellWord;
 
 /// The variable that names the NVRTC to use: the library itself or its folder.
 pub const VARIABLE: &str = "STENCILC_NVRTC";
@@ -69,7 +70,7 @@ pub fn locate() -> Result<&'static Located> {
 /// How to get NVRTC.
 pub(super) fn remedy() -> String {
     let target = match home() {
-        Some(home) => format!(" --target {}", home.join("nvrtc").display()),
+        Some(home) => format!(" --target {}", ShellWord::path(home.join("nvrtc"))),
         None => String::new(),
     };
     format!(

@@ -11,7 +11,6 @@ use crate::npy::Archive;
 use crate::{files, memory, npy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 use stencilc_compiler::grid::Grid;
@@ -123,7 +122,7 @@ pub fn load(path: &Path) -> Result<Checkpoint> {
             .help("a checkpoint is written by `run --checkpoint FILE`; without one, leave out --resume")
     };
     files::reads(files::Kind::Checkpoint, path)?;
-    let file = File::open(path).map_err(|error| failed(&error))?;
+    let file = files::open(path, files::Links::Follow).map_err(|error| failed(&error))?;
     read(BufReader::new(file)).map_err(|error| failed(&error.message))
 }
 

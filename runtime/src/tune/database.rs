@@ -306,7 +306,7 @@ fn read(path: &Path) -> Result<Option<Content>> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(Error::input(format!("`{}` is no file", path.display())).help(AGAIN));
     }
-    let bytes = match files::read_at_most(path, LARGEST) {
+    let bytes = match files::read_at_most(path, LARGEST, files::Links::Follow) {
         Ok(bytes) => bytes,
         // Other files, such as a README, may stand beside the folders.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
