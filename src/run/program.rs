@@ -186,7 +186,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         let level = Some(level(args.level, &problem.outer, field)?);
         all.push(Target { variable: variables[field.index()], field, pattern, level });
     }
-    let total = problem.staged.steps.iter().map(Step::times).sum();
+    let total: u64 = problem.staged.steps.iter().map(Step::times).sum();
     let staged = &problem.staged;
     let before = match &resumed {
         Some(resumed) => resumed.position(staged)?.done(staged),
