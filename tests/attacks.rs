@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use stencilc_runtime::emulate::Compiler;
-use stencilc_testing::attack::files::{Attack, EMULATED, FILE, MADE, Original, WRITTEN, originals};
+use stencilc_testing::attack::files::{Attack, EMULATED, FILE, GIVEN, MADE, Original, WRITTEN, originals};
 use stencilc_testing::attack::hostile::unseen;
 use stencilc_testing::attack::texts;
 
@@ -38,6 +38,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_stencilc");
 fn call<'a>(folder: &Path, arguments: impl Iterator<Item = &'a str>) -> Output {
     let temporary = folder.join("temporary");
     fs::create_dir_all(&temporary).unwrap();
+    GIVEN.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
     let limited = format!("ulimit -v {MEMORY}; exec \"$@\"");
     let mut command = Command::new("timeout");
     command
@@ -122,11 +123,12 @@ fn status(attack: &Attack) -> Result<i32, String> {
     for (name, bytes) in files(folder.path()) {
         let is_named = WRITTEN.iter().any(|own| name == *own || name.starts_with(&format!("{own}/")));
         let is_own = name == attack.path;
+        let is_given = GIVEN.iter().any(|(given, text)| name == *given && bytes == text.as_bytes());
         let writes_own = attack.arguments.windows(2).any(|pair| pair[0] == "-o" && pair[1] == attack.path);
         if is_own && bytes != attack.bytes && !writes_own && !is_named {
             return Err("it changes what it reads".to_owned());
         }
-        if !is_own && !is_named {
+        if !is_own && !is_named && !is_given {
             return Err(format!("it writes {name:?}"));
         }
     }

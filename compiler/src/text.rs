@@ -10,6 +10,7 @@
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// Text that somebody wrote as they liked: documentation, the path of a file, a label.
@@ -82,6 +83,10 @@ impl Comment {
         for character in text.as_ref().chars() {
             let character = if character == '\\' { '/' } else { character };
             if is_deceiving(character) && character != '\t' {
+                // `??<` is a trigraph, too.
+                if last == ['?', '?'] {
+                    line.push(' ');
+                }
                 line.push_str(&format!("<U+{:04X}>", u32::from(character)));
                 last = [' ', '>'];
                 continue;
@@ -139,17 +144,34 @@ pub fn in_python(text: &str) -> String {
     shown_in_line(text).replace('\\', "\\\\").replace('\'', "\\'")
 }
 
+/// Characters that are not shown: those with the property Default_Ignorable_Code_Point, as `DerivedCoreProperties.txt` of
+/// Unicode 16 has it, which are invisible letters, joiners, variation selectors, tags and marks that turn text round. Besides,
+/// blanks that are no spaces, and marks of annotations.
+const UNSEEN: &[RangeInclusive<char>] = &[
+    '\u{00A0}'..='\u{00A0}',
+    '\u{00AD}'..='\u{00AD}',
+    '\u{034F}'..='\u{034F}',
+    '\u{061C}'..='\u{061C}',
+    '\u{115F}'..='\u{1160}',
+    '\u{17B4}'..='\u{17B5}',
+    '\u{180B}'..='\u{180F}',
+    '\u{200B}'..='\u{200F}',
+    '\u{2028}'..='\u{202E}',
+    '\u{2060}'..='\u{206F}',
+    '\u{2800}'..='\u{2800}',
+    '\u{3164}'..='\u{3164}',
+    '\u{FE00}'..='\u{FE0F}',
+    '\u{FEFF}'..='\u{FEFF}',
+    '\u{FFA0}'..='\u{FFA0}',
+    '\u{FFF0}'..='\u{FFFB}',
+    '\u{1BCA0}'..='\u{1BCA3}',
+    '\u{1D173}'..='\u{1D17A}',
+    '\u{E0000}'..='\u{E0FFF}',
+];
+
 /// Whether a character does something to a screen, cannot be seen there, or changes the order in which others are shown.
 pub fn is_deceiving(character: char) -> bool {
-    let is_invisible = matches!(
-        character,
-        '\u{00A0}' | '\u{00AD}' | '\u{180E}' | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}'
-    ) || matches!(character, '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}');
-    let turns = matches!(
-        character,
-        '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{206F}'
-    );
-    character.is_control() || is_invisible || turns || matches!(character, '\u{2028}' | '\u{2029}')
+    character.is_control() || UNSEEN.iter().any(|range| range.contains(&character))
 }
 
 /// A text for a screen: characters that deceive are written as `\u{1b}`; line ends and tabs stay.
@@ -189,6 +211,7 @@ mod tests {
         assert_eq!(line("ends with \\"), "ends with /");
         assert_eq!(line("really??? ??/ *??/"), "really??? ?? / *?? /");
         assert_eq!(line("a\u{1b}[2Jb\rc\u{2028}d\u{202e}e\nf"), "a<U+001B>[2Jb<U+000D>c<U+2028>d<U+202E>e<U+000A>f");
+        assert_eq!(line("??\u{3164} ??\u{1b}"), "?? <U+3164> ?? <U+001B>");
         // What people write stays as it is.
         for usual in
             ["µ = 0.5, é, 温度: see https://example.org/a?b=c&d", "a * b / c ** 2", "is it? yes!", "\tindented"]
@@ -241,6 +264,15 @@ mod tests {
                 assert_eq!(quote, None, "{told}");
             }
         }
+    }
+
+    #[test]
+    fn nothing_gets_to_a_screen_that_nobody_sees() {
+        let unseen = "\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{180b}\u{200d}\u{2029}\u{202e}\u{2064}\u{2800}\u{3164}\u{fe00}\
+                      \u{fe0f}\u{feff}\u{ffa0}\u{fff0}\u{fffb}\u{1bca0}\u{1d173}\u{e0001}\u{e0100}\u{e01ef}\u{e0fff}";
+        assert_eq!(unseen.chars().find(|&character| !is_deceiving(character)), None);
+        let seen = " a\u{308}é温…\u{3000}\u{2801}\u{fe10}\u{fffd}⚠";
+        assert_eq!(seen.chars().find(|&character| is_deceiving(character)), None);
     }
 
     #[test]

@@ -3,14 +3,23 @@
 //! Whatever the bytes are, they are accepted or refused, without a panic. What is accepted has to hold what the reader
 //! promises, and is the same when it is written and read again.
 
+use std::collections::BTreeMap;
 use std::io::Cursor;
+use stencilc_compiler::check;
 use stencilc_compiler::grid::adjacency::DIRECTIONS;
+use stencilc_compiler::grid::{Form, Grid};
+use stencilc_compiler::source::Source;
 use stencilc_runtime::bench::log;
 use stencilc_runtime::bench::rows::{self, Row};
 use stencilc_runtime::mesh::{self, HOLE, MOST};
-use stencilc_runtime::program::checkpoint;
+use stencilc_runtime::problem::Request;
+use stencilc_runtime::program::ProgramProblem;
+use stencilc_runtime::program::checkpoint::{self, Checkpoint};
+use stencilc_runtime::program::cpu::Interpreter;
+use stencilc_runtime::program::driver::Driver;
 use stencilc_runtime::tune::database::Content;
-use stencilc_runtime::{Array, cache, grid, npy};
+use stencilc_runtime::{Array, Cast, Drawing, cache, grid, npy};
+use stencilc_testing::attack::files::OWN;
 use stencilc_testing::attack::through::take;
 
 /// Archives and arrays of more bytes are refused unread: what DEFLATE makes of few is enough to run out of memory, which the
@@ -108,7 +117,19 @@ pub fn mesh(bytes: &[u8]) {
     }
 }
 
-/// Takes bytes for a checkpoint, which comes back the same from the file that is written of it.
+/// Programs of which there may be checkpoints.
+const PROGRAMS: &[&str] = &[
+    include_str!("../../stencils/diffusion4.stn"),
+    include_str!("../../stencils/gray_scott.stn"),
+    include_str!("../../stencils/shallow_water.stn"),
+    OWN,
+];
+
+/// Cells beyond which nothing is computed here.
+const CELLS: usize = 4096;
+
+/// Takes bytes for a checkpoint, which comes back the same from the file that is written of it. The program that it is of goes on
+/// from it, or refuses it.
 pub fn checkpoint(bytes: &[u8]) {
     if is_large(bytes) {
         return;
@@ -123,6 +144,40 @@ pub fn checkpoint(bytes: &[u8]) {
     assert_eq!(again.about, read.about);
     assert!(again.arrays().keys().eq(read.arrays().keys()));
     again.arrays().iter().zip(read.arrays()).for_each(|((_, again), (_, own))| same(own, again));
+    goes_on(&read);
+}
+
+/// Lets the program of a checkpoint go on for a few steps, whatever its text was.
+fn goes_on(read: &Checkpoint) {
+    let about = &read.about;
+    let texts = PROGRAMS.iter().map(|text| check(&Source::new("fuzz.stn", *text)));
+    let Some(program) = texts.flat_map(|text| text.programs).find(|program| program.name == about.program) else {
+        return;
+    };
+    let Grid { ni, nj, nk, form } = about.grid;
+    let cells = ni.checked_mul(nj).and_then(|columns| columns.checked_mul(nk));
+    if form != Form::Rows || cells.is_none_or(|cells| cells > CELLS) {
+        return;
+    }
+    let facade = program.facade();
+    let request = Request {
+        stencil: &facade,
+        precision: about.precision,
+        contract: about.contract,
+        grid: Some(about.grid),
+        adjacency: None,
+        arrays: BTreeMap::new(),
+        settings: BTreeMap::from([("steps".to_owned(), about.position.time.clamp(1, 4).to_string())]),
+        seed: 0,
+        cast: Cast::Exact,
+        drawing: Drawing::Inputs,
+    };
+    let Ok(problem) = ProgramProblem::new(&program, request) else { return };
+    let backend = Interpreter::new(&problem);
+    let mut driver = Driver::new(&problem.staged, &backend);
+    if read.restore(&problem, &mut driver).is_ok() {
+        driver.run(None, &mut |_, _| Ok(())).expect("what fits can go on");
+    }
 }
 
 /// Takes bytes for a file of what was tuned, which comes back the same from the text that is kept of it.

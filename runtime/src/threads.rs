@@ -3,7 +3,7 @@
 //! The pool of rayon panics where a thread cannot be had, as under `ulimit -u` and `ulimit -v`. So threads are started before
 //! there is a pool, and it is made of those that came.
 
-use crate::memory::{Limit, available};
+use crate::memory::addresses;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 use std::num::NonZero;
 use std::sync::mpsc::channel;
@@ -16,16 +16,19 @@ const PART: u64 = 4;
 /// Addresses that a thread's stack takes, as Rust makes it.
 const STACK: u64 = 2 << 20;
 
+/// Addresses that a thread's own heap reserves.
+const HEAP: u64 = 64 << 20;
+
 /// Starts as many threads as the machine has cores, or `RAYON_NUM_THREADS` says, or as many as there can be; with none, all is
 /// computed where it is asked for. What computes does so on these from then on.
 pub fn start() {
-    let few = few();
-    if few.is_some() {
-        share_heap();
-    }
+    let left = addresses();
     let given = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse().ok());
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     let wanted = given.filter(|&threads| threads > 0).unwrap_or_else(cores);
+    if left.is_some_and(|left| (wanted as u64).saturating_mul(PART * HEAP) > left) {
+        share_heap();
+    }
     let (send, receive) = channel::<ThreadBuilder>();
     let receive = Arc::new(Mutex::new(receive));
     let work = || {
@@ -39,7 +42,7 @@ pub fn start() {
         }
     };
     let start = |_: &usize| thread::Builder::new().spawn(work()).is_ok();
-    let threads = (0..wanted.min(few.unwrap_or(usize::MAX))).take_while(start).count();
+    let threads = (0..wanted.min(left.map_or(usize::MAX, few))).take_while(start).count();
     let pool = match threads {
         0 => ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global(),
         _ => {
@@ -51,10 +54,9 @@ pub fn start() {
     drop(pool);
 }
 
-/// How many threads there may be under a limit on addresses, which leaves something to compute with.
-fn few() -> Option<usize> {
-    let there = available().filter(|there| there.by == Limit::Addresses)?;
-    Some(usize::try_from(there.bytes / (PART * STACK)).unwrap_or(usize::MAX).max(1))
+/// How many threads there may be where so many addresses are left, of which they leave something to compute with.
+fn few(left: u64) -> usize {
+    usize::try_from(left / (PART * STACK)).unwrap_or(usize::MAX).max(1)
 }
 
 /// All threads take memory from one heap. One each would reserve 64 MiB of addresses, which a limit counts as if they were

@@ -173,7 +173,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     let hash = hash(&[input.source.text.as_bytes()]);
     let about = About::new(&problem, &hash, choices.contract);
     if let Some(resumed) = &resumed {
-        resumed.check(&about, program)?;
+        resumed.check(&about, &problem)?;
     }
     let variables: Vec<VariableId> = program.outer().collect();
     let mut all = Vec::new();
@@ -186,12 +186,12 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         let level = Some(level(args.level, &problem.outer, field)?);
         all.push(Target { variable: variables[field.index()], field, pattern, level });
     }
-    let total = problem.staged.steps.iter().map(Step::times).sum();
-    let before = resumed.as_ref().map_or(0, |resumed| steps_before(&problem, resumed));
-    if before > total {
-        return Err(Error::call(format!("the checkpoint is after {before} steps, and the program has {total}"))
-            .help("give it more steps, or an earlier checkpoint"));
-    }
+    let total: u64 = problem.staged.steps.iter().map(Step::times).sum();
+    let staged = &problem.staged;
+    let before = match &resumed {
+        Some(resumed) => resumed.position(staged)?.done(staged),
+        None => 0,
+    };
     let frames = args.of_program.every.map_or(0, |every| (total - before).div_ceil(every) + 1);
     let mut animations = Vec::new();
     for (field, path) in animated {
@@ -452,13 +452,6 @@ fn refuse_options(args: &Args, program: &Program) -> Result<()> {
             .help("run one of its stencils: --stencil NAME")),
         None => Ok(()),
     }
-}
-
-/// Steps that were done before a checkpoint.
-fn steps_before(problem: &ProgramProblem, resumed: &Checkpoint) -> u64 {
-    let position = resumed.about.position;
-    let before: u64 = problem.staged.steps.iter().take(position.step).map(Step::times).sum();
-    before + position.time as u64
 }
 
 /// A rate in a width that reads well.

@@ -51,6 +51,11 @@ pub fn available() -> Option<Available> {
     machine.into_iter().chain(own_limits()).chain(groups).min_by_key(|there| there.bytes)
 }
 
+/// Bytes that the limit on addresses leaves, if there is one, whatever else leaves less.
+pub fn addresses() -> Option<u64> {
+    own_limits().into_iter().find(|there| there.by == Limit::Addresses).map(|there| there.bytes)
+}
+
 /// Bytes that Linux says could be used.
 fn machine(root: &Path) -> Option<u64> {
     let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
@@ -177,6 +182,22 @@ mod tests {
         let root = root(&[("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:      7 kB\n")]);
         assert_eq!(machine(root.path()), Some(7 * 1024));
         assert_eq!(machine(&root.path().join("nowhere")), None);
+    }
+
+    /// The machine leaves less than this limit does, which is one all the same.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_limit_on_addresses_is_found_beside_a_tighter_one() {
+        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the structure is there, and is written to.
+        assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut before) }, 0);
+        let wide = libc::rlimit { rlim_cur: (1 << 46).min(before.rlim_max), ..before };
+        // SAFETY: it reads the structure; what it limits is far more than tests take.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &wide) }, 0);
+        let (found, tightest) = (addresses(), available());
+        // SAFETY: it reads the structure.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &before) }, 0);
+        assert!(found.is_some_and(|left| left > 0), "{found:?}, {tightest:?}");
     }
 
     #[test]

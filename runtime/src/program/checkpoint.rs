@@ -16,6 +16,7 @@ use std::path::Path;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::program::{Action, EdgeRule, GridAxis, Side};
 use stencilc_compiler::ir::{Body, Handle, Node, Precision, Program, VariableId};
+use stencilc_compiler::program::Staged;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -44,7 +45,7 @@ pub struct About {
     pub grid: Grid,
     /// The values of parameters, as text.
     pub params: BTreeMap<String, String>,
-    /// How far the program is.
+    /// How far the program is, in the actions of its text.
     pub position: Position,
     /// Which variable holds which array.
     values: Vec<Held>,
@@ -106,7 +107,7 @@ pub fn save<B: Backend>(path: &Path, about: &About, problem: &ProgramProblem, dr
         }
         values.push(Held { variable: variable.index(), array: names[&slot].clone() });
     }
-    let about = About { position: driver.position, values, ..about.clone() };
+    let about = About { position: driver.position.in_text(driver.staged), values, ..about.clone() };
     let checkpoint = Checkpoint { about, arrays };
     files::write_atomic(path, |out| checkpoint.write(out))
 }
@@ -188,7 +189,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// It is a checkpoint of something else.
-    pub fn check(&self, about: &About, program: &Program) -> Result<()> {
+    pub fn check(&self, about: &About, problem: &ProgramProblem) -> Result<()> {
+        let program = &problem.staged.program;
         let own = &self.about;
         let other = |what: &str, own: &dyn std::fmt::Display, given: &dyn std::fmt::Display, help: &str| {
             Err(Error::input(format!("the checkpoint is of {what} {own}, this is {given}")).help(help))
@@ -212,47 +214,74 @@ impl Checkpoint {
         let counts = only_counts(program, own.position.step);
         for (name, value) in &about.params {
             let before = own.params.get(name);
-            if before.is_some_and(|before| before != value) && !counts.contains(name) {
+            if before != Some(value) && !counts.contains(name) {
                 return Err(Error::input(format!("the checkpoint has another value of the parameter `{name}`"))
                     .help("only numbers of steps may change"));
             }
         }
-        Ok(())
+        self.position(&problem.staged).map(drop)
+    }
+
+    /// How far the program was, in its steps as they are now.
+    ///
+    /// # Errors
+    /// It is never there, or has fewer steps now.
+    pub fn position(&self, staged: &Staged) -> Result<Position> {
+        let position = self.about.position.in_steps(staged).ok_or_else(damaged)?;
+        let until = Position { step: position.step + 1, time: 0 };
+        if position.time > 0 && position.done(staged) > until.done(staged) {
+            let (after, until) = (position.done(staged), until.done(staged));
+            return Err(Error::call(format!("the checkpoint is after {after} steps, and the program has {until}"))
+                .help("give it more steps, or an earlier checkpoint"));
+        }
+        Ok(position)
     }
 
     /// Makes a program hold what it held.
     ///
     /// # Errors
-    /// An array has another size than its variable, or a declared field has none.
+    /// An array has another size or type than a variable that holds it, a declared field has none, or the program is never where
+    /// it was.
     pub fn restore<B: Backend>(&self, problem: &ProgramProblem, driver: &mut Driver<B>) -> Result<()> {
         let staged = &problem.staged;
-        let damaged = || Error::input("the checkpoint does not fit the program").help("it is damaged; start anew");
-        let mut first: BTreeMap<&str, VariableId> = BTreeMap::new();
+        let variables = &staged.program.variables;
+        // Nothing is held before everything fits.
+        let position = self.position(staged)?;
+        let mut held: BTreeMap<VariableId, &str> = BTreeMap::new();
         for Held { variable, array } in &self.about.values {
-            if *variable >= staged.program.variables.len() {
+            if *variable >= variables.len() {
                 return Err(damaged());
             }
             let id = VariableId::new(*variable);
-            if let Some(known) = first.get(array.as_str()) {
-                driver.share(*known, id);
-                continue;
-            }
-            let own = &staged.program.variables[id];
+            let own = &variables[id];
             let element = crate::problem::element_of(own.stored, staged.precision);
-            let array_data = self.arrays.get(array).ok_or_else(damaged)?;
-            if array_data.shape != staged.domain.shape(own.place) || array_data.data.element() != element {
+            let found = self.arrays.get(array).ok_or_else(damaged)?;
+            let fits = found.shape == staged.domain.shape(own.place) && found.data.element() == element;
+            if !fits || held.insert(id, array).is_some() {
                 return Err(damaged());
             }
-            driver.set(id, &array_data.data)?;
-            first.insert(array, id);
         }
-        let bound = driver.bound();
-        if staged.program.outer().any(|variable| bound.iter().all(|(own, _)| *own != variable)) {
+        if staged.program.outer().any(|variable| !held.contains_key(&variable)) {
             return Err(damaged());
         }
-        driver.position = self.about.position;
+        let mut first: BTreeMap<&str, VariableId> = BTreeMap::new();
+        for (&id, array) in &held {
+            match first.get(array) {
+                // Places of one size on this grid may have halos of different sizes.
+                Some(&known) => driver.share(known, id).map_err(|_| damaged())?,
+                None => {
+                    driver.set(id, &self.arrays[*array].data)?;
+                    first.insert(array, id);
+                }
+            }
+        }
+        driver.position = position;
         Ok(())
     }
+}
+
+fn damaged() -> Error {
+    Error::input("the checkpoint does not fit the program").help("it is damaged; start anew")
 }
 
 /// The parameters that say how often an outermost loop is run that is not done before `step`, and nothing else.
@@ -306,24 +335,123 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::cpu::Interpreter;
-    use super::super::started;
     use super::super::tests::{problem, program};
+    use super::super::{results, started};
     use super::*;
+    use stencilc_compiler::program::{Fuse, Fusing};
+
+    /// A program on a grid of 4 x 3 x 2, and its checkpoint at the beginning.
+    fn saved(text: &str) -> (ProgramProblem, Checkpoint) {
+        let problem = problem(&program(text), Grid::rows(4, 3, 2), Precision::F64, &[]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("way.npz");
+        let backend = Interpreter::new(&problem);
+        save(&path, &About::new(&problem, "", false), &problem, &started(&problem, &backend).unwrap()).unwrap();
+        let found = load(&path).unwrap();
+        assert!(goes_on(&problem, &found));
+        (problem, found)
+    }
+
+    fn goes_on(problem: &ProgramProblem, found: &Checkpoint) -> bool {
+        let backend = Interpreter::new(problem);
+        let is_restored = found.restore(problem, &mut Driver::new(&problem.staged, &backend)).is_ok();
+        let is_checked = found.check(&About::new(problem, "", false), problem).is_ok();
+        // What does not fit its place is found out when it is put there.
+        assert!(is_checked || !is_restored);
+        is_restored
+    }
 
     #[test]
     fn a_field_that_a_checkpoint_lacks_is_not_made_up() {
-        let text = "program own { inout a; in c; a = one(a, c) }
-                    stencil one { in a, c; out b; b = a + c }";
-        let problem = problem(&program(text), Grid::rows(4, 1, 1), Precision::F64, &[]).unwrap();
-        let backend = Interpreter::new(&problem);
+        let (problem, mut found) =
+            saved("program own { inout a; in c; a = one(a, c) }\n stencil one { in a, c; out b; b = a + c }");
+        found.about.values.pop();
+        assert!(!goes_on(&problem, &found));
+    }
+
+    /// Whoever comes second to an array is looked at as whoever comes first: buffers have no lengths to those who compute.
+    #[test]
+    fn an_array_fits_all_that_hold_it() {
+        let text = |declared: &str| {
+            format!(
+                "program own {{ inout a; {declared}; a = one(a, z) }}
+                 stencil one {{ in a; {declared}; out b; b = a + if z > 0 {{ 1.0 }} else {{ 0.0 }} }}"
+            )
+        };
+        for declared in ["in z on (k)", "in z on (i,j)", "in z: int", "in z on (i,j,k+1)", "in z"] {
+            let (problem, found) = saved(&text(declared));
+            for name in found.arrays.keys() {
+                let mut one = found.clone();
+                one.about.values.iter_mut().for_each(|held| held.array.clone_from(name));
+                assert_eq!(goes_on(&problem, &one), declared == "in z", "{declared}: all hold {name}");
+            }
+            let mut twice = found.clone();
+            twice.about.values.push(found.about.values[0].clone());
+            assert!(!goes_on(&problem, &twice), "{declared}");
+        }
+    }
+
+    const LOOPS: &str = "program own {
+            inout a; param n: int = 3; param m: int = 2
+            boundary { i: periodic }
+            a = one(a); a = two(a)
+            repeat n { a = one(a) }
+            a = two(a)
+            repeat m { a = two(a) }
+            a = one(a)
+        }
+        stencil one { in a; out b; b = 0.5*(a[i-1] + a[i+1]) }
+        stencil two { in a; out b; b = a*(1 - a) }";
+
+    #[test]
+    fn a_position_is_one_where_a_program_can_be() {
+        let (problem, found) = saved(LOOPS);
+        let (end, most) = (problem.staged.program.actions.len(), usize::MAX);
+        let good = [(0, 0), (2, 0), (2, 1), (2, 3), (4, 2), (end, 0)];
+        let bad = [(0, 1), (1, 0), (1, most), (2, 4), (2, most), (3, 0), (4, 3), (end, 1), (end + 1, 0), (most, most)];
+        for (position, is_good) in good.map(|own| (own, true)).into_iter().chain(bad.map(|own| (own, false))) {
+            let mut found = found.clone();
+            found.about.position = Position { step: position.0, time: position.1 };
+            assert_eq!(goes_on(&problem, &found), is_good, "{position:?}");
+        }
+    }
+
+    /// Plans join calls, so that their steps are others.
+    #[test]
+    fn another_plan_goes_on_where_one_stopped() {
+        let plain = problem(&program(LOOPS), Grid::rows(4, 3, 2), Precision::F64, &[]).unwrap();
+        let fusing = Fusing { fuse: Fuse::Pointwise, times: 1, wraps: false, whole: false };
+        let fused = ProgramProblem { staged: plain.staged.fused(fusing), ..plain.clone() };
+        assert_ne!(fused.staged.steps.len(), plain.staged.steps.len());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
-        save(&path, &About::new(&problem, "", false), &problem, &started(&problem, &backend).unwrap()).unwrap();
-        let mut found = load(&path).unwrap();
-        let restored =
-            |found: &Checkpoint| found.restore(&problem, &mut Driver::new(&problem.staged, &backend)).is_ok();
-        assert!(restored(&found));
-        found.about.values.pop();
-        assert!(!restored(&found));
+        let about = About::new(&plain, "", false);
+        let whole = |problem: &ProgramProblem, driver: &Driver<Interpreter>| results(problem, driver).unwrap();
+        for (from, to) in [(&plain, &fused), (&fused, &plain), (&fused, &fused)] {
+            let (before, after) = (Interpreter::new(from), Interpreter::new(to));
+            let mut driver = started(from, &before).unwrap();
+            let mut ways = Vec::new();
+            driver
+                .run(None, &mut |driver, _| {
+                    save(&path, &about, &plain, driver)?;
+                    ways.push(load(&path)?);
+                    Ok(())
+                })
+                .unwrap();
+            let expected = whole(from, &driver);
+            save(&path, &about, &plain, &driver).unwrap();
+            ways.push(load(&path).unwrap());
+            assert_eq!(ways.len(), 6);
+            for (n, way) in ways.iter().enumerate() {
+                way.check(&about, &plain).unwrap();
+                let mut driver = Driver::new(&to.staged, &after);
+                way.restore(to, &mut driver).unwrap();
+                assert_eq!(driver.position.done(&to.staged), (n + 1).min(5) as u64);
+                driver.run(None, &mut |_, _| Ok(())).unwrap();
+                let same =
+                    whole(to, &driver).iter().flatten().zip(expected.iter().flatten()).all(|(own, other)| own == other);
+                assert!(same, "from way {n}");
+            }
+        }
     }
 }

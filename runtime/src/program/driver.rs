@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::problem::element_of;
 use std::cell::Cell;
 use std::rc::Rc;
+use stencilc_compiler::ir::program::Action;
 use stencilc_compiler::ir::{FieldId, Handle, Place, Stored, VariableId};
 use stencilc_compiler::program::{Loop, Stage, Staged, Step};
 
@@ -101,6 +102,9 @@ pub(super) struct Frame {
 }
 
 /// How far a program is: so many steps of its outermost sequence are done, and so many times of the loop after them.
+///
+/// Plans make other steps of the same text, so what is kept counts the text's actions instead: [`Position::in_text`], and
+/// [`Position::in_steps`] back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     /// Steps of the outermost sequence that are done.
@@ -109,9 +113,54 @@ pub struct Position {
     pub time: usize,
 }
 
+impl Position {
+    /// How often outermost loops were run by then.
+    pub fn done(self, staged: &Staged) -> u64 {
+        let before = staged.steps.iter().take(self.step).map(Step::times).fold(0, u64::saturating_add);
+        before.saturating_add(self.time as u64)
+    }
+
+    /// A position between steps as one between the actions of the text. Programs are looked at before they begin, in their
+    /// outermost loops, and at their end: of loops there are as many here as there, in the same order.
+    pub(super) fn in_text(self, staged: &Staged) -> Position {
+        let actions = &staged.program.actions;
+        let place = loops(&staged.steps, is_loop).position(|step| step == self.step);
+        match place.and_then(|place| loops(actions, is_repeat).nth(place)) {
+            Some(step) => Position { step, time: self.time },
+            None if self.step == 0 => Position::default(),
+            None => Position { step: actions.len(), time: 0 },
+        }
+    }
+
+    /// A position between the actions of the text as one between steps. Nothing, if a program is never looked at there.
+    pub(super) fn in_steps(self, staged: &Staged) -> Option<Position> {
+        let actions = &staged.program.actions;
+        let place = loops(actions, is_repeat).position(|step| step == self.step);
+        match place {
+            Some(place) => Some(Position { step: loops(&staged.steps, is_loop).nth(place)?, time: self.time }),
+            None if self.time > 0 => None,
+            None if self.step == 0 => Some(Position::default()),
+            None => (self.step == actions.len()).then_some(Position { step: staged.steps.len(), time: 0 }),
+        }
+    }
+}
+
+/// Where loops are in a sequence.
+fn loops<T>(all: &[T], is_loop: fn(&T) -> bool) -> impl Iterator<Item = usize> {
+    all.iter().enumerate().filter(move |(_, own)| is_loop(own)).map(|(place, _)| place)
+}
+
+fn is_loop(step: &Step) -> bool {
+    matches!(step, Step::Repeat(_))
+}
+
+fn is_repeat(action: &Action) -> bool {
+    matches!(action, Action::Repeat(_))
+}
+
 /// A program on its way.
 pub struct Driver<'a, B: Backend> {
-    staged: &'a Staged,
+    pub(super) staged: &'a Staged,
     pub(super) backend: &'a B,
     bound: Vec<Option<Rc<Slot<B::Buffer>>>>,
     free: Vec<Slot<B::Buffer>>,
@@ -185,10 +234,18 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     /// Gives a variable the value of another.
-    pub fn share(&mut self, from: VariableId, to: VariableId) {
+    ///
+    /// # Errors
+    /// The buffer of one is none for the other: it has another size, or holds numbers of another type.
+    pub fn share(&mut self, from: VariableId, to: VariableId) -> Result<()> {
+        if self.shape(from) != self.shape(to) {
+            let [from, to] = [from, to].map(|id| &self.staged.program.variables[id].name);
+            return Err(Error::check(format!("`{to}` cannot hold what `{from}` holds")));
+        }
         if let Some(slot) = self.bound[from.index()].clone() {
             self.bind(to, slot);
         }
+        Ok(())
     }
 
     /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, or after several
@@ -198,8 +255,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     /// The machine fails, or `after` does.
     pub fn run(&mut self, every: Option<u64>, after: &mut dyn FnMut(&Self, u64) -> Result<()>) -> Result<()> {
         let staged = self.staged;
-        let before = staged.steps.iter().take(self.position.step).map(Step::times).sum::<u64>();
-        let mut done = before + self.position.time as u64;
+        let mut done = self.position.done(staged);
         while let Some(step) = staged.steps.get(self.position.step) {
             let Step::Repeat(own) = step else {
                 self.steps(std::slice::from_ref(step))?;
@@ -241,7 +297,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         for step in steps {
             match step {
                 Step::Stage(stage) => self.stage(*stage, 1)?,
-                Step::Rename(from, to) => self.share(*from, *to),
+                Step::Rename(from, to) => self.share(*from, *to)?,
                 Step::Repeat(own) => {
                     let mut done = 0;
                     while done < own.times {

@@ -419,7 +419,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
         });
         assert_eq!(stopped.unwrap_err().message, "killed");
         let read = checkpoint::load(&path).unwrap();
-        read.check(&about, &problem.staged.program).unwrap();
+        read.check(&about, &problem).unwrap();
         let mut driver = Driver::new(&problem.staged, &backend);
         read.restore(&problem, &mut driver).unwrap();
         driver.run(None, &mut |_, _| Ok(())).unwrap();

@@ -36,11 +36,22 @@ pub struct Original {
 /// What calls may write, in the folder of the call: these files, and all in these folders.
 pub const WRITTEN: &[&str] = &["res.npy", "res.png", "out.npz", "out.vtu", "page.html", "made", "home", "code"];
 
+/// A program whose fields have several places and types: what its checkpoint says of one suits no other.
+pub const OWN: &str = "program own {
+    inout a; in z on (k); in n: int; in flat on (i, j); param steps: int = 3
+    boundary { i: periodic, j: periodic }
+    repeat steps { a = one(a, z, n, flat) }
+}
+stencil one { in a; in z on (k); in n: int; in flat on (i, j); out b; b = a[i+1] + z + flat[j-1] + if n > 0 { 1 } else { 0 } }";
+
+/// Files that are there in the folder of every call.
+pub const GIVEN: &[(&str, &str)] = &[("own.stn", OWN)];
+
 /// Calls that make files, and what they make.
 pub const MADE: &[(&str, &str)] = &[
     ("grid make quadtree --size 4x3 --depth 1 -o grid.npz", "grid.npz"),
     ("mesh make airfoil --size 6x4 -o mesh.npz", "mesh.npz"),
-    ("run diffusion4 --grid 8x8x2 --set steps=3 --draw --checkpoint way.npz --device cpu", "way.npz"),
+    ("run own.stn --grid 8x8x2 --set steps=3 --draw --checkpoint way.npz --device cpu", "way.npz"),
     ("bench laplap --device cpu --grid 9x7x2 --runs 1 -o rows.jsonl", "rows.jsonl"),
     ("snapshot laplap --accept -o code", "code/kernels.txt"),
 ];
@@ -109,11 +120,13 @@ fn tuned() -> Result<(String, Vec<u8>)> {
 const ARRAY: &[&str] = &[
     "run laplap --in phi=FILE --out res=res.npy --plot res=res.png --device cpu",
     "run laplap --in phi=FILE --cast --precision f32 --out res=res.npy --device cpu",
+    "run laplap --in phi=FILE --cast --out res=res.npy --device emulate",
     "grid make quadtree --size 4x3 --depth 2 --refine FILE -o out.npz",
 ];
 const GRID: &[&str] = &[
     "run laplap --grid FILE --levels 2 --out res=res.npy --device cpu",
     "grid info laplap --grid FILE",
+    "run laplap --grid FILE --levels 2 --out res=res.npy --device emulate",
     "build laplap --grid FILE --levels 2 -o made",
     "build laplap --grid FILE --levels 2 --storage compressed --layout hilbert -o made",
 ];
@@ -124,8 +137,12 @@ const MESH: &[&str] = &[
     "mesh reorder FILE --method rcm --set cell -o out.npz",
     "mesh reorder FILE --method hilbert --set cell -o out.npz",
     "run airfoil --mesh FILE --set steps=2 --device cpu --out q=out.npz",
+    "run airfoil --mesh FILE --set steps=1 --device emulate --out q=out.npz",
 ];
-const CHECKPOINT: &[&str] = &["run diffusion4 --grid 8x8x2 --set steps=5 --resume FILE --device cpu --out phi=res.npy"];
+const CHECKPOINT: &[&str] = &[
+    "run own.stn --set steps=5 --resume FILE --device cpu --out a=res.npy",
+    "run own.stn --set steps=5 --resume FILE --device emulate --out a=res.npy",
+];
 const ROWS: &[&str] = &["report FILE -o page.html", "bench laplap --device cpu --grid 9x7x2 --runs 1 -o FILE"];
 const TEXT: &[&str] = &[
     "check FILE",
