@@ -103,7 +103,7 @@ mod tests {
         let parameters = ("/subject/parameters", json!({"dt": "0.5", "x": "1"}));
         assert_eq!(
             whole(row("", 1.0, &[own.clone(), parameters.clone()]), &facts),
-            "stencilc build laplap --access zloop --storage regular --precision f64 --block 128x1x1 --share 'a b.stn' \
+            "stencilc build laplap --access zloop --storage regular --precision f64 --share 'a b.stn' --block 128x1x1 \
              --grid 9x6x3 --set dt=0.5"
         );
         let changes = [
