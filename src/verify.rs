@@ -264,7 +264,7 @@ impl Args {
     /// Options beside those that choose a way to compute something over a mesh, to give them again.
     fn beside(&self) -> String {
         let levels = self.levels.map(|levels| format!(" --levels {levels}"));
-        let set = self.set.iter().map(|pair| format!(" --set {}", ShellWord::new(&pair.to_string())));
+        let set = self.set.iter().map(|pair| format!(" --set {}", ShellWord::new(pair.to_string())));
         levels.into_iter().chain(set).collect()
     }
 
@@ -555,7 +555,7 @@ impl Case {
                 combination.options,
                 self.seed
             );
-            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", ShellWord::new(&pair.to_string()))));
+            args.set.iter().for_each(|pair| again.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
             text.push_str(&format!("    again: {again}\n"));
         }
         text

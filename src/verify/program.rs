@@ -215,7 +215,7 @@ impl Case {
             text.push_str(&format!(
                 "    again: stencilc verify {file} --program {program} {again} --grid {grid} --times {times} --seed {seed}"
             ));
-            args.set.iter().for_each(|pair| text.push_str(&format!(" --set {}", ShellWord::new(&pair.to_string()))));
+            args.set.iter().for_each(|pair| text.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
             text.push('\n');
         }
         if !args.of_programs.fuse.is_empty() {

@@ -122,7 +122,16 @@ pub fn cases() -> Vec<Case> {
         case("caches", launch(16, 64), |a| {
             written(2 * READ, |at| match at.checked_sub(READ) {
                 None => 5.0 * a[at],
-                Some(x) => a[2 * (x % 512)] - a[2 * (x % 512) + 1],
+                Some(x) => {
+                    let pair = a[2 * (x % 512)] - a[2 * (x % 512) + 1];
+                    let own = if x % 3 == 0 { a[x] } else { -1.0 };
+                    let whole = if x % 2 == 0 { a[x].to_bits() as i32 } else { 5 };
+                    let bits = |at: usize| u64::from(a[at].to_bits());
+                    let wide = f64::from_bits(bits(x / 2 * 2) | bits(x / 2 * 2 + 1) << 32);
+                    let is_large = x % 5 != 0 || wide > 1.0;
+                    let byte = if x % 7 == 0 { a[x / 4].to_le_bytes()[x % 4] } else { 7 };
+                    pair + own + (whole % 16) as f32 + f32::from(u8::from(is_large)) + f32::from(byte)
+                }
             })
         }),
     ]
