@@ -91,7 +91,8 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     let name = &plan.stencil.name;
     let source = will_write("-o", folder, &format!("{name}.cu"))?;
     let header = will_write("-o", folder, &format!("{name}.h"))?;
-    let tried = Tried::compile(&[kernel], &args.arch)?.with_host(&built, name)?;
+    let host = emulate::Host { stem: name, header: &built.header, source: &built.source };
+    let tried = Tried::compile(&[kernel], &args.arch)?.with_host(&host)?;
     let source = write(&source, built.source.as_bytes())?;
     let header = write(&header, built.header.as_bytes())?;
     report(args, &plan, &tried, &[source, header], json)
@@ -159,11 +160,15 @@ impl Tried {
     ///
     /// # Errors
     /// It refuses them, so that nothing is to be written.
-    fn with_host(self, built: &Built, stem: &str) -> Result<Tried> {
+    pub fn with_host(self, host: &emulate::Host) -> Result<Tried> {
         let Ok(compiler) = Compiler::find() else { return Ok(Tried { host: Some(None), ..self }) };
-        let host = emulate::Host { stem, header: &built.header, source: &built.source };
-        compiler.check_host(&host, &["gnu17"], &["gnu++17"], &[])?;
+        compiler.check_host(host, &["gnu17"], &["gnu++17"], &[])?;
         Ok(Tried { host: Some(Some(By::Cpp)), ..self })
+    }
+
+    /// Who compiled the header and the launcher, if there are such and anybody could.
+    pub fn host(&self) -> Option<By> {
+        self.host.flatten()
     }
 
     /// What is told with what was written: `; the kernel was compiled by NVRTC for sm_90`.
@@ -234,7 +239,7 @@ fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool
             "cost": cost,
             "arch": args.arch,
             "compiled": tried.by,
-            "host_compiled": tried.host.flatten(),
+            "host_compiled": tried.host(),
             "resources": tried.resources,
             "files": files,
         }));

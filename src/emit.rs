@@ -10,6 +10,7 @@ use stencilc_compiler::ir::Handle;
 use stencilc_compiler::names::path_name;
 use stencilc_compiler::plan::phases::Phase;
 use stencilc_compiler::plan::{self, Plan};
+use stencilc_runtime::emulate;
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result};
 
@@ -47,8 +48,8 @@ impl Emit {
 /// What a step made.
 enum Made {
     Text(String),
-    /// A kernel, and the text of all that belongs to it.
-    Kernel(Box<Kernel>, String),
+    /// A kernel, the text of all that belongs to it, and the header that its launcher needs.
+    Kernel(Box<Kernel>, String, Option<String>),
     Bytes(Vec<u8>),
     Json(Value),
 }
@@ -67,11 +68,16 @@ pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
     };
     let (name, made) = make(args, emit, json, &mut tell)?;
     let (made, tried) = match made {
-        Made::Kernel(kernel, whole) => {
-            let text = Text { whole: &whole, name: &kernel.name, kernel: &kernel.text };
-            // What is only looked at is shown even where no compiler takes it.
-            let tried = args.output.is_some().then(|| Tried::compile(&[text], args.arch())).transpose()?;
-            (Made::Text(whole), tried)
+        // What is only looked at is shown even where no compiler takes it.
+        Made::Kernel(_, whole, _) if args.output.is_none() => (Made::Text(whole), None),
+        Made::Kernel(kernel, whole, header) => {
+            let tried =
+                Tried::compile(&[Text { whole: &whole, name: &kernel.name, kernel: &kernel.text }], args.arch())?;
+            let tried = match &header {
+                Some(header) => tried.with_host(&emulate::Host { stem: &name, header, source: &whole })?,
+                None => tried,
+            };
+            (Made::Text(whole), Some(tried))
         }
         made => (made, None),
     };
@@ -80,7 +86,7 @@ pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
         made => made,
     };
     let bytes = match made {
-        Made::Text(text) | Made::Kernel(_, text) => match args.output {
+        Made::Text(text) | Made::Kernel(_, text, _) => match args.output {
             None => return terminal::print(&text),
             Some(_) => text.into_bytes(),
         },
@@ -108,7 +114,9 @@ pub fn emit(args: &Args, emit: Emit, json: bool) -> Result<()> {
 /// It cannot be told.
 pub fn wrote(path: &Path, tried: Option<&Tried>, arch: &str, json: bool) -> Result<()> {
     match (json, tried) {
-        (true, Some(tried)) => terminal::json(&json!({ "files": [path], "compiled": tried.by })),
+        (true, Some(tried)) => {
+            terminal::json(&json!({ "files": [path], "compiled": tried.by, "host_compiled": tried.host() }))
+        }
         (true, None) => terminal::json(&json!({ "files": [path] })),
         (false, tried) => {
             let told = tried.map(|tried| tried.told(arch)).unwrap_or_default();
@@ -144,11 +152,11 @@ fn make(args: &Args, emit: Emit, json: bool, tell: &mut dyn FnMut(&str) -> Resul
         Emit::Cuda if plan.choices.checked => {
             let kernel = cuda::print(&plan)?;
             let text = kernel.text.clone();
-            Made::Kernel(Box::new(kernel), text)
+            Made::Kernel(Box::new(kernel), text, None)
         }
         Emit::Ast | Emit::Ir | Emit::Cuda => {
             let built = cuda::build(&plan)?;
-            Made::Kernel(Box::new(built.kernel), built.source)
+            Made::Kernel(Box::new(built.kernel), built.source, Some(built.header))
         }
         Emit::Ptx => {
             let image = compile(args, &plan, &cuda::build(&plan)?, Kind::Ptx)?.image;

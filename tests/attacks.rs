@@ -2,11 +2,15 @@
 //! itself with a status of its own, says why in characters that a terminal shows, and writes nothing but what was named.
 #![cfg(target_os = "linux")]
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::PROGRAM;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::sync::OnceLock;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_testing::attack::files::{Attack, EMULATED, FILE, GIVEN, MADE, Original, WRITTEN, originals};
@@ -26,29 +30,21 @@ const VARIABLE: &str = "STENCILC_DAMAGED_FILES";
 const MEMORY: u32 = 1 << 20;
 
 /// Seconds after which a call is one that does not end.
-const PATIENCE: u32 = 600;
+const PATIENCE: u64 = 600;
 
 /// What a panic, an abort or a failed allocation says.
 const PANICS: &[&str] =
     &["panicked", "RUST_BACKTRACE", "stack overflow", "overflowed its stack", "memory allocation of", "internal error"];
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_stencilc");
 
 /// A call in a folder, with its own home and its own folder for what is temporary.
 fn call<'a>(folder: &Path, arguments: impl Iterator<Item = &'a str>) -> Output {
     let temporary = folder.join("temporary");
     fs::create_dir_all(&temporary).unwrap();
     GIVEN.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
-    let limited = format!("ulimit -v {MEMORY}; exec \"$@\"");
-    let mut command = Command::new("timeout");
+    let mut command = process::shell(folder, PATIENCE, &format!("ulimit -v {MEMORY}; exec \"$@\""));
     command
-        .args(["--kill-after", "1", &PATIENCE.to_string(), "sh", "-c", &limited, "sh", PROGRAM])
+        .arg(PROGRAM)
         .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .env("STENCILC_HOME", folder.join("home"))
-        .env("STENCILC_NVRTC", "nowhere")
-        .env("CUDA_VISIBLE_DEVICES", "")
         .env("TMPDIR", &temporary)
         // Threads take addresses, too, and processors are many or few.
         .env("RAYON_NUM_THREADS", "2")

@@ -2,6 +2,10 @@
 //! It ends with a status of its own, never by a panic or a signal, and leaves whole files or none.
 #![cfg(target_os = "linux")]
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::PROGRAM;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,23 +26,13 @@ const CALLS: &[&str] = &[
     "doctor",
 ];
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_stencilc");
-
 fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// In `folder`, through a shell: `stencilc` in the script is the program. What hangs ends with status 124.
 fn shell(folder: &Path, script: &str) -> Output {
-    let mut command = Command::new("timeout");
-    command
-        .args(["--kill-after", "1", "30", "sh", "-c", &format!("stencilc() {{ {PROGRAM} \"$@\"; }}; {script}")])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .env("STENCILC_HOME", folder.join("home"))
-        .env("STENCILC_NVRTC", "nowhere")
-        .env("CUDA_VISIBLE_DEVICES", "");
-    command.output().unwrap()
+    process::shell(folder, 30, &format!("stencilc() {{ {PROGRAM} \"$@\"; }}; {script}")).output().unwrap()
 }
 
 /// What the program says; it ends by itself.

@@ -2,6 +2,10 @@
 //! runs under `ulimit -v`, which also shows how much it takes: what took more would fail.
 #![cfg(target_os = "linux")]
 
+#[path = "common/process.rs"]
+mod process;
+
+use process::{PROGRAM, shell};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,19 +13,9 @@ use std::process::{Command, Output, Stdio};
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_stencilc");
-
 /// A call with so many KiB of addresses.
 fn limited(folder: &Path, kib: u64, call: &str) -> Output {
-    let mut command = Command::new("timeout");
-    command
-        .args(["--kill-after", "1", "120", "sh", "-c", &format!("ulimit -v {kib}; exec {PROGRAM} {call}")])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .env("STENCILC_HOME", folder.join("home"))
-        .env("STENCILC_NVRTC", "nowhere")
-        .env("CUDA_VISIBLE_DEVICES", "");
-    command.output().unwrap()
+    shell(folder, 120, &format!("ulimit -v {kib}; exec {PROGRAM} {call}")).output().unwrap()
 }
 
 /// What it says, and its status, which it chose itself.

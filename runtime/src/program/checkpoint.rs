@@ -20,8 +20,9 @@ use stencilc_compiler::program::Staged;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// What the first version of the format calls itself.
-const FORMAT: &str = "stencilc checkpoint 1";
+/// What the format calls itself. In the first version, positions were counted in the steps of a plan, so that another went on
+/// elsewhere.
+const FORMAT: &str = "stencilc checkpoint 2";
 
 /// The entry that says what the file is.
 const ABOUT: &str = "about.json";
