@@ -235,6 +235,21 @@ fn limits_are_told() {
 }
 
 #[test]
+fn no_offset_goes_further_than_it_may() {
+    let far = |by: &str| {
+        [
+            "stencil s { in a; out b; b = a[AT] }",
+            "mesh m { set cell; levels k }\nstencil s over m.cell { in a; out b; b = a[AT] }",
+        ]
+        .map(|text| messages(&text.replace("AT", by)))
+    };
+    for by in ["k+-2147483648", "k+2147483647", "k-1000001", "k+-2147483648-1", "k-999999-2"] {
+        assert!(far(by).iter().all(|told| told.contains("an offset is at most 1000000 cells")), "{by}: {:?}", far(by));
+    }
+    assert_eq!(far("k-1000000"), ["", ""]);
+}
+
+#[test]
 fn what_is_left_unread_is_told() {
     let unused = |count: usize| {
         let long = |number| format!("fn f{number}(a) = sum(n in 1..=4000) {{ a[i+n] }}\n");

@@ -51,7 +51,7 @@ impl Lowering<'_> {
                     .help("as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; an axis that is not named has offset 0"),
             );
         }
-        let path = self.offsets(parts, span)?;
+        let path = self.offsets(parts)?;
         if let (Value::Many(_), true) = (&bound, is_constant) {
             return self.report(
                 Diagnostic::error(span, "the parts of a constant array are taken by whole constants")
@@ -134,7 +134,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn offsets(&mut self, parts: &[ExprId], span: Span) -> Found<Path> {
+    fn offsets(&mut self, parts: &[ExprId]) -> Found<Path> {
         let mut found: [Option<i32>; 3] = [None; 3];
         for &part in parts {
             let (axis, by, at) = self.offset(part)?;
@@ -149,11 +149,6 @@ impl Lowering<'_> {
             found[axis] = Some(by);
         }
         let by = |axis: usize| found[axis].unwrap_or(0);
-        if [0, 1, 2].iter().any(|&axis| by(axis).abs() > REACH) {
-            return self.report_number(
-                Diagnostic::error(span, format!("an offset is at most {REACH} cells")).label("too far"),
-            );
-        }
         Some(Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }))
     }
 
@@ -262,8 +257,8 @@ impl Lowering<'_> {
             sum += if op == Binary::Sub { -by } else { by };
         }
         match i32::try_from(sum) {
-            Ok(by) => Some((axis, by, at)),
-            Err(_) => self
+            Ok(by) if (-REACH..=REACH).contains(&by) => Some((axis, by, at)),
+            Ok(_) | Err(_) => self
                 .report_number(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far")),
         }
     }
