@@ -73,6 +73,7 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
         return program::bench(args, &input, program, json);
     }
     let stencil = input.stencil(args.kernels.stencil.as_deref())?;
+    args.names.refuse_of_programs(&stencil.name)?;
     if let Some(path) = &args.csv {
         output::check("--csv", path, "csv", files::Kind::Table)?;
     }

@@ -68,6 +68,7 @@ impl Args {
 /// # Errors
 /// The stencil has errors, the kernel cannot be made, or nothing can be written.
 pub fn build(args: &Args, json: bool) -> Result<()> {
+    args.emit.map_or(Ok(()), |emit| emit.refuse_idle(&args.names))?;
     // The tree of a file that goes no further is worth seeing, too.
     if args.emit == Some(Emit::Ast) {
         return emit::emit(args, Emit::Ast, json);

@@ -1,5 +1,6 @@
 //! `stencilc build --emit`: what one step makes of a stencil.
 
+use crate::args::given::Names;
 use crate::build::{self, Args, Text, Tried, compile};
 use crate::{input, terminal};
 use serde_json::{Value, json};
@@ -32,6 +33,24 @@ pub enum Emit {
 }
 
 impl Emit {
+    /// Refuses options that make no difference for what the step makes.
+    ///
+    /// # Errors
+    /// One was given.
+    pub fn refuse_idle(self, names: &Names) -> Result<()> {
+        const ALL: [&str; 4] = ["file", "emit", "output", "json"];
+        let of_step: &[&str] = match self {
+            Emit::Ast => &[],
+            Emit::Ir => &["stencil", "precision", "contract"],
+            Emit::Plan | Emit::Cuda | Emit::Ptx | Emit::Cubin => return Ok(()),
+        };
+        match names.beside(&[ALL.as_slice(), of_step].concat()) {
+            Some(option) => Err(Error::call(format!("{option} makes no difference for --emit {}", self.ending()))
+                .help("leave it out; --emit cuda shows what all options together make")),
+            None => Ok(()),
+        }
+    }
+
     /// The ending of its files.
     pub fn ending(self) -> &'static str {
         match self {

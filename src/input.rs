@@ -4,7 +4,6 @@ mod meshes;
 
 use crate::terminal;
 use include_dir::{Dir, include_dir};
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::Instant;
@@ -68,27 +67,22 @@ fn unknown(file: &str) -> Error {
 }
 
 fn read(path: &Path, name: &str) -> Result<Source> {
-    let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => missing(path, name),
-        _ => Error::input(format!("cannot read `{name}`: {error}")),
-    };
     if path.is_dir() {
         return Err(Error::input(format!("`{name}` is a directory, not a stencil file")).help(format!(
             "name a file in it, or several: {}/*{ENDING}",
             ShellWord::path(name.trim_end_matches('/'))
         )));
     }
-    // A pipe that nobody writes to would never end; those that a shell makes, as in `<(...)`, lie elsewhere.
-    let is_own = !path.starts_with("/dev") && !path.starts_with("/proc");
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_own && path.exists() && !is_file {
-        return Err(Error::input(format!("`{name}` is a pipe or a device, not a stencil file"))
-            .help("name a text file; what comes through a pipe is read from /dev/stdin"));
-    }
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => missing(path, name),
+        ErrorKind::InvalidInput => Error::input(format!("`{name}` is a pipe or a device, not a stencil file"))
+            .help("name a text file; what comes through a pipe is read from /dev/stdin"),
+        _ => Error::input(format!("cannot read `{name}`: {error}")),
+    };
+    let file = files::open_given(path).map_err(failed)?;
     files::reads(files::Kind::Source, path)?;
     let mut bytes = Vec::new();
-    // A device would never end.
-    File::open(path).and_then(|file| file.take(LENGTH as u64 + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    file.take(LENGTH as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > LENGTH {
         let most = LENGTH >> 10;
         return Err(Error::input(format!("`{name}` is larger than {most} KiB: that is no stencil file")));

@@ -188,7 +188,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
         return program::run(args, &input, program, json, start);
     }
     let stencil = input.stencil(args.stencil.as_deref())?;
-    args.of_program.refuse(&stencil.name)?;
+    args.names.refuse_of_programs(&stencil.name)?;
     let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written(), Steps::None)?;
     let plots = targets(&args.plot, "--plot", stencil, |_| true, Steps::None)?;
 

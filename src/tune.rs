@@ -90,7 +90,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
         return program::tune(args, &input, program, json);
     }
     let stencil = input.stencil(kernels.stencil.as_deref())?;
-    args.of_program.refuse(&stencil.name)?;
+    args.names.refuse_of_programs(&stencil.name)?;
     let bed = open(args.device()?)?;
     let machine = bed.facts();
     let database = args.database()?;

@@ -142,6 +142,10 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
     if !stencils.is_empty() || !programs.is_empty() {
         args.names.refuse_idle(&args.combinations(Precision::F64))?;
     }
+    let of_stencils = stencils.iter().map(|(_, own)| &own.name).chain(over.iter().map(|(_, own)| &own.stencil.name));
+    if let (Some(name), true) = (of_stencils.into_iter().next(), programs.is_empty() && programs_over.is_empty()) {
+        args.names.refuse_of_programs(name)?;
+    }
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();

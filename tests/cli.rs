@@ -277,6 +277,45 @@ fn options_that_make_no_difference_are_refused() {
             );
         }
     }
+    for call in [
+        "build laplap --emit ast --stencil laplap",
+        "build laplap --emit ast --precision f32",
+        "build laplap --emit ir --access naive",
+        "build airfoil --stencil res_calc --emit ir --strategy atomic",
+    ] {
+        let output = folder.run(call);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{call}: {said}");
+        assert!(said.contains("makes no difference for --emit"), "{call}: {said}");
+    }
+    folder.done("build laplap --emit ir --stencil laplap --precision f32 --contract off");
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    let output = folder.run("run airfoil --mesh m.npz --set steps=1 --device cpu --texts kernels");
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("the cpu launches none"), "{said}");
+    assert!(!folder.path("kernels").exists());
+    // What is of programs, of another plan, or of another method.
+    folder.done("mesh make triangles --size 4x4 -o t.npz");
+    for (call, said) in [
+        ("bench laplap --grid 9x9x3 --device cpu --times 3", "--times is for programs"),
+        ("verify laplap --grid 9x9x3 --device cpu --times 3", "--times is for programs"),
+        ("run laplap --grid 9x9x3 --device cpu --no-graph", "--no-graph is for programs"),
+        (
+            "run diffusion4 --grid 16x16x2 --draw --set steps=2 --device emulate --fuse merged --resident 1",
+            "--resident",
+        ),
+        ("run diffusion4 --grid 16x16x2 --draw --set steps=2 --device cpu --every 2", "nothing is"),
+        ("mesh reorder t.npz --method rcm --set cell --seed 3 -o r.npz", "--seed makes no difference"),
+        (
+            "mesh reorder t.npz --method rcm --set cell --coordinates nosuch -o r.npz",
+            "--coordinates makes no difference",
+        ),
+        ("grid make quadtree --size 4x4 --seed 3 -o g.npz", "--seed makes no difference"),
+    ] {
+        let output = folder.run(call);
+        let told = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && told.contains(said), "{call}: {told}");
+    }
     // One of several kernels is enough.
     folder.done("verify laplap --access idxvar,zloop-sliced --slice 4 --storage regular --grid 9x9x8 --device emulate");
 }
@@ -344,7 +383,7 @@ fn errors_are_json_too() {
     for (line, status) in [
         ("check nothing.stn --json --strict --jason", 2),
         ("build broken.stn --json", 1),
-        ("build broken.stn --json --emit ast --stencil x", 0),
+        ("build broken.stn --json --emit ast", 0),
         ("run broken.stn --json --grid 9x6x3", 1),
         ("run laplap --json --device cpu", 2),
         ("run laplap --json --device cpu --grid 9", 2),

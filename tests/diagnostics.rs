@@ -139,6 +139,11 @@ fn what_may_follow_from_an_error_is_told_after_it() {
     let program = "program p { inout u; in c; param n: int = 3; repeat n { u = step(u, c) } }\n";
     let broken = messages(&format!("{program}stencil step {{ in u, c; out v; v = u + missing }}"));
     assert!(broken.contains("missing") && !broken.contains("never used"), "{broken}");
+    let passed = messages(
+        "stencil s { in a, c; out b; b = a * foo }\nprogram p { inout a; in c; let y = s(a, c); let z = y; a = z }",
+    );
+    assert!(passed.contains("unknown name `foo`") && passed.matches("error").count() <= 1, "{passed}");
+    assert!(!passed.contains("a field is given"), "{passed}");
     let elsewhere = messages(
         "const g = 9.8\nfn f(a, b) = a\nstencil s { in a, c; out b; let d = a; b = f(a, a) }\nstencil t { in a; out b; b = g + x }",
     );
@@ -161,11 +166,28 @@ fn numbers_have_no_neighbours() {
         "program p { inout u; param dx; u = s(u, dx[i+1]) }\nstencil s { in a; param h; out b; b = a * h }",
         "mesh m { set cell; levels k }\nstencil s over m.cell { in a; param dx; out b; b = a + dx[k-1] }",
         "mesh m { set cell, edge; map edge.cells -> cell[2] }\nstencil s over m.edge { in a on cell; param dx; out b; b = a[cells.0] + dx[cells.1] }",
+        "stencil s { in a; param dx; out b; b = a + (dx)[i+1] }",
+        "stencil s { in a; param dx; out b; b = a + ((2*dx))[k-1] }",
+        "stencil s { in a; const w = [1, 2]; out b; b = a + (w[1])[i+1] }",
+        "stencil s { in a; out b; b = a + (2)[j+1] }",
+        "stencil s { in a; param dx; out b; b = a + (sqrt(dx) - nk)[k+1] }",
     ] {
         assert!(messages(text).contains(number), "{text}\n{}", messages(text));
     }
+    for moved in ["k[i+1]", "(k)[i+1, k-1]", "(2*k - nk)[j-1]", "(if_k)[i+1]"] {
+        let text =
+            format!("stencil s {{ in a; in if_k on (k); out b; b = a + if {moved} > 1 {{ 1 }} else {{ 0 }} * if_k }}");
+        let said = messages(&text);
+        assert!(
+            said.contains("is the same in all columns") || said.contains("has no horizontal axes"),
+            "{moved}\n{said}"
+        );
+    }
     // By another name it may be shifted.
     let passed = "fn diff(a) = a[i+1] - a[i-1]\nstencil s { in a; param dx; out b; b = diff(a) * diff(dx) }";
+    assert_eq!(messages(passed), "");
+    let passed =
+        "fn diff(a) = (2*a)[i+1] - (a)[i-1]\nstencil s { in a; param dx; out b; b = diff(a) * diff(dx) + k[k+1] }";
     assert_eq!(messages(passed), "");
 }
 

@@ -141,6 +141,18 @@ fn outputs_of_every_kind() {
         assert!(said.contains("this program's own output goes to that file"), "{script}: {said}");
     }
 
+    // Two outputs in one pipe would be one behind the other, and nobody could tell them apart.
+    fs::write(at("two.stn"), "stencil two { in a; out b, c; b = a; c = 2*a }\n").unwrap();
+    let two = "stencilc run two.stn --grid 4x4x2 --device cpu";
+    for script in
+        [format!("{two} --out b=/dev/stdout --out c=/dev/stdout | cat"), format!("{two} --out b=pipe --out c=./pipe")]
+    {
+        let said = ends(folder.path(), &script);
+        assert!(said.contains("which is written already"), "{script}: {said}");
+    }
+    let said = ends(folder.path(), &format!("{two} --out b=/dev/null --out c=/dev/null"));
+    assert!(!said.contains("error"), "{said}");
+
     // A file may be an input, too: it is read before it is written.
     ends(folder.path(), &format!("{run} --out res=res.npy"));
     let before = fs::read(at("res.npy")).unwrap();

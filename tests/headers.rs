@@ -114,8 +114,12 @@ fn a_broken_header_or_launcher_is_refused() {
 
 #[test]
 fn no_macro_of_a_compiler_or_of_a_header_is_a_name() {
-    let headers = "limits math stdlib string time stdio errno assert stdint stdbool complex signal fcntl unistd pthread wchar locale
-        sys/stat sys/types sys/wait sys/time sys/mman sys/socket netinet/in netdb termios dirent sched";
+    // Those of C and of POSIX.
+    let headers = "aio arpa/inet assert complex cpio ctype dirent dlfcn errno fcntl fenv float fmtmsg fnmatch ftw getopt glob grp iconv
+        ifaddrs inttypes iso646 langinfo libgen limits locale math monetary mqueue net/if netdb netinet/in netinet/tcp nl_types poll
+        pthread pwd regex sched search semaphore setjmp signal spawn stdarg stdbool stddef stdint stdio stdlib string strings sys/ipc
+        sys/mman sys/msg sys/resource sys/select sys/sem sys/shm sys/socket sys/stat sys/statvfs sys/time sys/times sys/types sys/uio
+        sys/un sys/utsname sys/wait syslog tar termios time ulimit unistd utime utmpx wchar wctype wordexp";
     let headers: String = headers.split_whitespace().map(|name| format!("#include <{name}.h>\n")).collect();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("headers.c");

@@ -250,3 +250,38 @@ fn options_that_ask_for_much_are_refused() {
         ended(folder, SOME, &format!("run hexahedral8 --stencil volume --mesh m.npz --levels {huge} --device cpu"));
     assert!(status == 2, "{said}");
 }
+
+#[test]
+fn no_command_needs_a_large_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    // As deep as the language allows: 20 functions of 150 calls, and constants of 380 signs on top of each other.
+    let functions = (0..20).map(|n| {
+        let inner = if n == 0 { "x".to_owned() } else { format!("f{}(x)", n - 1) };
+        format!("fn f{n}(x) = {}{inner}{}\n", "abs(".repeat(150), ")".repeat(150))
+    });
+    let constants = (1..3).map(|n| format!("const c{n} = {}c{}\n", "-".repeat(380), n - 1));
+    let text: String = functions.chain(["const c0 = 1\n".into()]).chain(constants).collect();
+    let text = format!(
+        "{text}stencil s {{ in a; out r; r = f19(a) + c2 }}\n\
+         program p {{ in a; out r; r = s(a) }}\n\
+         test \"it is\" {{ s {{ a = 1 }}; expect r == 2 }}\n"
+    );
+    fs::write(folder.path().join("deep.stn"), text).unwrap();
+    for call in [
+        "check deep.stn",
+        "run deep.stn --stencil s --grid 4x4x4 --draw --device cpu",
+        "run deep.stn --program p --grid 4x4x4 --draw --device cpu",
+        "build deep.stn --stencil s --emit ir",
+        "build deep.stn --stencil s --emit cuda",
+        "explain deep.stn --stencil s",
+        "test deep.stn",
+        "verify deep.stn --stencil s --grid 9x9x4 --storage regular --access naive --precision f64 --device emulate",
+        "bench deep.stn --stencil s --grid 9x9x4 --storage regular --access naive --runs 1 --device emulate",
+        "tune deep.stn --stencil s --grid 9x9x4 --storage regular --access naive --budget 1 --device emulate",
+        "snapshot --accept deep.stn",
+    ] {
+        let output = shell(folder.path(), 120, &format!("ulimit -s 1024; exec {PROGRAM} {call}")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{call}: {:?}\n{said}", output.status);
+    }
+}

@@ -1,8 +1,8 @@
 //! How deep a text may go, without any stack being too small for it.
 //!
-//! - What reads a text, the parser and [`lower`](crate::lower), recurses along expressions, and along the functions, constants
-//!   and defaults that they name. It does so on a stack of its own ([`on_own_stack`]), and all of lowering counts how deep it
-//!   is with one counter, which ends at [`NESTED`].
+//! - What reads a text, [`parse`](crate::parse::parse) and [`lower`](crate::lower::lower), recurses along expressions, and along
+//!   the functions, constants and defaults that they name. Each does so on a stack of its own ([`on_own_stack`]), whoever calls
+//!   it, and all of lowering counts how deep it is with one counter, which ends at [`NESTED`].
 //! - Everything after that is loops, since names stand in chains as long as the text: where a value is found by way of
 //!   others, [`needed_first`] lists those before it.
 //! - C++ compilers recurse along expressions, too: [`ir::split`](crate::ir::split) leaves none that is deeper than [`BODY`].

@@ -36,8 +36,8 @@ pub mod text;
 
 /// Reads a source text as far as the IR of its stencils.
 pub fn check(source: &source::Source) -> lower::Lowered {
-    let read = || parse::parse(source).map(|file| lower::lower(&file, &source.name));
-    depth::on_own_stack(read)
-        .flatten()
-        .unwrap_or_else(|told| lower::Lowered { diagnostics: vec![told], ..lower::Lowered::default() })
+    match parse::parse(source) {
+        Ok(file) => lower::lower(&file, &source.name),
+        Err(told) => lower::Lowered { diagnostics: vec![told], ..lower::Lowered::default() },
+    }
 }

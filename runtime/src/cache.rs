@@ -276,7 +276,7 @@ fn files(folder: &Path) -> Vec<Kept> {
 /// Removes what processes that were killed left behind, and then the oldest files of a folder until the rest take no more
 /// than `limit` bytes. The newest stays whatever its size, for it is in use.
 fn prune(folder: &Path, limit: u64) {
-    files::sweep(folder);
+    files::sweep_files(folder);
     let now = SystemTime::now();
     let mut files = files(folder);
     for file in &mut files {

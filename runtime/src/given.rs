@@ -4,6 +4,7 @@
 
 use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
+use std::str::FromStr;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Kind, Param, Precision};
 
@@ -128,12 +129,34 @@ pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Valu
     }
 }
 
+/// A real number of a text file: one that double precision has, be it after rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Real(pub f64);
+
+impl FromStr for Real {
+    type Err = ();
+
+    fn from_str(text: &str) -> std::result::Result<Self, ()> {
+        let number: f64 = text.parse().map_err(|_| ())?;
+        let is_written_as_number = mantissa(text).contains(|c: char| c.is_ascii_digit());
+        let is_lost = !number.is_finite() && is_written_as_number || number == 0.0 && !is_zero(text);
+        if is_lost { Err(()) } else { Ok(Self(number)) }
+    }
+}
+
+fn mantissa(text: &str) -> &str {
+    text.split(['e', 'E']).next().unwrap_or_default()
+}
+
+/// Whether a number that was written so is 0, and not only rounded to it.
+fn is_zero(text: &str) -> bool {
+    !mantissa(text).contains(|c: char| c.is_ascii_digit() && c != '0')
+}
+
 /// A real number that was written as `text`, rounded to the precision.
 fn real(param: &Param, text: &str, number: f64, precision: Precision) -> Result<f64> {
     let name = &param.name;
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let is_digit = |c: char| c.is_ascii_digit();
-    if !number.is_finite() && !mantissa.contains(is_digit) {
+    if !number.is_finite() && !mantissa(text).contains(|c: char| c.is_ascii_digit()) {
         return Err(Error::call(format!("`{text}` is no value for the parameter `{name}`: it is not finite"))
             .help("give a number such as 0.5"));
     }
@@ -143,10 +166,9 @@ fn real(param: &Param, text: &str, number: f64, precision: Precision) -> Result<
             (f64::from(number as f32), "single precision", "from about 1e-45 to 3.4e38; or --precision f64")
         }
     };
-    let is_zero = !mantissa.contains(|c: char| is_digit(c) && c != '0');
     let lost = match rounded {
         x if !x.is_finite() => "large",
-        0.0 if !is_zero => "small",
+        0.0 if !is_zero(text) => "small",
         _ => return Ok(rounded),
     };
     Err(Error::call(format!("`{text}` is too {lost} for the parameter `{name}` in {what}"))
@@ -162,6 +184,17 @@ mod tests {
         let shape = vec![data.len() / 2, 2];
         let given = Given { field: "a", holder: "the array" };
         array(Array { shape, data }, given, element, cast).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_number_of_a_text_is_as_it_is_written() {
+        for (text, number) in
+            [("0.1", Some(0.1)), ("-0e5", Some(-0.0)), ("5e-324", Some(5e-324)), ("1e-400", None), ("1e999", None)]
+        {
+            assert_eq!(text.parse::<Real>().ok().map(|real| real.0), number, "{text}");
+        }
+        assert!("nan".parse::<Real>().is_ok_and(|real| real.0.is_nan()), "whoever takes it judges that");
+        assert!("x".parse::<Real>().is_err());
     }
 
     /// Two numbers of each type.

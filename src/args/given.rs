@@ -4,6 +4,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use stencilc_compiler::plan::{Choices, SOME};
 
+/// What only programs have, in whatever command.
+const OF_PROGRAMS: [&str; 10] =
+    ["fuse", "steps", "times", "resident", "every", "checkpoint", "resume", "no_graph", "animate", "fps"];
+
 /// A group of options, and whether any of them was given.
 pub struct Given<A> {
     /// The options.
@@ -73,6 +77,21 @@ impl Names {
             }
         }
         Ok(())
+    }
+
+    /// Refuses options that only programs have, where a stencil runs by itself.
+    ///
+    /// # Errors
+    /// One was given.
+    pub fn refuse_of_programs(&self, stencil: &str) -> stencilc_runtime::Result<()> {
+        match self.0.iter().find(|name| OF_PROGRAMS.contains(&name.as_str())) {
+            Some(name) => Err(stencilc_runtime::Error::call(format!(
+                "--{} is for programs, and `{stencil}` is a stencil",
+                name.replace('_', "-")
+            ))
+            .help("a program repeats calls of stencils: `program name { repeat steps { ... } }`")),
+            None => Ok(()),
+        }
     }
 
     /// The first that is not among these, as it is written.

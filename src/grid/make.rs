@@ -38,8 +38,8 @@ enum Kind {
         #[arg(long, value_name = "circle|noise|FILE.npy", default_value = "circle")]
         refine: String,
         /// Of the noise
-        #[arg(long, value_name = "N", default_value_t = 0)]
-        seed: u64,
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
         #[command(flatten)]
         out: Out,
     },
@@ -77,10 +77,14 @@ pub fn make(args: &Args, json: bool) -> Result<()> {
     report(&adjacency, &levels, path, json)
 }
 
-fn refinement(text: &str, seed: u64) -> Result<Refinement> {
+fn refinement(text: &str, seed: Option<u64>) -> Result<Refinement> {
+    if seed.is_some() && text != "noise" {
+        return Err(Error::call(format!("--seed makes no difference for --refine {text}"))
+            .help("it is of --refine noise; leave it out"));
+    }
     match text {
         "circle" => Ok(Refinement::Circle),
-        "noise" => Ok(Refinement::Noise { seed }),
+        "noise" => Ok(Refinement::Noise { seed: seed.unwrap_or(0) }),
         file if file.ends_with(".npy") => Ok(Refinement::Array(npy::load(file.as_ref())?)),
         _ => Err(Error::call(format!("`{text}` says not which squares are divided"))
             .help("give --refine circle, --refine noise, or an array of two axes: --refine height.npy")),

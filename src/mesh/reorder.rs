@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     coordinates: Option<String>,
     /// What --method random begins with
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = args::seed)]
-    seed: u64,
+    #[arg(long, value_name = "N", value_parser = args::seed)]
+    seed: Option<u64>,
     /// The file to write
     #[arg(short, long, value_name = "FILE.npz", value_hint = ValueHint::FilePath)]
     out: PathBuf,
@@ -65,8 +65,13 @@ pub fn reorder(args: &Args, json: bool) -> Result<()> {
     let method = order::find(&args.method)?;
     let mesh = mesh::load(&args.file)?;
     let lead = set(&mesh, &args.set)?;
+    let idle = [("--coordinates", args.coordinates.is_some(), "hilbert"), ("--seed", args.seed.is_some(), "random")];
+    if let Some((option, _, own)) = idle.into_iter().find(|(_, is_given, own)| *is_given && method.name() != *own) {
+        return Err(Error::call(format!("{option} makes no difference for --method {}", method.name()))
+            .help(format!("it is of --method {own}; leave it out")));
+    }
     let block = usize::from(args.block);
-    let options = Options { lead, coordinates: args.coordinates.as_deref(), seed: args.seed, block };
+    let options = Options { lead, coordinates: args.coordinates.as_deref(), seed: args.seed.unwrap_or(0), block };
     let ordering = method.ordering(&mesh, &options)?;
     let new = ordering.recorded(&mesh);
     let reordered = Reordered {

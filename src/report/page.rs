@@ -1,6 +1,7 @@
 //! The page: one file that needs nothing beside it.
 
 use super::data::Data;
+use crate::terminal::ascii_controls;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -50,9 +51,10 @@ pub fn page(data: &Data, texts: &[String]) -> Result<String> {
     tera.render("page.html", &context).map_err(|error| failed(&error))
 }
 
-/// JSON that may stand in a `<script>`: without `<`, nothing in it can end the script or begin a comment.
+/// JSON that may stand in a `<script>`: without `<`, nothing in it can end the script or begin a comment; and without characters
+/// that nobody sees, or that change the order of others.
 fn in_script(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(serde_json::to_string(value)?.replace('<', "\\u003c"))
+    Ok(ascii_controls(&serde_json::to_string(value)?).replace('<', "\\u003c"))
 }
 
 /// Compressed, and as text. Kernels of one sweep are nearly alike, so that together they take little.

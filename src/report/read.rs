@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use std::collections::BTreeMap;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::bench::rows::{self, Row};
@@ -70,27 +70,32 @@ fn no_rows(files: &[String]) -> String {
     }
 }
 
+/// Bytes that a file of rows has at most.
+const MOST: u64 = 1 << 30;
+
 fn bytes(path: &Path, shown: &str) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| {
         let help = "name a file that `stencilc bench -o` wrote";
         match error.kind() {
-            std::io::ErrorKind::NotFound => Error::input(format!("there is no file `{shown}`")).help(help),
+            ErrorKind::NotFound => Error::input(format!("there is no file `{shown}`")).help(help),
+            ErrorKind::InvalidInput => Error::input(format!("`{shown}` is no file of rows: {error}")).help(help),
             _ => Error::input(format!("cannot read `{shown}`: {error}")),
         }
     };
-    let kind = path.metadata().map_err(failed)?.file_type();
-    if kind.is_dir() {
+    if path.is_dir() {
         let folder = shown.trim_end_matches('/');
         return Err(Error::input(format!("`{shown}` is a directory, not a file of rows"))
             .help(format!("name files in it, one or several: {}/*.jsonl", ShellWord::path(folder))));
     }
-    // What has no end is not read.
-    if !kind.is_file() && !kind.is_fifo() {
-        return Err(Error::input(format!("`{shown}` is a device, not a file of rows"))
-            .help("name a file that `stencilc bench -o` wrote"));
-    }
+    let file = files::open_given(path).map_err(failed)?;
     files::reads(files::Kind::Rows, path)?;
-    std::fs::read(path).map_err(failed)
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    match bytes.len() as u64 > MOST {
+        true => Err(Error::input(format!("`{shown}` has more than {} MiB", MOST >> 20))
+            .help("give the rows to show alone: `grep laplap rows.jsonl > some.jsonl`")),
+        false => Ok(bytes),
+    }
 }
 
 /// The rows of one file, and how many bytes behind them are of one that was not written whole.

@@ -67,6 +67,10 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         }
         (device, None) => device,
     };
+    if device == Device::Cpu && args.texts.is_some() {
+        return Err(Error::call("--texts writes the kernels that are launched, and the cpu launches none")
+            .help("--device emulate launches them without a GPU"));
+    }
     let since = Instant::now();
     let choices = args.kernel.args.choices();
     input.warn_of_program(&program.program, choices.precision);
@@ -353,7 +357,7 @@ fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<(
     let (own, name) = (&args.of_program, &program.program.name);
     refuse_of_grids(&args.names, &OPTIONS, name)?;
     if !is_program(input, name) {
-        own.refuse(name)?;
+        args.names.refuse_of_programs(name)?;
     }
     match own.fuse {
         None | Some(PlanKind::Separate) => Ok(()),

@@ -86,30 +86,6 @@ pub fn parse_steps(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-impl ProgramArgs {
-    /// Refuses what only programs have.
-    ///
-    /// # Errors
-    /// One of the options was given.
-    pub fn refuse(&self, stencil: &str) -> Result<()> {
-        let given = [
-            ("--fuse", self.fuse.is_some()),
-            ("--steps", self.steps.is_some()),
-            ("--resident", self.resident.is_some()),
-            ("--every", self.every.is_some()),
-            ("--checkpoint", self.checkpoint.is_some()),
-            ("--resume", self.resume.is_some()),
-            ("--no-graph", self.no_graph),
-            ("--animate", self.animate.is_given()),
-        ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(Error::call(format!("{option} is for programs, and `{stencil}` is a stencil"))
-                .help("a program repeats calls of stencils: `program name { repeat steps { ... } }`")),
-            None => Ok(()),
-        }
-    }
-}
-
 /// A field that is written on the way.
 struct Target {
     variable: VariableId,
@@ -152,6 +128,12 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     let animated = animate.targets(args.of_program.every, &facade).map_err(of_program)?;
     if let Some(path) = &args.of_program.checkpoint {
         output::check_each("--checkpoint", path, "npz", Kind::Checkpoint)?;
+    }
+    let is_silent =
+        outputs.is_empty() && plots.is_empty() && animated.is_empty() && args.of_program.checkpoint.is_none();
+    if args.of_program.every.is_some() && is_silent {
+        return Err(Error::call("--every says how often something is written, and nothing is")
+            .help("add --out NAME=FILE.npy, --plot NAME=FILE.png or --checkpoint FILE.npz, or leave it out"));
     }
     let (device, no_gpu) = Device::choose(args.device);
     if let Some(error) = no_gpu {
@@ -321,6 +303,10 @@ fn planned(
         }
     }
     plan.shape = usual_shape(plan.steps, choices.precision);
+    if own.resident.is_some() && plan.kind != PlanKind::Resident {
+        return Err(Error::call(format!("--resident makes no difference here: the plan is {}", plan.kind.name()))
+            .help("add --fuse resident, or leave it out"));
+    }
     plan.resident = own.resident.unwrap_or(0);
     plan.graph = !own.no_graph;
     Planned::new(problem, &plan)

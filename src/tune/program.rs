@@ -41,21 +41,6 @@ pub struct ProgramArgs {
     times: Option<u32>,
 }
 
-impl ProgramArgs {
-    /// Refuses what only programs have.
-    ///
-    /// # Errors
-    /// One of the options was given.
-    pub fn refuse(&self, stencil: &str) -> Result<()> {
-        let given = [("--fuse", !self.fuse.is_empty()), ("--times", self.times.is_some())];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(Error::call(format!("{option} is for programs, and `{stencil}` is a stencil"))
-                .help("a program repeats calls of stencils: `program name { repeat steps { ... } }`")),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
 const COMPARED: usize = 13;
 

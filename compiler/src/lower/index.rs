@@ -1,6 +1,6 @@
 //! What stands in brackets: offsets, and parts of constant arrays.
 
-use super::scope::{Binding, Global};
+use super::scope::{Binding, FUNCTIONS, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
@@ -15,6 +15,11 @@ const REACH: i32 = 1_000_000;
 impl Lowering<'_> {
     /// `a[i-1, j+1]`, or `d[2]`.
     pub(super) fn index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        // In parentheses it is the same.
+        let mut base = base;
+        while let Expr::Group(inner) = &self.file.exprs[base] {
+            base = *inner;
+        }
         if self.is_over_mesh() {
             return self.mesh_index(base, parts, span);
         }
@@ -85,25 +90,65 @@ impl Lowering<'_> {
         self.place_value(moved, span)
     }
 
-    /// Reports an offset of a name that is declared as a number. Another name for it may be shifted, an argument for one.
+    /// Reports an offset of what is a number by what is written: of a name that is declared as one, of a literal, of what is made
+    /// of such alone. Another name for it may be shifted, an argument for one.
     pub(super) fn check_moves(&mut self, base: ExprId, bound: &Bound, path: &Path, span: Span) -> Found<()> {
-        let file = self.file;
-        let (Expr::Name(name), Value::One(_), false) = (&file.exprs[base], bound, path.is_here()) else {
-            return Some(());
-        };
-        let (is_number, declared) = match self.scope.find(name).map(|symbol| (&symbol.binding, symbol.span)) {
-            Some((Binding::Param(_) | Binding::Constant(_), span)) => (true, Some(span)),
-            Some((Binding::Field(_) | Binding::Variable(_) | Binding::Function(_), _)) => (false, None),
-            Some((Binding::Value(_) | Binding::Slot(_) | Binding::Broken, _)) => (false, None),
-            None => (matches!(self.globals.find(name), Some(Global::Constant(_) | Global::Param(..))), None),
-        };
-        if !is_number {
+        let (Value::One(_), false) = (bound, path.is_here()) else { return Some(()) };
+        let Some((has_level, declared)) = self.number_written(base) else { return Some(()) };
+        if has_level && path.steps().is_empty() {
             return Some(());
         }
-        let found = Diagnostic::error(span, format!("`{name}` is a number: it is the same everywhere"))
-            .label("an offset of a number")
-            .help(format!("write `{name}` alone; what differs from cell to cell is a field, `in {name}`"));
+        let own = match &self.file.exprs[base] {
+            Expr::Name(name) => Some(name.as_str()),
+            _ => None,
+        };
+        let what = own.map_or("this".to_owned(), |name| format!("`{name}`"));
+        let found = match has_level {
+            true => Diagnostic::error(span, format!("{what} is the same in all columns"))
+                .label("an offset to another column")
+                .help("leave that offset out; what differs from column to column is a field"),
+            false => Diagnostic::error(span, format!("{what} is a number: it is the same everywhere"))
+                .label("an offset of a number")
+                .help(match (own, declared) {
+                    (Some(name), Some(_)) => {
+                        format!("write `{name}` alone; what differs from cell to cell is a field, `in {name}`")
+                    }
+                    _ => "leave the offset out; what differs from cell to cell is a field".to_owned(),
+                }),
+        };
+        let declared = declared.flatten().filter(|_| own.is_some());
         self.report(declared.into_iter().fold(found, |found, span| found.note(span, "declared here")))
+    }
+
+    /// Whether an expression is written of numbers alone: literals, `k`, `nk`, and names that are declared as numbers. Then, whether
+    /// `k` is among them, and whether and where the last of these names is declared.
+    fn number_written(&self, expr: ExprId) -> Option<(bool, Option<Option<Span>>)> {
+        let (mut waiting, mut has_level, mut declared) = (vec![expr], false, None);
+        while let Some(next) = waiting.pop() {
+            match &self.file.exprs[next] {
+                Expr::Real(_) | Expr::Int(_) | Expr::Truth(_) => {}
+                Expr::Name(name) => match self.scope.find(name).map(|symbol| (&symbol.binding, symbol.span)) {
+                    Some((Binding::Param(_) | Binding::Constant(_), span)) => declared = Some(Some(span)),
+                    Some((Binding::Field(_) | Binding::Variable(_) | Binding::Function(_), _)) => return None,
+                    Some((Binding::Value(_) | Binding::Slot(_) | Binding::Broken, _)) => return None,
+                    None => match (name.as_str(), self.globals.find(name)) {
+                        (_, Some(Global::Constant(_) | Global::Param(..))) => declared = Some(None),
+                        ("k", _) => has_level = true,
+                        ("nk" | "pi", _) => {}
+                        _ => return None,
+                    },
+                },
+                Expr::Group(inner) | Expr::Prefix(_, inner) => waiting.push(*inner),
+                // A part of a constant array is one of its numbers.
+                Expr::Index(inner, _) | Expr::Component(inner, _) => waiting.push(*inner),
+                Expr::Infix(_, left, right) => waiting.extend([*left, *right]),
+                Expr::Call(function, arguments) if FUNCTIONS.contains(&function.text.as_str()) => {
+                    waiting.extend(arguments.iter().map(|argument| argument.value));
+                }
+                Expr::Call(..) | Expr::Choose(..) | Expr::Fold(..) | Expr::Vector(_) | Expr::Block(_) => return None,
+            }
+        }
+        Some((has_level, declared))
     }
 
     /// Whether what stands in brackets begins with an axis.

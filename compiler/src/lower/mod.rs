@@ -23,6 +23,7 @@ mod value;
 
 use crate::analysis;
 use crate::ast;
+use crate::depth;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
 use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Stencil};
@@ -61,6 +62,11 @@ impl Lowered {
 
 /// The stencils of the file called `name`.
 pub fn lower(file: &ast::File, name: &str) -> Lowered {
+    let broken = |told| Lowered { diagnostics: vec![told], ..Lowered::default() };
+    depth::on_own_stack(|| lowered(file, name)).unwrap_or_else(broken)
+}
+
+fn lowered(file: &ast::File, name: &str) -> Lowered {
     let mut lowered = Lowered { doc: file.doc.clone(), diagnostics: file.warnings.clone(), ..Lowered::default() };
     let globals = scope::Globals::collect(file, &mut lowered.diagnostics);
     let mut used = HashMap::new();

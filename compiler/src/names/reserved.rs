@@ -202,6 +202,31 @@ const CUDA: &[&str] = &[
 /// What headers of C define as macros, or compilers by themselves, in small letters; and what they declare, which generated
 /// code calls or which compilers know without a header.
 const HEADERS: &[&str] = &[
+    "basename",
+    "ifa_broadaddr",
+    "ifa_dstaddr",
+    "ifc_buf",
+    "ifc_req",
+    "ifr_addr",
+    "ifr_bandwidth",
+    "ifr_broadaddr",
+    "ifr_data",
+    "ifr_dstaddr",
+    "ifr_flags",
+    "ifr_hwaddr",
+    "ifr_ifindex",
+    "ifr_map",
+    "ifr_metric",
+    "ifr_mtu",
+    "ifr_name",
+    "ifr_netmask",
+    "ifr_newname",
+    "ifr_qlen",
+    "ifr_slave",
+    "msg_cbytes",
+    "no_argument",
+    "optional_argument",
+    "required_argument", // libgen.h, net/if.h and its kin, sys/msg.h, getopt.h
     "linux",
     "unix",
     "i386",
@@ -403,11 +428,13 @@ pub fn is_reserved(word: &str) -> bool {
     [C, CPP, CUDA, HEADERS, OURS].iter().any(|words| words.contains(&word))
 }
 
-/// Whether a name begins as those of CUDA's functions and macros do, as ours, or as the constants of math.h: M_PIf.
+/// Whether a name begins as those of CUDA's functions and macros do, as ours, as the constants of math.h (M_PIf), or as the formats of
+/// inttypes.h (PRId64).
 pub fn is_of_others(word: &str) -> bool {
     let next = |start: &str| word.strip_prefix(start).and_then(|rest| rest.chars().next());
     next("cuda").is_some_and(|next| next.is_ascii_uppercase())
         || next("M_").is_some_and(|next| next.is_ascii_uppercase() || next.is_ascii_digit())
+        || ["PRI", "SCN"].iter().any(|start| next(start).is_some_and(|next| "bdiouxX".contains(next)))
         || word.starts_with("stencilc_")
 }
 

@@ -14,6 +14,7 @@ use crate::ast::{
     Assign, Block, Constant, Fields, File, Function, Item, Let, Name, Params, PlaceOn, Statement, Stencil, Sweep,
     Target, Trail, Typed,
 };
+use crate::depth;
 use crate::diagnostic::Diagnostic;
 use crate::ir::Direction;
 use crate::source::{Source, Span};
@@ -39,6 +40,10 @@ type Node<'a> = Pair<'a, Rule>;
 /// # Errors
 /// What cannot be parsed, told once: the rest of the file would be guesswork.
 pub fn parse(source: &Source) -> Result<File, Diagnostic> {
+    depth::on_own_stack(|| parsed(source)).flatten()
+}
+
+fn parsed(source: &Source) -> Result<File, Diagnostic> {
     prescan::prescan(&source.text)?;
     let mut pairs = Grammar::parse(Rule::file, &source.text).map_err(|error| expected::diagnose(&error, source))?;
     let file = File { warnings: division::lost_divisions(&source.text), ..File::default() };

@@ -261,7 +261,7 @@ fn fix(plan: &Plan, target: Target) -> Result<Fixed, Refusal> {
     let columns = grid.ni as u128 * grid.nj as u128;
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
-            .help("a plane has at most 2^30 columns; cut the grid into pieces"));
+            .help("a plane of a kernel has fewer than 2^30 columns; cut the grid into pieces"));
     }
     let ground = plan.ground(&target);
     let layout = match layouts {

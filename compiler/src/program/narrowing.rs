@@ -6,54 +6,79 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Form, Region};
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::{Role, VariableId};
+use std::ops::Range;
 
-/// The outer cells of a field that no call computes, though nobody said that they stay as they are.
+/// The outer cells of a field that no call computes, though nobody said that they stay as they are; or that only earlier turns of
+/// a loop computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rim {
     /// The field, one of those declared.
     pub variable: VariableId,
     /// By axis and side: how many cells. None where `halo` was said.
     pub cells: [[usize; 2]; 3],
-    /// Whether they keep what was given; else they end as nothing.
+    /// By axis and side: how many cells hold what earlier turns of a loop computed, and the last one did not.
+    pub old: [[usize; 2]; 3],
+    /// Whether the outer cells keep what was given; else they end as nothing.
     pub is_kept: bool,
 }
 
 impl Rim {
-    /// Of a field of which these cells were computed, and these have values in the end.
-    pub(super) fn of(staged: &Staged, variable: VariableId, made: &There, ends: &There) -> Option<Self> {
+    /// Of a field of which calls computed some cells, and some have values in the end; and what a call of a loop computed in any
+    /// turn, and in the last one, where that was less.
+    pub(super) fn of(
+        staged: &Staged,
+        variable: VariableId,
+        [made, ends]: [&There; 2],
+        lost: Option<[&There; 2]>,
+    ) -> Option<Self> {
         let own = &staged.program.variables[variable];
         let inner = staged.inner();
+        let is_open =
+            |axis: GridAxis| axis.is_of(own.place) && (axis == GridAxis::K || staged.domain.form == Form::Rows);
+        let beyond = |[whole, made]: [&Range<usize>; 2]| {
+            [made.start.saturating_sub(whole.start), whole.end.saturating_sub(made.end)]
+        };
         let rim = |there: &There| {
             GridAxis::ALL.map(|axis| {
-                let [whole, made] = [inner.along(axis), there.along(axis)];
-                let is_open = axis.is_of(own.place) && (axis == GridAxis::K || staged.domain.form == Form::Rows);
-                let low = made.start.saturating_sub(whole.start);
-                let high = whole.end.saturating_sub(made.end);
+                let [low, high] = beyond([inner.along(axis), there.along(axis)]);
                 [(Side::Low, low), (Side::High, high)]
-                    .map(|(side, cells)| if is_open && !own.edges.is_said(axis, side) { cells } else { 0 })
+                    .map(|(side, cells)| if is_open(axis) && !own.edges.is_said(axis, side) { cells } else { 0 })
             })
         };
+        let old = lost.map_or([[0; 2]; 3], |[any, last]| {
+            GridAxis::ALL.map(|axis| if is_open(axis) { beyond([any.along(axis), last.along(axis)]) } else { [0; 2] })
+        });
         let cells = rim(made);
         let is_kept = rim(ends) == [[0; 2]; 3];
-        (cells != [[0; 2]; 3]).then_some(Self { variable, cells, is_kept })
+        (cells != [[0; 2]; 3] || old != [[0; 2]; 3]).then_some(Self { variable, cells, old, is_kept })
     }
 
     /// What there is to say about it.
     pub fn told(&self, staged: &Staged) -> String {
         let own = &staged.program.variables[self.variable];
-        let program = &staged.program.name;
-        let each = along(self.cells, |axis, text| format!("{text} of {axis}"));
+        let (name, program) = (&own.name, &staged.program.name);
+        let said = |cells| along(cells, |axis, text| format!("{text} of {axis}")).join(" and ");
         let (what, how) = match (self.is_kept, own.role) {
             (true, Some(Role::Out)) | (false, _) => ("have no value", "leaves them out"),
             (true, _) => ("keep what is given", "leaves them so"),
         };
-        format!(
-            "the outer cells of `{}` {what}: program `{program}` computes all but {}; `boundary {{ {} }}` says what lies beyond the \
-             edges, and `halo` there {how}",
-            own.name,
-            each.join(" and "),
-            rules(self.cells),
-        )
+        let mut parts = Vec::new();
+        if self.cells != [[0; 2]; 3] {
+            parts.push(format!(
+                "the outer cells of `{name}` {what}: program `{program}` computes all but {}; `boundary {{ {} }}` says what lies \
+                 beyond the edges, and `halo` there {how}",
+                said(self.cells),
+                rules(self.cells),
+            ));
+        }
+        if self.old != [[0; 2]; 3] {
+            parts.push(format!(
+                "some cells of `{name}` are older than others: a loop of program `{program}` computes fewer in each turn, and {} of \
+                 those that it computed at first hold what earlier turns computed; a `boundary` of what it reads keeps them all",
+                said(self.old),
+            ));
+        }
+        parts.join("; ")
     }
 }
 

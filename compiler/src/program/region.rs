@@ -10,6 +10,7 @@ use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{FieldId, Handle, Place, Role, Stencil, VariableId};
+use crate::source::Span;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,8 +29,18 @@ pub struct Known {
     there: Vec<Option<There>>,
     /// Where calls computed them.
     made: Vec<Option<There>>,
+    /// By call, where it did so at first and at last: in a loop, that may become less.
+    turns: Vec<Vec<Turns>>,
     /// The widths of halos, and what each variable has of them.
     edges: Vec<[[usize; 2]; 3]>,
+}
+
+/// What a call computed of a variable, the last time and any time.
+#[derive(Clone, PartialEq)]
+struct Turns {
+    call: Span,
+    any: There,
+    last: There,
 }
 
 /// Why a call cannot be computed.
@@ -102,7 +113,9 @@ impl Known {
                 })
             })
             .collect();
-        let mut known = Self { there: vec![None; edges.len()], made: vec![None; edges.len()], edges };
+        let count = edges.len();
+        let mut known =
+            Self { there: vec![None; count], made: vec![None; count], turns: vec![Vec::new(); count], edges };
         for (id, variable) in staged.program.variables.iter() {
             if variable.role.is_some_and(Role::is_read) {
                 let whole = There { axes: staged.inner_of(variable.place), columns: None };
@@ -120,6 +133,7 @@ impl Known {
     /// A variable has no value any more.
     pub fn forget(&mut self, id: VariableId) {
         (self.there[id.index()], self.made[id.index()]) = (None, None);
+        self.turns[id.index()].clear();
     }
 
     /// By the fields of a call's stencil: what can be read.
@@ -157,6 +171,7 @@ impl Known {
         for known in [&mut self.there, &mut self.made] {
             known[to.index()] = known[from.index()].clone();
         }
+        self.turns[to.index()] = self.turns[from.index()].clone();
     }
 
     /// A call has computed its outputs.
@@ -180,6 +195,12 @@ impl Known {
                 let before = known.take();
                 *known = Some(before.map_or(own.clone(), |before| before.joined(own.clone())));
             }
+            let turns = &mut self.turns[id.index()];
+            let before = turns.iter().position(|turns| turns.call == call.span).map(|place| turns.remove(place));
+            // What others computed there is gone.
+            turns.retain(|turns| !own.contains(&turns.any));
+            let any = before.map_or(own.clone(), |before| before.any.joined(own.clone()));
+            turns.push(Turns { call: call.span, any, last: own });
         }
     }
 
@@ -208,7 +229,9 @@ impl Known {
         let outputs = variables.filter(|(_, variable)| variable.role.is_some_and(Role::is_written));
         outputs
             .filter_map(|(id, _)| {
-                Rim::of(staged, id, self.made[id.index()].as_ref()?, self.there[id.index()].as_ref()?)
+                let turns = self.turns[id.index()].iter().find(|turns| !turns.last.contains(&turns.any));
+                let lost = turns.map(|turns| [&turns.any, &turns.last]);
+                Rim::of(staged, id, [self.made[id.index()].as_ref()?, self.there[id.index()].as_ref()?], lost)
             })
             .collect()
     }

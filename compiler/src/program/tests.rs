@@ -180,6 +180,26 @@ fn outer_cells_that_nobody_computes_are_known() {
 }
 
 #[test]
+fn cells_that_only_earlier_turns_computed_are_known() {
+    let told = |program: &str| {
+        let text = format!("{program}\n stencil add {{ in u; out next; next = u + 1 + 0*u[i-1] }}");
+        let staged = staged(&text, Grid::rows(12, 1, 1)).unwrap();
+        staged.rims.iter().map(|rim| rim.told(&staged)).filter(|told| told.contains("older")).collect::<Vec<_>>()
+    };
+    let inner = "repeat 4 { let n = add(u); u = n; r = add(u) }";
+    let expected = "some cells of `r` are older than others: a loop of program `p` computes fewer in each turn, and the first 3 of i of \
+                    those that it computed at first hold what earlier turns computed; a `boundary` of what it reads keeps them all";
+    assert!(told(&format!("program p {{ inout u; out r; {inner} }}"))[0].ends_with(expected));
+    // That nothing is known beyond the edges does not say that what is inside may be old.
+    assert_eq!(told(&format!("program p {{ inout u; out r; boundary r {{ i: halo }}; {inner} }}")), [expected]);
+    let outer = "repeat 2 { repeat 3 { let n = add(u); u = n }; r = add(u) }";
+    assert!(told(&format!("program p {{ inout u; out r; {outer} }}"))[0].contains("the first 3 of i of those"));
+    // What is computed again as a whole is not.
+    assert!(told(&format!("program p {{ inout u; in v; out r; {inner}; r = add(v) }}")).is_empty());
+    assert!(told("program p { inout u; out r; repeat 4 { u = add(u); r = add(u) } }").is_empty());
+}
+
+#[test]
 fn a_loop_of_no_turn_computes_nothing() {
     let text = "program own { inout a; repeat 0 { let b = left(a); a = b }; a = left(a) }\nstencil left { in a; out b; b = a[i-1] }";
     let staged = staged(text, Grid::rows(3, 2, 1)).unwrap();

@@ -9,8 +9,8 @@
 //! [`begin`] makes this binding: from then on [`super::write_atomic`] refuses every file that nobody has told of before.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -108,10 +108,10 @@ impl Location {
         Self::of_all(directory_of(path), |folder| name.clone().within(folder))
     }
 
-    /// The file of a path; nothing of a device or a pipe, which takes anything.
+    /// The file of a path, or the pipe; nothing of a device that keeps nothing, which takes anything.
     fn of(path: &Path) -> Option<Self> {
         let files = match fs::metadata(path) {
-            Ok(found) if !found.is_file() => return None,
+            Ok(found) if found.is_dir() || keeps_nothing(&found) => return None,
             Ok(found) => BTreeSet::from([(found.dev(), found.ino())]),
             Err(_) => BTreeSet::new(),
         };
@@ -143,6 +143,11 @@ impl Location {
     fn is_called_as(&self, other: &Self) -> bool {
         self.names.iter().any(|own| other.names.iter().any(|other| own.meets(other)))
     }
+}
+
+/// Whether what is written is gone, as in `/dev/null`: one of the devices of memory.
+fn keeps_nothing(found: &Metadata) -> bool {
+    found.file_type().is_char_device() && libc::major(found.rdev()) == 1
 }
 
 /// Where a path leads, links resolved, whether there is a file or not.

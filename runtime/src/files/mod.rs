@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use stencilc_compiler::text::ShellWord;
 
 pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside, will_write_into};
 pub use pattern::{Pattern, no_place};
-pub(crate) use unfinished::sweep;
+pub(crate) use unfinished::sweep_files;
 pub use unfinished::{Scratch, Unfinished, exit, remove_at_signals};
 
 /// Bytes gathered before they go to the file system.
@@ -144,6 +144,21 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
         (false, true) => Err(refused("a directory")),
         (false, false) => Err(refused("a device or a pipe")),
     }
+}
+
+/// Opens a file that the caller has named, or a pipe that a shell has made for it: `/dev/stdin`, and what `<(...)` becomes.
+///
+/// # Errors
+///
+/// It is a directory or a device; a pipe that has a name, which may wait for its writer for ever, or the one that this program
+/// writes to; it cannot be read.
+pub fn open_given(path: &Path) -> io::Result<File> {
+    let found = fs::metadata(path)?;
+    let is_of_shell = path.starts_with("/dev") || path.starts_with("/proc");
+    if found.file_type().is_fifo() && is_of_shell && !is_own_stream(&found) {
+        return File::open(path);
+    }
+    open(path, Links::Follow)
 }
 
 /// The bytes of a file that has at most so many.

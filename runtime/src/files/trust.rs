@@ -79,6 +79,10 @@ pub fn check_folder(folder: &Path, whole: &Path) -> Result<PathBuf> {
     let failed = |error: io::Error| Error::input(format!("`{}` cannot be looked at: {error}", folder.display()));
     let path = fs::canonicalize(folder).map_err(failed)?;
     let whole = fs::canonicalize(whole).map_err(failed)?;
+    if !path.is_dir() {
+        return Err(Error::input(format!("`{}` is no folder", path.display()))
+            .help("the variable STENCILC_HOME names a folder of your own"));
+    }
     let above = std::iter::repeat(Place::Above);
     for (part, place) in path.ancestors().zip(std::iter::once(Place::Itself).chain(above)) {
         check(part, &whole, &fs::metadata(part).map_err(failed)?, place)?;
@@ -94,6 +98,10 @@ pub fn check_above(folder: &Path, whole: &Path) -> Result<()> {
     let failed = |error: io::Error| Error::input(format!("`{}` cannot be looked at: {error}", folder.display()));
     let Some(there) = folder.ancestors().skip(1).find(|above| above.exists()) else { return Ok(()) };
     let path = fs::canonicalize(there).map_err(failed)?;
+    if !path.is_dir() {
+        return Err(Error::input(format!("`{}` is no folder", path.display()))
+            .help("the variable STENCILC_HOME names a folder of your own"));
+    }
     path.ancestors().try_for_each(|part| check(part, whole, &fs::metadata(part).map_err(failed)?, Place::Above))
 }
 

@@ -56,7 +56,7 @@ impl Unfinished {
     /// # Errors
     /// The folder is none, or cannot be written to.
     pub fn new(folder: &Path, mode: u32) -> io::Result<Self> {
-        sweep_once(folder);
+        sweep_once(folder, Kind::File);
         // Read, too: some file systems lock nothing else for good.
         let create = |path: &Path| File::options().read(true).write(true).create_new(true).mode(mode).open(path);
         let (path, file) = made(folder, create)?;
@@ -99,22 +99,31 @@ impl Scratch {
     /// # Errors
     /// There is no folder for temporary files, it is full, or it lets others replace what is in it.
     pub fn new() -> Result<Self> {
-        let parent = std::env::temp_dir();
+        Self::within(&std::env::temp_dir())
+    }
+
+    fn within(folder: &Path) -> Result<Self> {
         let failed = |error: &dyn std::fmt::Display| {
             Error::machine(format!(
                 "nothing can be written to the folder for temporary files, `{}`: {error}",
-                parent.display()
+                folder.display()
             ))
             .help("it must be there and have room; the variable TMPDIR names another")
         };
-        sweep_once(&parent);
+        // Links are followed once: whoever can change one must not lead elsewhere what comes later.
+        let parent = fs::canonicalize(folder).map_err(|error| failed(&error))?;
         let (path, lock) = made(&parent, new_folder).map_err(|error| failed(&error))?;
         let scratch = Self { path, _lock: lock };
         // What is compiled there is executed.
-        trust::check_folder(&scratch.path, &scratch.path).map_err(|error| {
+        let resolved = trust::check_folder(&scratch.path, &scratch.path).map_err(|error| {
             Error { fault: crate::Fault::Machine, ..error }
                 .help("the variable TMPDIR names another folder for temporary files")
         })?;
+        if resolved != scratch.path {
+            return Err(failed(&"somebody else moves folders there"));
+        }
+        // Only now, when nobody else can give a folder of this user's another name.
+        sweep_once(&parent, Kind::Folder);
         Ok(scratch)
     }
 
@@ -192,21 +201,33 @@ fn boot() -> &'static str {
     })
 }
 
+/// What is unfinished. Folders are made only where nobody else can rename one: whoever gave a full folder of this user's such a
+/// name would else have it removed. A file that others can rename they can remove as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    File,
+    Folder,
+}
+
 /// Removes what processes that were killed have left in a folder, the first time that this process is asked to.
-fn sweep_once(folder: &Path) {
-    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    if SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
-        sweep(folder);
+fn sweep_once(folder: &Path, kind: Kind) {
+    static SWEPT: Mutex<BTreeSet<(PathBuf, Kind)>> = Mutex::new(BTreeSet::new());
+    if SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert((folder.to_owned(), kind)) {
+        sweep(folder, kind);
     }
 }
 
-/// Removes what processes that were killed have left in a folder.
-pub(crate) fn sweep(folder: &Path) {
+/// Removes the files that processes that were killed have left in a folder.
+pub(crate) fn sweep_files(folder: &Path) {
+    sweep(folder, Kind::File);
+}
+
+fn sweep(folder: &Path, kind: Kind) {
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let middle = name.to_str().and_then(|name| name.strip_prefix(NAME.0)?.strip_suffix(NAME.1));
         if let Some(middle) = middle
-            && let Some(_lock) = abandoned(&entry.path(), middle)
+            && let Some(_lock) = abandoned(&entry.path(), middle, kind)
         {
             // Locked by this process, so that nobody else takes it for abandoned meanwhile.
             remove(&entry.path());
@@ -215,13 +236,16 @@ pub(crate) fn sweep(folder: &Path) {
 }
 
 /// The file or folder, if it is one of this user's and nobody's any more. It is locked as long as it is held.
-fn abandoned(path: &Path, middle: &str) -> Option<File> {
-    let is_folder = fs::symlink_metadata(path).ok()?.is_dir();
+fn abandoned(path: &Path, middle: &str, kind: Kind) -> Option<File> {
     // A link or a pipe of that name is not ours.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = File::options().read(true).write(!is_folder).custom_flags(flags).open(path).ok()?;
+    let file = File::options().read(true).write(kind == Kind::File).custom_flags(flags).open(path).ok()?;
     let found = file.metadata().ok()?;
-    if !(found.is_file() || found.is_dir()) || found.uid() != trust::user() {
+    let is_meant = match kind {
+        Kind::File => found.is_file(),
+        Kind::Folder => found.is_dir(),
+    };
+    if !is_meant || found.uid() != trust::user() {
         return None;
     }
     // A time in the future has no age: such a file stays.
@@ -332,7 +356,10 @@ mod tests {
         fs::create_dir(at(&format!(".stencilc-{here}-8-folder.part"))).unwrap();
         File::create(at(&format!(".stencilc-{here}-8-folder.part/kernels.so"))).unwrap();
         let held = Unfinished::new(folder.path(), 0o666).unwrap();
-        sweep(folder.path());
+        sweep(folder.path(), Kind::File);
+        // Folders stay, where files are written: somebody else may have given one that name.
+        assert!(at(&format!(".stencilc-{here}-8-folder.part/kernels.so")).exists());
+        sweep(folder.path(), Kind::Folder);
         let mut left = vec![
             ".stencilc-00000000-4-new.part".to_owned(),
             ".stencilc-00000000-5-future.part".to_owned(),
@@ -344,7 +371,7 @@ mod tests {
         left.sort();
         assert_eq!(names(folder.path()), left);
         held.finish(&at("whole")).unwrap();
-        sweep(folder.path());
+        sweep(folder.path(), Kind::File);
         assert!(at("whole").exists());
     }
 
@@ -355,7 +382,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_done.load(Ordering::SeqCst) {
-                    sweep(folder.path());
+                    sweep(folder.path(), Kind::Folder);
                 }
             });
             let made: Vec<io::Result<(PathBuf, File)>> = (0..500).map(|_| made(folder.path(), new_folder)).collect();
@@ -434,8 +461,22 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         File::create(path.join("kernels.so")).unwrap();
         // It is locked, so nobody takes it.
-        assert!(abandoned(&path, &format!("{}-1-a", boot())).is_none());
+        assert!(abandoned(&path, &format!("{}-1-a", boot()), Kind::Folder).is_none());
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_link_to_the_folder_for_temporary_files_is_followed_once() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("inner")).unwrap();
+        std::os::unix::fs::symlink(at("inner"), at("link")).unwrap();
+        let scratch = Scratch::within(&at("link")).unwrap();
+        assert_eq!(scratch.path().parent().unwrap(), fs::canonicalize(at("inner")).unwrap());
+        fs::write(scratch.path().join("kernels.cpp"), "").unwrap();
+        // Whoever may change the link changes nothing of what comes then.
+        fs::remove_file(at("link")).unwrap();
+        assert!(scratch.path().join("kernels.cpp").exists());
     }
 }

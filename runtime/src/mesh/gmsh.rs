@@ -8,6 +8,7 @@ use super::sides::add_sides;
 use super::{HOLE, Mesh};
 use crate::array::Data;
 use crate::error::{Error, Result};
+use crate::given::Real;
 use crate::memory;
 use std::collections::HashMap;
 use std::io::Read;
@@ -199,7 +200,7 @@ impl Text<'_> {
 
     fn real(&mut self) -> Result<f64> {
         if !self.is_binary {
-            return self.parsed();
+            return self.parsed().map(|Real(number)| number);
         }
         let bytes = self.take::<8>()?;
         Ok(if self.is_big { f64::from_be_bytes(bytes) } else { f64::from_le_bytes(bytes) })

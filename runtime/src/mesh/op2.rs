@@ -7,6 +7,7 @@
 use super::{Field, Map, Mesh, Set};
 use crate::array::Data;
 use crate::error::{Error, Result};
+use crate::given::Real;
 use std::io::{BufRead, Lines};
 use std::str::FromStr;
 
@@ -30,7 +31,7 @@ pub(super) fn read(file: impl BufRead) -> Result<Mesh> {
     let header = text.next("header")?.ok_or_else(|| Error::input("it is empty").help(HEADER))?;
     let [nodes, cells, edges, bedges] = text.numbers::<usize, 4>(&header, HEADER)?;
     let mut x = Vec::new();
-    text.each("node", nodes, NODE, |[a, b]: [f64; 2]| x.extend([a, b]))?;
+    text.each("node", nodes, NODE, |[Real(a), Real(b)]: [Real; 2]| x.extend([a, b]))?;
     let mut cell_nodes = Vec::new();
     text.each("cell", cells, CELL, |row: [i32; 4]| cell_nodes.extend(row))?;
     let (mut edge_nodes, mut edge_cells) = (Vec::new(), Vec::new());

@@ -190,9 +190,27 @@ impl Generator {
             return self.shifted_var(var, context);
         }
         match self.real(size - 1, context) {
-            // Numbers have no offset, and fields only along their own axes.
-            inner @ (Expr::Name(_) | Expr::Literal(_)) => inner,
+            // Fields have offsets only along their own axes.
+            inner @ Expr::Name(_) => inner,
+            inner if self.is_number(&inner) => inner,
             inner => self.shifted(inner, Varies::ALL, false, context),
+        }
+    }
+
+    /// Whether an expression is written of numbers alone, and of `k`: such has no offset.
+    fn is_number(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Literal(_) => true,
+            Expr::Name(name) => match self.vars.iter().rfind(|var| var.name == *name) {
+                Some(var) => matches!(var.origin, Origin::Param | Origin::Constant | Origin::Counter),
+                None => true,
+            },
+            Expr::Prefix(_, inner) | Expr::Group(inner) | Expr::Part(inner, _) | Expr::Component(inner, _) => {
+                self.is_number(inner)
+            }
+            Expr::Infix(_, left, right) => self.is_number(left) && self.is_number(right),
+            Expr::Call(_, arguments) => arguments.iter().all(|argument| self.is_number(argument)),
+            Expr::Offset(..) | Expr::Choose(..) | Expr::Fold(..) | Expr::Vector(_) | Expr::Block(_) => false,
         }
     }
 

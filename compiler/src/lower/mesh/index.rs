@@ -59,8 +59,8 @@ impl<'a> Lowering<'a> {
         }
         let path = hops.unwrap_or_default().then(&Path::levels_only(by));
         self.check_holes(&path, span)?;
+        self.check_moves(base, &bound, &path, span)?;
         if let Expr::Name(name) = &self.file.exprs[base] {
-            self.check_moves(base, &bound, &path, span)?;
             self.check_varies(name, &path, span)?;
             self.check_home(&bound, name, mesh.end(own, &path), &path, span)?;
         }

@@ -427,6 +427,8 @@ impl<'a> Programmer<'_, 'a> {
                 self.lowering.scope.use_name(name);
                 Some(Some(id))
             }
+            // What is wrong with it was told where it was made.
+            Binding::Broken => Some(None),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ use crate::mesh::{Bound, Field, Mesh};
 use crate::problem::{element_of, params};
 use crate::{Element, Error, Result};
 use std::collections::BTreeMap;
+use stencilc_compiler::analysis::LEVELS;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::mesh::MeshProgram;
@@ -237,9 +238,6 @@ fn check_names(program: &MeshProgram, arrays: &BTreeMap<String, Array>) -> Resul
     Ok(())
 }
 
-/// More levels than any machine holds.
-const MOST_LEVELS: usize = 1 << 46;
-
 /// How many levels there are.
 fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String, Array>) -> Result<usize> {
     if !program.mesh.levels {
@@ -269,8 +267,8 @@ fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String,
     }
     match found {
         Some((0, from)) => Err(Error::input(format!("{from} says that there are no levels"))),
-        Some((levels, from)) if levels > MOST_LEVELS => {
-            Err(Error::input(format!("{from} says that there are {levels} levels: more than any machine holds")))
+        Some((levels, from)) if levels > LEVELS => {
+            Err(Error::input(format!("{from} says that there are {levels} levels: at most {LEVELS} are possible")))
         }
         Some((levels, _)) => Ok(levels),
         None => Err(Error::call("how many levels there are is not known").help("give --levels N")),
