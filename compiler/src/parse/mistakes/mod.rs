@@ -88,6 +88,14 @@ impl<'a> Stop<'a> {
         self.statement.is_empty()
     }
 
+    /// Whether it follows what may be a whole declaration, `in a: f32`, on its line.
+    fn after_declaration(&self) -> bool {
+        ["in", "out", "inout", "inc", "param", "reduce"].contains(&self.first)
+            && !self.statement.contains('=')
+            && self.statement.trim_end().len() > self.first.len()
+            && self.statement.trim_end().ends_with(|c: char| is_word(c) || c == ')')
+    }
+
     /// The line before the place.
     fn line(&self) -> &'a str {
         self.before.rsplit('\n').next().unwrap_or_default()
