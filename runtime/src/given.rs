@@ -116,7 +116,13 @@ fn index(at: usize, shape: &[usize]) -> String {
 pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Value> {
     let text = text.trim();
     let none = |expected: &str| {
-        Error::call(format!("`{text}` is no value for the parameter `{}`", param.name)).help(format!("give {expected}"))
+        let error = Error::call(format!("`{text}` is no value for the parameter `{}`", param.name));
+        error.help(match fraction(text) {
+            Some(value) if param.kind == Kind::Real || value.fract() == 0.0 && param.kind == Kind::Int => {
+                format!("nothing is computed here: give {value}")
+            }
+            _ => format!("give {expected}"),
+        })
     };
     match param.kind {
         Kind::Real => {
@@ -126,6 +132,13 @@ pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Valu
         Kind::Int => text.parse().map(Value::Int).map_err(|_| none("a whole number of 32 bits such as 3")),
         Kind::Bool => text.parse().map(Value::Bool).map_err(|_| none("true or false")),
     }
+}
+
+/// The value of `1/3`.
+fn fraction(text: &str) -> Option<f64> {
+    let (above, below) = text.split_once('/')?;
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    Some(number(above)? / number(below)?).filter(|value| value.is_finite())
 }
 
 /// A real number that was written as `text`, rounded to the precision.
