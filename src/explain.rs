@@ -10,10 +10,9 @@ use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
 use crate::{input, kernel, terminal};
-use facts::{Bounds, Explanation, Subject};
+use facts::{Bounds, Explanation, Planned, Subject};
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
 use stencilc_compiler::cuda;
-use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices, Plan};
@@ -103,18 +102,23 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let (params, drawn) = kernel::parameters(&prepared, args.precision, args.launch.code.contract, settings, true)?;
 
     // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
-    // Not every strategy goes through a column, as sweeps need.
-    let is_refused = |planned: &std::result::Result<Plan, Refusal>| planned.is_err() && !prepared.sweeps.is_empty();
+    // Not every strategy goes through a column, as sweeps need, and of those that could some may have no room for it.
+    let is_idle = |choices: &Choices| !choices.suits(&prepared);
     args.launch.given.refuse_idle(&args.launch.every(args.precision).collect::<Vec<_>>())?;
-    let plans = args.launch.every(args.precision).map(|choices| plan::plan(&prepared, &choices, None));
-    let plans = plans.filter(|planned| !is_refused(planned)).map(|planned| Ok(planned?));
-    let plans = plans.collect::<Result<Vec<Plan>>>()?;
-    let registers = match args.registers {
-        true => plans.iter().map(|plan| registers(args, plan)).collect::<Result<Vec<_>>>()?,
-        false => vec![None; plans.len()],
-    };
+    let choices = args.launch.every(args.precision).filter(|choices| !is_idle(choices));
+    let planned: Vec<_> = choices.map(|choices| (choices.clone(), plan::plan(&prepared, &choices, None))).collect();
+    let kernels = planned.iter().map(|(choices, planned)| match planned {
+        Ok(plan) => Ok(Planned::Kernel(plan, if args.registers { registers(args, plan)? } else { None })),
+        Err(refusal) => Ok(Planned::Refused(choices, refusal)),
+    });
+    let kernels = kernels.collect::<Result<Vec<_>>>()?;
+    // Where there is nothing else to tell of kernels, why there is none is the answer.
+    if !planned.iter().any(|(_, planned)| planned.is_ok())
+        && let Some(refusal) = planned.iter().find_map(|(_, planned)| planned.as_ref().err())
+    {
+        return Err(refusal.clone().into());
+    }
     let subject = Subject { source: &input.source, stencil: &prepared, params: &params, drawn: &drawn };
-    let kernels: Vec<_> = plans.iter().zip(registers).collect();
     let (explanation, refusal) = Explanation::new(&subject, args.precision, grid, &bounds, &kernels);
     if json {
         terminal::json(&explanation)?;

@@ -104,12 +104,24 @@ fn read(path: &Path, name: &str) -> Result<Source> {
     Ok(Source::new(name, text))
 }
 
+/// The stencil file beside a path whose name is nearly its own.
+fn near(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let stems: Vec<String> = names.filter_map(|name| Some(name.strip_suffix(ENDING)?.to_owned())).collect();
+    let near = guess(path.file_stem()?.to_str()?, stems.iter().map(String::as_str))?;
+    Some(path.with_file_name(format!("{near}{ENDING}")).display().to_string())
+}
+
 fn missing(path: &Path, name: &str) -> Error {
     let error = Error::input(format!("there is no file `{name}`"));
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     match embedded().find(|source| source.name == stem) {
         Some(source) => error.help(format!("`{}`, without {ENDING}, is one that comes along", source.name)),
-        None => error.help("give the path of a stencil file; `stencilc list stencils` shows those that come along"),
+        None => error.help(match near(path) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "give the path of a stencil file; `stencilc list stencils` shows those that come along".to_owned(),
+        }),
     }
 }
 

@@ -237,7 +237,10 @@ fn arrays_of_other_shapes_are_refused_with_the_shape_expected() {
     check(told(&[("phi", &[12, 5])], None), &["(12, 5)", "other order", "`array.T`"]);
     check(told(&[("phi", &[5, 3, 4])], None), &["(5, 3, 4)", "`array.reshape(-1, 12)`"]);
     check(told(&[("area", &[3, 4])], Some(2)), &["(3, 4)", "(12) is expected", "`array.reshape(12)`"]);
-    check(told(&[("phi", &[5, 12]), ("hhl", &[5, 12])], None), &["`hhl` has 4 levels, `phi` has 5", "(nk + 1, 12)"]);
+    check(
+        told(&[("phi", &[5, 12]), ("hhl", &[5, 12])], None),
+        &["needs 6 levels, its array has 5", "`phi` has 5 levels"],
+    );
     check(told(&[("phi", &[5, 12])], Some(4)), &["`phi` has 5 levels, --levels says 4"]);
     check(told(&[("hhl", &[0, 12])], None), &["(0, 12)", "(nk + 1, 12)"]);
     check(told(&[("hhl", &[1, 12])], None), &["no cells"]);

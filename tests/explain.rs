@@ -322,3 +322,19 @@ fn touched_values_are_those_that_cells_touch() {
     }
     assert!(compared > 1000);
 }
+
+#[test]
+fn what_has_no_room_is_refused_in_its_row() {
+    let lets: String =
+        (0..40).map(|n| format!("let x{} = x{n} + x{n}[i+1] + x{n}[j+1] + x{n}[i-1]\n", n + 1)).collect();
+    let far = format!("stencil far {{\nin a\nout r\nlet x0 = a\n{lets}r = x40\n}}\n");
+    let text = told(&far, "--grid 128x128x4");
+    let refused: Vec<&str> = text.lines().filter(|line| line.contains("refused")).collect();
+    assert!(refused.len() >= 2 && refused.iter().all(|line| line.contains("shared")), "{text}");
+    assert!(text.lines().any(|line| line.contains("idxvar") && !line.contains("refused")), "{text}");
+    let kernels = data(&far, "--grid 128x128x4")["lookups"].as_array().unwrap().clone();
+    for kernel in &kernels {
+        assert_eq!(kernel["refused"].is_string(), kernel["access"] == "shared", "{kernel}");
+        assert_eq!(kernel["lookups"].is_null(), kernel["access"] == "shared", "{kernel}");
+    }
+}

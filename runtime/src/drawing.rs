@@ -64,12 +64,20 @@ impl Drawing {
         let missing: Vec<&str> = missing.iter().copied().filter(|name| !is_drawn && !self.names(name)).collect();
         let files: Vec<String> = missing.iter().map(|name| format!("--in {name}={name}.npy")).collect();
         let files = files.join(" ");
+        // Who has named some means those, too.
+        let named = match self {
+            Drawing::Named(names) => names.iter().map(String::as_str).collect(),
+            Drawing::Nothing | Drawing::Inputs | Drawing::Everything => Vec::new(),
+        };
+        let drawn = [named.as_slice(), missing.as_slice()].concat().join(",");
         Err(match missing.as_slice() {
             [] => return Ok(()),
-            [one] => Error::call(format!("the input `{one}` is not given{beside}"))
-                .help(format!("give it: {files}; or let it be drawn at random: --draw")),
+            [one] => Error::call(format!("the input `{one}` is not given{beside}")).help(match named.is_empty() {
+                true => format!("give it: {files}; or let it be drawn at random: --draw"),
+                false => format!("give it: {files}; or let it be drawn at random, too: --draw={drawn}"),
+            }),
             all => Error::call(format!("the inputs `{}` are not given{beside}", all.join("`, `")))
-                .help(format!("give them: {files}; or let them be drawn at random: --draw, or --draw={}", all[0])),
+                .help(format!("give them: {files}; or let them be drawn at random: --draw, or --draw={drawn}")),
         })
     }
 }
@@ -122,6 +130,9 @@ mod tests {
         let said = |drawing: &Drawing| drawing.check_missing(&["b", "c"], "").map_err(|error| error.message);
         assert_eq!(said(&Drawing::Nothing), Err("the inputs `b`, `c` are not given".to_owned()));
         assert_eq!(said(&named(&["b"])), Err("the input `c` is not given".to_owned()));
+        let advice = |drawing: &Drawing| drawing.check_missing(&["b", "c"], "").unwrap_err().help.unwrap_or_default();
+        assert!(advice(&Drawing::Nothing).ends_with("--draw, or --draw=b,c"));
+        assert!(advice(&named(&["b"])).ends_with("too: --draw=b,c"));
         for drawing in [named(&["c", "b"]), Drawing::Inputs, Drawing::Everything] {
             assert_eq!(said(&drawing), Ok(()));
         }

@@ -117,7 +117,13 @@ fn index(at: usize, shape: &[usize]) -> String {
 pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Value> {
     let text = text.trim();
     let none = |expected: &str| {
-        Error::call(format!("`{text}` is no value for the parameter `{}`", param.name)).help(format!("give {expected}"))
+        let error = Error::call(format!("`{text}` is no value for the parameter `{}`", param.name));
+        error.help(match fraction(text) {
+            Some(value) if param.kind == Kind::Real || value.fract() == 0.0 && param.kind == Kind::Int => {
+                format!("nothing is computed here: give {value}")
+            }
+            _ => format!("give {expected}"),
+        })
     };
     match param.kind {
         Kind::Real => {
@@ -151,6 +157,13 @@ fn mantissa(text: &str) -> &str {
 /// Whether a number that was written so is 0, and not only rounded to it.
 fn is_zero(text: &str) -> bool {
     !mantissa(text).contains(|c: char| c.is_ascii_digit() && c != '0')
+}
+
+/// The value of `1/3`.
+fn fraction(text: &str) -> Option<f64> {
+    let (above, below) = text.split_once('/')?;
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    Some(number(above)? / number(below)?).filter(|value| value.is_finite())
 }
 
 /// A real number that was written as `text`, rounded to the precision.

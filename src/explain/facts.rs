@@ -15,8 +15,8 @@ use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{DefId, Field, FieldId, Handle, Offset, Origin, Precision, Stencil};
-use stencilc_compiler::plan::Plan;
 use stencilc_compiler::plan::lookups::{Work, work};
+use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_compiler::source::Source;
 
 /// What is explained.
@@ -152,15 +152,26 @@ pub struct BoundFacts {
     pub cells_per_second: f64,
 }
 
+/// A kernel, or why there is none.
+pub enum Planned<'a> {
+    /// Its plan, and the registers of a thread, if they were asked for.
+    Kernel(&'a Plan, Option<u32>),
+    Refused(&'a Choices, &'a Refusal),
+}
+
 /// What a kernel looks up.
 #[derive(Serialize)]
 pub struct LookupFacts {
-    pub access: &'static str,
-    pub storage: &'static str,
+    pub access: String,
+    pub storage: String,
+    /// Nothing if there is no such kernel.
     #[serde(flatten)]
-    pub work: Work,
+    pub work: Option<Work>,
     /// Registers of a thread, if they were asked for.
     pub registers: Option<u32>,
+    /// Why there is no such kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 impl Explanation {
@@ -170,7 +181,7 @@ impl Explanation {
         precision: Precision,
         grid: Grid,
         machines: &[Bounds],
-        kernels: &[(&Plan, Option<u32>)],
+        kernels: &[Planned],
     ) -> (Self, Option<Refusal>) {
         let Subject { stencil, params, .. } = subject;
         let (region, refusal) = match analysis::region(stencil, precision, grid, None, params) {
@@ -223,11 +234,21 @@ impl Explanation {
                 cells_per_second: cells as f64 / bound.bound_us * 1e6,
             }
         };
-        let lookups_of = |(plan, registers): &(&Plan, Option<u32>)| LookupFacts {
-            access: plan.access.name(),
-            storage: plan.storage.name(),
-            work: work(plan, levels.len(), &column),
-            registers: *registers,
+        let lookups_of = |planned: &Planned| match planned {
+            Planned::Kernel(plan, registers) => LookupFacts {
+                access: plan.access.name().to_owned(),
+                storage: plan.storage.name().to_owned(),
+                work: Some(work(plan, levels.len(), &column)),
+                registers: *registers,
+                refused: None,
+            },
+            Planned::Refused(choices, refusal) => LookupFacts {
+                access: choices.access.clone(),
+                storage: choices.storage.clone(),
+                work: None,
+                registers: None,
+                refused: Some(refusal.message.clone()),
+            },
         };
         let reach = extents::extents(stencil);
         let explanation = Self {

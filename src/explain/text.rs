@@ -318,20 +318,33 @@ fn lookups(explained: &Explanation, arch: &str) -> String {
     }
     let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     rows.extend(explained.lookups.iter().map(|kernel| {
-        let mut row = vec![
-            format!("  {}", kernel.storage),
-            kernel.access.to_owned(),
-            kernel.work.levels.to_string(),
-            kernel.work.index_variables.to_string(),
-            format!("{:.1}", kernel.work.lookups),
-            format!("{:.1}", kernel.work.table_loads),
-        ];
+        let mut row = vec![format!("  {}", kernel.storage), kernel.access.clone()];
+        match &kernel.work {
+            Some(work) => row.extend([
+                work.levels.to_string(),
+                work.index_variables.to_string(),
+                format!("{:.1}", work.lookups),
+                format!("{:.1}", work.table_loads),
+            ]),
+            None => row.push("refused".to_owned()),
+        }
         row.extend(kernel.registers.map(|registers| registers.to_string()));
         row
     }));
+    let mut why: Vec<(&str, Vec<&str>)> = Vec::new();
+    for kernel in &explained.lookups {
+        let Some(reason) = &kernel.refused else { continue };
+        match why.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, accesses)) if accesses.contains(&kernel.access.as_str()) => {}
+            Some((_, accesses)) => accesses.push(&kernel.access),
+            None => why.push((reason, vec![&kernel.access])),
+        }
+    }
+    let why = why.iter().map(|(reason, accesses)| format!("  {} is refused: {reason}\n", accesses.join(", ")));
     let on = if with_registers { format!(", registers on {arch}") } else { String::new() };
     format!(
-        "kernels as written: levels and index variables a thread, look-ups and loads a cell{on}\n{}",
-        table(&rows, &[2, 3, 4, 5, 6])
+        "kernels as written: levels and index variables a thread, look-ups and loads a cell{on}\n{}{}",
+        table(&rows, &[2, 3, 4, 5, 6]),
+        why.collect::<String>()
     )
 }

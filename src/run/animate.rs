@@ -104,7 +104,7 @@ fn check_memory(bytes: u64, steps: u64, frames: u64) -> Result<()> {
     }
     let gib = bytes as f64 * frames as f64 / MEMORY as f64;
     let error =
-        Error::call(format!("{frames} frames of --animate would take {gib:.1} GiB of memory, and 1 is the most"));
+        Error::call(format!("{frames} frames of --animate would take {gib:.1} GiB of memory, and 1 GiB is the most"));
     // Beside those on the way there is one at the start.
     Err(match (MEMORY / bytes).saturating_sub(1) {
         0 => error.help("draw pictures on the way instead: --plot NAME=picture_{step}.png"),

@@ -230,3 +230,38 @@ fn what_is_made_can_be_computed_with() {
     let call = "grid make quadtree --size 4x4 --refine nan.npy -o quad.npz";
     refused(&folder, call, 1, &["holds nothing but NaN and infinities"]);
 }
+
+#[test]
+fn what_was_meant_is_guessed() {
+    let folder = Folder::new();
+    line(&folder, "line.npz", &[]);
+    fs::write(folder.path("smag.stn"), "stencil smag { in a; param p; param n: int; out r; r = p * n * a }\n").unwrap();
+    let mesh = "mesh line { set cell }\nstencil copy over line.cell { in a; out b; b = a }\n";
+    fs::write(folder.path("copy.stn"), mesh).unwrap();
+    let run = "--device cpu --grid 4x3x2";
+    refused(&folder, &format!("run smg.stn {run}"), 1, &["no file `smg.stn`", "did you mean `smag.stn`?"]);
+    refused(&folder, &format!("run smag.stn {run} --set n=1 --set p=1/3"), 2, &["give 0.3333333333333333"]);
+    refused(&folder, &format!("run smag.stn {run} --set p=1 --set n=6/3"), 2, &["give 2"]);
+    refused(&folder, &format!("run smag.stn {run} --set p=1 --set n=1/3"), 2, &["give a whole number"]);
+    refused(&folder, &format!("run smag.stn {run} --set n=1 --set p=1/0"), 2, &["give a number such as 0.5"]);
+    refused(&folder, "run copy.stn --mesh line.npz --device cpu --plot b=b.png", 2, &["--vtu FILE"]);
+    refused(
+        &folder,
+        "run diffusion4 --draw --grid 8x8x1 --device cpu --out phi=x{stp}.npy",
+        2,
+        &["did you mean `{step}`?"],
+    );
+}
+
+#[test]
+fn a_block_that_is_suggested_fits() {
+    let folder = Folder::new();
+    let lets: String =
+        (0..40).map(|n| format!("let x{} = x{n} + x{n}[i+1] + x{n}[j+1] + x{n}[i-1]\n", n + 1)).collect();
+    let far = format!("stencil far {{\nin a\nout r\nlet x0 = a\n{lets}r = x40\n}}\n");
+    fs::write(folder.path("far.stn"), far).unwrap();
+    let build = "build far.stn --emit plan --storage compressed --access shared";
+    refused(&folder, build, 1, &["a block of 32x1x8 threads would share", "--block 4x1x8; or", "--access idxvar"]);
+    refused(&folder, &format!("{build} --block 8x2x8"), 1, &["--block 4x1x8; or"]);
+    assert_eq!(said(&folder, &format!("{build} --block 4x1x8")).1, 0);
+}

@@ -201,7 +201,7 @@ fn wrong_calls_of_report() {
             1,
             "`folder.stn` is a directory, not a file of rows\nhelp: name files in it, one or several: folder.stn/*.jsonl",
         ),
-        ("report /dev/zero", 1, "`/dev/zero` is a device"),
+        ("report /dev/zero", 1, "`/dev/zero` is no file of rows: it is a device or a pipe, not a file"),
         (
             "report empty.jsonl",
             1,

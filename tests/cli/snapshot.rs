@@ -144,7 +144,7 @@ fn a_folder_that_comes_along_leads_nowhere_else() {
 fn options_that_make_no_difference_are_refused() {
     let folder = folder();
     for options in ["--tile 2x2", "--access zloop-sliced --tile 2x2", "--run-width 8"] {
-        for command in ["snapshot", "snapshot --accept", "build", "build --emit ir"] {
+        for command in ["snapshot", "snapshot --accept", "build", "build --emit plan"] {
             let output = folder.run(&format!("{command} code.stn --stencil half {options}"));
             let said = text(&output.stderr);
             assert!(output.status.code() == Some(1) && said.contains("makes no difference here"), "{command}: {said}");

@@ -48,6 +48,10 @@ impl Builder<'_> {
                     operands.push(self.node(Expr::Index(base, parts.clone()), whole, &[&[base], &*parts].concat())?);
                 }
                 Rule::component => {
+                    let (before, rest) = self.text.split_at(at.start as usize);
+                    if let Some(wrong) = worded(before, rest) {
+                        return Err(wrong);
+                    }
                     let base = self.present(operands.pop(), at)?;
                     let part = self.present(part.into_inner().next(), at)?;
                     let whole = self.file.exprs.span(base).to(at);
@@ -310,26 +314,46 @@ fn infix(rule: Rule) -> Option<Infix> {
     })
 }
 
+/// Fortran's operators that are words between points.
+const WORDED: &[(&str, &str)] = &[
+    (".and.", "`&&`"),
+    (".or.", "`||`"),
+    (".gt.", "`>`"),
+    (".ge.", "`>=`"),
+    (".lt.", "`<`"),
+    (".le.", "`<=`"),
+    (".eq.", "`==`"),
+    (".ne.", "`!=`"),
+];
+
+/// What begins like a part, and is an operator of Fortran's: `a.gt.b`. In brackets it may be a way over a mesh.
+fn worded(before: &str, rest: &str) -> Option<Diagnostic> {
+    let begins = |theirs: &str| rest.get(..theirs.len()).is_some_and(|head| head.eq_ignore_ascii_case(theirs));
+    let (theirs, means) = WORDED.iter().find(|(theirs, _)| begins(theirs))?;
+    let place = Span::new(before.len(), before.len() + theirs.len());
+    (before.rfind('[') <= before.rfind(']')).then(|| no_operator(place, &rest[..theirs.len()], means))
+}
+
+fn no_operator(at: Span, wrote: &str, means: &str) -> Diagnostic {
+    Diagnostic::error(at, format!("`{wrote}` is no operator here")).label(format!("write {means}"))
+}
+
 /// Other languages' spellings; `before` is the text before it.
 fn mistake(pair: &Node, before: &str) -> Diagnostic {
     let at = span(pair);
-    let (wrote, means) = match pair.as_str().trim_end() {
-        "^" => ("^", "`**` for a power"),
-        "/=" => ("/=", "`!=` for not equal"),
-        ".and." => (".and.", "`&&`"),
-        "and" => ("and", "`&&`"),
-        ".or." => (".or.", "`||`"),
-        ".gt." => (".gt.", "`>`"),
-        ".ge." => (".ge.", "`>=`"),
-        ".lt." => (".lt.", "`<`"),
-        ".le." => (".le.", "`<=`"),
-        ".eq." => (".eq.", "`==`"),
-        ".ne." => (".ne.", "`!=`"),
-        "<>" => ("<>", "`!=`"),
-        "or" => ("or", "`||`"),
-        _ => ("=", "`==` to compare; `=` only assigns"),
+    let wrote = pair.as_str().trim_end();
+    let means = match wrote {
+        "^" => "`**` for a power",
+        "/=" => "`!=` for not equal",
+        "and" => "`&&`",
+        "<>" => "`!=`",
+        "or" => "`||`",
+        other => match WORDED.iter().find(|(theirs, _)| other.eq_ignore_ascii_case(theirs)) {
+            Some((_, means)) => means,
+            None => "`==` to compare; `=` only assigns",
+        },
     };
-    let found = Diagnostic::error(at, format!("`{wrote}` is no operator here")).label(format!("write {means}"));
+    let found = no_operator(at, wrote, means);
     if wrote != "=" {
         return found;
     }

@@ -355,13 +355,25 @@ pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, fixed: &Fixe
 /// # Errors
 /// It does not.
 pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
-    let bytes = plan.access.shared_bytes(plan.choices.block, plan.neighbours.len(), plan.wide);
-    if bytes > SHARED {
-        let [x, y, z] = plan.choices.block;
-        return Err(Refusal::new(format!(
-            "a block of {x}x{y}x{z} threads would share {bytes} bytes, and at most {SHARED} are possible"
-        ))
-        .help("give a smaller block along x and y, as --block 32x1x8"));
+    let shared = |block| plan.access.shared_bytes(block, plan.neighbours.len(), plan.wide);
+    let block = plan.choices.block;
+    let bytes = shared(block);
+    if bytes <= SHARED {
+        return Ok(());
     }
-    Ok(())
+    // What is shared grows with the columns of a block alone.
+    let [x, y, z] = block;
+    let rows =
+        std::iter::successors(Some([x, y / 2, z]), |&[x, y, z]| Some([x, y / 2, z])).take_while(|block| block[1] > 0);
+    let short =
+        std::iter::successors(Some([x / 2, 1, z]), |&[x, y, z]| Some([x / 2, y, z])).take_while(|block| block[0] > 0);
+    let smaller = rows.chain(short).find(|&block| shared(block) <= SHARED);
+    let other = "give another access: --access idxvar";
+    Err(Refusal::new(format!(
+        "a block of {x}x{y}x{z} threads would share {bytes} bytes, and at most {SHARED} are possible"
+    ))
+    .help(match smaller {
+        Some([x, y, z]) => format!("give a smaller block, --block {x}x{y}x{z}; or {other}"),
+        None => other.to_owned(),
+    }))
 }

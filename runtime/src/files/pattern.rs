@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
+use stencilc_compiler::diagnostic::guess;
 
 /// The most digits that a number is filled up to.
 const WIDEST: usize = 20;
@@ -69,6 +70,10 @@ impl Pattern {
         let first = pattern.at(0);
         if first.as_os_str().as_bytes().windows(5).any(|part| part == b"{step") {
             return Err(no_place(option, path));
+        }
+        if let Some(meant) = first.to_str().and_then(near_step) {
+            return Err(Error::call(format!("{option} names `{}`: `{meant}` has no place in a name", path.display()))
+                .help("did you mean `{step}`?"));
         }
         if pattern.has_step() && path.parent().is_some_and(|folder| Self::new(folder).has_step()) {
             return Err(Error::call(format!(
@@ -174,6 +179,16 @@ impl Pattern {
 pub fn no_place(option: &str, path: &Path) -> Error {
     Error::call(format!("{option} names `{}`: only the step has a place in a name", path.display()))
         .help("write {step}, or {step:06} for six digits")
+}
+
+/// What stands in braces and is nearly `{step}`.
+fn near_step(text: &str) -> Option<&str> {
+    let inside = |(open, _): (usize, &str)| Some(&text[open..=open + text[open..].find('}')?]);
+    let near = |word: &&str| {
+        let word = word[1..word.len() - 1].split(':').next().unwrap_or_default().trim();
+        guess(word, ["step"]).is_some()
+    };
+    text.match_indices('{').filter_map(inside).find(near)
 }
 
 /// The width of the number that a text begins with, `{step}` or `{step:06}`, and what is behind it.
@@ -303,7 +318,7 @@ mod tests {
     #[test]
     fn options_name_steps_rightly_and_in_the_last_part() {
         let error = |text: &str| Pattern::of_option("--out", Path::new(text)).err().map(|error| error.message);
-        for good in ["a.npy", "a_{step}.npy", "a/b_{step:06}.npy", "{stop}.npy"] {
+        for good in ["a.npy", "a_{step}.npy", "a/b_{step:06}.npy", "{a}.npy", "{}.npy", "{field}_{x}", "}{"] {
             assert_eq!(error(good), None, "{good}");
         }
         for (bad, why) in [
@@ -311,6 +326,9 @@ mod tests {
             ("a_{step:0}.npy", "only the step has a place"),
             ("a_{steps}.npy", "only the step has a place"),
             ("a_{step:6}/b.npy", "only the step has a place"),
+            ("a_{stp}.npy", "`{stp}` has no place"),
+            ("a_{STEP:04}.npy", "`{STEP:04}` has no place"),
+            ("{a}_{ stpe }.npy", "`{ stpe }` has no place"),
             ("e_{step}/t.npy", "and not of a folder"),
             ("e_{step}/t_{step}.npy", "and not of a folder"),
         ] {

@@ -1,6 +1,6 @@
 //! The extents of a grid whose columns stand in no rows, from its adjacency and the shapes of arrays.
 
-use super::extents::shape_text;
+use super::extents::{levels_missing, shape_text};
 use super::{checked, fields};
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -19,19 +19,31 @@ pub(super) fn find(
     arrays: &BTreeMap<String, Array>,
 ) -> Result<Grid> {
     let cells = adjacency.cells();
-    let mut nk = given.map(|grid| (grid.nk, "--levels".to_owned()));
+    // Who said so is a field, or --levels.
+    let mut nk: Option<(usize, Option<&Field>)> = given.map(|grid| (grid.nk, None));
     for field in fields(stencil) {
         let Some(array) = arrays.get(&field.name) else { continue };
         let Some(levels) = levels(field, &array.shape, adjacency)? else { continue };
         match &nk {
             Some((known, source)) if *known != levels => {
-                let said = if source == "--levels" { "--levels says".to_owned() } else { format!("`{source}` has") };
+                let said = source.map_or("--levels says".to_owned(), |source| format!("`{}` has", source.name));
+                // The one on interfaces is the one whose level is easily forgotten.
+                let interfaces = |field: &Field| field.place.levels == Levels::Interfaces;
+                match source {
+                    _ if interfaces(field) && !source.is_some_and(interfaces) => {
+                        return Err(levels_missing(field, levels + 1, *known, &said));
+                    }
+                    Some(source) if interfaces(source) && !interfaces(field) => {
+                        return Err(levels_missing(source, known + 1, levels, &format!("`{}` has", field.name)));
+                    }
+                    _ => {}
+                }
                 let shape = shape_text(&array.shape);
                 return Err(Error::input(format!("`{}` has {levels} levels, {said} {known}", field.name))
                     .help(format!("its shape is {shape}; {}", expected(field, cells))));
             }
             Some(_) => {}
-            None => nk = Some((levels, field.name.clone())),
+            None => nk = Some((levels, Some(field))),
         }
     }
     let needs_levels = fields(stencil).any(|field| field.place.levels != Levels::None);

@@ -154,12 +154,15 @@ impl<'a> Programmer<'_, 'a> {
             span,
         };
         let mut complete = true;
-        for (slot, argument) in slots.iter().zip(given) {
+        for (n, (slot, argument)) in slots.iter().zip(&given).enumerate() {
             let done = match (*slot, argument) {
                 (Slot::Field(id), Some(argument)) => {
                     let read = self.field_argument(stencil, id, argument.value);
                     call.fields[id.index()].read = read;
                     read.map(|_| ())
+                }
+                (Slot::Param(_), Some(argument)) if self.names_a_field(argument.value) => {
+                    self.field_for_param(stencil, &slots, &given, n)
                 }
                 (Slot::Param(id), Some(argument)) => {
                     let own = &stencil.params[id];
@@ -309,6 +312,45 @@ impl<'a> Programmer<'_, 'a> {
                 .note(own.span, "declared here")
                 .note(declared, "and here"),
         )
+    }
+
+    /// Whether an expression is a field's name alone.
+    fn names_a_field(&mut self, value: ExprId) -> bool {
+        matches!(self.field_named(value), Some(Some(variable)) if !self.is_number(variable))
+    }
+
+    /// Reports a field that is passed to the parameter at place `n`.
+    fn field_for_param<T>(
+        &mut self,
+        stencil: &Stencil,
+        slots: &[Slot],
+        given: &[Option<&ast::Argument>],
+        n: usize,
+    ) -> Found<T> {
+        let (Some(argument), Slot::Param(id)) = (given[n], slots[n]) else { return None };
+        let (own, at) = (&stencil.params[id], self.span(argument.value));
+        let Some(Some(variable)) = self.field_named(argument.value) else { return None };
+        let field = &self.program.variables[variable].name;
+        let place = match argument.name {
+            None => format!("argument {} of `{}` is the parameter `{}`", n + 1, stencil.name, own.name),
+            Some(_) => format!("`{}` of `{}` is a parameter", own.name, stencil.name),
+        };
+        // It is mostly meant for the field that adds up, which nobody has to give.
+        let mut left = slots.iter().zip(given).filter(|(_, argument)| argument.is_none());
+        let added = left.find_map(|(slot, _)| match slot {
+            Slot::Field(id) if stencil.fields[*id].role == Role::Inc => Some(&stencil.fields[*id].name),
+            Slot::Field(_) | Slot::Param(_) => None,
+        });
+        let found = Diagnostic::error(at, format!("{place}, and `{field}` is a field"))
+            .label(signature(stencil, slots))
+            .note(own.span, "declared here");
+        let found = match added {
+            Some(added) => {
+                found.help(format!("if it is what the `inc` adds to, give it by its name: `{added} = {field}`"))
+            }
+            None => found.help("a parameter takes a number; a field is passed to an `in`, `inout` or `inc`"),
+        };
+        self.report(found)
     }
 
     /// Reports what is passed instead of a field.

@@ -82,6 +82,11 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         '!' | '%' if stop.at_start() => {
             answer(format!("`{first}` begins no statement"), "not understood", "comments begin with `//`")
         }
+        '!' | '%' if stop.after_declaration() => answer(
+            format!("`{first}` does not begin a comment"),
+            "write `//`",
+            "comments begin with `//` and end with the line",
+        ),
         '!' if stop.after_operand => answer(
             "`!` does not fit here".into(),
             "not understood",
@@ -161,6 +166,20 @@ fn quote(stop: &Stop, first: char) -> Option<Diagnostic> {
     })
 }
 
+/// Advice for those who write the precision of a number at its end.
+const NO_ENDINGS: &str =
+    "numbers have no endings: `real` has the precision that `--precision` says, `f64` if it says nothing";
+
+/// The digits of `1_000`, and those of Fortran's `1.0_8` without its kind; and whether there was one. A kind that were taken for
+/// digits would change the number without a word, so only groups of three are digits.
+fn without_kind(digits: &str) -> (String, bool) {
+    let digits = digits.trim_end_matches('_');
+    match digits.rsplit_once('_') {
+        Some((number, kind)) if kind.len() != 3 && !number.is_empty() => (number.replace('_', ""), true),
+        _ => (digits.replace('_', ""), false),
+    }
+}
+
 /// `2a`, `1.0d0`, `0x10`, `1_000`, `1e`: a word that begins like a number.
 fn number(stop: &Stop) -> Option<Diagnostic> {
     let at = stop.before.len();
@@ -175,15 +194,16 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     let place = Span::new(start, at + tail);
     let digits = token.chars().take_while(|c| c.is_ascii_digit() || *c == '.' || *c == '_').collect::<String>();
     let letters = &token[digits.len()..];
-    if !token.starts_with(|c: char| c.is_ascii_digit()) || letters.is_empty() && !digits.contains('_') {
+    let is_begun = token.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit());
+    if !is_begun || letters.is_empty() && !digits.contains('_') {
         return None;
     }
-    let plain = digits.replace('_', "");
+    let (plain, has_kind) = without_kind(&digits);
     let error = |label: String| Some(Diagnostic::error(place, format!("`{token}` is no number")).label(label));
     if ["0x", "0X", "0b", "0o"].iter().any(|head| token.starts_with(head)) {
         return error("write it in decimal".into());
     }
-    if plain.contains("..") {
+    if plain.contains("..") || letters.contains("..") {
         return None;
     }
     let is_name = !digits.contains(['.', '_'])
@@ -199,7 +219,13 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
         );
     }
     // Fortran's `1d-3`, `1.0_dp`; C's `1.0f`.
-    let exponent = letters.strip_prefix(['d', 'D']).filter(|rest| rest.chars().all(|c| c.is_ascii_digit()));
+    let kind_at = |power: &str| power.find(|c: char| !c.is_ascii_digit()).unwrap_or(power.len());
+    let is_power = |rest: &&str| rest.chars().all(|c| c.is_ascii_digit());
+    let kind = letters.strip_prefix(['e', 'E']).map(|power| power.split_at(kind_at(power)));
+    if let Some((power, _)) = kind.filter(|(power, kind)| !power.is_empty() && kind.starts_with('_')) {
+        return error(format!("write `{plain}e{power}`")).map(|found| found.help(NO_ENDINGS));
+    }
+    let exponent = letters.strip_prefix(['d', 'D']).filter(is_power);
     if let Some(exponent) = exponent {
         let exponent = if exponent.is_empty() {
             let sign = &stop.rest[tail..];
@@ -217,24 +243,21 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     if letters == "e" || letters == "E" {
         // Fortran's `1.0e-3_wp`.
         let exponent = super::word_at(stop.rest[tail..].trim_start_matches(['-', '+']));
-        let (power, kind) = exponent.split_at(exponent.find(|c: char| !c.is_ascii_digit()).unwrap_or(exponent.len()));
+        let (power, kind) = exponent.split_at(kind_at(exponent));
         if !power.is_empty() && !kind.is_empty() {
             let sign = stop.rest[tail..].chars().next().unwrap_or('+');
             let end = at + tail + 1 + exponent.len();
             return Some(
                 Diagnostic::error(Span::new(start, end), format!("`{token}{sign}{exponent}` is no number"))
                     .label(format!("write `{plain}e{sign}{power}`"))
-                    .help("numbers have no endings: `real` has the precision that `--precision` says, `f64` if it says nothing"),
+                    .help(NO_ENDINGS),
             );
         }
         return error("an exponent is missing after `e`, as in `1e-3`".into());
     }
-    if digits.ends_with('_') || ["f", "F", "l", "L", "u", "f32", "f64", "d"].contains(&letters) {
-        return error(format!("write `{plain}`")).map(|found| {
-            found.help(
-                "numbers have no endings: `real` has the precision that `--precision` says, `f64` if it says nothing",
-            )
-        });
+    let is_ending = has_kind && letters.is_empty() || ["f", "F", "l", "L", "u", "f32", "f64", "d"].contains(&letters);
+    if digits.ends_with('_') || is_ending {
+        return error(format!("write `{plain}`")).map(|found| found.help(NO_ENDINGS));
     }
     if letters.is_empty() {
         return error(format!("write `{plain}`"));

@@ -8,7 +8,7 @@ mod meshes;
 mod operators;
 mod statements;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, guess as nearest};
 use crate::source::Span;
 
 /// Where the parser stopped, and what stands around it.
@@ -88,6 +88,14 @@ impl<'a> Stop<'a> {
         self.statement.is_empty()
     }
 
+    /// Whether it follows what may be a whole declaration, `in a: f32`, on its line.
+    fn after_declaration(&self) -> bool {
+        ["in", "out", "inout", "inc", "param", "reduce"].contains(&self.first)
+            && !self.statement.contains('=')
+            && self.statement.trim_end().len() > self.first.len()
+            && self.statement.trim_end().ends_with(|c: char| is_word(c) || c == ')')
+    }
+
     /// The line before the place.
     fn line(&self) -> &'a str {
         self.before.rsplit('\n').next().unwrap_or_default()
@@ -109,8 +117,60 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         .or_else(|| expressions::guess(stop))
 }
 
+/// What the rules of edges are called elsewhere.
+const RULES: &[(&str, &[&str])] = &[
+    ("value(0)", &["zero", "zeros", "constant", "const", "dirichlet", "fixed", "clamp", "absorbing", "0"]),
+    (
+        "copy",
+        &["neumann", "nearest", "edge", "extend", "extrapolate", "outflow", "open", "zerogradient", "zero_gradient"],
+    ),
+    ("periodic", &["wrap", "cyclic", "circular", "torus", "repeat"]),
+    ("mirror", &["reflect", "reflecting", "symmetric", "symmetry", "reflective"]),
+    ("halo", &["none", "keep", "given", "ghost"]),
+];
+
+/// A word in the braces of a `boundary` that is no rule.
+fn edge_rule(stop: &Stop) -> Option<Diagnostic> {
+    let open = stop.before.rfind('{')?;
+    let head = stop.before[..open].trim_end().rsplit(['\n', ';', '{', '}']).next().unwrap_or_default();
+    let place = stop.before.trim_end();
+    if word_at(head.trim_start()) != "boundary" || !place.ends_with(':') || place.len() < open {
+        return None;
+    }
+    let number = &stop.rest[..stop.rest.find(|c: char| !(is_word(c) || "+-.".contains(c))).unwrap_or(stop.rest.len())];
+    let known = "the rules are periodic, value(x), copy, mirror and halo";
+    let begins_number = number.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
+    if begins_number {
+        let here = Span::new(stop.before.len(), stop.before.len() + number.len());
+        return Some(
+            Diagnostic::error(here, "a value at an edge stands in parentheses")
+                .label(format!("write `value({number})`"))
+                .help(known),
+        );
+    }
+    if !stop.found.starts_with(is_word) {
+        return None;
+    }
+    let lower = stop.found.to_lowercase();
+    let found = Diagnostic::error(stop.here(), format!("`{}` is no rule for an edge", stop.found));
+    let ours =
+        [("periodic", "periodic"), ("value(0)", "value"), ("copy", "copy"), ("mirror", "mirror"), ("halo", "halo")];
+    let all = || ours.into_iter().chain(RULES.iter().flat_map(|(own, theirs)| theirs.iter().map(|word| (*own, *word))));
+    let exact = all().find(|(_, word)| *word == lower);
+    let near = || nearest(&lower, all().map(|(_, word)| word)).and_then(|near| all().find(|(_, word)| *word == near));
+    Some(match exact.or_else(near) {
+        Some((own, _)) => found.label(format!("did you mean `{own}`?")).help(known),
+        None => found.label("not a word of the language").help(known),
+    })
+}
+
 /// What stands in a `program`.
 fn larger(stop: &Stop) -> Option<Diagnostic> {
+    if stop.item == Some("program")
+        && let Some(found) = edge_rule(stop).or_else(|| statements::parted(stop))
+    {
+        return Some(found);
+    }
     let help = match stop.item? {
         "program" => {
             "a program has fields (`inout phi on (i, j) = 0..1`), `param n: int = 10`, \

@@ -261,7 +261,7 @@ fn open_test(stop: &Stop) -> Option<Diagnostic> {
 const ELSEWHERE: &[&str] = &["else", "elif", "elseif", "elsif", "stencil", "program", "mesh", "test"];
 
 /// A second statement on the line of one that ended with a bracket, as in `s { a = 1 } expect b == 1`.
-fn parted(stop: &Stop) -> Option<Diagnostic> {
+pub fn parted(stop: &Stop) -> Option<Diagnostic> {
     let is_after_block = stop.at_start() && stop.line().trim_end().ends_with('}');
     let is_after_grid = stop.in_test && stop.first == "grid" && stop.line().trim_end().ends_with(')');
     let begins = stop.found.starts_with(super::is_word) && !ELSEWHERE.contains(&stop.found);
