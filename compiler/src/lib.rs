@@ -21,6 +21,7 @@ mod foreign;
 pub mod fuse;
 pub mod grid;
 pub mod ir;
+pub mod kernel;
 pub mod lower;
 mod math;
 pub mod mesh;

@@ -3,26 +3,15 @@
 
 use crate::error::Result;
 use crate::machine::{Arg, GUARD, Launch, Machine};
+use stencilc_compiler::{cuda, kernel};
 
 /// The name of the kernel that compares.
 pub const KERNEL: &str = "same";
 
-/// Two pieces of memory are compared, 16 bytes at once and then the `rest` of them one by one.
-pub const TEXT: &str = r#"extern "C" __global__ void same(
-    const int4* a, const int4* b, const long long accesses, const int rest, int* differs)
-{
-    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    const long long threads = (long long)gridDim.x * blockDim.x;
-    for (long long at = first; at < accesses; at += threads) {
-        const int4 x = a[at];
-        const int4 y = b[at];
-        if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) != 0) *differs = 1;
-    }
-    const unsigned char* p = reinterpret_cast<const unsigned char*>(a + accesses);
-    const unsigned char* q = reinterpret_cast<const unsigned char*>(b + accesses);
-    if (first < rest && p[first] != q[first]) *differs = 1;
+/// The kernel: two pieces of memory are compared, 16 bytes at once and then the rest of them one by one.
+pub fn text() -> String {
+    cuda::text(&kernel::machine::same(THREADS as u32))
 }
-"#;
 
 /// Bytes of one access.
 const ACCESS: usize = 16;
@@ -43,7 +32,7 @@ impl<M: Machine> Same<M> {
     /// # Errors
     /// It cannot be compiled or loaded.
     pub fn new(machine: &M, load: impl FnOnce(&str) -> Result<M::Kernel>) -> Result<Self> {
-        Ok(Self { kernel: load(TEXT)?, differs: machine.upload(&0i32.to_ne_bytes())? })
+        Ok(Self { kernel: load(&text())?, differs: machine.upload(&0i32.to_ne_bytes())? })
     }
 
     /// Whether the two buffers of each pair, which have so many bytes, are the same: guards included.
@@ -63,9 +52,19 @@ impl<M: Machine> Same<M> {
             let bytes = length + 2 * GUARD;
             let (accesses, rest) = (bytes / ACCESS, bytes % ACCESS);
             let blocks = accesses.div_ceil(THREADS * EACH).clamp(1, u16::MAX.into());
-            let from = |buffer| Arg::Pointer(machine.address(buffer, 0).wrapping_sub(GUARD as u64));
+            let from = |buffer| machine.address(buffer, 0).wrapping_sub(GUARD as u64);
+            let (a, b) = (from(a), from(b));
+            let behind = |start: u64| Arg::Pointer(start.wrapping_add((accesses * ACCESS) as u64));
             let differs = Arg::Pointer(machine.address(&self.differs, 0));
-            let arguments = [from(a), from(b), Arg::I64(accesses as i64), Arg::I32(rest as i32), differs];
+            let arguments = [
+                Arg::Pointer(a),
+                Arg::Pointer(b),
+                Arg::I64(accesses as i64),
+                behind(a),
+                behind(b),
+                Arg::I64(rest as i64),
+                differs,
+            ];
             machine.launch(&self.kernel, &Launch::new([blocks as u32, 1, 1], [THREADS as u32, 1, 1]), &arguments)?;
         }
         let (differs, _) = machine.download(&self.differs)?;

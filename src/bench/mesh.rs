@@ -20,7 +20,7 @@ use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed, Works};
-use stencilc_runtime::mesh::program::measure::{self, COPY, Expected, Measured, Verdict};
+use stencilc_runtime::mesh::program::measure::{self, Expected, Measured, Verdict};
 use stencilc_runtime::{Error, Fault, Result};
 
 /// Options of `bench` that are about meshes.
@@ -146,7 +146,8 @@ impl<'a, M: Machine> Meter<'a, M> {
         bytes: usize,
     ) -> Result<Self> {
         let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
-        let copy = measure::copy_rate(machine, &load(COPY[0], COPY[1])?, copied, runs)?;
+        let (name, text) = measure::copy();
+        let copy = measure::copy_rate(machine, &load(&name, &text)?, copied, runs)?;
         Ok(Self { machine, load, taken, texts: None, runs, copy, copied })
     }
 

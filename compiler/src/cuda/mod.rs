@@ -12,6 +12,7 @@ mod host;
 mod index;
 mod levels;
 pub(crate) mod prelude;
+mod print;
 mod runs;
 
 use crate::access::LevelsPerThread;
@@ -25,6 +26,7 @@ use crate::text::{Comment, ShellWord};
 use body::Loop;
 use expression::{Helpers, computing_type};
 pub use host::{Built, build};
+pub use print::text;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tera::{Context, Tera};

@@ -10,7 +10,9 @@ use crate::pack::data_bytes;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use stencilc_compiler::analysis::extents::demand;
+use stencilc_compiler::cuda;
 use stencilc_compiler::ir::Handle;
+use stencilc_compiler::kernel::machine::copy_streams;
 
 /// Bytes of one access: the widest that there is.
 const ACCESS: usize = 16;
@@ -71,35 +73,10 @@ impl<'a> Streams<'a> {
     /// The copy as CUDA C++: what is written is every bit of what is read, combined, so that nothing can be left out.
     pub(super) fn text(&self, per_thread: usize) -> String {
         let accesses = |data: &&Data| data_bytes(data).len().div_ceil(ACCESS);
-        let names = |letter: char, streams: &[&Data]| -> Vec<(String, usize)> {
-            streams.iter().enumerate().map(|(number, data)| (format!("{letter}{number}"), accesses(data))).collect()
-        };
-        let (reads, writes) = (names('a', &self.reads), names('b', &self.writes));
-        let parameters = reads.iter().map(|(name, _)| format!("const int4* __restrict__ {name}"));
-        let parameters = parameters.chain(writes.iter().map(|(name, _)| format!("int4* __restrict__ {name}")));
-        let parameters: Vec<String> = parameters.collect();
-        let mut text = format!(
-            "extern \"C\" __global__ void {KERNEL}({})\n{{\n    \
-             const long long first = (long long)blockIdx.x * {per_thread} * blockDim.x + threadIdx.x;\n    \
-             int4 x[{per_thread}];\n    #pragma unroll\n    for (int p = 0; p < {per_thread}; p++) {{\n        \
-             const long long c = first + p * blockDim.x;\n        x[p] = make_int4(0, 0, 0, 0);\n",
-            parameters.join(", ")
-        );
-        for (name, count) in &reads {
-            text.push_str(&format!(
-                "        if (c < {count}) {{\n            const int4 y = {name}[c];\n            \
-                 x[p] = make_int4(x[p].x ^ y.x, x[p].y ^ y.y, x[p].z ^ y.z, x[p].w ^ y.w);\n        }}\n"
-            ));
-        }
-        text.push_str(&format!(
-            "    }}\n    #pragma unroll\n    for (int p = 0; p < {per_thread}; p++) {{\n        \
-             const long long c = first + p * blockDim.x;\n"
-        ));
-        for (name, count) in &writes {
-            text.push_str(&format!("        if (c < {count}) {name}[c] = x[p];\n"));
-        }
-        text.push_str("    }\n}\n");
-        text
+        let counts = |streams: &[&Data]| -> Vec<usize> { streams.iter().map(accesses).collect() };
+        let [.., threads] = BLOCKS;
+        let kernel = copy_streams(KERNEL, &counts(&self.reads), &counts(&self.writes), threads, per_thread);
+        cuda::text(&kernel)
     }
 }
 

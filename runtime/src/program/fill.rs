@@ -9,10 +9,12 @@ use crate::error::Result;
 use crate::machine::{Arg, Launch, Machine};
 use crate::pack::Packing;
 use crate::problem::element_of;
+use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Handle, Precision, VariableId};
+use stencilc_compiler::kernel;
 use stencilc_compiler::program::{Beyond, Source};
 use stencilc_compiler::storage::Layout;
 
@@ -39,34 +41,13 @@ pub fn name(element: Element) -> String {
 
 /// The kernel for an element. A source less than 0 is a number: -1 the first of them, -2 the second.
 pub fn text(element: Element) -> String {
-    let c_type = match element {
-        Element::F32 => "float",
-        Element::F64 => "double",
-        Element::I32 => "int",
-        Element::Bool => "unsigned char",
+    let own = match element {
+        Element::F32 => kernel::Element::F32,
+        Element::F64 => kernel::Element::F64,
+        Element::I32 => kernel::Element::I32,
+        Element::Bool => kernel::Element::U8,
     };
-    let name = name(element);
-    format!(
-        r#"// Fills the cells around a field: columns and levels are pairs of where a value goes and where it comes from.
-extern "C" __global__ void __launch_bounds__({THREADS})
-{name}({c_type}* field, const long long plane, const int* columns, const int column_count, const int* levels,
-    const int level_count, const {c_type} i_low, const {c_type} i_high, const {c_type} j_low, const {c_type} j_high,
-    const {c_type} k_low, const {c_type} k_high)
-{{
-    const int column = blockIdx.x * {THREADS} + threadIdx.x;
-    if (column >= column_count) return;
-    const int to = columns[2 * column];
-    const int from = columns[2 * column + 1];
-    for (int level = blockIdx.y; level < level_count; level += gridDim.y) {{
-        const int source = levels[2 * level + 1];
-        const int number = from < 0 ? from : source;
-        field[to + levels[2 * level] * plane] = number >= 0 ? field[from + source * plane]
-            : number == -1 ? i_low : number == -2 ? i_high : number == -3 ? j_low : number == -4 ? j_high
-            : number == -5 ? k_low : k_high;
-    }}
-}}
-"#
-    )
+    cuda::text(&kernel::machine::fill_halo(&name(element), THREADS, own))
 }
 
 /// How the halo of one variable is filled: tables on a machine, and what is launched with them.

@@ -11,9 +11,11 @@ use crate::{Error, Result};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use stencilc_compiler::cuda;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::{Action, Call};
 use stencilc_compiler::ir::{FieldId, Handle, MapId, MeshProgram, MeshStencil, Node, Path, Precision, Role};
+use stencilc_compiler::kernel::machine::copy_all;
 
 /// What a stencil computes, by the interpreter.
 pub struct Expected {
@@ -302,18 +304,18 @@ pub fn copy_rate<M: Machine>(machine: &M, kernel: &M::Kernel, bytes: usize, runs
     let to = machine.upload(&vec![0; bytes])?;
     let n = i32::try_from(bytes / 16).map_err(|_| Error::check("so much is not copied"))?;
     let args = [Arg::Pointer(machine.address(&from, 0)), Arg::Pointer(machine.address(&to, 0)), Arg::I32(n)];
-    let launch = Launch::new([132 * 16, 1, 1], [512, 1, 1]);
+    let [threads, blocks] = COPYING;
+    let launch = Launch::new([blocks, 1, 1], [threads, 1, 1]);
     let times = machine.time_each(runs, |_| machine.launch(kernel, &launch, &args))?;
     let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
     Ok(2.0 * bytes as f64 / statistics.median_us / 1e3)
 }
 
-/// The kernel of [`copy_rate`], and its name.
-pub const COPY: [&str; 2] = [
-    "copy_all",
-    r#"extern "C" __global__ void __launch_bounds__(512) copy_all(const int4* __restrict__ a, int4* __restrict__ b, const int n)
-{
-    for (int i = blockIdx.x * 512 + threadIdx.x; i < n; i += gridDim.x * 512) b[i] = a[i];
+/// Threads of a block of [`copy_rate`]'s kernel, and how many blocks there are: 16 for each multiprocessor of an H200.
+const COPYING: [u32; 2] = [512, 132 * 16];
+
+/// The kernel of [`copy_rate`]: its name, and its text.
+pub fn copy() -> (String, String) {
+    let kernel = copy_all(COPYING[0]);
+    (kernel.name.to_string(), cuda::text(&kernel))
 }
-"#,
-];

@@ -11,12 +11,17 @@ use crate::problem::element_of;
 use crate::{Element, Error, Result};
 use std::ops::Range;
 use std::rc::Rc;
+use stencilc_compiler::cuda;
 use stencilc_compiler::device::with_operations;
 use stencilc_compiler::ir::mesh::{Fold, How};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Precision, Role};
+use stencilc_compiler::kernel::machine::set_to_zero;
 use stencilc_compiler::mesh::{self as printed, Items, What};
+
+/// Threads of a block that sets an array to zeros.
+const CLEARING: u32 = 256;
 
 /// The arrays of a call.
 struct Arrays<M: Machine> {
@@ -160,12 +165,13 @@ impl<M: Machine> Kernels<'_, M> {
     /// Sets an array to zeros.
     fn clear(&self, array: &Array<M>) -> Result<()> {
         if self.zero.borrow().is_none() {
-            self.zero.replace(Some(Rc::new((self.load)("set_to_zero", ZERO)?)));
+            let zero = set_to_zero(CLEARING);
+            self.zero.replace(Some(Rc::new((self.load)(&zero.name, &cuda::text(&zero))?)));
         }
         let zero = self.zero.borrow();
         let Some(kernel) = zero.as_ref() else { return Ok(()) };
         let n = array.bytes / 16;
-        let launch = Launch::new([n.div_ceil(256) as u32, 1, 1], [256, 1, 1]);
+        let launch = Launch::new([n.div_ceil(CLEARING as usize) as u32, 1, 1], [CLEARING, 1, 1]);
         let args = [Arg::Pointer(self.machine.address(array.buffer()?, 0)), Arg::I32(narrow(n)?)];
         self.machine.launch(kernel, &launch, &args)
     }
@@ -263,12 +269,3 @@ impl<M: Machine> Kernels<'_, M> {
         Ok(())
     }
 }
-
-/// Sets an array to zeros.
-const ZERO: &str = r#"extern "C" __global__ void __launch_bounds__(256)
-set_to_zero(int4* __restrict__ to, const int n)
-{
-    const int i = blockIdx.x * 256 + threadIdx.x;
-    if (i < n) to[i] = make_int4(0, 0, 0, 0);
-}
-"#;

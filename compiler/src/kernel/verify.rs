@@ -1,0 +1,363 @@
+//! What every kernel keeps to.
+//!
+//! - A value comes after those that it is made of, and their types fit.
+//! - A value with a name is computed once, before all that use it; a variable is declared before, and a counter changes by its loop alone.
+//! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
+//! - Threads of a block meet at barriers, and those of a warp at shuffles: both stand where all come or none, and nobody has left before.
+//! - Every argument is used, and so is every array.
+
+use super::{
+    Array, Binary, Block, Coordinate, Element, Kernel, Operation, Space, Statement, Step, Type, ValueId, VariableId,
+    What,
+};
+use crate::diagnostic::Refusal;
+use crate::ir::Handle;
+use std::collections::HashSet;
+
+/// Bytes of shared memory that a block can declare.
+const SHARED: usize = 48 << 10;
+
+/// Looks whether a kernel keeps to all of it.
+///
+/// # Errors
+/// It does not, which is a fault of the compiler: what is wrong, and where.
+pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
+    let broken = |what: String| Refusal::new(format!("the kernel `{}` is broken: {what}", kernel.name));
+    types(kernel).map_err(broken)?;
+    let mut walk = Walk {
+        kernel,
+        named: HashSet::new(),
+        declared: HashSet::new(),
+        ever: HashSet::new(),
+        arrays: HashSet::new(),
+        arguments: HashSet::new(),
+        uniform: HashSet::new(),
+        has_left: false,
+    };
+    walk.block(&kernel.body, true).map_err(broken)?;
+    for (id, argument) in kernel.arguments.iter() {
+        let is_used = match argument.what {
+            What::Number(_) => walk.arguments.contains(&id.index()),
+            What::Array(array) => walk.arrays.contains(&array.index()),
+        };
+        if !is_used {
+            return Err(broken(format!("nothing uses the argument `{}`", argument.name)));
+        }
+    }
+    let shared = |array: &Array| match array.space {
+        Space::Shared(count) => count * array.element.bytes(),
+        Space::Global { .. } => 0,
+    };
+    let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
+    match bytes > SHARED {
+        true => Err(broken(format!("a block shares {bytes} bytes, and has {SHARED}"))),
+        false => Ok(()),
+    }
+}
+
+/// Whether values come after their operands, and have the types that their operations need and make.
+fn types(kernel: &Kernel) -> Result<(), String> {
+    for (id, value) in kernel.values.iter() {
+        let operands = value.operation.operands();
+        if operands.iter().any(|operand| operand.index() >= id.index()) {
+            return Err(format!("value {} comes before what it is made of", id.index()));
+        }
+        let of: Vec<Type> = operands.iter().map(|&operand| kernel.values[operand].kind).collect();
+        let own = value.kind;
+        let fits = match (&value.operation, of.as_slice()) {
+            (Operation::Int(_), _) => own.is_whole() || own.is_real(),
+            (Operation::Argument(argument), _) => kernel.arguments[*argument].what == What::Number(own),
+            (Operation::Variable(variable), _) => kernel.variables[*variable].kind == own,
+            (Operation::Coordinate(..), _) => own == Type::I32,
+            (Operation::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..), &[a, b]) => {
+                a == b && a == own && (own.is_whole() || own.is_real())
+            }
+            (Operation::Binary(..), &[a, b]) => a == b && a == own && own.is_whole(),
+            (Operation::Compare(..), &[a, b]) => a == b && a.lanes == 1 && a != Type::BOOL && own == Type::BOOL,
+            (Operation::And(..) | Operation::Or(..), &[a, b]) => [a, b, own] == [Type::BOOL; 3],
+            (Operation::Choose(..), &[condition, yes, no]) => condition == Type::BOOL && yes == no && yes == own,
+            (Operation::Convert(_), &[a]) => a.lanes == 1 && own.lanes == 1 && own != Type::BOOL && a != Type::BOOL,
+            (Operation::Lane(_, lane), &[a]) => *lane < a.lanes && own == Type::one(a.element),
+            (Operation::Lanes(lanes), of) => {
+                [2, 4].contains(&lanes.len())
+                    && of.iter().all(|&a| a == Type::one(own.element))
+                    && usize::from(own.lanes) == of.len()
+            }
+            (Operation::Load(array, _), &[index]) => index.is_whole() && kernel.arrays[*array].element == own,
+            (Operation::ShuffleDown(..), &[a, by]) => a == own && (own.is_real() || own.is_whole()) && by == Type::I32,
+            _ => false,
+        };
+        if !fits {
+            return Err(format!("value {} is {own:?}, made by {:?} of {of:?}", id.index(), value.operation));
+        }
+    }
+    Ok(())
+}
+
+/// What is known at a statement.
+struct Walk<'a> {
+    kernel: &'a Kernel,
+    /// Values that have their names here.
+    named: HashSet<ValueId>,
+    /// Variables that are there.
+    declared: HashSet<VariableId>,
+    /// Values that were named anywhere.
+    ever: HashSet<ValueId>,
+    arrays: HashSet<usize>,
+    arguments: HashSet<usize>,
+    /// Counters that are the same for all threads of a block.
+    uniform: HashSet<VariableId>,
+    /// Whether some threads may be done.
+    has_left: bool,
+}
+
+impl Walk<'_> {
+    /// The statements of a block, to which all threads come or, where that is not `together`, some.
+    fn block(&mut self, block: &Block, together: bool) -> Result<(), String> {
+        let (mut named, mut declared) = (Vec::new(), Vec::new());
+        for statement in &block.0 {
+            for value in statement.values() {
+                // What gets its name here is looked at as what it is made of.
+                let is_let = matches!(statement, Statement::Let(_));
+                self.used(value, is_let, together)?;
+            }
+            match statement {
+                Statement::Let(value) => {
+                    if self.kernel.values[*value].name.is_none() || !self.ever.insert(*value) {
+                        return Err(format!("value {} is computed twice, or has no name", value.index()));
+                    }
+                    self.named.insert(*value);
+                    named.push(*value);
+                }
+                Statement::Declare(variable, value) => {
+                    self.fits(*variable, *value)?;
+                    self.declared.insert(*variable);
+                    declared.push(*variable);
+                }
+                Statement::Assign(variable, value) => {
+                    self.fits(*variable, *value)?;
+                    if !self.declared.contains(variable) {
+                        return Err(format!(
+                            "`{}` is not there where it is assigned",
+                            self.kernel.variables[*variable].name
+                        ));
+                    }
+                }
+                Statement::Store(array, index, value) => {
+                    let own = &self.kernel.arrays[*array];
+                    self.arrays.insert(array.index());
+                    let (index, value) = (self.kernel.values[*index].kind, self.kernel.values[*value].kind);
+                    if !own.is_written || !index.is_whole() || value != own.element {
+                        return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
+                    }
+                }
+                Statement::If(condition, yes, no) => {
+                    if self.kernel.values[*condition].kind != Type::BOOL {
+                        return Err("a condition is no truth".into());
+                    }
+                    let together = together && self.is_uniform(*condition);
+                    self.block(yes, together)?;
+                    self.block(no, together)?;
+                }
+                Statement::For(own) => {
+                    let counter = own.counter;
+                    let kind = self.kernel.variables[counter].kind;
+                    let bounds = statement.values();
+                    if !kind.is_whole() || bounds.iter().any(|&value| self.kernel.values[value].kind != kind) {
+                        return Err(format!(
+                            "the loop of `{}` counts in other numbers",
+                            self.kernel.variables[counter].name
+                        ));
+                    }
+                    let never_ends = match own.step {
+                        Step::By(step) => self.kernel.values[step].operation == Operation::Int(0),
+                        Step::Doubled => self.kernel.values[own.first].operation == Operation::Int(0),
+                    };
+                    if never_ends {
+                        return Err(format!("the loop of `{}` never ends", self.kernel.variables[counter].name));
+                    }
+                    let is_uniform = bounds.iter().all(|&value| self.is_uniform(value));
+                    if is_uniform {
+                        self.uniform.insert(counter);
+                    }
+                    self.declared.insert(counter);
+                    self.block(&own.body, together && is_uniform)?;
+                    self.declared.remove(&counter);
+                }
+                Statement::Barrier if !together || self.has_left => {
+                    return Err("not all threads of a block come to a barrier".into());
+                }
+                Statement::Barrier => {}
+                Statement::Return => self.has_left |= !together,
+            }
+        }
+        named.iter().for_each(|value| _ = self.named.remove(value));
+        declared.iter().for_each(|variable| _ = self.declared.remove(variable));
+        Ok(())
+    }
+
+    fn fits(&self, variable: VariableId, value: ValueId) -> Result<(), String> {
+        let own = &self.kernel.variables[variable];
+        match own.kind == self.kernel.values[value].kind && !own.is_counter {
+            true => Ok(()),
+            false => Err(format!("`{}` gets another type, or is a counter", own.name)),
+        }
+    }
+
+    /// Whether all that a statement needs for a value is there.
+    fn used(&mut self, value: ValueId, is_let: bool, together: bool) -> Result<(), String> {
+        let (mut waiting, mut seen) = (vec![(value, is_let)], HashSet::new());
+        while let Some((id, is_let)) = waiting.pop() {
+            let value = &self.kernel.values[id];
+            if value.name.is_some() && !is_let {
+                if !self.named.contains(&id) {
+                    let name = value.name.as_ref().map_or("", |name| name);
+                    return Err(format!("`{name}` is used where it is not known"));
+                }
+                continue;
+            }
+            if !seen.insert(id) {
+                continue;
+            }
+            match &value.operation {
+                Operation::Argument(argument) => _ = self.arguments.insert(argument.index()),
+                Operation::Variable(variable) if !self.declared.contains(variable) => {
+                    return Err(format!("`{}` is used where it is not there", self.kernel.variables[*variable].name));
+                }
+                Operation::Load(array, _) => _ = self.arrays.insert(array.index()),
+                Operation::ShuffleDown(..) if !together || self.has_left => {
+                    return Err("not all threads of a warp come to a shuffle".into());
+                }
+                _ => {}
+            }
+            waiting.extend(value.operation.operands().into_iter().map(|operand| (operand, false)));
+        }
+        Ok(())
+    }
+
+    /// Whether a value is the same for all threads of a block.
+    fn is_uniform(&self, value: ValueId) -> bool {
+        let (mut waiting, mut seen) = (vec![value], HashSet::new());
+        while let Some(id) = waiting.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let operation = &self.kernel.values[id].operation;
+            let is_own = match operation {
+                Operation::Coordinate(Coordinate::Thread, _) | Operation::Load(..) | Operation::ShuffleDown(..) => true,
+                Operation::Variable(variable) => !self.uniform.contains(variable),
+                _ => false,
+            };
+            if is_own {
+                return false;
+            }
+            waiting.extend(operation.operands());
+        }
+        true
+    }
+}
+
+impl Type {
+    /// The bytes of a value in memory.
+    pub fn bytes(self) -> usize {
+        let one = match self.element {
+            Element::F32 | Element::I32 => 4,
+            Element::F64 | Element::I64 => 8,
+            Element::U8 | Element::Bool => 1,
+        };
+        one * usize::from(self.lanes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::Builder;
+    use super::super::{Axis, Kernel};
+    use super::*;
+
+    fn told(write: impl FnOnce(&mut Builder)) -> String {
+        let mut builder = Builder::new("own", 64, "");
+        write(&mut builder);
+        verify(&builder.finish()).err().map(|refusal| refusal.message).unwrap_or_default()
+    }
+
+    /// `b[t] = a[t]`, for threads below n.
+    fn copied(own: &mut Builder) {
+        let (a, b) = (own.input("a", Type::I32), own.output("b", Type::I32));
+        let (n, thread) = (own.number("n", Type::I32), own.coordinate(Coordinate::Thread, Axis::X));
+        let inside = own.less(thread, n);
+        own.when(inside, |own| {
+            let value = own.load(a, thread);
+            own.store(b, thread, value);
+        });
+    }
+
+    #[test]
+    fn what_is_right_passes() {
+        assert_eq!(told(copied), "");
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        type Fault = fn(&mut Builder);
+        let faults: [(&str, Fault); 6] = [
+            ("nothing uses the argument `m`", |own| _ = own.number("m", Type::I32)),
+            ("not all threads of a block", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let condition = own.less(thread, two);
+                own.when(condition, Builder::barrier);
+            }),
+            ("not all threads of a block", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let condition = own.less(thread, two);
+                own.leave_if(condition);
+                own.barrier();
+            }),
+            ("not all threads of a warp", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let condition = own.less(thread, two);
+                own.when(condition, |own| {
+                    let moved = own.shuffle_down(thread, two);
+                    own.variable("moved", moved);
+                });
+            }),
+            ("shares 65536 bytes", |own| {
+                let (array, zero) = (own.shared("large", Type::I32, 1 << 14), own.int(0));
+                own.store(array, zero, zero);
+            }),
+            ("never ends", |own| {
+                let (zero, ten) = (own.int(0), own.int(10));
+                own.each("i", (zero, ten, Step::Doubled), false, |_, _| {});
+            }),
+        ];
+        for (what, fault) in faults {
+            let said = told(|own| {
+                copied(own);
+                fault(own);
+            });
+            assert!(said.contains(what), "{what}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_was_changed_is_looked_at_again() {
+        let kernel = || {
+            let mut builder = Builder::new("own", 64, "");
+            copied(&mut builder);
+            builder.finish()
+        };
+        let change = |change: fn(&mut Kernel)| {
+            let mut kernel = kernel();
+            change(&mut kernel);
+            verify(&kernel).unwrap_err().message
+        };
+        assert!(
+            change(|kernel| kernel.arrays.values_mut().for_each(|array| array.is_written = false))
+                .contains("written to `b`")
+        );
+        assert!(
+            change(|kernel| kernel.values.values_mut().for_each(|value| value.kind = Type::I64)).contains("made by")
+        );
+        assert!(change(|kernel| kernel.body.0.clear()).contains("nothing uses"));
+    }
+}
