@@ -1,6 +1,7 @@
 //! The printer: a kernel as CUDA C++.
 
 use crate::ir::Relation;
+use crate::kernel::verify::verify;
 use crate::kernel::{
     Axis, Binary, Block, Coordinate, Element, Kernel, Operation, Space, Statement, Step, Type, ValueId, What,
 };
@@ -23,6 +24,7 @@ enum Tie {
 
 /// The kernel as CUDA C++, for NVRTC, nvcc and the emulator alike.
 pub fn text(kernel: &Kernel) -> String {
+    debug_assert!(verify(kernel).is_ok(), "{:?}\n{kernel}", verify(kernel));
     let mut lines = Vec::new();
     if !kernel.doc.is_empty() {
         lines.push("/*".to_owned());
@@ -88,7 +90,8 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             lines.push(format!("{indent}{} = {};", kernel.variables[*variable].name, shown(*value)));
         }
         Statement::Store(array, index, value) => {
-            lines.push(format!("{indent}{}[{}] = {};", kernel.arrays[*array].name, shown(*index), shown(*value)));
+            let index = signed(kernel, *index).0;
+            lines.push(format!("{indent}{}[{index}] = {};", kernel.arrays[*array].name, shown(*value)));
         }
         Statement::If(condition, yes, no) => {
             let mut inner = Vec::new();
@@ -116,7 +119,7 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 Step::By(step) => format!("{name} += {}", shown(step)),
                 Step::Doubled => format!("{name} *= 2"),
             };
-            let end = bracketed(expression(kernel, own.end), Tie::Sum);
+            let end = bracketed(signed(kernel, own.end), Tie::Sum);
             if own.is_unrolled {
                 lines.push(format!("{indent}#pragma unroll"));
             }
@@ -144,13 +147,8 @@ fn expression(kernel: &Kernel, value: ValueId) -> (String, Tie) {
 fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     let own = &kernel.values[value];
     let within = |value: ValueId, least: Tie| bracketed(expression(kernel, value), least);
+    let signed = |value: ValueId, least: Tie| bracketed(signed(kernel, value), least);
     // What stands on the right of an operator that goes from left to right binds more tightly.
-    // CUDA's coordinates have no sign, and neither has what is made of them, which matters where numbers are compared or divided.
-    let signed =
-        |value: ValueId, least: Tie| match kernel.values[value].kind == Type::I32 && has_coordinate(kernel, value) {
-            true => format!("int({})", expression(kernel, value).0),
-            false => within(value, least),
-        };
     let infix = |a: ValueId, symbol: &str, b: ValueId, tie: Tie, right: Tie| {
         (format!("{} {symbol} {}", within(a, tie), within(b, right)), tie)
     };
@@ -181,9 +179,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
                 Relation::Eq | Relation::Ne => Tie::Equality,
                 Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge => Tie::Relation,
             };
-            let side =
-                |value: ValueId| if tie == Tie::Equality { within(value, Tie::Sum) } else { signed(value, Tie::Sum) };
-            (format!("{} {} {}", side(*a), relation.symbol(), side(*b)), tie)
+            (format!("{} {} {}", signed(*a, Tie::Sum), relation.symbol(), signed(*b, Tie::Sum)), tie)
         }
         Operation::And(a, b) => infix(*a, "&&", *b, Tie::And, Tie::Equality),
         Operation::Or(a, b) => {
@@ -197,7 +193,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             format!("{} ? {} : {}", within(*condition, Tie::Or), within(*yes, Tie::Or), within(*no, Tie::Choice)),
             Tie::Choice,
         ),
-        Operation::Convert(a) => (format!("({}){}", c_type(own.kind), within(*a, Tie::Prefix)), Tie::Prefix),
+        Operation::Convert(a) => (format!("({}){}", c_type(own.kind), signed(*a, Tie::Prefix)), Tie::Prefix),
         Operation::Lane(a, lane) => {
             let part = ["x", "y", "z", "w"][usize::from(*lane) % 4];
             (format!("{}.{part}", within(*a, Tie::Atom)), Tie::Atom)
@@ -207,13 +203,22 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             (format!("make_{}({})", c_type(own.kind), lanes.join(", ")), Tie::Atom)
         }
         Operation::Load(array, index) => {
-            (format!("{}[{}]", kernel.arrays[*array].name, expression(kernel, *index).0), Tie::Atom)
+            (format!("{}[{}]", kernel.arrays[*array].name, signed(*index, Tie::Choice)), Tie::Atom)
         }
         Operation::ShuffleDown(a, by) => {
             let (a, by) = (expression(kernel, *a).0, expression(kernel, *by).0);
             (format!("__shfl_down_sync(0xffffffffu, {a}, {by})"), Tie::Atom)
         }
     }
+}
+
+/// A value where its sign matters. CUDA's coordinates have none, and neither has what is made of them: what is assigned to an `int`
+/// is right all the same, and so is a coordinate by itself as an index, but not what is compared, divided or widened.
+fn signed(kernel: &Kernel, value: ValueId) -> (String, Tie) {
+    let own = &kernel.values[value];
+    let (text, tie) = expression(kernel, value);
+    let is_plain = own.kind != Type::I32 || !has_coordinate(kernel, value);
+    if is_plain { (text, tie) } else { (format!("int({text})"), Tie::Atom) }
 }
 
 /// Whether a coordinate stands in an expression as it is written.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// A kernel that is being made.
 ///
 /// Values that are the same are one value, within the block where they are made and those in it; what the names of two would be is
-/// then the name of the first. Sums, products and choices of what is known are worked out.
+/// then the name of the first. Sums and products of what is known are worked out.
 pub struct Builder {
     kernel: Kernel,
     names: Names,
@@ -108,7 +108,10 @@ impl Builder {
     fn is_fixed(&self, operation: &Operation) -> bool {
         match operation {
             Operation::Variable(variable) => self.kernel.variables[*variable].is_counter,
-            Operation::Load(array, _) => !self.kernel.arrays[*array].is_written,
+            Operation::Load(array, _) => {
+                let own = &self.kernel.arrays[*array];
+                !own.is_written && own.space != (Space::Global { aliased: true })
+            }
             Operation::ShuffleDown(..) => false,
             Operation::Int(_)
             | Operation::Argument(_)

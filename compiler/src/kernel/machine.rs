@@ -123,10 +123,13 @@ pub fn same(threads: u32) -> Kernel {
 }
 
 /// Numbers that a block of [`fold`] makes one of.
-pub const FOLDED: usize = 1024;
+pub const FOLDED: usize = 4 * FOLDING as usize;
 
 /// Threads of a block of [`fold`], each of which begins with four numbers.
 pub const FOLDING: u32 = 256;
+
+/// Threads of a warp.
+const WARP: u32 = 32;
 
 /// Makes one number of each [`FOLDED`], pairwise: a number whose neighbour does not exist stays as it is. `fold(numbers, totals, n)`
 /// has a block for each total.
@@ -135,8 +138,9 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
     let real = Type::one(real);
     let (numbers, totals) = (own.input("numbers", real), own.output("totals", real));
     let n = own.number("n", Type::I32);
-    let of_warps = own.shared("of_warps", real, FOLDING as usize / 32);
-    let [one, two, three, four, eight, warp_size] = [1, 2, 3, 4, 8, 32].map(|number| own.int(number));
+    let of_warps = own.shared("of_warps", real, (FOLDING / WARP) as usize);
+    let [one, two, three, four] = [1, 2, 3, 4].map(|number| own.int(number));
+    let [warps, warp_size] = [FOLDING / WARP, WARP].map(|number| own.int(i64::from(number)));
     let (thread, block) = (own.coordinate(Coordinate::Thread, Axis::X), own.coordinate(Coordinate::Block, Axis::X));
     let warp = own.binary(Binary::Div, thread, warp_size);
     let warp = own.name("warp", warp);
@@ -193,11 +197,11 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
     own.barrier();
     let is_first = own.compare(Relation::Eq, thread, nought);
     own.when(is_first, |own| {
-        own.each("by", (one, eight, Step::Doubled), false, |own, by| {
-            let end = own.binary(Binary::Sub, eight, by);
+        own.each("by", (one, warps, Step::Doubled), false, |own, by| {
+            let end = own.binary(Binary::Sub, warps, by);
             let step = own.mul(two, by);
-            own.each("own", (nought, end, Step::By(step)), false, |own, mine| {
-                let of_warp = own.int(FOLDED as i64 / 8);
+            own.each("warp_of_two", (nought, end, Step::By(step)), false, |own, mine| {
+                let of_warp = own.int(4 * i64::from(WARP));
                 let other = own.add(mine, by);
                 let before = own.mul(of_warp, other);
                 let at = own.add(first_of_block, before);
@@ -273,7 +277,7 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
     own.finish()
 }
 
-/// `blockIdx.x * 256 + threadIdx.x`, by name.
+/// The number of a thread of a launch whose blocks have so many, by name.
 fn thread_of_launch(own: &mut Builder, name: &str, threads: u32) -> ValueId {
     let number = thread_number(own, threads);
     own.name(name, number)

@@ -5,9 +5,9 @@
 //!
 //! A **value** is an expression in an arena, after those that it is made of. It has no effect. [`Statement::Let`] computes it at one
 //! place and gives it a name, by which it is known in the rest of the block and in what is nested there; any other value is computed
-//! again by each statement that uses it, in the place of that statement. What may differ from place to place, what a [variable](Variable)
-//! holds and an element of an array that is written, is a value of its own each time that it is asked for, so that nothing is ever
-//! taken for something that was read before.
+//! again by each statement that uses it, in the place of that statement. So what a [variable](Variable) holds, and an element of an
+//! array that is written, is what it is *there*; who wants what it was before has it named before. Each time that such is asked for,
+//! it is a value of its own.
 //!
 //! [`build::Builder`] makes kernels, [`verify`] says what every kernel keeps to, and `cuda::print` writes them down.
 
@@ -252,7 +252,7 @@ pub struct For {
     pub counter: VariableId,
     /// Its first value.
     pub first: ValueId,
-    /// It stays below this.
+    /// It stays below this, which is computed before each turn.
     pub end: ValueId,
     /// How it goes on.
     pub step: Step,

@@ -4,7 +4,7 @@
 //! - A value with a name is computed once, before all that use it; a variable is declared before, and a counter changes by its loop alone.
 //! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
 //! - Threads of a block meet at barriers, and those of a warp at shuffles: both stand where all come or none, and nobody has left before.
-//! - Every argument is used, and so is every array.
+//! - Every argument is used, and so is every array; those that are written are written to.
 
 use super::{
     Array, Binary, Block, Coordinate, Element, Kernel, Operation, Space, Statement, Step, Type, ValueId, VariableId,
@@ -30,7 +30,9 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         declared: HashSet::new(),
         ever: HashSet::new(),
         arrays: HashSet::new(),
+        stored: HashSet::new(),
         arguments: HashSet::new(),
+        ever_counted: HashSet::new(),
         uniform: HashSet::new(),
         has_left: false,
     };
@@ -43,6 +45,15 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         if !is_used {
             return Err(broken(format!("nothing uses the argument `{}`", argument.name)));
         }
+    }
+    for (id, array) in kernel.arrays.iter() {
+        let (is_used, is_stored) = (walk.arrays.contains(&id.index()), walk.stored.contains(&id.index()));
+        if !is_used || is_stored != array.is_written {
+            return Err(broken(format!("nothing uses the array `{}`, or nothing writes to it", array.name)));
+        }
+    }
+    if !(1..=1024).contains(&kernel.threads) {
+        return Err(broken(format!("a block has {} threads", kernel.threads)));
     }
     let shared = |array: &Array| match array.space {
         Space::Shared(count) => count * array.element.bytes(),
@@ -65,7 +76,9 @@ fn types(kernel: &Kernel) -> Result<(), String> {
         let of: Vec<Type> = operands.iter().map(|&operand| kernel.values[operand].kind).collect();
         let own = value.kind;
         let fits = match (&value.operation, of.as_slice()) {
-            (Operation::Int(_), _) => own.is_whole() || own.is_real(),
+            (Operation::Int(number), _) => {
+                own == Type::I64 || i32::try_from(*number).is_ok() && (own.is_whole() || own.is_real())
+            }
             (Operation::Argument(argument), _) => kernel.arguments[*argument].what == What::Number(own),
             (Operation::Variable(variable), _) => kernel.variables[*variable].kind == own,
             (Operation::Coordinate(..), _) => own == Type::I32,
@@ -77,9 +90,10 @@ fn types(kernel: &Kernel) -> Result<(), String> {
             (Operation::And(..) | Operation::Or(..), &[a, b]) => [a, b, own] == [Type::BOOL; 3],
             (Operation::Choose(..), &[condition, yes, no]) => condition == Type::BOOL && yes == no && yes == own,
             (Operation::Convert(_), &[a]) => a.lanes == 1 && own.lanes == 1 && own != Type::BOOL && a != Type::BOOL,
-            (Operation::Lane(_, lane), &[a]) => *lane < a.lanes && own == Type::one(a.element),
+            (Operation::Lane(_, lane), &[a]) => a.lanes > 1 && *lane < a.lanes && own == Type::one(a.element),
             (Operation::Lanes(lanes), of) => {
                 [2, 4].contains(&lanes.len())
+                    && own.element != Element::Bool
                     && of.iter().all(|&a| a == Type::one(own.element))
                     && usize::from(own.lanes) == of.len()
             }
@@ -104,7 +118,11 @@ struct Walk<'a> {
     /// Values that were named anywhere.
     ever: HashSet<ValueId>,
     arrays: HashSet<usize>,
+    /// Arrays that something is written to.
+    stored: HashSet<usize>,
     arguments: HashSet<usize>,
+    /// Counters of loops.
+    ever_counted: HashSet<VariableId>,
     /// Counters that are the same for all threads of a block.
     uniform: HashSet<VariableId>,
     /// Whether some threads may be done.
@@ -131,7 +149,9 @@ impl Walk<'_> {
                 }
                 Statement::Declare(variable, value) => {
                     self.fits(*variable, *value)?;
-                    self.declared.insert(*variable);
+                    if !self.declared.insert(*variable) {
+                        return Err(format!("`{}` is declared twice", self.kernel.variables[*variable].name));
+                    }
                     declared.push(*variable);
                 }
                 Statement::Assign(variable, value) => {
@@ -146,6 +166,7 @@ impl Walk<'_> {
                 Statement::Store(array, index, value) => {
                     let own = &self.kernel.arrays[*array];
                     self.arrays.insert(array.index());
+                    self.stored.insert(array.index());
                     let (index, value) = (self.kernel.values[*index].kind, self.kernel.values[*value].kind);
                     if !own.is_written || !index.is_whole() || value != own.element {
                         return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
@@ -169,11 +190,16 @@ impl Walk<'_> {
                             self.kernel.variables[counter].name
                         ));
                     }
-                    let never_ends = match own.step {
-                        Step::By(step) => self.kernel.values[step].operation == Operation::Int(0),
-                        Step::Doubled => self.kernel.values[own.first].operation == Operation::Int(0),
+                    let grows_by = match own.step {
+                        Step::By(step) => step,
+                        Step::Doubled => own.first,
                     };
-                    if never_ends {
+                    let is_fresh = self.kernel.variables[counter].is_counter && self.ever_counted.insert(counter);
+                    if !is_fresh {
+                        let name = &self.kernel.variables[counter].name;
+                        return Err(format!("`{name}` is no counter, or that of two loops"));
+                    }
+                    if matches!(self.kernel.values[grows_by].operation, Operation::Int(..=0)) {
                         return Err(format!("the loop of `{}` never ends", self.kernel.variables[counter].name));
                     }
                     let is_uniform = bounds.iter().all(|&value| self.is_uniform(value));
@@ -181,6 +207,8 @@ impl Walk<'_> {
                         self.uniform.insert(counter);
                     }
                     self.declared.insert(counter);
+                    // Who leaves in one turn is missed in the next.
+                    self.has_left |= leaves(&own.body);
                     self.block(&own.body, together && is_uniform)?;
                     self.declared.remove(&counter);
                 }
@@ -206,8 +234,8 @@ impl Walk<'_> {
 
     /// Whether all that a statement needs for a value is there.
     fn used(&mut self, value: ValueId, is_let: bool, together: bool) -> Result<(), String> {
-        let (mut waiting, mut seen) = (vec![(value, is_let)], HashSet::new());
-        while let Some((id, is_let)) = waiting.pop() {
+        let (mut waiting, mut seen) = (vec![(value, is_let, together)], HashSet::new());
+        while let Some((id, is_let, together)) = waiting.pop() {
             let value = &self.kernel.values[id];
             if value.name.is_some() && !is_let {
                 if !self.named.contains(&id) {
@@ -216,7 +244,7 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            if !seen.insert(id) {
+            if !seen.insert((id, together)) {
                 continue;
             }
             match &value.operation {
@@ -230,7 +258,15 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
-            waiting.extend(value.operation.operands().into_iter().map(|operand| (operand, false)));
+            // What is computed only where something holds, not all threads may come to.
+            let (always, sometimes) = match value.operation {
+                Operation::And(a, b) | Operation::Or(a, b) => (vec![a], vec![b]),
+                Operation::Choose(condition, yes, no) => (vec![condition], vec![yes, no]),
+                _ => (value.operation.operands(), Vec::new()),
+            };
+            let meet = together && always.iter().all(|&value| sometimes.is_empty() || self.is_uniform(value));
+            waiting.extend(always.into_iter().map(|operand| (operand, false, together)));
+            waiting.extend(sometimes.into_iter().map(|operand| (operand, false, meet)));
         }
         Ok(())
     }
@@ -255,6 +291,12 @@ impl Walk<'_> {
         }
         true
     }
+}
+
+/// Whether threads may be done in a block of statements.
+fn leaves(block: &Block) -> bool {
+    let is_end = |statement: &Statement| matches!(statement, Statement::Return);
+    block.0.iter().any(|own| is_end(own) || own.blocks().into_iter().any(leaves))
 }
 
 impl Type {
@@ -300,7 +342,38 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         type Fault = fn(&mut Builder);
-        let faults: [(&str, Fault); 6] = [
+        let faults: [(&str, Fault); 12] = [
+            ("not all threads of a block", |own| {
+                let [zero, two, ten] = [0, 2, 10].map(|number| own.int(number));
+                let one = own.int(1);
+                own.each("i", (zero, ten, Step::By(one)), false, |own, _| {
+                    own.barrier();
+                    let thread = own.coordinate(Coordinate::Thread, Axis::X);
+                    let condition = own.less(thread, two);
+                    own.leave_if(condition);
+                });
+            }),
+            ("not all threads of a warp", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let (condition, moved) = (own.less(thread, two), own.shuffle_down(thread, two));
+                let chosen = own.choose(condition, moved, two);
+                own.variable("moved", chosen);
+            }),
+            ("never ends", |own| {
+                let (zero, ten, back) = (own.int(0), own.int(10), own.int(-1));
+                own.each("i", (zero, ten, Step::By(back)), false, |_, _| {});
+            }),
+            ("nothing uses the array `idle`", |own| _ = own.shared("idle", Type::I32, 4)),
+            ("is used where it is not known", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let (condition, sum) = (own.less(thread, two), own.add(thread, two));
+                own.when(condition, |own| _ = own.name("inside", sum));
+                own.variable("outside", sum);
+            }),
+            ("counts in other numbers", |own| {
+                let (zero, ten) = (own.int(0), own.literal(10, Type::I64));
+                own.each("i", (zero, ten, Step::By(ten)), false, |_, _| {});
+            }),
             ("nothing uses the argument `m`", |own| _ = own.number("m", Type::I32)),
             ("not all threads of a block", |own| {
                 let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));

@@ -189,10 +189,10 @@ impl Staged {
         };
         let mut stager = Stager::new(&mut staged, &numbers, contract, adjacency);
         let steps = stager.actions(&program.actions)?;
-        let known = stager.known;
+        let (known, old) = (stager.known, stager.old);
         staged.steps = steps;
         staged.computed = staged.without_edges(known.valued(&staged, staged.common()));
-        staged.rims = known.rims(&staged);
+        staged.rims = known.rims(&staged, &old);
         Ok(staged)
     }
 

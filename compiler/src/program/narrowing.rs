@@ -53,6 +53,11 @@ impl Rim {
         (cells != [[0; 2]; 3] || old != [[0; 2]; 3]).then_some(Self { variable, cells, old, is_kept })
     }
 
+    /// Whether some cells are older than others.
+    pub(super) fn is_old(&self) -> bool {
+        self.old != [[0; 2]; 3]
+    }
+
     /// What there is to say about it.
     pub fn told(&self, staged: &Staged) -> String {
         let own = &staged.program.variables[self.variable];
@@ -71,7 +76,7 @@ impl Rim {
                 rules(self.cells),
             ));
         }
-        if self.old != [[0; 2]; 3] {
+        if self.is_old() {
             parts.push(format!(
                 "some cells of `{name}` are older than others: a loop of program `{program}` computes fewer in each turn, and {} of \
                  those that it computed at first hold what earlier turns computed; a `boundary` of what it reads keeps them all",

@@ -11,6 +11,7 @@ use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{FieldId, Handle, Place, Role, Stencil, VariableId};
 use crate::source::Span;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -204,6 +205,20 @@ impl Known {
         }
     }
 
+    /// What a call reads on cells that only earlier turns of a loop computed: where it was computed in any turn, and in the last one.
+    pub fn old_read_by(&self, call: &Call, region: &Region) -> Vec<(VariableId, [There; 2])> {
+        let read = call.fields.iter().filter_map(|seat| seat.read);
+        let old = read.filter_map(|id| {
+            let own = self.turns[id.index()].iter().find(|turns| !turns.last.contains(&turns.any))?;
+            let is_within = GridAxis::ALL.into_iter().all(|axis| {
+                let (last, all) = (own.last.along(axis), region.along(axis));
+                last.start <= all.start && last.end >= all.end
+            });
+            (!is_within).then(|| (id, [own.any.clone(), own.last.clone()]))
+        });
+        old.collect()
+    }
+
     /// Of a region the cells on which each declared output has values.
     pub fn valued(&self, staged: &Staged, mut region: Region) -> Region {
         for (id, variable) in staged.program.variables.iter() {
@@ -224,16 +239,23 @@ impl Known {
     }
 
     /// The outer cells of outputs that no call computed.
-    pub fn rims(&self, staged: &Staged) -> Vec<Rim> {
+    pub fn rims(&self, staged: &Staged, old: &BTreeMap<VariableId, [There; 2]>) -> Vec<Rim> {
         let variables = staged.program.variables.iter();
         let outputs = variables.filter(|(_, variable)| variable.role.is_some_and(Role::is_written));
-        outputs
+        let mut rims: Vec<Rim> = outputs
             .filter_map(|(id, _)| {
                 let turns = self.turns[id.index()].iter().find(|turns| !turns.last.contains(&turns.any));
                 let lost = turns.map(|turns| [&turns.any, &turns.last]);
                 Rim::of(staged, id, [self.made[id.index()].as_ref()?, self.there[id.index()].as_ref()?], lost)
             })
-            .collect()
+            .collect();
+        for (&id, [any, last]) in old {
+            if !rims.iter().any(|rim| rim.variable == id && rim.is_old()) {
+                let whole = There { axes: staged.inner_of(staged.program.variables[id].place), columns: None };
+                rims.extend(Rim::of(staged, id, [&whole, &whole], Some([any, last])));
+            }
+        }
+        rims
     }
 }
 

@@ -194,6 +194,14 @@ fn cells_that_only_earlier_turns_computed_are_known() {
     assert_eq!(told(&format!("program p {{ inout u; out r; boundary r {{ i: halo }}; {inner} }}")), [expected]);
     let outer = "repeat 2 { repeat 3 { let n = add(u); u = n }; r = add(u) }";
     assert!(told(&format!("program p {{ inout u; out r; {outer} }}"))[0].contains("the first 3 of i of those"));
+    // What is passed on before it is read by anybody is told by its own name.
+    let through = "let r = add(z); repeat 4 { let n = add(u); u = n; r = add(u) }; q = add(r)";
+    assert_eq!(told(&format!("program p {{ inout u; in z; out q; {through} }}")).len(), 1);
+    assert!(told(&format!("program p {{ inout u; in z; out q; {through} }}"))[0].contains("some cells of `r`"));
+    let within = "let r = add(z); repeat 4 { let n = add(u); u = n; r = add(u); q = add(r) }";
+    assert!(
+        told(&format!("program p {{ inout u; in z; out q; {within} }}")).iter().any(|told| told.contains("of `r`"))
+    );
     // What is computed again as a whole is not.
     assert!(told(&format!("program p {{ inout u; in v; out r; {inner}; r = add(v) }}")).is_empty());
     assert!(told("program p { inout u; out r; repeat 4 { u = add(u); r = add(u) } }").is_empty());

@@ -14,7 +14,7 @@ use crate::ir::program::{Action, Call, Repeat};
 use crate::ir::scalar::Value;
 use crate::ir::{Stencil, VariableId};
 use crate::plan::prepare;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// So many turns of loops may begin with other cells than all before them: each may have kernels of its own.
 const CHANGING: usize = 256;
@@ -40,6 +40,10 @@ pub(super) struct Stager<'a> {
     done: Vec<usize>,
     /// Turns after the second that began with other cells than all before them.
     changing: usize,
+    /// How many turns around a call nobody takes: they are looked at for what would come.
+    ahead: usize,
+    /// What calls read of which some cells are older than others: where it was computed in any turn, and in the last one.
+    pub old: BTreeMap<VariableId, [There; 2]>,
 }
 
 /// How much was found out by some time.
@@ -64,6 +68,8 @@ impl<'a> Stager<'a> {
             loops: Vec::new(),
             done: Vec::new(),
             changing: 0,
+            ahead: 0,
+            old: BTreeMap::new(),
         }
     }
 
@@ -117,7 +123,9 @@ impl<'a> Stager<'a> {
                 break turn;
             }
             self.done.push(turn);
+            self.ahead += usize::from(is_over);
             let steps = self.turn(repeat, turn, is_over);
+            self.ahead -= usize::from(is_over);
             self.done.pop();
             match steps {
                 Ok(steps) => turns.push(steps),
@@ -211,7 +219,11 @@ impl<'a> Stager<'a> {
                 self.staged.stages.len() - 1
             }
         };
-        self.known.write(self.staged, call, &self.staged.stages[number].region);
+        let region = &self.staged.stages[number].region;
+        if self.ahead == 0 {
+            self.old.extend(self.known.old_read_by(call, region));
+        }
+        self.known.write(self.staged, call, region);
         Ok(number)
     }
 

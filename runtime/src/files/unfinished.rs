@@ -8,7 +8,7 @@
 //! - after `kill -9` the next process that makes such a file in the same folder removes them. Who makes one holds a lock on it
 //!   as long as it lives, so one without a lock is nobody's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
@@ -37,9 +37,11 @@ const ATTEMPTS: usize = 16;
 
 /// What this process has to remove. Whoever makes, names or removes one holds this lock, so that at a signal nothing comes
 /// after what is removed.
-static LIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static LIVE: Mutex<Live> = Mutex::new(Live::new());
 
-fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+type Live = BTreeMap<PathBuf, Kind>;
+
+fn live() -> MutexGuard<'static, Live> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -59,7 +61,7 @@ impl Unfinished {
         sweep_once(folder, Kind::File);
         // Read, too: some file systems lock nothing else for good.
         let create = |path: &Path| File::options().read(true).write(true).create_new(true).mode(mode).open(path);
-        let (path, file) = made(folder, create)?;
+        let (path, file) = made(folder, Kind::File, create)?;
         Ok(Self { file, path })
     }
 
@@ -112,7 +114,7 @@ impl Scratch {
         };
         // Links are followed once: whoever can change one must not lead elsewhere what comes later.
         let parent = fs::canonicalize(folder).map_err(|error| failed(&error))?;
-        let (path, lock) = made(&parent, new_folder).map_err(|error| failed(&error))?;
+        let (path, lock) = made(&parent, Kind::Folder, new_folder).map_err(|error| failed(&error))?;
         let scratch = Self { path, _lock: lock };
         // What is compiled there is executed.
         let resolved = trust::check_folder(&scratch.path, &scratch.path).map_err(|error| {
@@ -152,13 +154,13 @@ fn new_folder(path: &Path) -> io::Result<File> {
 /// Removes one that is not needed any more, unless it has got its name.
 fn drop_live(path: &Path) {
     let mut live = live();
-    if live.remove(path) {
-        remove(path);
+    if let Some(kind) = live.remove(path) {
+        remove(path, kind);
     }
 }
 
 /// Makes something under a fresh name, and locks it.
-fn made(folder: &Path, create: impl Fn(&Path) -> io::Result<File>) -> io::Result<(PathBuf, File)> {
+fn made(folder: &Path, kind: Kind, create: impl Fn(&Path) -> io::Result<File>) -> io::Result<(PathBuf, File)> {
     let mut live = live();
     for _ in 0..ATTEMPTS {
         let random = RandomState::new().build_hasher().finish();
@@ -166,7 +168,7 @@ fn made(folder: &Path, create: impl Fn(&Path) -> io::Result<File>) -> io::Result
         match create(&path) {
             // Between being made and being locked it was nobody's.
             Ok(file) if is_claimed(&file, &path) => {
-                live.insert(path.clone());
+                live.insert(path.clone(), kind);
                 return Ok((path, file));
             }
             Ok(_) => {}
@@ -230,7 +232,7 @@ fn sweep(folder: &Path, kind: Kind) {
             && let Some(_lock) = abandoned(&entry.path(), middle, kind)
         {
             // Locked by this process, so that nobody else takes it for abandoned meanwhile.
-            remove(&entry.path());
+            remove(&entry.path(), kind);
         }
     }
 }
@@ -258,24 +260,25 @@ fn abandoned(path: &Path, middle: &str, kind: Kind) -> Option<File> {
     }
 }
 
-/// Removes a file, or a folder with all that is in it. A compiler that goes on for a moment may put something more there.
-fn remove(path: &Path) {
+/// Removes a file; or a folder with all that is in it, into which a compiler that goes on for a moment may put something more. What
+/// is of another kind by now was put there by somebody else, and stays.
+fn remove(path: &Path, kind: Kind) {
     for _ in 0..3 {
-        let removed = match fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-            Ok(_) => fs::remove_file(path),
-            Err(_) => return,
+        let removed = match kind {
+            Kind::File => fs::remove_file(path),
+            Kind::Folder => fs::remove_dir_all(path),
         };
-        if removed.is_ok() {
-            return;
+        match removed {
+            Err(error) if kind == Kind::Folder && error.kind() == ErrorKind::DirectoryNotEmpty => {}
+            Ok(()) | Err(_) => return,
         }
     }
 }
 
 /// Removes all that this process has made; until what is returned is dropped, nothing new is.
-fn remove_all() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn remove_all() -> MutexGuard<'static, Live> {
     let mut live = live();
-    std::mem::take(&mut *live).iter().for_each(|path| remove(path));
+    std::mem::take(&mut *live).iter().for_each(|(path, &kind)| remove(path, kind));
     live
 }
 
@@ -385,7 +388,8 @@ mod tests {
                     sweep(folder.path(), Kind::Folder);
                 }
             });
-            let made: Vec<io::Result<(PathBuf, File)>> = (0..500).map(|_| made(folder.path(), new_folder)).collect();
+            let made: Vec<io::Result<(PathBuf, File)>> =
+                (0..500).map(|_| made(folder.path(), Kind::Folder, new_folder)).collect();
             is_done.store(true, Ordering::SeqCst);
             for own in made {
                 let (path, _lock) = own.unwrap();
@@ -464,6 +468,18 @@ mod tests {
         assert!(abandoned(&path, &format!("{}-1-a", boot()), Kind::Folder).is_none());
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_that_took_the_place_of_a_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Unfinished::new(folder.path(), 0o666).unwrap();
+        let path = file.path.clone();
+        fs::rename(&path, folder.path().join("away")).unwrap();
+        fs::create_dir(&path).unwrap();
+        File::create(path.join("thesis")).unwrap();
+        drop(file);
+        assert!(path.join("thesis").exists());
     }
 
     #[test]
