@@ -329,6 +329,8 @@ fn what_has_no_room_is_refused_in_its_row() {
         (0..40).map(|n| format!("let x{} = x{n} + x{n}[i+1] + x{n}[j+1] + x{n}[i-1]\n", n + 1)).collect();
     let far = format!("stencil far {{\nin a\nout r\nlet x0 = a\n{lets}r = x40\n}}\n");
     let text = told(&far, "--grid 128x128x4");
+    // What is more than anybody counts is not told as a number.
+    assert!(text.contains("over 2e19") && !text.contains("18446744073709551615"), "{text}");
     let refused: Vec<&str> = text.lines().filter(|line| line.contains("refused")).collect();
     assert!(refused.len() >= 2 && refused.iter().all(|line| line.contains("shared")), "{text}");
     assert!(text.lines().any(|line| line.contains("idxvar") && !line.contains("refused")), "{text}");

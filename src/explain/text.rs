@@ -194,6 +194,11 @@ fn counted(number: usize, what: &str) -> String {
     crate::terminal::count(number, what)
 }
 
+/// A count as a text; counting ends at the largest number of 64 bits.
+fn up_to_most(count: u64, shown: impl Fn(&u64) -> String) -> String {
+    if count == u64::MAX { format!("over {:.0e}", count as f64) } else { shown(&count) }
+}
+
 fn work(explained: &Explanation) -> String {
     let columns: Vec<&WorkFacts> = explained.work.iter().take(COLUMNS).collect();
     if columns.is_empty() {
@@ -207,7 +212,7 @@ fn work(explained: &Explanation) -> String {
     let mut rows = vec![head];
     let mut row = |name: &str, number: &dyn Fn(&WorkFacts) -> u64| {
         let mut row = vec![format!("  {name}")];
-        row.extend(columns.iter().map(|work| number(work).to_string()));
+        row.extend(columns.iter().map(|work| up_to_most(number(work), u64::to_string)));
         rows.push(row);
     };
     row("distinct reads of fields", &|work| work.reads as u64);
@@ -247,7 +252,10 @@ fn values(explained: &Explanation) -> String {
             format!("  {}", value.name),
             value.origin.to_owned(),
             format!("at {}", counted(value.offsets, "offset")),
-            format!("{} if every use computed it anew", counted(value.anew.try_into().unwrap_or(usize::MAX), "time")),
+            format!(
+                "{} if every use computed it anew",
+                up_to_most(value.anew, |anew| counted(usize::try_from(*anew).unwrap_or(usize::MAX), "time"))
+            ),
         ]
     };
     let rows: Vec<Vec<String>> = again.iter().take(SHOWN).map(row).collect();
