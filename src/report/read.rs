@@ -78,7 +78,8 @@ fn bytes(path: &Path, shown: &str) -> Result<Vec<u8>> {
         let help = "name a file that `stencilc bench -o` wrote";
         match error.kind() {
             ErrorKind::NotFound => Error::input(format!("there is no file `{shown}`")).help(help),
-            ErrorKind::InvalidInput => Error::input(format!("`{shown}` is no file of rows: {error}")).help(help),
+            ErrorKind::InvalidInput => Error::input(format!("`{shown}` is no file of rows: {error}"))
+                .help("name a file that `stencilc bench -o` wrote; what comes through a pipe is read from /dev/stdin"),
             _ => Error::input(format!("cannot read `{shown}`: {error}")),
         }
     };

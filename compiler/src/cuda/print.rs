@@ -213,7 +213,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
 }
 
 /// A value where its sign matters. CUDA's coordinates have none, and neither has what is made of them: what is assigned to an `int`
-/// is right all the same, and so is a coordinate by itself as an index, but not what is compared, divided or widened.
+/// is right all the same, but not what is compared, divided, widened or looked up.
 fn signed(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     let own = &kernel.values[value];
     let (text, tie) = expression(kernel, value);

@@ -18,7 +18,7 @@ pub enum Neighbors {
 }
 
 /// The most steps of all paths together of a kernel that follows them step by step: some strategies write each path down where it
-/// is used. With as many, NVRTC takes half a minute, and with twice as many four times as long.
+/// is used. Of 109 long paths, 2,971 steps, NVRTC 13.0 made a kernel in 69 s by `naive` and 37 s by `idxvar`; of half as many in 20 s.
 const STEPS: usize = 3_000;
 
 /// Every way, in the order that lists show.

@@ -69,6 +69,15 @@ fn check(path: &Path, whole: &Path, found: &Metadata, place: Place) -> Result<()
     judge(path, whole, (found.uid(), found.mode()), users(), place)
 }
 
+/// Refuses what is no folder, be it anybody's.
+fn refuse_file(path: &Path) -> Result<()> {
+    match path.is_dir() {
+        true => Ok(()),
+        false => Err(Error::input(format!("`{}` is no folder", path.display()))
+            .help("the variable STENCILC_HOME names a folder of your own")),
+    }
+}
+
 /// Checks that nobody but this user, and root, can put anything into a folder, or another in its place. Gives the folder with all
 /// links resolved: what is read is to be read from there. `whole` is what this program keeps, of which the folder is a part: it is
 /// mended as one.
@@ -79,10 +88,7 @@ pub fn check_folder(folder: &Path, whole: &Path) -> Result<PathBuf> {
     let failed = |error: io::Error| Error::input(format!("`{}` cannot be looked at: {error}", folder.display()));
     let path = fs::canonicalize(folder).map_err(failed)?;
     let whole = fs::canonicalize(whole).map_err(failed)?;
-    if !path.is_dir() {
-        return Err(Error::input(format!("`{}` is no folder", path.display()))
-            .help("the variable STENCILC_HOME names a folder of your own"));
-    }
+    refuse_file(&path)?;
     let above = std::iter::repeat(Place::Above);
     for (part, place) in path.ancestors().zip(std::iter::once(Place::Itself).chain(above)) {
         check(part, &whole, &fs::metadata(part).map_err(failed)?, place)?;
@@ -98,10 +104,7 @@ pub fn check_above(folder: &Path, whole: &Path) -> Result<()> {
     let failed = |error: io::Error| Error::input(format!("`{}` cannot be looked at: {error}", folder.display()));
     let Some(there) = folder.ancestors().skip(1).find(|above| above.exists()) else { return Ok(()) };
     let path = fs::canonicalize(there).map_err(failed)?;
-    if !path.is_dir() {
-        return Err(Error::input(format!("`{}` is no folder", path.display()))
-            .help("the variable STENCILC_HOME names a folder of your own"));
-    }
+    refuse_file(&path)?;
     path.ancestors().try_for_each(|part| check(part, whole, &fs::metadata(part).map_err(failed)?, Place::Above))
 }
 
@@ -230,6 +233,16 @@ mod tests {
         allow("open", 0o777);
         assert!(check_above(&at("open/new/newer"), root.path()).is_err());
         assert!(check_inner(&at("open/inner"), root.path()).is_ok() && check_inner(&at("link"), root.path()).is_err());
+    }
+
+    #[test]
+    fn what_is_no_folder_is_told_so() {
+        let null = Path::new("/dev/null");
+        for told in [check_folder(null, null).map(|_| ()), check_above(&null.join("kernels"), null)] {
+            let error = told.unwrap_err();
+            assert_eq!(error.message, "`/dev/null` is no folder");
+            assert!(!error.help.unwrap().contains("chmod"));
+        }
     }
 
     #[test]

@@ -268,9 +268,8 @@ fn remove(path: &Path, kind: Kind) {
             Kind::File => fs::remove_file(path),
             Kind::Folder => fs::remove_dir_all(path),
         };
-        match removed {
-            Err(error) if kind == Kind::Folder && error.kind() == ErrorKind::DirectoryNotEmpty => {}
-            Ok(()) | Err(_) => return,
+        if removed.is_ok() || kind == Kind::File {
+            return;
         }
     }
 }
