@@ -7,9 +7,10 @@ use common::{lowered, stencils};
 use std::fmt::Write as _;
 use std::process::Command;
 use stencilc_compiler::analysis::levels;
-use stencilc_compiler::cuda::{self, Built, What};
+use stencilc_compiler::cuda::{self, Built};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Kind, Precision, Stencil};
+use stencilc_compiler::kernel::Meaning;
 use stencilc_compiler::plan::{self, Choices};
 use stencilc_runtime::emulate::Compiler;
 
@@ -51,7 +52,7 @@ fn function(number: usize, stencil: &Stencil, built: &Built) -> String {
     let with = if computed.contains("_args* args, ") { "&args, " } else { "" };
     let mut settings = String::new();
     for parameter in &kernel.parameters {
-        if let What::Param(param) = parameter.what {
+        if let Meaning::Param(param) = parameter.meaning {
             let value = match stencil.params[param].kind {
                 Kind::Real => "0.5",
                 Kind::Int => "n",

@@ -13,6 +13,7 @@
 pub mod access;
 pub mod analysis;
 pub mod ast;
+pub mod cells;
 pub mod cuda;
 pub mod depth;
 pub mod device;

@@ -55,8 +55,10 @@ impl PartialEq<str> for Identifier {
 #[derive(Debug)]
 pub struct Names {
     taken: HashSet<String>,
-    /// The last number given to each name that several wished for.
+    /// Of each name that several wished for, the number up to which all are given.
     numbers: HashMap<String, usize>,
+    /// Of each name that was given out, the wish and the number behind it.
+    given: HashMap<String, (String, usize)>,
     internals: HashMap<String, String>,
     wide: bool,
 }
@@ -71,7 +73,13 @@ impl Names {
     /// Names of a kernel with 64-bit indices if `wide`.
     pub fn new(wide: bool) -> Self {
         let operations = device::operations().map(|operation| operation.name.to_owned());
-        Self { taken: operations.collect(), numbers: HashMap::new(), internals: HashMap::new(), wide }
+        Self {
+            taken: operations.collect(),
+            numbers: HashMap::new(),
+            given: HashMap::new(),
+            internals: HashMap::new(),
+            wide,
+        }
     }
 
     /// A name like `wish` that nothing else has, for what others see: kernels, parameters, members.
@@ -94,10 +102,20 @@ impl Names {
             name = format!("{}_{number}", wish.trim_end_matches('_'));
         }
         if number > 1 {
-            self.numbers.insert(wish, number);
+            self.numbers.insert(wish.clone(), number);
         }
         self.taken.insert(name.clone());
+        self.given.insert(name.clone(), (wish, number));
         name
+    }
+
+    /// Takes back a name whose scope has ended, so that something behind it can have it.
+    pub fn release(&mut self, name: &Identifier) {
+        if let Some((wish, number)) = self.given.remove(&**name) {
+            self.taken.remove(&**name);
+            let given = self.numbers.entry(wish).or_insert(1);
+            *given = (*given).min(number - 1).max(1);
+        }
     }
 
     /// Whether something has this name already.

@@ -1,7 +1,7 @@
 //! What a checked kernel reports, in words.
 
+use stencilc_compiler::cells::checked::{self, REPORT, Site, TABLES};
 use stencilc_compiler::cuda::Kernel;
-use stencilc_compiler::cuda::checked::{self, REPORT, Site, TABLES};
 use stencilc_compiler::ir::Place;
 use stencilc_compiler::plan::{Fixed, Plan};
 

@@ -11,10 +11,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
-use stencilc_compiler::cuda::checked::{self, REPORT};
-use stencilc_compiler::cuda::{Kernel, Size, What};
+use stencilc_compiler::cells::checked::{self, REPORT};
+use stencilc_compiler::cuda::Kernel;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Precision};
+use stencilc_compiler::kernel::{Meaning, Size};
 use stencilc_compiler::plan::{Fixed, Plan};
 use stencilc_compiler::storage::Layout;
 use stencilc_compiler::storage::fields::{Fields, Seat};
@@ -387,30 +388,30 @@ impl<M: Machine> Stage<M> {
             });
             Arg::Pointer(found.unwrap_or(0))
         };
-        let argument = |what: What| match what {
-            What::Input(field) => pointer(field, false),
-            What::Output(field) => pointer(field, true),
-            What::Param(_) | What::Size(_) => {
-                plain_argument(plan, fixed, &problem.params, what).unwrap_or(Arg::Pointer(0))
+        let argument = |meaning: Meaning| match meaning {
+            Meaning::Input(field) => pointer(field, false),
+            Meaning::Output(field) => pointer(field, true),
+            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) => {
+                plain_argument(plan, fixed, &problem.params, meaning).unwrap_or(Arg::Pointer(0))
             }
-            What::Table(number) => Arg::Pointer(machine.address(&self.tables[number], 0)),
-            What::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
-            What::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
+            Meaning::Table(number) => Arg::Pointer(machine.address(&self.tables[number], 0)),
+            Meaning::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
+            Meaning::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
         };
-        kernel.parameters.iter().map(|parameter| argument(parameter.what)).collect()
+        kernel.parameters.iter().map(|parameter| argument(parameter.meaning)).collect()
     }
 }
 
 /// An argument that is no address: a parameter of the stencil, or a size. Nothing of what is one.
-pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], what: What) -> Option<Arg> {
+pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], meaning: Meaning) -> Option<Arg> {
     let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
     let columns = || plan.storage.columns(&fixed.region, &fixed.layout);
-    Some(match what {
-        What::Param(param) => {
+    Some(match meaning {
+        Meaning::Param(param) => {
             let kind = plan.stencil.params[param].kind;
             number(*params.get(param.index())?, kind, plan.choices.precision)
         }
-        What::Size(size) => match size {
+        Meaning::Size(size) => match size {
             Size::ColumnFirst(axis) => whole(columns()[axis].start, false),
             Size::ColumnEnd(axis) => whole(columns()[axis].end, false),
             Size::LevelFirst => whole(fixed.region.k.start, false),
@@ -419,17 +420,19 @@ pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], what:
             Size::Plane => whole(fixed.layout.plane, plan.wide),
             Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
         },
-        What::Input(_) | What::Output(_) | What::Table(_) | What::Report | What::Columns => return None,
+        Meaning::Told | Meaning::Input(_) | Meaning::Output(_) => return None,
+        Meaning::Table(_) | Meaning::Report | Meaning::Columns => return None,
     })
 }
 
 fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &Problem) -> Result<Vec<Resident<M>>> {
     let mut residents: Vec<Resident<M>> = Vec::new();
     for parameter in &kernel.parameters {
-        let (field, written, data) = match parameter.what {
-            What::Input(field) => (field, false, &problem.inputs[field.index()]),
-            What::Output(field) => (field, true, &problem.outputs[field.index()]),
-            What::Param(_) | What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
+        let (field, written, data) = match parameter.meaning {
+            Meaning::Input(field) => (field, false, &problem.inputs[field.index()]),
+            Meaning::Output(field) => (field, true, &problem.outputs[field.index()]),
+            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) => continue,
+            Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
         };
         let Some(data) = data else { continue };
         let seat = plan.seats[&(field, written)];

@@ -9,8 +9,11 @@ use stencilc_compiler::{cuda, kernel};
 pub const KERNEL: &str = "same";
 
 /// The kernel: two pieces of memory are compared, 16 bytes at once and then the rest of them one by one.
-pub fn text() -> String {
-    cuda::text(&kernel::machine::same(THREADS as u32))
+///
+/// # Errors
+/// A template is broken, which is a fault of the compiler.
+pub fn text() -> Result<String> {
+    Ok(cuda::text(&kernel::machine::same(THREADS as u32))?)
 }
 
 /// Bytes of one access.
@@ -32,7 +35,7 @@ impl<M: Machine> Same<M> {
     /// # Errors
     /// It cannot be compiled or loaded.
     pub fn new(machine: &M, load: impl FnOnce(&str) -> Result<M::Kernel>) -> Result<Self> {
-        Ok(Self { kernel: load(&text())?, differs: machine.upload(&0i32.to_ne_bytes())? })
+        Ok(Self { kernel: load(&text()?)?, differs: machine.upload(&0i32.to_ne_bytes())? })
     }
 
     /// Whether the two buffers of each pair, which have so many bytes, are the same: guards included.

@@ -146,7 +146,7 @@ impl<'a, M: Machine> Meter<'a, M> {
         bytes: usize,
     ) -> Result<Self> {
         let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
-        let (name, text) = measure::copy();
+        let (name, text) = measure::copy()?;
         let copy = measure::copy_rate(machine, &load(&name, &text)?, copied, runs)?;
         Ok(Self { machine, load, taken, texts: None, runs, copy, copied })
     }

@@ -11,11 +11,11 @@ use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::analysis::roofline::{Bound, Limits};
 use stencilc_compiler::analysis::traffic::traffic;
 use stencilc_compiler::analysis::{self, extents};
+use stencilc_compiler::cells::lookups::{Work, work};
 use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{DefId, Field, FieldId, Handle, Offset, Origin, Precision, Stencil};
-use stencilc_compiler::plan::lookups::{Work, work};
 use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_compiler::source::Source;
 

@@ -316,7 +316,7 @@ fn planned(
 fn emulated(planned: &Planned) -> Result<Vec<emulate::Kernel>> {
     let compiler = Compiler::find()?;
     let mut loaded = Vec::new();
-    for Text { name, text } in planned.texts() {
+    for Text { name, text } in planned.texts()? {
         let source = emulate::Source { name: &name, text: &text };
         let built = emulated_cached(&compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
         loaded.extend(emulate::load(&built.compiled.image, &[source])?);
@@ -327,7 +327,7 @@ fn emulated(planned: &Planned) -> Result<Vec<emulate::Kernel>> {
 /// Kernels for a GPU.
 fn compiled(gpu: &Gpu, planned: &Planned) -> Result<Vec<cuda::Kernel>> {
     let mut loaded = Vec::new();
-    for Text { name, text } in planned.texts() {
+    for Text { name, text } in planned.texts()? {
         let built = compile_cached(&text, &format!("{name}.cu"), &gpu.arch(), nvrtc::Kind::Cubin)?;
         loaded.push(gpu.load(&built.compiled.image)?.kernel(&name)?);
     }

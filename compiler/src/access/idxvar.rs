@@ -1,7 +1,8 @@
 //! `idxvar`: all indices first, in variables.
 
-use super::{Access, LevelsPerThread, Lookups, Reach};
-use crate::names::Names;
+use super::{Access, LevelsPerThread, Reach};
+use crate::kernel::ValueId;
+use crate::kernel::build::Builder;
 
 /// One thread a cell; each neighbour's index is computed once.
 pub struct IdxVar;
@@ -15,21 +16,15 @@ impl Access for IdxVar {
         "a thread a cell; every neighbour's index once, in a variable"
     }
 
-    fn template(&self) -> &'static str {
-        "cell.cu.tera"
-    }
-
     fn levels(&self, _: u32) -> LevelsPerThread {
         LevelsPerThread::One
     }
 
-    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
-        let mut lookups = Lookups::default();
-        if !reach.wanted.is_empty() {
-            let (lines, distances) = reach.distances(names, false);
-            lookups.lines = lines;
-            super::indices(reach, names, &distances, &mut lookups);
-        }
-        lookups
+    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
+        Some(reach.hop_distances(own, false))
+    }
+
+    fn has_index_variables(&self) -> bool {
+        true
     }
 }

@@ -1,7 +1,8 @@
 //! `march`: a tile of cells a thread, whose values stay in registers.
 
-use super::{Access, LevelsPerThread, Lookups, Reach, Shape, Wanted};
-use crate::names::Names;
+use super::{Access, LevelsPerThread, Reach};
+use crate::kernel::ValueId;
+use crate::kernel::build::Builder;
 
 /// One thread for a tile of cells, `--tile` of them along i and j. What several of them need is read and computed once, and
 /// cells that follow each other along i are read and written by one instruction.
@@ -16,10 +17,6 @@ impl Access for March {
         "a thread for --tile cells along i and j (2x2, in f32 4x2), which share what they read and compute"
     }
 
-    fn template(&self) -> &'static str {
-        "cell.cu.tera"
-    }
-
     fn levels(&self, _: u32) -> LevelsPerThread {
         LevelsPerThread::One
     }
@@ -32,13 +29,7 @@ impl Access for March {
         true
     }
 
-    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
-        let (lines, distances) = reach.distances(names, false);
-        let mut lookups = Lookups { lines, ..Lookups::default() };
-        for Wanted { path, shape } in reach.wanted {
-            let [base] = names.internals([if *shape == Shape::Volume { "c" } else { "column" }]);
-            lookups.index.insert((path.clone(), *shape), super::sum(&base, &distances[reach.ends[path]]));
-        }
-        lookups
+    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
+        Some(reach.hop_distances(own, false))
     }
 }

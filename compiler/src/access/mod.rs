@@ -10,9 +10,11 @@ mod zloop;
 mod zloop_sliced;
 
 use crate::ir::Path;
-use crate::names::{Names, path_name};
+use crate::kernel::ValueId;
+use crate::kernel::build::Builder;
+use crate::names::path_name;
 use crate::storage::neighbors::Hop;
-use crate::storage::{Coordinates, Origin, Storage};
+use crate::storage::{Coordinates, Origin, Sizes, Storage};
 use std::collections::BTreeMap;
 
 /// Every access strategy, in the order that lists show.
@@ -33,9 +35,6 @@ pub trait Access: Sync {
 
     /// One line about it.
     fn summary(&self) -> &'static str;
-
-    /// The skeleton of its kernels: a file in `templates/`.
-    fn template(&self) -> &'static str;
 
     /// How many levels a thread computes, where `slice` are asked for.
     fn levels(&self, slice: u32) -> LevelsPerThread;
@@ -71,14 +70,27 @@ pub trait Access: Sync {
         0
     }
 
-    /// How the neighbours are reached.
-    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups;
+    /// Whether all threads of a block look up together, before those leave that have nothing to compute.
+    fn is_together(&self) -> bool {
+        false
+    }
+
+    /// How far away the neighbours are: of each hop the distance from the thread's own place to its end. Nothing if each use finds its
+    /// neighbour anew.
+    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>>;
+
+    /// Whether each neighbour's index is a variable, before the first use.
+    fn has_index_variables(&self) -> bool {
+        false
+    }
 }
 
 /// What a strategy has to reach.
 pub struct Reach<'a> {
     /// The storage, which knows the addresses.
     pub storage: &'a dyn Storage,
+    /// What addresses are made of.
+    pub sizes: &'a Sizes,
     /// The neighbours that the stencil reads.
     pub wanted: &'a [Wanted],
     /// The look-ups that lead there.
@@ -120,50 +132,87 @@ pub enum Shape {
     Plane,
 }
 
-/// How the neighbours are reached: C++ texts.
-#[derive(Clone, Debug, Default)]
-pub struct Lookups {
-    /// What all threads of a block do together, before those that have nothing to compute leave.
-    pub together: Vec<String>,
-    /// What stands before the first use.
-    pub lines: Vec<String>,
-    /// The index of each neighbour on the thread's own level.
-    pub index: BTreeMap<(Path, Shape), String>,
+/// The cell that a thread computes, at some place in its kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// Its level.
+    pub k: ValueId,
+    /// The index of its value.
+    pub c: ValueId,
+    /// The place of its column in the plane.
+    pub column: ValueId,
+}
+
+impl Cell {
+    /// The index of its value in a field of a shape.
+    pub fn index(self, shape: Shape) -> ValueId {
+        match shape {
+            Shape::Volume => self.c,
+            Shape::Plane => self.column,
+        }
+    }
+}
+
+/// How the indices of neighbours are had where they are used.
+#[derive(Clone, Debug)]
+pub enum Lookups {
+    /// Each is computed anew, from the thread's coordinates.
+    Anew,
+    /// From the distance to the end of each hop, which is the same on every level.
+    Distances(Vec<ValueId>),
+    /// They are known.
+    Indices(BTreeMap<(Path, Shape), ValueId>),
 }
 
 impl Reach<'_> {
-    /// Distances from the thread's own place to the end of each hop: what must be declared for them, and their texts. Those
-    /// that `keep` asks for, and those that others start from, get variables.
-    fn distances(&self, names: &mut Names, keep: bool) -> (Vec<String>, Vec<String>) {
-        let [cell] = names.internals(["cell"]);
-        let own = Origin { place: cell.clone(), suffix: String::new() };
-        let mut lines: Vec<String> = self.storage.prepare(names, &own).into_iter().collect();
-        let index_type = names.index_type();
-        let mut texts: Vec<String> = Vec::new();
-        let mut prepared: Vec<Option<Origin>> = vec![None; self.hops.len()];
+    /// The indices of the neighbours as variables, given the distances.
+    pub fn index_variables(&self, own: &mut Builder, distances: &[ValueId], cell: Cell) -> Lookups {
+        let named = self.wanted.iter().map(|Wanted { path, shape }| {
+            let suffix = if *shape == Shape::Plane { "_column" } else { "" };
+            let index = own.add(cell.index(*shape), distances[self.ends[path]]);
+            ((path.clone(), *shape), own.name(&format!("{}{suffix}", path_name(path)), index))
+        });
+        Lookups::Indices(named.collect())
+    }
+
+    /// The index of a neighbour of a cell.
+    pub fn index(&self, own: &mut Builder, lookups: &Lookups, path: &Path, shape: Shape, cell: Cell) -> ValueId {
+        match lookups {
+            Lookups::Indices(known) => known[&(path.clone(), shape)],
+            Lookups::Distances(distances) => own.add(cell.index(shape), distances[self.ends[path]]),
+            Lookups::Anew => {
+                let place = self.storage.place_of(own, self.sizes, self.coordinates, &self.chain(path));
+                match shape {
+                    Shape::Volume => self.storage.index(own, self.sizes, place, cell.k),
+                    Shape::Plane => place,
+                }
+            }
+        }
+    }
+
+    /// Distances from the thread's own place to the end of each hop. Those that `keep` asks for, and those that others start from,
+    /// are variables.
+    fn hop_distances(&self, own: &mut Builder, keep: bool) -> Vec<ValueId> {
         let mut is_start = vec![false; self.hops.len()];
         self.hops.iter().filter_map(|hop| hop.from).for_each(|from| is_start[from] = true);
+        let here = Origin { place: self.coordinates.column, path: Path::default() };
+        let mut distances: Vec<ValueId> = Vec::new();
         for (number, hop) in self.hops.iter().enumerate() {
-            let mut text = match hop.from {
-                None => self.storage.distance(names, hop, &own),
+            let mut distance = match hop.from {
+                None => self.storage.distance(own, self.sizes, hop, &here),
                 Some(from) => {
-                    let origin = prepared[from].get_or_insert_with(|| {
-                        let suffix = format!("_{}", path_name(&self.hops[from].path));
-                        let origin = Origin { place: format!("{cell} + {}", texts[from]), suffix };
-                        lines.extend(self.storage.prepare(names, &origin));
-                        origin
-                    });
-                    format!("{} + {}", texts[from], self.storage.distance(names, hop, origin))
+                    let place = own.add(here.place, distances[from]);
+                    let origin = Origin { place, path: self.hops[from].path.clone() };
+                    let step = self.storage.distance(own, self.sizes, hop, &origin);
+                    own.add(distances[from], step)
                 }
             };
             if keep || is_start[number] {
-                let name = names.fresh(&format!("to_{}", path_name(&hop.path)));
-                lines.push(format!("const {index_type} {name} = {text};"));
-                text = name;
+                distance = own.name(&format!("to_{}", path_name(&hop.path)), distance);
             }
-            texts.push(text);
+            distances.push(distance);
         }
-        (lines, texts)
+        distances
     }
 
     /// The last hops to the neighbours that the stencil reads, without those that are only on the way.
@@ -184,32 +233,6 @@ impl Reach<'_> {
         }
         chain.reverse();
         chain
-    }
-}
-
-/// One variable for each neighbour's index, given the texts of the distances.
-fn indices(reach: &Reach, names: &mut Names, distances: &[String], lookups: &mut Lookups) {
-    let index_type = names.index_type();
-    for Wanted { path, shape } in reach.wanted {
-        let (base, suffix) = match shape {
-            Shape::Volume => ("c", ""),
-            Shape::Plane => ("column", "_column"),
-        };
-        let [base] = names.internals([base]);
-        let name = names.fresh(&format!("{}{suffix}", path_name(path)));
-        let distance = &distances[reach.ends[path]];
-        let sum = sum(&base, distance);
-        lookups.lines.push(format!("const {index_type} {name} = {sum};"));
-        lookups.index.insert((path.clone(), *shape), name);
-    }
-}
-
-/// `c + row`, `c - 2 * row + 1`
-fn sum(base: &str, distance: &str) -> String {
-    match distance.strip_prefix('-') {
-        // A sign in front of the first term reads as the operator.
-        Some(distance) => format!("{base} - {distance}"),
-        None => format!("{base} + {distance}"),
     }
 }
 

@@ -1,7 +1,9 @@
 //! `shared`: one thread of a column looks its neighbours up, all threads of the column read them from shared memory.
 
-use super::{Access, LevelsPerThread, Lookups, Reach};
-use crate::names::Names;
+use super::{Access, LevelsPerThread, Reach};
+use crate::ir::Relation;
+use crate::kernel::build::Builder;
+use crate::kernel::{Axis, Coordinate, ValueId};
 
 /// One thread a cell; those of a column, along z in a block, share what their leader looks up.
 pub struct Shared;
@@ -19,10 +21,6 @@ impl Access for Shared {
 
     fn summary(&self) -> &'static str {
         "a thread a cell; the first of a column's threads in a block looks up for all, through shared memory"
-    }
-
-    fn template(&self) -> &'static str {
-        "cell.cu.tera"
     }
 
     fn levels(&self, _: u32) -> LevelsPerThread {
@@ -45,40 +43,49 @@ impl Access for Shared {
         z
     }
 
-    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
-        let mut lookups = Lookups::default();
-        if reach.wanted.is_empty() {
-            return lookups;
-        }
+    fn is_together(&self) -> bool {
+        true
+    }
+
+    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
         let [x, y, _] = reach.block;
-        let [pillar, distances] = names.internals(["pillar", "distances"]);
-        let index_type = names.index_type();
-        let (declared, texts) = reach.distances(names, false);
         // Only what a neighbour's index needs is shared, not the hops on the way.
         let ends = reach.last_hops();
         let stride = stride(ends.len());
-        let row = match y {
-            1 => "threadIdx.x".to_owned(),
-            _ => format!("threadIdx.x + threadIdx.y * {x}"),
-        };
-        lookups
-            .together
-            .push(format!("const int {pillar} = ({row}) * {stride};").replace("(threadIdx.x)", "threadIdx.x"));
-        lookups.together.push(format!("STENCILC_SHARED({index_type}, {distances}, [{}]);", (x * y) as usize * stride));
-        lookups.together.push(format!("if (threadIdx.z == 0 && !({})) {{", reach.coordinates.outside));
-        lookups.together.extend(declared.into_iter().map(|line| format!("    {line}")));
-        let slot = |number: usize| match number {
-            0 => format!("{distances}[{pillar}]"),
-            _ => format!("{distances}[{pillar} + {number}]"),
-        };
-        let mut shared = texts.clone();
-        for (number, &end) in ends.iter().enumerate() {
-            lookups.together.push(format!("    {} = {};", slot(number), texts[end]));
-            shared[end] = slot(number);
+        let mut thread = own.coordinate(Coordinate::Thread, Axis::X);
+        if y > 1 {
+            let (row, width) = (own.coordinate(Coordinate::Thread, Axis::Y), own.int(i64::from(x)));
+            let before = own.mul(row, width);
+            thread = own.add(thread, before);
         }
-        lookups.together.push("}".into());
-        lookups.together.push("__syncthreads();".into());
-        super::indices(reach, names, &shared, &mut lookups);
-        lookups
+        let distance = own.int(stride as i64);
+        let pillar = own.mul(thread, distance);
+        let pillar = own.name("pillar", pillar);
+        let shared = own.shared("distances", reach.sizes.index, (x * y) as usize * stride);
+        let slot = |own: &mut Builder, number: usize| {
+            let number = own.int(number as i64);
+            own.add(pillar, number)
+        };
+        let (level, zero) = (own.coordinate(Coordinate::Thread, Axis::Z), own.int(0));
+        let (is_first, has_cell) = (own.compare(Relation::Eq, level, zero), own.not(reach.coordinates.outside));
+        let is_leader = own.and(is_first, has_cell);
+        let mut distances = vec![zero; reach.hops.len()];
+        own.when(is_leader, |own| {
+            distances = reach.hop_distances(own, false);
+            for (number, &end) in ends.iter().enumerate() {
+                let slot = slot(own, number);
+                own.store(shared, slot, distances[end]);
+            }
+        });
+        own.barrier();
+        for (number, &end) in ends.iter().enumerate() {
+            let slot = slot(own, number);
+            distances[end] = own.load(shared, slot);
+        }
+        Some(distances)
+    }
+
+    fn has_index_variables(&self) -> bool {
+        true
     }
 }

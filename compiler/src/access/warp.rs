@@ -1,7 +1,10 @@
 //! `warp`: one lane of a column looks its neighbours up and hands them to the others of its warp.
 
-use super::{Access, LevelsPerThread, Lookups, Reach};
-use crate::names::{Names, path_name};
+use super::{Access, LevelsPerThread, Reach};
+use crate::ir::Relation;
+use crate::kernel::build::Builder;
+use crate::kernel::{Axis, Binary, Coordinate, ValueId};
+use crate::names::path_name;
 
 /// One thread a cell; those of a column that are in the same warp share what their leader looks up.
 pub struct Warp;
@@ -16,10 +19,6 @@ impl Access for Warp {
 
     fn summary(&self) -> &'static str {
         "a thread a cell; the first of a column's lanes in a warp looks up for all, by shuffles"
-    }
-
-    fn template(&self) -> &'static str {
-        "cell.cu.tera"
     }
 
     fn levels(&self, _: u32) -> LevelsPerThread {
@@ -39,47 +38,73 @@ impl Access for Warp {
         (LANES / (x * y)).clamp(1, z)
     }
 
-    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
-        let mut lookups = Lookups::default();
-        if reach.wanted.is_empty() {
-            return lookups;
-        }
-        let [x, y, z] = reach.block;
-        let [lane, leader, lanes] = names.internals(["lane", "leader", "lanes"]);
-        let index_type = names.index_type();
-        let (declared, texts) = reach.distances(names, false);
-        let thread = match (y, z) {
-            (1, 1) => "threadIdx.x".to_owned(),
-            (_, 1) => format!("threadIdx.x + {x} * threadIdx.y"),
-            (1, _) => format!("threadIdx.x + {x} * threadIdx.z"),
-            _ => format!("threadIdx.x + {x} * (threadIdx.y + {y} * threadIdx.z)"),
-        };
-        let together = &mut lookups.together;
-        together.push(format!("const unsigned {lane} = ({thread}) % {LANES};"));
-        // Threads are numbered column by column, so lanes this far apart have the same column.
-        together.push(format!("const unsigned {leader} = {lane} % {};", x * y));
-        let (threads, last) = (x * y * z, (x * y * z) % LANES);
-        let mask = match last {
-            0 => "0xffffffffu".to_owned(),
-            // The last warp of a block is not full.
-            _ => format!("{thread} < {} ? 0xffffffffu : {:#x}u", threads - last, (1u32 << last) - 1),
-        };
-        together.push(format!("const unsigned {lanes} = {mask};"));
-        let ends = reach.last_hops();
-        let mut handed = texts.clone();
-        for &end in &ends {
-            let name = names.fresh(&format!("by_{}", path_name(&reach.hops[end].path)));
-            together.push(format!("{index_type} {name} = 0;"));
-            handed[end] = name;
-        }
-        together.push(format!("if ({lane} == {leader} && !({})) {{", reach.coordinates.outside));
-        together.extend(declared.into_iter().map(|line| format!("    {line}")));
-        together.extend(ends.iter().map(|&end| format!("    {} = {};", handed[end], texts[end])));
-        together.push("}".into());
-        for &end in &ends {
-            together.push(format!("{0} = __shfl_sync({lanes}, {0}, {leader});", handed[end]));
-        }
-        super::indices(reach, names, &handed, &mut lookups);
-        lookups
+    fn is_together(&self) -> bool {
+        true
     }
+
+    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
+        let [x, y, z] = reach.block;
+        let thread = thread_of_block(own, reach.block);
+        let lanes = own.int(i64::from(LANES));
+        let lane = own.binary(Binary::Rem, thread, lanes);
+        let lane = own.name("lane", lane);
+        // Threads are numbered column by column, so lanes this far apart have the same column.
+        let columns = own.int(i64::from(x * y));
+        let leader = own.binary(Binary::Rem, lane, columns);
+        let leader = own.name("leader", leader);
+        let (threads, last) = (x * y * z, (x * y * z) % LANES);
+        let all = own.mask(u32::MAX);
+        let here = match last {
+            0 => all,
+            // The last warp of a block is not full.
+            _ => {
+                let (full, rest) = (own.int(i64::from(threads - last)), own.mask((1 << last) - 1));
+                let is_full = own.less(thread, full);
+                own.choose(is_full, all, rest)
+            }
+        };
+        let here = own.name("lanes", here);
+        let ends = reach.last_hops();
+        let zero = own.literal(0, reach.sizes.index);
+        let handed = ends.iter().map(|&end| {
+            let name = format!("by_{}", path_name(&reach.hops[end].path));
+            (end, own.variable(&name, zero))
+        });
+        let handed: Vec<_> = handed.collect();
+        let (is_first, has_cell) = (own.compare(Relation::Eq, lane, leader), own.not(reach.coordinates.outside));
+        let is_leader = own.and(is_first, has_cell);
+        let mut distances = vec![zero; reach.hops.len()];
+        own.when(is_leader, |own| {
+            distances = reach.hop_distances(own, false);
+            handed.iter().for_each(|&(end, variable)| own.assign(variable, distances[end]));
+        });
+        for (end, variable) in handed {
+            let mine = own.get(variable);
+            let leaders = own.shuffle(mine, leader, here);
+            own.assign(variable, leaders);
+            distances[end] = own.get(variable);
+        }
+        Some(distances)
+    }
+
+    fn has_index_variables(&self) -> bool {
+        true
+    }
+}
+
+/// The number of a thread in its block.
+fn thread_of_block(own: &mut Builder, [x, y, z]: [u32; 3]) -> ValueId {
+    let [along_x, along_y, along_z] = [Axis::X, Axis::Y, Axis::Z].map(|axis| own.coordinate(Coordinate::Thread, axis));
+    let [width, height] = [x, y].map(|extent| own.int(i64::from(extent)));
+    let rows = match (y, z) {
+        (1, 1) => return along_x,
+        (_, 1) => along_y,
+        (1, _) => along_z,
+        _ => {
+            let planes = own.mul(height, along_z);
+            own.add(along_y, planes)
+        }
+    };
+    let before = own.mul(width, rows);
+    own.add(along_x, before)
 }

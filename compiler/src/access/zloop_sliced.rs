@@ -1,7 +1,8 @@
 //! `zloop-sliced`: as `zloop`, with a few levels a thread, so that there are enough threads.
 
-use super::{Access, LevelsPerThread, Lookups, Reach};
-use crate::names::Names;
+use super::{Access, LevelsPerThread, Reach};
+use crate::kernel::ValueId;
+use crate::kernel::build::Builder;
 
 /// One thread for several levels of a column.
 pub struct ZLoopSliced;
@@ -15,15 +16,11 @@ impl Access for ZLoopSliced {
         "a thread for --slice levels of a column (8 unless told otherwise)"
     }
 
-    fn template(&self) -> &'static str {
-        "levels.cu.tera"
-    }
-
     fn levels(&self, slice: u32) -> LevelsPerThread {
         LevelsPerThread::Slice(slice)
     }
 
-    fn lookups(&self, reach: &Reach, names: &mut Names) -> Lookups {
-        super::zloop::relative(reach, names)
+    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
+        Some(reach.hop_distances(own, true))
     }
 }

@@ -17,15 +17,6 @@ pub fn computing_type(kind: Kind, precision: Precision) -> &'static str {
     }
 }
 
-/// The bytes of such a value.
-pub fn computing_bytes(kind: Kind, precision: Precision) -> usize {
-    match kind {
-        Kind::Real => precision.bytes(),
-        Kind::Int => 4,
-        Kind::Bool => 1,
-    }
-}
-
 /// The text of an element of a field as the value that it is.
 pub fn read_as(text: String, stored: Stored, precision: Precision) -> String {
     match (stored, precision) {

@@ -1,11 +1,17 @@
 //! What surrounds a built kernel: a launcher in C++ and its header in C.
 
-use super::{Kernel, Parameter, Size, What, expression::Helpers, levels, render};
+use super::{
+    Kernel, Parameter,
+    expression::{Helpers, computing_type},
+    levels, render,
+};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::extents;
+use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
+use crate::kernel::{Meaning, Size};
 use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan, shape_of};
 use crate::storage::Columns;
@@ -87,7 +93,7 @@ struct HostTexts {
 
 /// The functions of the prelude that the launcher needs.
 pub(super) fn helpers(plan: &Plan) -> Helpers {
-    levels::write(&plan.stencil, plan.choices.precision, &|name| format!("args->{name}")).helpers
+    levels::write(&plan.stencil, plan.choices.precision).helpers
 }
 
 /// A kernel's source with its launcher, and the header.
@@ -111,7 +117,7 @@ impl<'a> Host<'a> {
         // Names of the struct's members: first those of the kernel's parameters that are the user's, which they keep.
         let mut names = Names::default();
         for parameter in &kernel.parameters {
-            if let What::Input(_) | What::Output(_) | What::Param(_) = parameter.what {
+            if let Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) = parameter.meaning {
                 names.fresh(&parameter.name);
             }
         }
@@ -138,14 +144,21 @@ impl<'a> Host<'a> {
     fn param(&self, name: &str) -> String {
         let params = &self.plan.stencil.params;
         let mut own = self.kernel.parameters.iter();
-        let found = own.find(|own| matches!(own.what, What::Param(id) if params[id].name == name));
+        let found = own.find(|own| matches!(own.meaning, Meaning::Param(id) if params[id].name == name));
         found.map(|own| format!("args->{}", own.name)).unwrap_or_default()
     }
 
     fn texts(&self) -> HostTexts {
         let Host { plan, kernel, .. } = *self;
         let stencil = &plan.stencil;
-        let levels = levels::write(stencil, plan.choices.precision, &|name| self.param(name));
+        let levels = levels::write(stencil, plan.choices.precision);
+        let params = levels.params.iter().map(|(id, name)| {
+            let param = &stencil.params[*id];
+            let c_type = computing_type(param.kind, plan.choices.precision);
+            format!("const {c_type} {name} = {};", self.param(&param.name))
+        });
+        let level_lines: Vec<String> = params.chain(levels.lines).collect();
+        let has_params = !levels.params.is_empty();
         let mut names = Names::default();
         let mut global = |what: &str| names.declared(&format!("{}_{what}", stencil.name));
         let [args, launch, computed, place, places] =
@@ -153,7 +166,7 @@ impl<'a> Host<'a> {
         let fixed = plan.fixed.as_ref();
         let mut tables = Vec::new();
         for parameter in &kernel.parameters {
-            if let (What::Table(number), Some(fixed)) = (parameter.what, fixed) {
+            if let (Meaning::Table(number), Some(fixed)) = (parameter.meaning, fixed) {
                 let values = &fixed.layout.tables[number];
                 tables.push(Table {
                     name: parameter.name.clone(),
@@ -189,9 +202,9 @@ impl<'a> Host<'a> {
             tables,
             places,
             column: fixed.map(column_texts).unwrap_or_default(),
-            level_parameters: if levels.uses_params { format!("const {args}* args, ") } else { String::new() },
-            level_arguments: if levels.uses_params { "args, ".into() } else { String::new() },
-            level_lines: levels.lines,
+            level_parameters: if has_params { format!("const {args}* args, ") } else { String::new() },
+            level_arguments: if has_params { "args, ".into() } else { String::new() },
+            level_lines,
             sizes: self.sizes(),
             checks: self.checks(),
             block: format!("{x}, {y}, {z}"),
@@ -209,25 +222,25 @@ impl<'a> Host<'a> {
         let Host { plan, kernel, .. } = *self;
         let mut members = Vec::new();
         for parameter in &kernel.parameters {
-            let meaning = match parameter.what {
-                What::Input(id) | What::Output(id) => {
+            let meaning = match parameter.meaning {
+                Meaning::Input(id) | Meaning::Output(id) => {
                     let field = &plan.stencil.fields[id];
                     let new = *parameter.name != *field.name
                         && field.role.is_read()
-                        && matches!(parameter.what, What::Output(_));
-                    let way = match (parameter.what, new) {
-                        (What::Output(_), true) => "out, must not be the array that is read",
-                        (What::Output(_), false) => "out",
+                        && matches!(parameter.meaning, Meaning::Output(_));
+                    let way = match (parameter.meaning, new) {
+                        (Meaning::Output(_), true) => "out, must not be the array that is read",
+                        (Meaning::Output(_), false) => "out",
                         _ => "in",
                     };
                     let doc = field.doc.first_comment();
                     Comment::new(format!("{way}{}{}{doc}", field.place, if doc.is_empty() { "" } else { ": " }))
                 }
-                What::Param(id) => {
+                Meaning::Param(id) => {
                     let doc = plan.stencil.params[id].doc.first_comment();
                     if doc.is_empty() { Comment::new("a parameter") } else { doc }
                 }
-                What::Table(_) | What::Report | What::Columns | What::Size(_) => continue,
+                Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Size(_) => continue,
             };
             let c_type = parameter.c_type.replace("bool", "int");
             members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
@@ -323,13 +336,13 @@ impl<'a> Host<'a> {
     /// What the launcher passes for a parameter of the kernel.
     fn argument(&self, parameter: &Parameter) -> String {
         let plan = self.plan;
-        match parameter.what {
-            What::Input(_) | What::Output(_) | What::Param(_) => format!("args->{}", parameter.name),
-            What::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
-            What::Table(number) => format!("args->{}", self.member(plan.tables()[number].0)),
+        match parameter.meaning {
+            Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => format!("args->{}", parameter.name),
+            Meaning::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
+            Meaning::Table(number) => format!("args->{}", self.member(plan.tables()[number].0)),
             // Refused before: a launcher has no place for a report.
-            What::Report | What::Columns => "nullptr".into(),
-            What::Size(size) => match size {
+            Meaning::Told | Meaning::Report | Meaning::Columns => "nullptr".into(),
+            Meaning::Size(size) => match size {
                 Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
                 Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),
                 Size::LevelFirst => "k_first".into(),
@@ -409,10 +422,11 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
 /// Conditions under which runs of elements are not aligned.
 fn misaligned(plan: &Plan) -> Vec<String> {
     let (Some(width), Some(fixed)) = (plan.run_width(), &plan.fixed) else { return Vec::new() };
-    let named = super::name(plan);
-    let arrays = named.inputs.iter().chain(&named.outputs);
-    let wide = arrays.filter(|(field, _)| shape_of(&plan.stencil, **field).is_some());
-    wide.map(|(field, name)| {
+    let (arrays, _) = cells::declared(plan, &mut Names::default());
+    // What is read comes before what is written.
+    let sides = [false, true].map(|side| arrays.iter().filter(move |((_, is_written), _)| *is_written == side));
+    let wide = sides.into_iter().flatten().filter(|((field, _), _)| shape_of(&plan.stencil, *field).is_some());
+    wide.map(|((field, _), name)| {
         let bytes = width as usize * plan.stencil.fields[*field].stored.bytes(plan.choices.precision);
         format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", fixed.layout.lead)
     })

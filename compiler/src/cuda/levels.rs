@@ -1,12 +1,15 @@
 //! The levels that a stencil computes, as a C++ function: for kernels built before grid and parameters are known.
 
-use super::computing_type;
-use super::expression::{Helpers, operation};
+use super::expression::Helpers;
+use super::{prelude, print};
 use crate::analysis::levels::{Judge, Rules};
 use crate::depth::needed_first;
-use crate::ir::{Binding, Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Precision, Stencil, Texts};
-use crate::plan::Math;
-use std::collections::HashMap;
+use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Precision, Relation, Stencil};
+use crate::kernel::build::Builder;
+use crate::kernel::scalar::Scalar;
+use crate::kernel::{Math, Meaning, Operation, Type, ValueId};
+use crate::names::{Identifier, Names};
+use std::collections::{BTreeMap, HashMap};
 
 /// The body of `static bool computed(int k, int nk, params...)`.
 pub struct Written {
@@ -14,173 +17,183 @@ pub struct Written {
     pub lines: Vec<String>,
     /// Functions of the prelude that they call.
     pub helpers: Helpers,
-    /// Whether parameters decide.
-    pub uses_params: bool,
+    /// The parameters that decide, and what the lines call them.
+    pub params: Vec<(ParamId, Identifier)>,
 }
 
-/// Writes down on which levels every output of `stencil` can be computed. Parameters are called by `param`.
-pub fn write(stencil: &Stencil, precision: Precision, param: &dyn Fn(&str) -> String) -> Written {
-    let writer = Writer {
-        stencil,
-        precision,
-        param,
-        written: Written { lines: Vec::new(), helpers: Helpers::new(), uses_params: false },
-        names: HashMap::new(),
-    };
+/// Writes down on which levels every output of `stencil` can be computed.
+pub fn write(stencil: &Stencil, precision: Precision) -> Written {
+    let mut names = Names::default();
+    let name = names.declared("computed");
+    let mut own = Builder::with_names(names, name, 1, Vec::new());
+    let [k, nk] = ["k", "nk"].map(|name| own.number(name, Type::I32));
+    let params = stencil.params.iter().map(|(id, param)| {
+        let (name, kind) = (own.names().declared(&param.name), Type::computing(param.kind, precision));
+        (id, own.argument(name, kind, Meaning::Param(id)))
+    });
+    let params = params.collect();
+    let writer = Writer { stencil, precision, own, k, nk, params, values: HashMap::new(), sizes: HashMap::new() };
     let mut rules = Rules::new(stencil, writer);
     let truth = rules.computed();
-    let mut written = rules.into_judge().written;
-    written.lines.push(format!("return {};", truth.text));
-    written
+    let mut own = rules.into_judge().own;
+    let block = own.current();
+    let body = own.close(block);
+    let kernel = own.kernel();
+    let mut lines = Vec::new();
+    print::block(kernel, &body.0, 0, &mut lines);
+    lines.push(format!("return {};", print::shown(kernel, truth)));
+    let decides = |id: ParamId| {
+        kernel.values.iter().flat_map(|(_, value)| value.operation.operands()).chain([truth]).any(|value| match kernel
+            .values[value]
+            .operation
+        {
+            Operation::Argument(argument) => kernel.arguments[argument].meaning == Meaning::Param(id),
+            _ => false,
+        })
+    };
+    let params = kernel.arguments.iter().filter_map(|(_, argument)| match argument.meaning {
+        Meaning::Param(id) if decides(id) => Some((id, argument.name.clone())),
+        _ => None,
+    });
+    Written { lines, helpers: prelude::called(kernel), params: params.collect() }
 }
 
 struct Writer<'a> {
     stencil: &'a Stencil,
     precision: Precision,
-    param: &'a dyn Fn(&str) -> String,
-    written: Written,
-    /// What definitions, so many levels away, are called.
-    names: HashMap<(DefId, i32), String>,
+    own: Builder,
+    k: ValueId,
+    nk: ValueId,
+    params: BTreeMap<ParamId, ValueId>,
+    /// Definitions, so many levels away.
+    values: HashMap<(DefId, i32), ValueId>,
+    /// How many operations the text of a value has.
+    sizes: HashMap<ValueId, usize>,
 }
 
-/// A condition as text, holding together tightly enough for `&&` and `||`.
-#[derive(Clone, PartialEq)]
-struct Truth {
-    text: String,
-}
-
-impl Truth {
-    fn is(&self, constant: bool) -> bool {
-        self.text == if constant { "true" } else { "false" }
-    }
-}
-
-/// Longer conditions get a name, so that nothing is written twice.
-const LONG: usize = 60;
+/// Truths of more operations get a name, so that nothing is written twice.
+const LONG: usize = 12;
 
 impl Writer<'_> {
-    fn named(&mut self, kind: &str, text: String) -> String {
-        let name = format!("v{}", self.written.lines.len());
-        self.written.lines.push(format!("const {kind} {name} = {text};"));
-        name
+    /// The operations that a value is written with.
+    fn size(&mut self, value: ValueId) -> usize {
+        if let Some(&known) = self.sizes.get(&value) {
+            return known;
+        }
+        let own = &self.own.kernel().values[value];
+        let operands = if own.name.is_some() { Vec::new() } else { own.operation.operands() };
+        let size = 1 + operands.into_iter().map(|operand| self.size(operand)).sum::<usize>();
+        self.sizes.insert(value, size);
+        size
     }
 
-    fn short(&mut self, text: String) -> Truth {
-        let text = if text.len() > LONG { self.named("bool", text) } else { text };
-        Truth { text }
+    fn short(&mut self, truth: ValueId) -> ValueId {
+        if self.size(truth) > LONG { self.own.name("truth", truth) } else { truth }
     }
 
-    /// The text of a known node, `shift` levels away.
-    fn known(&mut self, body: &Body, root: NodeId, shift: i32) -> String {
+    /// The value of a known node, `shift` levels away.
+    fn known(&mut self, body: &Body, root: NodeId, shift: i32) -> ValueId {
         let body = body.rooted(root);
         let stencil = self.stencil;
         let unnamed = |(def, shift): &(DefId, i32)| self.unnamed(&stencil.defs[*def].body, *shift);
         for (def, shift) in needed_first(self.unnamed(&body, shift), unnamed) {
-            let own = &stencil.defs[def].body;
-            let text = self.text(own, shift);
-            let name = self.named(computing_type(own.kind(), self.precision), text);
-            self.names.insert((def, shift), name);
+            let declared = &stencil.defs[def];
+            let value = self.value(&declared.body, shift);
+            let value = self.own.name(&declared.name, value);
+            self.values.insert((def, shift), value);
         }
-        self.text(&body, shift)
+        self.value(&body, shift)
     }
 
-    /// The definitions that a body uses, and where, which have no names yet.
+    /// The definitions that a body uses, and where, which have no values yet.
     fn unnamed(&self, body: &Body, shift: i32) -> Vec<(DefId, i32)> {
         let uses = body.iter().filter_map(|(_, node)| match node {
             Node::Use { def, path } => Some((*def, shift.saturating_add(path.levels()))),
             _ => None,
         });
-        uses.filter(|key| !self.names.contains_key(key)).collect()
+        uses.filter(|key| !self.values.contains_key(key)).collect()
     }
 
-    /// The text of a body whose definitions have names.
-    fn text(&mut self, body: &Body, shift: i32) -> String {
-        let mut texts = Texts::new(body);
+    /// The value of a body whose definitions have values. A known one reads nothing.
+    fn value(&mut self, body: &Body, shift: i32) -> ValueId {
+        let scalar = Scalar { precision: self.precision, math: Math::Own };
+        let mut values: Vec<ValueId> = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
-            let (text, binding) = match node {
-                Node::Param(param) => {
-                    self.written.uses_params = true;
-                    ((self.param)(&self.stencil.params[*param].name), Binding::Atom)
+            let value = match node {
+                Node::Param(param) => self.params[param],
+                Node::Level => {
+                    let by = self.own.int(i64::from(shift));
+                    self.own.add(self.k, by)
                 }
-                Node::Level if shift == 0 => ("k".into(), Binding::Atom),
-                Node::Level => (format!("(k + {shift})"), Binding::Atom),
-                Node::LevelCount => ("nk".into(), Binding::Atom),
-                Node::Use { def, path } => {
-                    (self.names[&(*def, shift.saturating_add(path.levels()))].clone(), Binding::Atom)
+                Node::LevelCount => self.nk,
+                Node::Use { def, path } => self.values[&(*def, shift.saturating_add(path.levels()))],
+                _ => {
+                    let value = scalar.value(&mut self.own, body, id, &|operand| values[operand.index()]);
+                    value.unwrap_or(self.k)
                 }
-                // A known node reads nothing.
-                Node::Read { .. } => continue,
-                _ => operation(body, id, self.precision, Math::Own, &mut texts, &mut self.written.helpers),
             };
-            texts.add(text, binding);
+            values.push(value);
         }
-        texts.finish().0
+        values.last().copied().unwrap_or(self.k)
+    }
+
+    /// The truths that all have to hold for one.
+    fn parts(&self, truth: ValueId) -> Vec<ValueId> {
+        let (mut parts, mut waiting) = (Vec::new(), vec![truth]);
+        while let Some(truth) = waiting.pop() {
+            match self.own.kernel().values[truth] {
+                crate::kernel::Value { operation: Operation::And(a, b), name: None, .. } => waiting.extend([b, a]),
+                _ => parts.push(truth),
+            }
+        }
+        parts
     }
 }
 
 impl Judge for Writer<'_> {
-    type Truth = Truth;
+    type Truth = ValueId;
 
-    fn constant(&mut self, truth: bool) -> Truth {
-        Truth { text: truth.to_string() }
+    fn constant(&mut self, truth: bool) -> ValueId {
+        self.own.truth(truth)
     }
 
-    fn and(&mut self, a: &Truth, b: &Truth) -> Truth {
-        match () {
-            () if a.is(false) || b.is(true) || a == b => a.clone(),
-            () if a.is(true) || b.is(false) => b.clone(),
-            // The same condition again adds nothing. (Without parentheses, what stands between `&&` is a condition.)
-            () if !b.text.contains('(') => {
-                let known: Vec<&str> = a.text.split(" && ").collect();
-                let new: Vec<&str> = b.text.split(" && ").filter(|part| !known.contains(part)).collect();
-                if new.is_empty() { a.clone() } else { self.short(format!("{} && {}", a.text, new.join(" && "))) }
+    fn and(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        // The same condition again adds nothing.
+        let known = self.parts(*a);
+        let new: Vec<ValueId> = self.parts(*b).into_iter().filter(|part| !known.contains(part)).collect();
+        let truth = new.into_iter().fold(*a, |truth, part| self.own.and(truth, part));
+        self.short(truth)
+    }
+
+    fn or(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        let truth = self.own.or(*a, *b);
+        self.short(truth)
+    }
+
+    fn not(&mut self, a: &ValueId) -> ValueId {
+        self.own.not(*a)
+    }
+
+    fn exists(&mut self, _: FieldId, shift: i32, levels: Levels) -> ValueId {
+        let (relation, level) = match (shift, levels) {
+            (0, _) | (_, Levels::None) | (1, Levels::Interfaces) => return self.own.truth(true),
+            (..0, _) => (Relation::Ge, self.own.int(i64::from(shift.unsigned_abs()))),
+            (_, Levels::Interfaces | Levels::Full) => {
+                let apart = self.own.int(i64::from(if levels == Levels::Full { shift } else { shift - 1 }));
+                (Relation::Lt, self.own.sub(self.nk, apart))
             }
-            () => self.short(format!("{} && {}", a.text, b.text)),
-        }
-    }
-
-    fn or(&mut self, a: &Truth, b: &Truth) -> Truth {
-        match () {
-            () if a.is(true) || b.is(false) || a == b => a.clone(),
-            () if a.is(false) || b.is(true) => b.clone(),
-            () => self.short(format!("({} || {})", grouped(a), grouped(b))),
-        }
-    }
-
-    fn not(&mut self, a: &Truth) -> Truth {
-        match () {
-            () if a.is(true) => self.constant(false),
-            () if a.is(false) => self.constant(true),
-            () => self.short(format!("!({})", a.text)),
-        }
-    }
-
-    fn exists(&mut self, _: FieldId, shift: i32, levels: Levels) -> Truth {
-        let text = match (shift, levels) {
-            (0, _) | (_, Levels::None) => "true".into(),
-            (1, Levels::Interfaces) => "true".into(),
-            (..0, _) => format!("k >= {}", shift.unsigned_abs()),
-            (_, Levels::Interfaces) => format!("k < nk - {}", shift - 1),
-            (_, Levels::Full) => format!("k < nk - {shift}"),
         };
-        Truth { text }
+        self.own.compare(relation, self.k, level)
     }
 
-    fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> Truth {
+    fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> ValueId {
         debug_assert_eq!(body.kind_of(node), Kind::Bool);
-        let text = self.known(body, node, shift);
-        let simple = matches!(body[node], Node::Compare(..) | Node::Bool(_) | Node::Param(_));
-        let text = if simple { text } else { format!("({text})") };
-        self.short(text)
+        let truth = self.known(body, node, shift);
+        self.short(truth)
     }
 
-    fn found(&mut self, def: DefId, _: i32, truth: Truth) -> Truth {
+    fn found(&mut self, def: DefId, _: i32, truth: ValueId) -> ValueId {
         debug_assert!(def.index() < self.stencil.defs.len());
         truth
     }
-}
-
-/// In parentheses if it is a conjunction.
-fn grouped(truth: &Truth) -> String {
-    if truth.text.contains(" && ") { format!("({})", truth.text) } else { truth.text.clone() }
 }

@@ -1,7 +1,8 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
-use super::functions;
+use super::{functions, print};
 use crate::ir::Precision;
+use crate::kernel::{Block, Function, Kernel, Operation, Statement};
 use std::collections::BTreeSet;
 
 /// Name and text of each function. `REAL`, `FMOD`, `FABS`, `COPYSIGN` and `REGISTER` stand for those of the chosen
@@ -104,4 +105,159 @@ pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<Str
         }
     }
     lines
+}
+
+/// What a checked kernel begins with: the types and functions that its checks use.
+const WATCH: &str = "\
+#define STENCILC_METHOD __device__ __forceinline__
+/* Looks at every index: the first that leads elsewhere than it should is written down. */
+struct Watch {
+    long long* report;  // faults; site, index, column and level of the first
+    const int* columns;          // the column of each place in the plane, or -1
+    long long plane;
+
+    STENCILC_METHOD void tell(unsigned site, long long index, long long column, int k) const
+    {
+        if (atomicAdd((unsigned long long*)report, 1ull) != 0) return;
+        report[1] = site;
+        report[2] = index;
+        report[3] = column;
+        report[4] = k;
+    }
+
+    /* Whether `index` is on `level`, in the column `shift` away from the thread's own. */
+    STENCILC_METHOD bool allows(unsigned site, long long index, int shift, int level, int levels, long long column, int k) const
+    {
+        // Where a level does not exist, the own one is read for a value that is then not chosen.
+        const long long place = index - (level < 0 || level >= levels ? k : level) * plane;
+        const bool is_inside = place >= 0 && place < plane && column >= 0 && column < plane;
+        const bool is_right = is_inside && columns[place] >= 0 && columns[place] == columns[column] + shift;
+        if (!is_right) tell(site, index, column, k);
+        return is_right;
+    }
+
+    /* The same where columns stand in no rows: whether it is in the column of a neighbour. */
+    STENCILC_METHOD bool leads(unsigned site, long long index, int neighbour, int level, int levels, long long column, int k) const
+    {
+        const long long place = index - (level < 0 || level >= levels ? k : level) * plane;
+        const bool is_inside = place >= 0 && place < plane && column >= 0 && column < plane;
+        const bool is_right = is_inside && columns[place] >= 0 && columns[place] == columns[neighbour * plane + column];
+        if (!is_right) tell(site, index, column, k);
+        return is_right;
+    }
+
+    /* The same for a field without columns. */
+    STENCILC_METHOD bool allows(unsigned site, long long index, int level, int levels, long long column, int k) const
+    {
+        const bool is_right = index == (level < 0 || level >= levels ? k : level);
+        if (!is_right) tell(site, index, column, k);
+        return is_right;
+    }
+};
+
+struct WatchedTable {
+    const int* entries;
+    long long length;
+    unsigned site;
+    Watch watch;
+
+    STENCILC_METHOD int operator[](long long index) const
+    {
+        if (index >= 0 && index < length) return entries[index];
+        watch.tell(site, index, -1, -1);
+        return 0;
+    }
+};";
+
+/// The place of a cell's neighbour. Tables are a type of their own where they are watched.
+const FOLLOW: &str = "\
+template <class Table>
+static __device__ __forceinline__ int neighbour_of(const Table& table, int start, int cell)
+{
+    return cell + table[start + cell];
+}";
+
+/// The same where cells have patterns.
+const FOLLOW_PATTERNS: &str = "\
+template <class Patterns, class Table>
+static __device__ __forceinline__ int neighbour_of(const Patterns& pattern, const Table& table, int start, int cell)
+{
+    return cell + table[start + pattern[cell]];
+}";
+
+/// Elements that follow each other, moved at once.
+const RUN: &str = "\
+/* N elements that follow each other, moved at once. */
+template <class T, int N> struct alignas(N * sizeof(T)) Run {
+    T at[N];
+};
+template <int N, class T> static __device__ __forceinline__ Run<T, N> load_run(const T* first)
+{
+    return *reinterpret_cast<const Run<T, N>*>(first);
+}
+template <class T, class... Values> static __device__ __forceinline__ void store_run(T* first, Values... values)
+{
+    *reinterpret_cast<Run<T, sizeof...(Values)>*>(first) = {{T(values)...}};
+}";
+
+/// The index of an element of an array of structs of arrays.
+const INTERLEAVED: &str = "\
+/* The index of element i of an array that shares blocks of 32 with N - 1 others. */
+template <int N, class Index> static __device__ __forceinline__ Index interleaved(Index i)
+{
+    return (i & ~Index(31)) * N + (i & 31);
+}";
+
+/// What a kernel's operations need before it, and what something else does. Its reals are of one precision; if it calls no function of
+/// them, of that of the others.
+pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision: Precision) -> Vec<String> {
+    let called = called(kernel).union(others).copied().collect();
+    let (mut follows, mut runs, mut interleaves) = ([false; 2], stores_runs(kernel, &kernel.body), false);
+    for (_, value) in kernel.values.iter() {
+        match &value.operation {
+            Operation::Call(function, operands) => {
+                let kind = operands.first().map_or(value.kind, |&operand| kernel.values[operand].kind);
+                if kind.is_real() {
+                    precision = print::precision(kind);
+                }
+                interleaves |= matches!(function, Function::Interleaved(_));
+            }
+            Operation::Follow(follow) => follows[usize::from(follow.patterns.is_some())] = true,
+            Operation::Load(array, _) => runs |= kernel.arrays[*array].element != value.kind,
+            _ => {}
+        }
+    }
+    let mut lines = functions(&called, precision);
+    let texts = [
+        (kernel.watch.is_some(), WATCH),
+        (follows[0], FOLLOW),
+        (follows[1], FOLLOW_PATTERNS),
+        (runs, RUN),
+        (interleaves, INTERLEAVED),
+    ];
+    for (_, text) in texts.iter().filter(|(is_needed, _)| *is_needed) {
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    lines.extend(kernel.arrays.iter().filter_map(|(_, array)| print::constant(array)));
+    lines
+}
+
+/// The functions that a kernel calls.
+pub fn called(kernel: &Kernel) -> BTreeSet<&'static str> {
+    let calls = kernel.values.iter().filter_map(|(_, value)| match &value.operation {
+        Operation::Call(function, operands) => {
+            let kind = operands.first().map_or(value.kind, |&operand| kernel.values[operand].kind);
+            Some(print::function_name(*function, kind))
+        }
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// Whether a block writes elements that follow each other at once.
+fn stores_runs(kernel: &Kernel, block: &Block) -> bool {
+    block.0.iter().any(|statement| match statement {
+        Statement::Store(array, _, value) => kernel.values[*value].kind != kernel.arrays[*array].element,
+        own => own.blocks().into_iter().any(|inner| stores_runs(kernel, inner)),
+    })
 }

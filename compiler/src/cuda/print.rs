@@ -1,10 +1,18 @@
 //! The printer: a kernel as CUDA C++.
 
-use crate::ir::Relation;
+use super::expression::{Helpers, real};
+use super::{host, prelude, render};
+use crate::diagnostic::Refusal;
+use crate::ir::{Precision, Relation};
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Axis, Binary, Block, Coordinate, Element, Kernel, Operation, Space, Statement, Step, Type, ValueId, What,
+    Axis, Binary, Coordinate, Element, Function, Kernel, Math, Operation, Space, Statement, Step, Type, Unroll,
+    ValueId, What,
 };
+use crate::names::Identifier;
+use crate::text::Comment;
+use crate::{device, ir};
+use serde::Serialize;
 
 /// How tightly an expression binds, as in C++: what binds less tightly than what stands around it is put in brackets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,36 +30,116 @@ enum Tie {
     Atom,
 }
 
+/// What the template of a kernel is filled with.
+#[derive(Serialize)]
+struct Texts {
+    comment: Vec<Comment>,
+    prelude: Vec<String>,
+    threads: u32,
+    name: Identifier,
+    signature: Vec<String>,
+    body: Vec<String>,
+}
+
 /// The kernel as CUDA C++, for NVRTC, nvcc and the emulator alike.
-pub fn text(kernel: &Kernel) -> String {
+///
+/// # Errors
+/// The template is broken, which is a fault of the compiler.
+pub fn text(kernel: &Kernel) -> Result<String, Refusal> {
+    text_with(kernel, &Helpers::new(), Precision::F64)
+}
+
+/// The same, with functions in its prelude that something else needs, in a precision.
+pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision) -> Result<String, Refusal> {
     debug_assert!(verify(kernel).is_ok(), "{:?}\n{kernel}", verify(kernel));
-    let mut lines = Vec::new();
-    if !kernel.doc.is_empty() {
-        lines.push("/*".to_owned());
-        lines.extend(kernel.doc.iter().map(|line| format!(" * {line}").trim_end().to_owned()));
-        lines.push(" */".to_owned());
+    let mut body = Vec::new();
+    // What looks at indices is made of sizes, which come first.
+    let is_size = |statement: &Statement| match statement {
+        Statement::Let(value) => matches!(kernel.values[*value].operation, Operation::Int(_)),
+        _ => false,
+    };
+    let sizes = kernel.body.0.iter().take_while(|own| is_size(own)).count();
+    block(kernel, &kernel.body.0[..sizes], 0, &mut body);
+    for (_, array) in kernel.arrays.iter() {
+        let (c_type, name) = (c_type(array.element), &array.name);
+        match array.space {
+            Space::Global { .. } | Space::Constant(_) => {}
+            Space::Shared(count) => body.push(format!("STENCILC_SHARED({c_type}, {name}, [{count}]);")),
+            Space::Local(count) => body.push(format!("{c_type} {name}[{count}];")),
+        }
     }
-    let arguments = kernel.arguments.iter().map(|(_, own)| match own.what {
+    body.extend(watches(kernel));
+    block(kernel, &kernel.body.0[sizes..], 0, &mut body);
+    let mut texts = Texts {
+        comment: Vec::new(),
+        prelude: prelude::of_kernel(kernel, others, precision),
+        threads: kernel.threads,
+        name: kernel.name.clone(),
+        signature: kernel.arguments.iter().map(|(_, own)| argument(kernel, own)).collect(),
+        body,
+    };
+    // What a comment says is no use of it.
+    let operations = device::lines(&render(TEMPLATE, &texts)?);
+    texts.prelude.extend(operations);
+    texts.comment = kernel.doc.clone();
+    render(TEMPLATE, &texts)
+}
+
+/// The skeleton of every kernel.
+const TEMPLATE: &str = "kernel.cu.tera";
+
+/// `const double* __restrict__ phi`
+fn argument(kernel: &Kernel, own: &crate::kernel::Argument) -> String {
+    match own.what {
         What::Number(kind) => format!("const {} {}", c_type(kind), own.name),
         What::Array(array) => {
-            let array = &kernel.arrays[array];
-            let read = if array.is_written { "" } else { "const " };
-            let alone = if array.space == (Space::Global { aliased: true }) { "" } else { " __restrict__" };
-            format!("{read}{}*{alone} {}", c_type(array.element), own.name)
-        }
-    });
-    let arguments: Vec<String> = arguments.collect();
-    lines.push(format!("extern \"C\" __global__ void __launch_bounds__({})", kernel.threads));
-    lines.push(format!("{}({})", kernel.name, arguments.join(",\n    ")));
-    lines.push("{".to_owned());
-    for (_, array) in kernel.arrays.iter() {
-        if let Space::Shared(count) = array.space {
-            lines.push(format!("    STENCILC_SHARED({}, {}, [{count}]);", c_type(array.element), array.name));
+            let alone = match kernel.arrays[array].space {
+                Space::Global { aliased: true } => "",
+                Space::Global { aliased: false } | Space::Shared(_) | Space::Local(_) | Space::Constant(_) => {
+                    " __restrict__"
+                }
+            };
+            format!("{}{alone} {}", argument_type(kernel, own), own.name)
         }
     }
-    block(kernel, &kernel.body, 1, &mut lines);
-    lines.push("}\n".to_owned());
-    lines.join("\n")
+}
+
+/// The C type of an argument: `const double*`.
+pub(super) fn argument_type(kernel: &Kernel, own: &crate::kernel::Argument) -> String {
+    match own.what {
+        What::Number(kind) => c_type(kind),
+        What::Array(array) => {
+            let array = &kernel.arrays[array];
+            format!("{}{}*", if array.is_written { "" } else { "const " }, c_type(array.element))
+        }
+    }
+}
+
+/// What stands at the head of a checked kernel.
+fn watches(kernel: &Kernel) -> Vec<String> {
+    let Some(watch) = &kernel.watch else { return Vec::new() };
+    let [report, columns] = [watch.report, watch.columns].map(|array| &kernel.arrays[array].name);
+    let plane = expression(kernel, watch.plane).0;
+    let mut lines = vec![format!("const Watch {} = {{{report}, {columns}, {plane}}};", watch.name)];
+    for (_, array) in kernel.arrays.iter() {
+        if let Some(own) = &array.watched {
+            let (entries, length, site) = (&own.entries, own.length, own.site);
+            lines
+                .push(format!("const WatchedTable {} = {{{entries}, {length}, {site}u, {}}};", array.name, watch.name));
+        }
+    }
+    lines
+}
+
+/// `__constant__ int table[2] = {1, 2};`
+pub(super) fn constant(array: &crate::kernel::Array) -> Option<String> {
+    let Space::Constant(values) = &array.space else { return None };
+    let name = array.watched.as_ref().map_or(&array.name, |watched| &watched.entries);
+    let length = values.len();
+    Some(format!(
+        "__constant__ int {name}[{length}] = {{\n    {}\n}};",
+        host::wrapped(values.iter().map(i32::to_string))
+    ))
 }
 
 /// The C++ of a type.
@@ -67,69 +155,143 @@ pub fn c_type(kind: Type) -> String {
     if kind.lanes == 1 { one.to_owned() } else { format!("{several}{}", kind.lanes) }
 }
 
-fn block(kernel: &Kernel, block: &Block, depth: usize, lines: &mut Vec<String>) {
+/// The statements of a block as lines, at a depth.
+pub(super) fn block(kernel: &Kernel, statements: &[Statement], depth: usize, lines: &mut Vec<String>) {
     let indent = "    ".repeat(depth);
-    for own in &block.0 {
+    for own in statements {
         statement(kernel, own, depth, &indent, lines);
     }
 }
 
 fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str, lines: &mut Vec<String>) {
-    let shown = |value: ValueId| expression(kernel, value).0;
+    let shown = |value: ValueId| given(kernel, value);
     match statement {
         Statement::Let(value) => {
             let own = &kernel.values[*value];
             let name = own.name.as_ref().map_or("", |name| name);
-            lines.push(format!("{indent}const {} {name} = {};", c_type(own.kind), operation(kernel, *value).0));
+            let (qualifier, c_type) = match own.operation {
+                Operation::Int(_) => ("constexpr", c_type(own.kind)),
+                _ if is_run(kernel, *value) => ("const", "auto".to_owned()),
+                _ => ("const", c_type(own.kind)),
+            };
+            let text = match own.operation {
+                Operation::Convert(a) if widens(kernel, a, own.kind) => signed(kernel, a).0,
+                _ => operation(kernel, *value).0,
+            };
+            lines.push(format!("{indent}{qualifier} {c_type} {name} = {text};"));
         }
         Statement::Declare(variable, value) => {
             let own = &kernel.variables[*variable];
-            lines.push(format!("{indent}{} {} = {};", c_type(own.kind), own.name, shown(*value)));
+            let first = value.map(|value| format!(" = {}", shown(value))).unwrap_or_default();
+            lines.push(format!("{indent}{} {}{first};", c_type(own.kind), own.name));
         }
         Statement::Assign(variable, value) => {
             lines.push(format!("{indent}{} = {};", kernel.variables[*variable].name, shown(*value)));
         }
         Statement::Store(array, index, value) => {
-            let index = signed(kernel, *index).0;
-            lines.push(format!("{indent}{}[{index}] = {};", kernel.arrays[*array].name, shown(*value)));
+            let (name, element) = (&kernel.arrays[*array].name, kernel.arrays[*array].element);
+            let index = subscript(kernel, *index);
+            let own = &kernel.values[*value];
+            lines.push(match &own.operation {
+                Operation::Lanes(lanes) if own.kind != element => {
+                    let lanes: Vec<String> = lanes.iter().map(|&lane| expression(kernel, lane).0).collect();
+                    format!("{indent}store_run(&{name}[{index}], {});", lanes.join(", "))
+                }
+                _ => format!("{indent}{name}[{index}] = {};", shown(*value)),
+            });
         }
         Statement::If(condition, yes, no) => {
-            let mut inner = Vec::new();
-            block(kernel, yes, depth + 1, &mut inner);
-            let head = format!("{indent}if ({})", shown(*condition));
-            // One short statement stands behind its condition.
-            match (inner.as_slice(), yes.0.as_slice(), no.0.is_empty()) {
-                ([line], [Statement::Store(..) | Statement::Assign(..) | Statement::Return], true) => {
-                    lines.push(format!("{head} {}", line.trim_start()));
+            let (mut condition, mut yes, mut no) = (*condition, yes, no);
+            let mut head = format!("{indent}if");
+            loop {
+                let truth = shown(condition);
+                // One short statement stands behind its condition.
+                if let ([Statement::Store(..) | Statement::Assign(..) | Statement::Return | Statement::Break], true) =
+                    (yes.0.as_slice(), no.0.is_empty() && head.len() == indent.len() + 2)
+                {
+                    let mut inner = Vec::new();
+                    block(kernel, &yes.0, 0, &mut inner);
+                    lines.push(format!("{head} ({truth}) {}", inner.join(" ")));
                     return;
                 }
-                _ => lines.push(format!("{head} {{")),
-            }
-            lines.append(&mut inner);
-            if !no.0.is_empty() {
-                lines.push(format!("{indent}}} else {{"));
-                block(kernel, no, depth + 1, lines);
+                lines.push(format!("{head} ({truth}) {{"));
+                block(kernel, &yes.0, depth + 1, lines);
+                match no.0.as_slice() {
+                    [] => break,
+                    // `else { if ... }` reads better as `else if ...`.
+                    [Statement::If(next, next_yes, next_no)] => {
+                        head = format!("{indent}}} else if");
+                        (condition, yes, no) = (*next, next_yes, next_no);
+                    }
+                    other => {
+                        lines.push(format!("{indent}}} else {{"));
+                        block(kernel, other, depth + 1, lines);
+                        break;
+                    }
+                }
             }
             lines.push(format!("{indent}}}"));
         }
         Statement::For(own) => {
             let (name, kind) = (&kernel.variables[own.counter].name, c_type(kernel.variables[own.counter].kind));
-            let step = match own.step {
-                Step::By(step) if kernel.values[step].operation == Operation::Int(1) => format!("++{name}"),
-                Step::By(step) => format!("{name} += {}", shown(step)),
-                Step::Doubled => format!("{name} *= 2"),
+            let is_one = |step: ValueId| kernel.values[step].operation == Operation::Int(1);
+            let (relation, step) = match own.step {
+                Step::By(step) if is_one(step) => ("<", format!("++{name}")),
+                Step::By(step) => ("<", format!("{name} += {}", shown(step))),
+                Step::Down(step) if is_one(step) => (">=", format!("--{name}")),
+                Step::Down(step) => (">=", format!("{name} -= {}", shown(step))),
+                Step::Doubled => ("<", format!("{name} *= 2")),
             };
             let end = bracketed(signed(kernel, own.end), Tie::Sum);
-            if own.is_unrolled {
-                lines.push(format!("{indent}#pragma unroll"));
+            match own.unroll {
+                Unroll::Free => {}
+                Unroll::Whole => lines.push(format!("{indent}#pragma unroll")),
+                Unroll::Times(times) => lines.push(format!("{indent}#pragma unroll {times}")),
             }
-            lines.push(format!("{indent}for ({kind} {name} = {}; {name} < {end}; {step}) {{", shown(own.first)));
-            block(kernel, &own.body, depth + 1, lines);
+            let first = shown(own.first);
+            lines.push(format!("{indent}for ({kind} {name} = {first}; {name} {relation} {end}; {step}) {{"));
+            block(kernel, &own.body.0, depth + 1, lines);
             lines.push(format!("{indent}}}"));
         }
         Statement::Barrier => lines.push(format!("{indent}__syncthreads();")),
+        Statement::Break => lines.push(format!("{indent}break;")),
         Statement::Return => lines.push(format!("{indent}return;")),
+        Statement::Gap => lines.push(String::new()),
     }
+}
+
+/// A value as an expression.
+pub(super) fn shown(kernel: &Kernel, value: ValueId) -> String {
+    expression(kernel, value).0
+}
+
+/// A value where C++ converts it by itself: as what a variable gets, or an element of an array.
+fn given(kernel: &Kernel, value: ValueId) -> String {
+    let own = &kernel.values[value];
+    match own.operation {
+        Operation::Convert(a) if own.name.is_none() && widens(kernel, a, own.kind) => signed(kernel, a).0,
+        _ => expression(kernel, value).0,
+    }
+}
+
+/// A value as an index.
+fn subscript(kernel: &Kernel, value: ValueId) -> String {
+    let own = &kernel.values[value];
+    match own.operation {
+        Operation::Convert(a) if own.name.is_none() && widens(kernel, a, own.kind) => signed(kernel, a).0,
+        _ => signed(kernel, value).0,
+    }
+}
+
+/// Whether a conversion is one of whole numbers to longer ones, which C++ makes by itself.
+fn widens(kernel: &Kernel, a: ValueId, to: Type) -> bool {
+    (kernel.values[a].kind, to) == (Type::I32, Type::I64)
+}
+
+/// Whether a value is elements that were loaded at once.
+fn is_run(kernel: &Kernel, value: ValueId) -> bool {
+    let own = &kernel.values[value];
+    matches!(own.operation, Operation::Load(array, _) if kernel.arrays[array].element != own.kind)
 }
 
 fn bracketed((text, tie): (String, Tie), least: Tie) -> String {
@@ -148,13 +310,53 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     let own = &kernel.values[value];
     let within = |value: ValueId, least: Tie| bracketed(expression(kernel, value), least);
     let signed = |value: ValueId, least: Tie| bracketed(signed(kernel, value), least);
+    // An operand beside one that has 64 bits has them, too.
+    let beside = |value: ValueId, other: ValueId, least: Tie| match kernel.values[value] {
+        crate::kernel::Value { operation: Operation::Convert(a), kind, name: None }
+            if widens(kernel, a, kind) && is_wide(kernel, other) =>
+        {
+            signed(a, least)
+        }
+        _ => within(value, least),
+    };
     // What stands on the right of an operator that goes from left to right binds more tightly.
     let infix = |a: ValueId, symbol: &str, b: ValueId, tie: Tie, right: Tie| {
-        (format!("{} {symbol} {}", within(a, tie), within(b, right)), tie)
+        (format!("{} {symbol} {}", beside(a, b, tie), beside(b, a, right)), tie)
+    };
+    let call = |name: &str, operands: &[ValueId]| {
+        let operands: Vec<String> = operands.iter().map(|&operand| expression(kernel, operand).0).collect();
+        (format!("{name}({})", operands.join(", ")), Tie::Atom)
     };
     match &own.operation {
-        Operation::Int(number) if *number < 0 => (number.to_string(), Tie::Prefix),
-        Operation::Int(number) => (number.to_string(), Tie::Atom),
+        Operation::Int(number) => match i32::try_from(*number) {
+            // C++ reads -2147483648 as the negation of a number that does not fit.
+            Ok(i32::MIN) => ("(-2147483647 - 1)".into(), Tie::Atom),
+            _ if *number < 0 => (number.to_string(), Tie::Prefix),
+            _ => (number.to_string(), Tie::Atom),
+        },
+        Operation::Real(bits) => {
+            let number = f64::from_bits(*bits);
+            let tie = if number.is_sign_negative() && !number.is_nan() { Tie::Prefix } else { Tie::Atom };
+            (real(number, precision(own.kind)).0, tie)
+        }
+        Operation::Bool(truth) => (truth.to_string(), Tie::Atom),
+        Operation::Mask(lanes) => (format!("{lanes:#x}u"), Tie::Atom),
+        Operation::Negate(a) => {
+            // Two signs in a row mean something else.
+            let is_signed = kernel.values[*a].name.is_none() && is_negative(kernel, *a);
+            let least = if is_signed { Tie::Atom } else { Tie::Prefix };
+            (format!("-{}", within(*a, least)), Tie::Prefix)
+        }
+        Operation::Not(a) => (format!("!{}", within(*a, Tie::Prefix)), Tie::Prefix),
+        Operation::Call(function, operands) => match function {
+            Function::WatchShift | Function::WatchLevel => call(&format!("{}.allows", watch(kernel)), operands),
+            Function::WatchNeighbour => call(&format!("{}.leads", watch(kernel)), operands),
+            Function::Interleaved(fields) => call(&format!("interleaved<{fields}, {}>", c_type(own.kind)), operands),
+            function => {
+                let kind = operands.first().map_or(own.kind, |&operand| kernel.values[operand].kind);
+                call(function_name(*function, kind), operands)
+            }
+        },
         Operation::Argument(argument) => (kernel.arguments[*argument].name.to_string(), Tie::Atom),
         Operation::Variable(variable) => (kernel.variables[*variable].name.to_string(), Tie::Atom),
         Operation::Coordinate(coordinate, axis) => (coordinate_name(*coordinate, *axis), Tie::Atom),
@@ -162,8 +364,9 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             Binary::Add => infix(*a, "+", *b, Tie::Sum, Tie::Product),
             Binary::Sub => infix(*a, "-", *b, Tie::Sum, Tie::Product),
             Binary::Mul => infix(*a, "*", *b, Tie::Product, Tie::Prefix),
-            Binary::Div => (format!("{} / {}", signed(*a, Tie::Product), signed(*b, Tie::Prefix)), Tie::Product),
-            Binary::Rem => (format!("{} % {}", signed(*a, Tie::Product), signed(*b, Tie::Prefix)), Tie::Product),
+            // Of whole numbers that are not negative, whose sign has no part in it.
+            Binary::Div => infix(*a, "/", *b, Tie::Product, Tie::Prefix),
+            Binary::Rem => infix(*a, "%", *b, Tie::Product, Tie::Prefix),
             // Readers, and warnings of compilers, want brackets where operators on bits meet others.
             Binary::Xor => (format!("{} ^ {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Xor),
             Binary::BitOr => {
@@ -179,7 +382,13 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
                 Relation::Eq | Relation::Ne => Tie::Equality,
                 Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge => Tie::Relation,
             };
-            (format!("{} {} {}", signed(*a, Tie::Sum), relation.symbol(), signed(*b, Tie::Sum)), tie)
+            // Whether a coordinate is a number, its sign has no part in.
+            let is_number = |value: ValueId| matches!(kernel.values[value].operation, Operation::Int(0..));
+            let side = |value: ValueId, other: ValueId| match tie {
+                Tie::Equality if is_number(other) => within(value, Tie::Sum),
+                _ => signed(value, Tie::Sum),
+            };
+            (format!("{} {} {}", side(*a, *b), relation.symbol(), side(*b, *a)), tie)
         }
         Operation::And(a, b) => infix(*a, "&&", *b, Tie::And, Tie::Equality),
         Operation::Or(a, b) => {
@@ -193,7 +402,11 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             format!("{} ? {} : {}", within(*condition, Tie::Or), within(*yes, Tie::Or), within(*no, Tie::Choice)),
             Tie::Choice,
         ),
-        Operation::Convert(a) => (format!("({}){}", c_type(own.kind), signed(*a, Tie::Prefix)), Tie::Prefix),
+        Operation::Convert(a) if own.kind == Type::I64 => {
+            (format!("({}){}", c_type(own.kind), signed(*a, Tie::Prefix)), Tie::Prefix)
+        }
+        Operation::Convert(a) => (format!("{}({})", c_type(own.kind), signed(*a, Tie::Choice)), Tie::Atom),
+        Operation::Lane(a, lane) if is_run(kernel, *a) => (format!("{}.at[{lane}]", within(*a, Tie::Atom)), Tie::Atom),
         Operation::Lane(a, lane) => {
             let part = ["x", "y", "z", "w"][usize::from(*lane) % 4];
             (format!("{}.{part}", within(*a, Tie::Atom)), Tie::Atom)
@@ -203,8 +416,20 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             (format!("make_{}({})", c_type(own.kind), lanes.join(", ")), Tie::Atom)
         }
         Operation::Load(array, index) => {
-            (format!("{}[{}]", kernel.arrays[*array].name, signed(*index, Tie::Choice)), Tie::Atom)
+            let element = format!("{}[{}]", kernel.arrays[*array].name, subscript(kernel, *index));
+            match is_run(kernel, value) {
+                true => (format!("load_run<{}>(&{element})", own.kind.lanes), Tie::Atom),
+                false => (element, Tie::Atom),
+            }
         }
+        Operation::Follow(follow) => {
+            let tables =
+                follow.patterns.iter().chain([&follow.table]).map(|&table| kernel.arrays[table].name.to_string());
+            let operands = [follow.start, follow.place].map(|operand| expression(kernel, operand).0);
+            let operands: Vec<String> = tables.chain(operands).collect();
+            (format!("neighbour_of({})", operands.join(", ")), Tie::Atom)
+        }
+        Operation::Shuffle { value, lane, lanes } => call("__shfl_sync", &[*lanes, *value, *lane]),
         Operation::ShuffleDown(a, by) => {
             let (a, by) = (expression(kernel, *a).0, expression(kernel, *by).0);
             (format!("__shfl_down_sync(0xffffffffu, {a}, {by})"), Tie::Atom)
@@ -212,8 +437,111 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     }
 }
 
+/// Whether the text of a value without a name begins with a sign.
+fn is_negative(kernel: &Kernel, value: ValueId) -> bool {
+    match kernel.values[value].operation {
+        Operation::Negate(_) => true,
+        Operation::Int(number) => number < 0,
+        Operation::Real(bits) => f64::from_bits(bits).is_sign_negative() && !f64::from_bits(bits).is_nan(),
+        _ => false,
+    }
+}
+
+/// Whether the text of a value has 64 bits in C++. A number has as many as it needs.
+fn is_wide(kernel: &Kernel, value: ValueId) -> bool {
+    let own = &kernel.values[value];
+    match own.operation {
+        _ if own.kind != Type::I64 => false,
+        _ if own.name.is_some() => true,
+        Operation::Int(_) | Operation::Convert(_) => false,
+        Operation::Choose(_, yes, no) => is_wide(kernel, yes) || is_wide(kernel, no),
+        _ => true,
+    }
+}
+
+/// What a checked kernel calls what looks at indices.
+fn watch(kernel: &Kernel) -> &str {
+    kernel.watch.as_ref().map_or("", |watch| &watch.name)
+}
+
+pub(super) fn precision(kind: Type) -> Precision {
+    if kind.element == Element::F32 { Precision::F32 } else { Precision::F64 }
+}
+
+/// The function that a kernel calls, for operands of a type: of the prelude, or of CUDA.
+pub(super) fn function_name(function: Function, kind: Type) -> &'static str {
+    let (is_real, is_single) = (kind.is_real(), kind.element == Element::F32);
+    let either = |double: &'static str, single: &'static str| if is_single { single } else { double };
+    let inexact = |math: Math, own: &'static str, double: &'static str, single: &'static str| match math {
+        Math::Own => own,
+        Math::Device => either(double, single),
+    };
+    match function {
+        Function::WrappingAdd => "int_add",
+        Function::WrappingSub => "int_sub",
+        Function::WrappingMul => "int_mul",
+        Function::Rem => {
+            if is_real {
+                "real_rem"
+            } else {
+                "int_rem"
+            }
+        }
+        Function::Less => "int_less",
+        Function::Opaque => "real_opaque",
+        Function::Interleaved(_) => "interleaved",
+        Function::WatchShift | Function::WatchLevel => "allows",
+        Function::WatchNeighbour => "leads",
+        Function::Scalar(function, math) => match function {
+            ir::Function::Min => {
+                if is_real {
+                    "real_min"
+                } else {
+                    "int_min"
+                }
+            }
+            ir::Function::Max => {
+                if is_real {
+                    "real_max"
+                } else {
+                    "int_max"
+                }
+            }
+            ir::Function::Sign => {
+                if is_real {
+                    "real_sign"
+                } else {
+                    "int_sign"
+                }
+            }
+            ir::Function::Abs => {
+                if is_real {
+                    either("fabs", "fabsf")
+                } else {
+                    "int_abs"
+                }
+            }
+            ir::Function::Sqrt => either("sqrt", "sqrtf"),
+            ir::Function::Floor => either("floor", "floorf"),
+            ir::Function::Ceil => either("ceil", "ceilf"),
+            ir::Function::CopySign => "real_copysign",
+            ir::Function::Fma => either("fma", "fmaf"),
+            ir::Function::Exp => inexact(math, "real_exp", "exp", "expf"),
+            ir::Function::Log => inexact(math, "real_log", "log", "logf"),
+            ir::Function::Pow => inexact(math, "real_pow", "pow", "powf"),
+            ir::Function::Sin => inexact(math, "real_sin", "sin", "sinf"),
+            ir::Function::Cos => inexact(math, "real_cos", "cos", "cosf"),
+            ir::Function::Tan => inexact(math, "real_tan", "tan", "tanf"),
+            ir::Function::Atan => inexact(math, "real_atan", "atan", "atanf"),
+            ir::Function::Atan2 => inexact(math, "real_atan2", "atan2", "atan2f"),
+            ir::Function::Tanh => inexact(math, "real_tanh", "tanh", "tanhf"),
+            ir::Function::Cbrt => inexact(math, "real_cbrt", "cbrt", "cbrtf"),
+        },
+    }
+}
+
 /// A value where its sign matters. CUDA's coordinates have none, and neither has what is made of them: what is assigned to an `int`
-/// is right all the same, but not what is compared, divided, widened or looked up.
+/// is right all the same, but not what is compared, widened or looked up.
 fn signed(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     let own = &kernel.values[value];
     let (text, tie) = expression(kernel, value);
@@ -227,7 +555,7 @@ fn has_coordinate(kernel: &Kernel, value: ValueId) -> bool {
     match &own.operation {
         _ if own.name.is_some() => false,
         Operation::Coordinate(..) => true,
-        Operation::Load(..) | Operation::Convert(_) => false,
+        Operation::Load(..) | Operation::Convert(_) | Operation::Call(..) | Operation::Follow(_) => false,
         operation => operation.operands().into_iter().any(|operand| has_coordinate(kernel, operand)),
     }
 }

@@ -541,6 +541,17 @@ impl Function {
 }
 
 impl Function {
+    /// How many operands it takes.
+    pub fn arity(self) -> usize {
+        match self {
+            Function::Abs | Function::Sqrt | Function::Floor | Function::Ceil | Function::Sign => 1,
+            Function::Exp | Function::Log | Function::Sin | Function::Cos | Function::Tan => 1,
+            Function::Atan | Function::Tanh | Function::Cbrt => 1,
+            Function::Min | Function::Max | Function::CopySign | Function::Pow | Function::Atan2 => 2,
+            Function::Fma => 3,
+        }
+    }
+
     /// Whether devices' own round it differently, so that it is an algorithm of the language's.
     pub fn is_inexact(self) -> bool {
         match self {

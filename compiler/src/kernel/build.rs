@@ -1,11 +1,11 @@
 //! Makes kernels: statements in blocks, values once each, names by what somebody wished for.
 
 use super::{
-    Argument, Array, ArrayId, Axis, Binary, Block, Coordinate, Element, For, Kernel, Operation, Space, Statement, Step,
-    Type, Value, ValueId, Variable, VariableId, What,
+    Argument, Array, ArrayId, Axis, Binary, Block, Coordinate, Element, Follow, For, Function, Kernel, Meaning,
+    Operation, Space, Statement, Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch, Watched, What,
 };
-use crate::ir::{Arena, Relation};
-use crate::names::Names;
+use crate::ir::{Arena, Handle, Relation};
+use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::HashMap;
 
@@ -13,12 +13,33 @@ use std::collections::HashMap;
 ///
 /// Values that are the same are one value, within the block where they are made and those in it; what the names of two would be is
 /// then the name of the first. Sums and products of what is known are worked out.
+///
+/// Statements go to the block at hand. A block can also be [opened](Builder::open) before it is known which statement it belongs to,
+/// and written to bit by bit.
 pub struct Builder {
     kernel: Kernel,
     names: Names,
-    /// The blocks that are open, the innermost last: their statements, and the values that are known there.
-    open: Vec<(Block, Known)>,
+    /// Every block that was ever opened, after the one that it stands in.
+    blocks: Vec<Opened>,
+    /// The block that statements go to.
+    current: usize,
+    /// Whether each value is part of a statement without being named before.
+    is_used: Vec<bool>,
 }
+
+/// A block that is being written.
+struct Opened {
+    parent: Option<usize>,
+    block: Block,
+    /// The values that are known there, and not yet around it.
+    known: Known,
+    /// The names that end with it.
+    names: Vec<Identifier>,
+}
+
+/// A block of a [`Builder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockKey(usize);
 
 /// Values by what computes them.
 type Known = HashMap<(Operation, Type), ValueId>;
@@ -27,32 +48,47 @@ impl Builder {
     /// Of a kernel with this name, and at most so many threads in a block.
     pub fn new(name: &str, threads: u32, doc: &str) -> Self {
         let mut names = Names::default();
+        let name = names.declared(name);
+        Self::with_names(names, name, threads, doc.lines().map(Comment::new).collect())
+    }
+
+    /// Of a kernel that has a name, beside others that are taken.
+    pub fn with_names(names: Names, name: Identifier, threads: u32, doc: Vec<Comment>) -> Self {
         let kernel = Kernel {
-            name: names.declared(name),
-            doc: doc.lines().map(Comment::new).collect(),
+            name,
+            doc,
             threads,
             arguments: Arena::new(),
             arrays: Arena::new(),
             variables: Arena::new(),
             values: Arena::new(),
             body: Block::default(),
+            watch: None,
         };
-        Self { kernel, names, open: vec![(Block::default(), Known::new())] }
+        let whole = Opened { parent: None, block: Block::default(), known: Known::new(), names: Vec::new() };
+        Self { kernel, names, blocks: vec![whole], current: 0, is_used: Vec::new() }
     }
 
     /// The kernel, when all is said.
     pub fn finish(mut self) -> Kernel {
-        // Each block that is opened is closed by what has opened it.
-        if let Some((body, _)) = self.open.pop() {
-            self.kernel.body = body;
-        }
+        self.kernel.body = self.close(BlockKey(0));
         self.kernel
+    }
+
+    /// The kernel so far, without its statements.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
     }
 
     /// A number that the kernel takes.
     pub fn number(&mut self, name: &str, kind: Type) -> ValueId {
         let name = self.names.declared(name);
-        let argument = self.kernel.arguments.add(Argument { name, what: What::Number(kind) });
+        self.argument(name, kind, Meaning::Told)
+    }
+
+    /// A number that the kernel takes, by a name that it has.
+    pub fn argument(&mut self, name: Identifier, kind: Type, meaning: Meaning) -> ValueId {
+        let argument = self.kernel.arguments.add(Argument { name, what: What::Number(kind), meaning });
         self.value(Operation::Argument(argument), kind)
     }
 
@@ -76,13 +112,31 @@ impl Builder {
         self.array(name, element, Space::Shared(count), true)
     }
 
+    /// An array of so many elements that a thread has for itself.
+    pub fn local(&mut self, name: &str, element: Type, count: usize) -> ArrayId {
+        self.array(name, element, Space::Local(count), true)
+    }
+
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
         let name = self.names.declared(name);
-        let array = self.kernel.arrays.add(Array { name: name.clone(), element, space, is_written });
-        if let Space::Global { .. } = space {
-            self.kernel.arguments.add(Argument { name, what: What::Array(array) });
+        let array = Array { name, element, space, is_written, watched: None };
+        self.add_array(array, Meaning::Told)
+    }
+
+    /// An array that has a name, and what it means if it is an argument.
+    pub fn add_array(&mut self, array: Array, meaning: Meaning) -> ArrayId {
+        let name = array.watched.as_ref().map_or(&array.name, |watched: &Watched| &watched.entries).clone();
+        let is_argument = matches!(array.space, Space::Global { .. });
+        let array = self.kernel.arrays.add(array);
+        if is_argument {
+            self.kernel.arguments.add(Argument { name, what: What::Array(array), meaning });
         }
         array
+    }
+
+    /// Makes it a checked kernel.
+    pub fn watch(&mut self, watch: Watch) {
+        self.kernel.watch = Some(watch);
     }
 
     /// The type of a value.
@@ -92,16 +146,24 @@ impl Builder {
 
     fn value(&mut self, operation: Operation, kind: Type) -> ValueId {
         let key = (operation, kind);
-        if let Some(&known) = self.open.iter().rev().find_map(|(_, known)| known.get(&key)) {
-            return known;
+        let mut at = Some(self.current);
+        while let Some(block) = at {
+            if let Some(&known) = self.blocks[block].known.get(&key) {
+                return known;
+            }
+            at = self.blocks[block].parent;
         }
-        let value = self.kernel.values.add(Value { operation: key.0.clone(), kind, name: None });
-        if self.is_fixed(&key.0)
-            && let Some((_, known)) = self.open.last_mut()
-        {
-            known.insert(key, value);
+        let value = self.fresh(key.0.clone(), kind);
+        if self.is_fixed(&key.0) {
+            self.blocks[self.current].known.insert(key, value);
         }
         value
+    }
+
+    /// A value of its own, whatever else computes the same.
+    fn fresh(&mut self, operation: Operation, kind: Type) -> ValueId {
+        self.is_used.push(false);
+        self.kernel.values.add(Value { operation, kind, name: None })
     }
 
     /// Whether an operation comes to the same wherever it is done, as long as its operands do.
@@ -112,18 +174,25 @@ impl Builder {
                 let own = &self.kernel.arrays[*array];
                 !own.is_written && own.space != (Space::Global { aliased: true })
             }
-            Operation::ShuffleDown(..) => false,
+            Operation::ShuffleDown(..) | Operation::Shuffle { .. } => false,
             Operation::Int(_)
+            | Operation::Real(_)
+            | Operation::Bool(_)
+            | Operation::Mask(_)
             | Operation::Argument(_)
             | Operation::Coordinate(..)
             | Operation::Binary(..)
+            | Operation::Negate(_)
+            | Operation::Not(_)
+            | Operation::Call(..)
             | Operation::Compare(..)
             | Operation::And(..)
             | Operation::Or(..)
             | Operation::Choose(..)
             | Operation::Convert(_)
             | Operation::Lane(..)
-            | Operation::Lanes(_) => true,
+            | Operation::Lanes(_)
+            | Operation::Follow(_) => true,
         }
     }
 
@@ -137,11 +206,43 @@ impl Builder {
         self.value(Operation::Int(number), kind)
     }
 
+    /// A real number, exact in its type.
+    pub fn real(&mut self, number: f64, kind: Type) -> ValueId {
+        self.value(Operation::Real(number.to_bits()), kind)
+    }
+
+    /// A truth.
+    pub fn truth(&mut self, truth: bool) -> ValueId {
+        self.value(Operation::Bool(truth), Type::BOOL)
+    }
+
+    /// A bit for each of some lanes of a warp.
+    pub fn mask(&mut self, lanes: u32) -> ValueId {
+        self.value(Operation::Mask(lanes), Type::I32)
+    }
+
+    /// A whole number that has a name, or, where it is not known, one that the kernel takes.
+    pub fn size(&mut self, name: Identifier, known: Option<usize>, kind: Type, meaning: Meaning) -> ValueId {
+        let Some(number) = known else { return self.argument(name, kind, meaning) };
+        // By its name it reads better than as a number, so it is none for those who work out sums.
+        let value = self.fresh(Operation::Int(number as i64), kind);
+        self.kernel.values[value].name = Some(name);
+        self.push(Statement::Let(value));
+        value
+    }
+
+    /// The whole number that a value is, if that is known and it has no name.
     fn known(&self, value: ValueId) -> Option<i64> {
-        match self.kernel.values[value].operation {
-            Operation::Int(number) if self.kind(value).is_whole() => Some(number),
+        match self.kernel.values[value] {
+            Value { operation: Operation::Int(number), kind, name: None } if kind.is_whole() => Some(number),
             _ => None,
         }
+    }
+
+    /// The operation of a value that has no name.
+    fn inside(&self, value: ValueId) -> Option<&Operation> {
+        let own = &self.kernel.values[value];
+        own.name.is_none().then_some(&own.operation)
     }
 
     /// The coordinate of a thread or block, or how many there are.
@@ -159,7 +260,26 @@ impl Builder {
             (Binary::Add, Some(x), Some(y)) => return self.literal(x.saturating_add(y), kind),
             (Binary::Sub, Some(x), Some(y)) => return self.literal(x.saturating_sub(y), kind),
             (Binary::Mul, Some(x), Some(y)) => return self.literal(x.saturating_mul(y), kind),
+            (Binary::Add, _, Some(y @ i64::MIN..0)) => {
+                let y = self.literal(y.saturating_neg(), kind);
+                return self.sub(a, y);
+            }
             _ => {}
+        }
+        // Sums of indices from left to right, so that each is a list of what is added.
+        if kind.is_whole() && operation == Binary::Add {
+            match self.inside(b) {
+                Some(&Operation::Negate(b)) => return self.sub(a, b),
+                Some(&Operation::Binary(Binary::Add, b, c)) => {
+                    let sum = self.add(a, b);
+                    return self.add(sum, c);
+                }
+                Some(&Operation::Binary(Binary::Sub, b, c)) => {
+                    let sum = self.add(a, b);
+                    return self.sub(sum, c);
+                }
+                _ => {}
+            }
         }
         self.value(Operation::Binary(operation, a, b), kind)
     }
@@ -169,12 +289,39 @@ impl Builder {
         self.binary(Binary::Add, a, b)
     }
 
+    /// Their difference.
+    pub fn sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.binary(Binary::Sub, a, b)
+    }
+
     /// Their product.
     pub fn mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.binary(Binary::Mul, a, b)
     }
 
-    /// A comparison of two numbers of one type.
+    /// A number with the other sign.
+    pub fn negate(&mut self, a: ValueId) -> ValueId {
+        let kind = self.kind(a);
+        match self.known(a) {
+            Some(number) => self.literal(number.saturating_neg(), kind),
+            None => self.value(Operation::Negate(a), kind),
+        }
+    }
+
+    /// Whether a truth does not hold.
+    pub fn not(&mut self, a: ValueId) -> ValueId {
+        match self.known_truth(a) {
+            Some(truth) => self.truth(!truth),
+            None => self.value(Operation::Not(a), Type::BOOL),
+        }
+    }
+
+    /// A function.
+    pub fn call(&mut self, function: Function, operands: Vec<ValueId>, kind: Type) -> ValueId {
+        self.value(Operation::Call(function, operands), kind)
+    }
+
+    /// A comparison of two values of one type.
     pub fn compare(&mut self, relation: Relation, a: ValueId, b: ValueId) -> ValueId {
         self.value(Operation::Compare(relation, a, b), Type::BOOL)
     }
@@ -184,14 +331,31 @@ impl Builder {
         self.compare(Relation::Lt, a, b)
     }
 
+    fn known_truth(&self, value: ValueId) -> Option<bool> {
+        match self.inside(value) {
+            Some(Operation::Bool(truth)) => Some(*truth),
+            _ => None,
+        }
+    }
+
     /// Whether both truths hold.
     pub fn and(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.value(Operation::And(a, b), Type::BOOL)
+        match (self.known_truth(a), self.known_truth(b)) {
+            (Some(true), _) | (_, Some(false)) => b,
+            (_, Some(true)) | (Some(false), _) => a,
+            (None, None) if a == b => a,
+            (None, None) => self.value(Operation::And(a, b), Type::BOOL),
+        }
     }
 
     /// Whether one of two truths holds.
     pub fn or(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.value(Operation::Or(a, b), Type::BOOL)
+        match (self.known_truth(a), self.known_truth(b)) {
+            (Some(false), _) | (_, Some(true)) => b,
+            (_, Some(false)) | (Some(true), _) => a,
+            (None, None) if a == b => a,
+            (None, None) => self.value(Operation::Or(a, b), Type::BOOL),
+        }
     }
 
     /// The first value where the truth holds, else the second.
@@ -205,7 +369,10 @@ impl Builder {
         if self.kind(value) == kind {
             return value;
         }
-        self.value(Operation::Convert(value), kind)
+        match self.known(value) {
+            Some(number) if kind.is_whole() => self.literal(number, kind),
+            _ => self.value(Operation::Convert(value), kind),
+        }
     }
 
     /// One of the numbers of a value that has several.
@@ -223,8 +390,18 @@ impl Builder {
 
     /// An element of an array.
     pub fn load(&mut self, array: ArrayId, index: ValueId) -> ValueId {
-        let kind = self.kernel.arrays[array].element;
-        self.value(Operation::Load(array, index), kind)
+        self.load_run(array, index, 1)
+    }
+
+    /// Elements that follow each other, moved at once.
+    pub fn load_run(&mut self, array: ArrayId, index: ValueId, count: u8) -> ValueId {
+        let Type { element, lanes } = self.kernel.arrays[array].element;
+        self.value(Operation::Load(array, index), Type { element, lanes: lanes * count })
+    }
+
+    /// The place that a table leads to from another place.
+    pub fn follow(&mut self, follow: Follow) -> ValueId {
+        self.value(Operation::Follow(Box::new(follow)), Type::I32)
     }
 
     /// What the thread so many lanes further on has.
@@ -233,34 +410,90 @@ impl Builder {
         self.value(Operation::ShuffleDown(value, by), kind)
     }
 
+    /// What another lane has, of those that do this together.
+    pub fn shuffle(&mut self, value: ValueId, lane: ValueId, lanes: ValueId) -> ValueId {
+        let kind = self.kind(value);
+        self.value(Operation::Shuffle { value, lane, lanes }, kind)
+    }
+
     /// What a variable holds now.
     pub fn get(&mut self, variable: VariableId) -> ValueId {
         let kind = self.kernel.variables[variable].kind;
         self.value(Operation::Variable(variable), kind)
     }
 
+    /// The name of something, for readers of the code: one that nothing else has.
+    pub fn names(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
     fn push(&mut self, statement: Statement) {
-        if let Some((block, _)) = self.open.last_mut() {
-            block.0.push(statement);
+        let mut waiting = match &statement {
+            Statement::Let(value) => self.kernel.values[*value].operation.operands(),
+            own => own.values(),
+        };
+        while let Some(value) = waiting.pop() {
+            let own = &self.kernel.values[value];
+            if own.name.is_none() && !std::mem::replace(&mut self.is_used[value.index()], true) {
+                waiting.extend(own.operation.operands());
+            }
         }
+        let name = match &statement {
+            Statement::Let(value) => self.kernel.values[*value].name.clone(),
+            Statement::Declare(variable, _) => Some(self.kernel.variables[*variable].name.clone()),
+            _ => None,
+        };
+        let block = &mut self.blocks[self.current];
+        block.names.extend(name);
+        block.block.0.push(statement);
     }
 
     /// Computes a value here, and calls it so. One that has a name keeps it.
     pub fn name(&mut self, wish: &str, value: ValueId) -> ValueId {
-        if self.kernel.values[value].name.is_none() {
-            let name = self.names.declared(wish);
-            self.kernel.values[value].name = Some(name);
-            self.push(Statement::Let(value));
+        if self.kernel.values[value].name.is_some() {
+            return value;
         }
+        let name = self.names.declared(wish);
+        self.named(name, value)
+    }
+
+    /// The same, by a name that was given out before.
+    pub fn named(&mut self, name: Identifier, value: ValueId) -> ValueId {
+        if self.kernel.values[value].name.is_some() {
+            return value;
+        }
+        let Value { operation, kind, .. } = self.kernel.values[value].clone();
+        let key = (operation, kind);
+        let is_own = self.blocks[self.current].known.get(&key) == Some(&value);
+        // What statements before this one, or around it, are made of has no name there.
+        let value = match self.is_used[value.index()] || !is_own && self.is_fixed(&key.0) {
+            true => self.fresh(key.0.clone(), kind),
+            false => value,
+        };
+        if self.is_fixed(&key.0) {
+            self.blocks[self.current].known.insert(key, value);
+        }
+        self.kernel.values[value].name = Some(name);
+        self.push(Statement::Let(value));
         value
     }
 
     /// A variable with its first value.
     pub fn variable(&mut self, wish: &str, first: ValueId) -> VariableId {
         let (name, kind) = (self.names.declared(wish), self.kind(first));
-        let variable = self.kernel.variables.add(Variable { name, kind, is_counter: false });
-        self.push(Statement::Declare(variable, first));
+        let variable = self.undeclared(name, kind);
+        self.push(Statement::Declare(variable, Some(first)));
         variable
+    }
+
+    /// A variable that is [declared](Builder::declare) later.
+    pub fn undeclared(&mut self, name: Identifier, kind: Type) -> VariableId {
+        self.kernel.variables.add(Variable { name, kind, is_counter: false })
+    }
+
+    /// Declares a variable here, which gets its first value later.
+    pub fn declare(&mut self, variable: VariableId) {
+        self.push(Statement::Declare(variable, None));
     }
 
     /// Gives a variable another value.
@@ -268,7 +501,7 @@ impl Builder {
         self.push(Statement::Assign(variable, value));
     }
 
-    /// Writes an element of an array.
+    /// Writes an element of an array, or as many as the value has numbers.
     pub fn store(&mut self, array: ArrayId, index: ValueId, value: ValueId) {
         self.push(Statement::Store(array, index, value));
     }
@@ -278,21 +511,85 @@ impl Builder {
         self.push(Statement::Barrier);
     }
 
+    /// An empty line, for readers.
+    pub fn gap(&mut self) {
+        self.push(Statement::Gap);
+    }
+
     /// Ends threads for which a truth holds.
     pub fn leave_if(&mut self, condition: ValueId) {
         self.when(condition, |own| own.push(Statement::Return));
     }
 
-    fn block(&mut self, write: impl FnOnce(&mut Self)) -> Block {
-        self.open.push((Block::default(), Known::new()));
-        write(self);
-        self.open.pop().map(|(block, _)| block).unwrap_or_default()
+    /// Leaves the innermost loop where a truth holds.
+    pub fn break_if(&mut self, condition: ValueId) {
+        self.when(condition, |own| own.push(Statement::Break));
+    }
+
+    /// A block within the one at hand, which some statement will hold.
+    pub fn open(&mut self) -> BlockKey {
+        let parent = Some(self.current);
+        self.blocks.push(Opened { parent, block: Block::default(), known: Known::new(), names: Vec::new() });
+        BlockKey(self.blocks.len() - 1)
+    }
+
+    /// The block at hand.
+    pub fn current(&self) -> BlockKey {
+        BlockKey(self.current)
+    }
+
+    /// Writes to a block.
+    pub fn within<T>(&mut self, block: BlockKey, write: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.enter(block);
+        let made = write(self);
+        self.enter(before);
+        made
+    }
+
+    /// Writes to a block from now on. Returns the one at hand so far.
+    pub fn enter(&mut self, block: BlockKey) -> BlockKey {
+        BlockKey(std::mem::replace(&mut self.current, block.0))
+    }
+
+    /// Does here what is in a block.
+    pub fn append(&mut self, block: BlockKey) {
+        let own = &mut self.blocks[block.0];
+        let (mut names, Block(mut statements)) = (std::mem::take(&mut own.names), std::mem::take(&mut own.block));
+        let current = &mut self.blocks[self.current];
+        current.names.append(&mut names);
+        current.block.0.append(&mut statements);
+    }
+
+    /// Whether nothing is in a block yet.
+    pub fn is_empty(&self, block: BlockKey) -> bool {
+        self.blocks[block.0].block.0.is_empty()
+    }
+
+    /// What is in a block, which is empty then. Its names can be those of others from now on.
+    pub fn close(&mut self, block: BlockKey) -> Block {
+        let own = &mut self.blocks[block.0];
+        own.names.drain(..).for_each(|name| self.names.release(&name));
+        own.known.clear();
+        std::mem::take(&mut own.block)
+    }
+
+    fn block(&mut self, write: impl FnOnce(&mut Self)) -> BlockKey {
+        let block = self.open();
+        self.within(block, write);
+        block
     }
 
     /// Does something where a truth holds.
     pub fn when(&mut self, condition: ValueId, write: impl FnOnce(&mut Self)) {
-        let block = self.block(write);
-        self.push(Statement::If(condition, block, Block::default()));
+        let yes = self.block(write);
+        let no = self.open();
+        self.branch(condition, yes, no);
+    }
+
+    /// Does what is in one block where a truth holds, and what is in another where it does not.
+    pub fn branch(&mut self, condition: ValueId, yes: BlockKey, no: BlockKey) {
+        let (yes, no) = (self.close(yes), self.close(no));
+        self.push(Statement::If(condition, yes, no));
     }
 
     /// A loop whose counter begins with a number, goes on by a step, and stays below an end.
@@ -300,15 +597,32 @@ impl Builder {
         &mut self,
         wish: &str,
         (first, end, step): (ValueId, ValueId, Step),
-        is_unrolled: bool,
+        unroll: Unroll,
         write: impl FnOnce(&mut Self, ValueId),
     ) {
+        let (counter, value) = self.counter(wish, first);
+        let body = self.block(|own| write(own, value));
+        self.repeat(counter, (first, end, step), unroll, body);
+    }
+
+    /// The counter of a loop, and what it holds.
+    pub fn counter(&mut self, wish: &str, first: ValueId) -> (VariableId, ValueId) {
         let (name, kind) = (self.names.declared(wish), self.kind(first));
         let counter = self.kernel.variables.add(Variable { name, kind, is_counter: true });
-        let body = self.block(|own| {
-            let value = own.get(counter);
-            write(own, value);
-        });
-        self.push(Statement::For(Box::new(For { counter, first, end, step, is_unrolled, body })));
+        (counter, self.get(counter))
+    }
+
+    /// Does what is in a block again and again.
+    pub fn repeat(
+        &mut self,
+        counter: VariableId,
+        (first, end, step): (ValueId, ValueId, Step),
+        unroll: Unroll,
+        body: BlockKey,
+    ) {
+        let body = self.close(body);
+        let name = self.kernel.variables[counter].name.clone();
+        self.names.release(&name);
+        self.push(Statement::For(Box::new(For { counter, first, end, step, unroll, body })));
     }
 }

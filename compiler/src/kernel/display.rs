@@ -1,12 +1,31 @@
 //! A kernel as a text that can be read: operations by their names, with what they are made of in brackets.
 
-use super::{Block, Kernel, Operation, Space, Statement, Step, Type, ValueId, What};
+use super::{Block, Function, Kernel, Math, Operation, Space, Statement, Step, Type, Unroll, ValueId, What};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let element = format!("{:?}", self.element).to_lowercase();
         if self.lanes == 1 { f.write_str(&element) } else { write!(f, "{element}x{}", self.lanes) }
+    }
+}
+
+impl Display for Function {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Function::Scalar(function, Math::Own) => f.write_str(function.name()),
+            Function::Scalar(function, Math::Device) => write!(f, "device_{}", function.name()),
+            Function::WrappingAdd => f.write_str("wrapping_add"),
+            Function::WrappingSub => f.write_str("wrapping_sub"),
+            Function::WrappingMul => f.write_str("wrapping_mul"),
+            Function::Rem => f.write_str("floored_rem"),
+            Function::Less => f.write_str("less"),
+            Function::Opaque => f.write_str("opaque"),
+            Function::Interleaved(fields) => write!(f, "interleaved{fields}"),
+            Function::WatchShift => f.write_str("watch_shift"),
+            Function::WatchNeighbour => f.write_str("watch_neighbour"),
+            Function::WatchLevel => f.write_str("watch_level"),
+        }
     }
 }
 
@@ -20,13 +39,20 @@ impl Display for Kernel {
                     let own = &self.arrays[array];
                     let role = if own.is_written { "output" } else { "input" };
                     let aliased = if own.space == (Space::Global { aliased: true }) { ", aliased" } else { "" };
-                    writeln!(f, "    {role} {}: {}{aliased}", own.name, own.element)?;
+                    let watched = own.watched.as_ref().map(|watched| format!(", watched {}", watched.length));
+                    writeln!(f, "    {role} {}: {}{aliased}{}", own.name, own.element, watched.unwrap_or_default())?;
                 }
             }
         }
         for (_, array) in self.arrays.iter() {
-            if let Space::Shared(count) = array.space {
-                writeln!(f, "    shared {}: {} {count}", array.name, array.element)?;
+            match &array.space {
+                Space::Global { .. } => {}
+                Space::Shared(count) => writeln!(f, "    shared {}: {} {count}", array.name, array.element)?,
+                Space::Local(count) => writeln!(f, "    local {}: {} {count}", array.name, array.element)?,
+                Space::Constant(values) => {
+                    let values: Vec<String> = values.iter().map(i32::to_string).collect();
+                    writeln!(f, "    constant {}: {} {}", array.name, array.element, values.join(" "))?;
+                }
             }
         }
         self.block(&self.body, 1, f)
@@ -45,7 +71,8 @@ impl Kernel {
                 }
                 Statement::Declare(variable, value) => {
                     let own = &self.variables[*variable];
-                    writeln!(f, "{indent}var {}: {} = {}", own.name, own.kind, self.shown(*value))?;
+                    let first = value.map(|value| format!(" = {}", self.shown(value)));
+                    writeln!(f, "{indent}var {}: {}{}", own.name, own.kind, first.unwrap_or_default())?;
                 }
                 Statement::Assign(variable, value) => {
                     writeln!(f, "{indent}{} = {}", self.variables[*variable].name, self.shown(*value))?;
@@ -65,16 +92,23 @@ impl Kernel {
                 Statement::For(own) => {
                     let step = match own.step {
                         Step::By(step) => format!("by {}", self.shown(step)),
+                        Step::Down(step) => format!("down by {}", self.shown(step)),
                         Step::Doubled => "doubled".to_owned(),
                     };
-                    let unrolled = if own.is_unrolled { ", unrolled" } else { "" };
+                    let unrolled = match own.unroll {
+                        Unroll::Free => String::new(),
+                        Unroll::Whole => ", unrolled".to_owned(),
+                        Unroll::Times(times) => format!(", unrolled {times} times"),
+                    };
                     let (name, first, end) =
                         (&self.variables[own.counter].name, self.shown(own.first), self.shown(own.end));
                     writeln!(f, "{indent}for {name} from {first} to {end} {step}{unrolled}")?;
                     self.block(&own.body, depth + 1, f)?;
                 }
                 Statement::Barrier => writeln!(f, "{indent}barrier")?,
+                Statement::Break => writeln!(f, "{indent}break")?,
                 Statement::Return => writeln!(f, "{indent}return")?,
+                Statement::Gap => writeln!(f)?,
             }
         }
         Ok(())
@@ -93,10 +127,16 @@ impl Kernel {
         match &own.operation {
             Operation::Int(number) if own.kind == Type::I32 => number.to_string(),
             Operation::Int(number) => format!("{number}: {}", own.kind),
+            Operation::Real(bits) => format!("{:?}", f64::from_bits(*bits)),
+            Operation::Bool(truth) => truth.to_string(),
+            Operation::Mask(lanes) => format!("{lanes:#x}"),
             Operation::Argument(argument) => self.arguments[*argument].name.to_string(),
             Operation::Variable(variable) => self.variables[*variable].name.to_string(),
             Operation::Coordinate(coordinate, axis) => format!("{coordinate:?}.{axis:?}").to_lowercase(),
             Operation::Binary(binary, ..) => called(&format!("{binary:?}")),
+            Operation::Negate(_) => called("negate"),
+            Operation::Not(_) => called("not"),
+            Operation::Call(function, _) => called(&function.to_string()),
             Operation::Compare(relation, ..) => called(&format!("{relation:?}")),
             Operation::And(..) => called("and"),
             Operation::Or(..) => called("or"),
@@ -104,8 +144,17 @@ impl Kernel {
             Operation::Convert(_) => called(&own.kind.to_string()),
             Operation::Lane(vector, lane) => format!("{}.{lane}", self.shown(*vector)),
             Operation::Lanes(_) => called("lanes"),
+            Operation::Load(array, index) if own.kind != self.arrays[*array].element => {
+                format!("{}[{}: {}]", self.arrays[*array].name, self.shown(*index), own.kind)
+            }
             Operation::Load(array, index) => format!("{}[{}]", self.arrays[*array].name, self.shown(*index)),
+            Operation::Follow(follow) => {
+                let patterns = follow.patterns.map(|patterns| format!(", {}", self.arrays[patterns].name));
+                let (start, place) = (self.shown(follow.start), self.shown(follow.place));
+                format!("follow({}{}, {start}, {place})", self.arrays[follow.table].name, patterns.unwrap_or_default())
+            }
             Operation::ShuffleDown(..) => called("shuffle_down"),
+            Operation::Shuffle { .. } => called("shuffle"),
         }
     }
 }

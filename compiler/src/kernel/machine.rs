@@ -1,7 +1,7 @@
 //! Kernels that no stencil says: what whoever runs kernels needs to have done to memory.
 
 use super::build::Builder;
-use super::{ArrayId, Axis, Binary, Coordinate, Element, Kernel, Step, Type, ValueId};
+use super::{ArrayId, Axis, Binary, Coordinate, Element, Kernel, Step, Type, Unroll, ValueId};
 use crate::ir::Relation;
 use crate::ir::mesh::Fold;
 
@@ -23,7 +23,7 @@ pub fn copy_all(threads: u32) -> Kernel {
     let (a, b) = (own.input("a", Type::WIDEST), own.output("b", Type::WIDEST));
     let n = own.number("n", Type::I32);
     let (first, all) = (thread_number(&mut own, threads), all_threads(&mut own, threads));
-    own.each("i", (first, n, Step::By(all)), false, |own, i| {
+    own.each("i", (first, n, Step::By(all)), Unroll::Free, |own, i| {
         let moved = own.load(a, i);
         own.store(b, i, moved);
     });
@@ -106,7 +106,7 @@ pub fn same(threads: u32) -> Kernel {
     let all = own.mul(blocks, threads);
     let all = own.name("threads", all);
     let (zero, one) = (own.int(0), own.int(1));
-    own.each("at", (first, accesses, Step::By(all)), false, |own, at| {
+    own.each("at", (first, accesses, Step::By(all)), Unroll::Free, |own, at| {
         let (x, y) = (own.load(a, at), own.load(b, at));
         let (x, y) = (own.name("x", x), own.name("y", y));
         let bits: Vec<ValueId> = (0..4).map(|lane| differing(own, x, y, lane)).collect();
@@ -179,7 +179,7 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
             join(own, fold, total, next);
         });
     });
-    own.each("by", (one, warp_size, Step::Doubled), false, |own, by| {
+    own.each("by", (one, warp_size, Step::Doubled), Unroll::Free, |own, by| {
         let mine = own.get(total);
         let next = own.shuffle_down(mine, by);
         let next = own.name("next", next);
@@ -197,10 +197,10 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
     own.barrier();
     let is_first = own.compare(Relation::Eq, thread, nought);
     own.when(is_first, |own| {
-        own.each("by", (one, warps, Step::Doubled), false, |own, by| {
+        own.each("by", (one, warps, Step::Doubled), Unroll::Free, |own, by| {
             let end = own.binary(Binary::Sub, warps, by);
             let step = own.mul(two, by);
-            own.each("warp_of_two", (nought, end, Step::By(step)), false, |own, mine| {
+            own.each("warp_of_two", (nought, end, Step::By(step)), Unroll::Free, |own, mine| {
                 let of_warp = own.int(4 * i64::from(WARP));
                 let other = own.add(mine, by);
                 let before = own.mul(of_warp, other);
@@ -248,7 +248,7 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
     let (to, from) = (pair(&mut own, columns, column, zero), pair(&mut own, columns, column, one));
     let (to, from) = (own.name("to", to), own.name("from", from));
     let (first, all) = (own.coordinate(Coordinate::Block, Axis::Y), own.coordinate(Coordinate::Blocks, Axis::Y));
-    own.each("level", (first, level_count, Step::By(all)), false, |own, level| {
+    own.each("level", (first, level_count, Step::By(all)), Unroll::Free, |own, level| {
         let source = pair(own, levels, level, one);
         let source = own.name("source", source);
         let is_number = own.less(from, zero);

@@ -9,17 +9,22 @@
 //! array that is written, is what it is *there*; who wants what it was before has it named before. Each time that such is asked for,
 //! it is a value of its own.
 //!
-//! [`build::Builder`] makes kernels, [`verify`] says what every kernel keeps to, and `cuda::print` writes them down.
+//! [`build::Builder`] makes kernels, [`simplify`] leaves out what nothing uses, [`verify`] says what every kernel keeps to, [`cost`]
+//! counts what it does, and `cuda::print` writes it down.
 
 pub mod build;
+pub mod cost;
 mod display;
 pub mod machine;
+pub mod scalar;
+pub mod simplify;
 pub mod verify;
 
 use crate::ir::arena::handles;
-use crate::ir::{Arena, Relation};
+use crate::ir::{self, Arena, FieldId, Kind, ParamId, Precision, Relation, Stored};
 use crate::names::Identifier;
 use crate::text::Comment;
+use serde::{Deserialize, Serialize};
 
 handles! {
     /// An argument of a kernel.
@@ -54,7 +59,7 @@ pub enum Element {
 pub struct Type {
     /// What each number is.
     pub element: Element,
-    /// How many there are: 1, 2 or 4.
+    /// How many there are: a power of two.
     pub lanes: u8,
 }
 
@@ -77,6 +82,21 @@ pub struct Kernel {
     pub values: Arena<ValueId, Value>,
     /// What each thread does.
     pub body: Block,
+    /// Of a checked kernel, how it looks at indices.
+    pub watch: Option<Watch>,
+}
+
+/// How a checked kernel looks at indices: what `Watch` of the prelude is made of.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// What it is called.
+    pub name: Identifier,
+    /// Where it writes what went wrong.
+    pub report: ArrayId,
+    /// Of each place in a plane its column.
+    pub columns: ArrayId,
+    /// The places in a plane.
+    pub plane: ValueId,
 }
 
 /// What a kernel takes: a number, or where an array begins.
@@ -86,6 +106,48 @@ pub struct Argument {
     pub name: Identifier,
     /// What it is.
     pub what: What,
+    /// What it means to who launches the kernel.
+    pub meaning: Meaning,
+}
+
+/// What an argument means to who launches the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// What the kernel's documentation says: of kernels that no plan makes.
+    Told,
+    /// A field that is read: the value of the first cell.
+    Input(FieldId),
+    /// A field that is written: the value of the first cell.
+    Output(FieldId),
+    /// A parameter of the stencil.
+    Param(ParamId),
+    /// A table of the storage, by its number.
+    Table(usize),
+    /// Where a checked kernel writes what went wrong: 0 before the launch.
+    Report,
+    /// Of a checked kernel, the column of each place.
+    Columns,
+    /// A size.
+    Size(Size),
+}
+
+/// A size that a kernel uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The first column along an axis of threads.
+    ColumnFirst(usize),
+    /// One past the last column along an axis of threads.
+    ColumnEnd(usize),
+    /// The first level computed.
+    LevelFirst,
+    /// One past the last level computed.
+    LevelEnd,
+    /// The number of levels.
+    Levels,
+    /// The distance of planes.
+    Plane,
+    /// A size of the storage, by its number.
+    Own(usize),
 }
 
 /// What an argument is.
@@ -108,10 +170,23 @@ pub struct Array {
     pub space: Space,
     /// Whether the kernel writes to it.
     pub is_written: bool,
+    /// Of a checked kernel: indices outside give 0 and are told.
+    pub watched: Option<Watched>,
+}
+
+/// What a checked kernel knows of an array whose indices it looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// What the array itself is called; its own name is that of what looks at indices.
+    pub entries: Identifier,
+    /// How many elements it has.
+    pub length: usize,
+    /// The number by which it is told.
+    pub site: usize,
 }
 
 /// Where an array is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Space {
     /// In global memory, which all threads see. No other array of the kernel overlaps it, unless it may be `aliased`.
     Global {
@@ -120,6 +195,10 @@ pub enum Space {
     },
     /// In the shared memory of a block: so many elements.
     Shared(usize),
+    /// A thread's own: so many elements.
+    Local(usize),
+    /// In constant memory: these elements.
+    Constant(Vec<i32>),
 }
 
 /// A number that changes: where it is declared, it gets its first value.
@@ -149,15 +228,28 @@ pub struct Value {
 pub enum Operation {
     /// A whole number.
     Int(i64),
+    /// A real number, by the bits of a double; exact in its type.
+    Real(u64),
+    /// A truth.
+    Bool(bool),
+    /// A bit for each of some lanes of a warp.
+    Mask(u32),
     /// An argument that is a number.
     Argument(ArgumentId),
     /// What a variable holds now.
     Variable(VariableId),
     /// Where a thread is, along x, y or z.
     Coordinate(Coordinate, Axis),
-    /// Two whole or real numbers make one. Whole numbers are indices and counts, which never overflow.
+    /// Two whole or real numbers make one, as the hardware does it. Whole numbers are indices and counts, which never overflow; for
+    /// those of the language see [`Function`].
     Binary(Binary, ValueId, ValueId),
-    /// A comparison of numbers.
+    /// A number with the other sign.
+    Negate(ValueId),
+    /// Whether a truth does not hold.
+    Not(ValueId),
+    /// A function.
+    Call(Function, Vec<ValueId>),
+    /// A comparison of values of one type.
     Compare(Relation, ValueId, ValueId),
     /// Whether both truths hold, the second of which is looked at only where the first does.
     And(ValueId, ValueId),
@@ -171,10 +263,83 @@ pub enum Operation {
     Lane(ValueId, u8),
     /// Several numbers side by side.
     Lanes(Vec<ValueId>),
-    /// An element of an array.
+    /// An element of an array, or several that follow each other, by the index of the first.
     Load(ArrayId, ValueId),
+    /// The place that a table of neighbours leads to from another place.
+    Follow(Box<Follow>),
     /// What the thread so many lanes further on in the warp has; its own where there is none. All threads of the warp are here.
     ShuffleDown(ValueId, ValueId),
+    /// What another lane of the warp has: a value, the lane, and the lanes that are here.
+    Shuffle {
+        /// What is handed on.
+        value: ValueId,
+        /// By which lane.
+        lane: ValueId,
+        /// The lanes that do this together.
+        lanes: ValueId,
+    },
+}
+
+/// How a table leads from one place to another: `place + table[start + place]`, or where places have patterns `place +
+/// table[start + patterns[place]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Follow {
+    /// Of each place its pattern.
+    pub patterns: Option<ArrayId>,
+    /// The distances.
+    pub table: ArrayId,
+    /// Where those of the neighbour at hand begin.
+    pub start: ValueId,
+    /// The place.
+    pub place: ValueId,
+}
+
+/// A function: what takes several instructions, or means more than one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// One of the language, of real or whole numbers.
+    Scalar(ir::Function, Math),
+    /// The sum of two whole numbers, which wraps.
+    WrappingAdd,
+    /// The difference of two whole numbers, which wraps.
+    WrappingSub,
+    /// The product of two whole numbers, which wraps.
+    WrappingMul,
+    /// The rest of a division, with the sign of the divisor.
+    Rem,
+    /// Whether a whole number is less than another, by arithmetic alone: where compilers must not see a comparison.
+    Less,
+    /// The number itself, of which compilers do not know where it comes from.
+    Opaque,
+    /// The index of an element of an array that shares blocks of 32 with others: of so many in all.
+    Interleaved(u32),
+    /// Whether a checked kernel may touch an element: site, index, how far the column is away, level, levels, own column, own level.
+    WatchShift,
+    /// The same, with the number of a neighbour for how far the column is away.
+    WatchNeighbour,
+    /// The same for a field without columns.
+    WatchLevel,
+}
+
+/// Whose `exp`, `log`, `sin` and their kin a kernel calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Math {
+    /// The language's own: the same bits everywhere.
+    #[default]
+    Own,
+    /// The device's: what it rounds differently is different.
+    Device,
+}
+
+impl Math {
+    /// `own` or `device`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Math::Own => "own",
+            Math::Device => "device",
+        }
+    }
 }
 
 /// An operation on two numbers of one type.
@@ -186,7 +351,7 @@ pub enum Binary {
     Sub,
     /// Their product.
     Mul,
-    /// Of whole numbers that are not negative the quotient, cut off.
+    /// Their quotient; of whole numbers that are not negative, cut off.
     Div,
     /// And the rest.
     Rem,
@@ -229,11 +394,11 @@ pub struct Block(pub Vec<Statement>);
 pub enum Statement {
     /// Computes a value here, by whose name it is known from now on.
     Let(ValueId),
-    /// Makes a variable, with its first value.
-    Declare(VariableId, ValueId),
+    /// Makes a variable, with its first value if it has one yet.
+    Declare(VariableId, Option<ValueId>),
     /// Gives a variable another value.
     Assign(VariableId, ValueId),
-    /// Writes an element of an array, by its index.
+    /// Writes an element of an array, or several that follow each other, by the index of the first.
     Store(ArrayId, ValueId, ValueId),
     /// Does one thing where a truth holds, and another where it does not.
     If(ValueId, Block, Block),
@@ -241,8 +406,12 @@ pub enum Statement {
     For(Box<For>),
     /// Waits until all threads of the block are here, and sees what they have written.
     Barrier,
+    /// Leaves the innermost loop.
+    Break,
     /// The thread is done.
     Return,
+    /// An empty line, for readers.
+    Gap,
 }
 
 /// A loop: a counter goes on by a step until it reaches an end.
@@ -252,12 +421,12 @@ pub struct For {
     pub counter: VariableId,
     /// Its first value.
     pub first: ValueId,
-    /// It stays below this, which is computed before each turn.
+    /// It stays below this, or, where it goes down, does not come below; computed before each turn.
     pub end: ValueId,
     /// How it goes on.
     pub step: Step,
-    /// Whether the loop is to be written out.
-    pub is_unrolled: bool,
+    /// How often the body is to be written out.
+    pub unroll: Unroll,
     /// What is done each time.
     pub body: Block,
 }
@@ -267,8 +436,21 @@ pub struct For {
 pub enum Step {
     /// By a number that is added.
     By(ValueId),
+    /// By a number that is taken off.
+    Down(ValueId),
     /// It is doubled.
     Doubled,
+}
+
+/// How often the body of a loop is to be written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unroll {
+    /// As compilers like.
+    Free,
+    /// Once for each turn.
+    Whole,
+    /// So often, for as many turns at once.
+    Times(u32),
 }
 
 impl Type {
@@ -291,6 +473,37 @@ impl Type {
         self == Type::I32 || self == Type::I64
     }
 
+    /// A byte of memory.
+    pub const U8: Type = Type::one(Element::U8);
+
+    /// What a field's values are in memory.
+    pub fn stored(stored: Stored, precision: Precision) -> Self {
+        match stored {
+            Stored::F32 => Type::one(Element::F32),
+            Stored::F64 => Type::one(Element::F64),
+            Stored::Real => Type::real(precision),
+            Stored::Int => Type::I32,
+            Stored::Bool => Type::U8,
+        }
+    }
+
+    /// What a value of a kind is computed in.
+    pub fn computing(kind: Kind, precision: Precision) -> Self {
+        match kind {
+            Kind::Real => Type::real(precision),
+            Kind::Int => Type::I32,
+            Kind::Bool => Type::BOOL,
+        }
+    }
+
+    /// A real number of a precision.
+    pub fn real(precision: Precision) -> Self {
+        match precision {
+            Precision::F32 => Type::one(Element::F32),
+            Precision::F64 => Type::one(Element::F64),
+        }
+    }
+
     /// Whether it is one real number.
     pub fn is_real(self) -> bool {
         self == Type::one(Element::F32) || self == Type::one(Element::F64)
@@ -301,10 +514,13 @@ impl Operation {
     /// The values that it is made of.
     pub fn operands(&self) -> Vec<ValueId> {
         match self {
-            Operation::Int(_) | Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => {
-                Vec::new()
-            }
+            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => Vec::new(),
+            Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => Vec::new(),
+            Operation::Negate(a) | Operation::Not(a) => vec![*a],
             Operation::Convert(a) | Operation::Lane(a, _) | Operation::Load(_, a) => vec![*a],
+            Operation::Call(_, operands) => operands.clone(),
+            Operation::Follow(follow) => vec![follow.start, follow.place],
+            Operation::Shuffle { value, lane, lanes } => vec![*value, *lane, *lanes],
             Operation::Binary(_, a, b) | Operation::Compare(_, a, b) => vec![*a, *b],
             Operation::And(a, b) | Operation::Or(a, b) | Operation::ShuffleDown(a, b) => vec![*a, *b],
             Operation::Choose(condition, yes, no) => vec![*condition, *yes, *no],
@@ -313,18 +529,37 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// The values that it is made of, to be changed.
+    pub fn operands_mut(&mut self) -> Vec<&mut ValueId> {
+        match self {
+            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => Vec::new(),
+            Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => Vec::new(),
+            Operation::Negate(a) | Operation::Not(a) => vec![a],
+            Operation::Convert(a) | Operation::Lane(a, _) | Operation::Load(_, a) => vec![a],
+            Operation::Binary(_, a, b) | Operation::Compare(_, a, b) => vec![a, b],
+            Operation::And(a, b) | Operation::Or(a, b) | Operation::ShuffleDown(a, b) => vec![a, b],
+            Operation::Choose(condition, yes, no) => vec![condition, yes, no],
+            Operation::Lanes(operands) | Operation::Call(_, operands) => operands.iter_mut().collect(),
+            Operation::Follow(follow) => vec![&mut follow.start, &mut follow.place],
+            Operation::Shuffle { value, lane, lanes } => vec![value, lane, lanes],
+        }
+    }
+}
+
 impl Statement {
     /// The values that it uses itself, without those of statements in it.
     pub fn values(&self) -> Vec<ValueId> {
         match self {
-            Statement::Let(value) | Statement::Declare(_, value) | Statement::Assign(_, value) => vec![*value],
+            Statement::Let(value) | Statement::Assign(_, value) => vec![*value],
+            Statement::Declare(_, value) => value.iter().copied().collect(),
             Statement::Store(_, index, value) => vec![*index, *value],
             Statement::If(condition, ..) => vec![*condition],
             Statement::For(own) => match own.step {
-                Step::By(step) => vec![own.first, own.end, step],
+                Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
                 Step::Doubled => vec![own.first, own.end],
             },
-            Statement::Barrier | Statement::Return => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
         }
     }
 
@@ -334,7 +569,32 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Barrier | Statement::Return => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+        }
+    }
+
+    /// The values that it uses itself, to be changed.
+    pub fn values_mut(&mut self) -> Vec<&mut ValueId> {
+        match self {
+            Statement::Let(value) | Statement::Assign(_, value) => vec![value],
+            Statement::Declare(_, value) => value.iter_mut().collect(),
+            Statement::Store(_, index, value) => vec![index, value],
+            Statement::If(condition, ..) => vec![condition],
+            Statement::For(own) => match &mut own.step {
+                Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
+                Step::Doubled => vec![&mut own.first, &mut own.end],
+            },
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+        }
+    }
+
+    /// The blocks in it, to be changed.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+        match self {
+            Statement::If(_, yes, no) => vec![yes, no],
+            Statement::For(own) => vec![&mut own.body],
+            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
         }
     }
 }

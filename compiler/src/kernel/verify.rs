@@ -1,17 +1,18 @@
 //! What every kernel keeps to.
 //!
 //! - A value comes after those that it is made of, and their types fit.
-//! - A value with a name is computed once, before all that use it; a variable is declared before, and a counter changes by its loop alone.
+//! - A value with a name is computed once, before all that use it; a variable is declared before, and has a value on every way to
+//!   where it is read; a counter changes by its loop alone.
 //! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
 //! - Threads of a block meet at barriers, and those of a warp at shuffles: both stand where all come or none, and nobody has left before.
 //! - Every argument is used, and so is every array; those that are written are written to.
 
 use super::{
-    Array, Binary, Block, Coordinate, Element, Kernel, Operation, Space, Statement, Step, Type, ValueId, VariableId,
-    What,
+    Array, ArrayId, Binary, Block, Coordinate, Element, Function, Kernel, Meaning, Operation, Space, Statement, Step,
+    Type, ValueId, VariableId, What,
 };
 use crate::diagnostic::Refusal;
-use crate::ir::Handle;
+use crate::ir::{self, Handle, Relation};
 use std::collections::HashSet;
 
 /// Bytes of shared memory that a block can declare.
@@ -28,6 +29,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         kernel,
         named: HashSet::new(),
         declared: HashSet::new(),
+        set: HashSet::new(),
+        loops: 0,
         ever: HashSet::new(),
         arrays: HashSet::new(),
         stored: HashSet::new(),
@@ -36,19 +39,32 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         uniform: HashSet::new(),
         has_left: false,
     };
+    if let Some(watch) = &kernel.watch {
+        walk.arrays.extend([watch.report, watch.columns].map(Handle::index));
+        walk.stored.insert(watch.report.index());
+        if let Operation::Argument(plane) = kernel.values[watch.plane].operation {
+            walk.arguments.insert(plane.index());
+        }
+    }
     walk.block(&kernel.body, true).map_err(broken)?;
     for (id, argument) in kernel.arguments.iter() {
         let is_used = match argument.what {
             What::Number(_) => walk.arguments.contains(&id.index()),
             What::Array(array) => walk.arrays.contains(&array.index()),
         };
-        if !is_used {
+        // Callers count on what the stencil's text declares.
+        let is_promised = matches!(argument.meaning, Meaning::Input(_) | Meaning::Param(_));
+        if !is_used && !is_promised {
             return Err(broken(format!("nothing uses the argument `{}`", argument.name)));
         }
     }
     for (id, array) in kernel.arrays.iter() {
+        let is_promised = kernel
+            .arguments
+            .iter()
+            .any(|(_, argument)| argument.what == What::Array(id) && matches!(argument.meaning, Meaning::Input(_)));
         let (is_used, is_stored) = (walk.arrays.contains(&id.index()), walk.stored.contains(&id.index()));
-        if !is_used || is_stored != array.is_written {
+        if !is_used && !is_promised || is_stored != array.is_written {
             return Err(broken(format!("nothing uses the array `{}`, or nothing writes to it", array.name)));
         }
     }
@@ -57,7 +73,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     }
     let shared = |array: &Array| match array.space {
         Space::Shared(count) => count * array.element.bytes(),
-        Space::Global { .. } => 0,
+        Space::Global { .. } | Space::Local(_) | Space::Constant(_) => 0,
     };
     let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
     match bytes > SHARED {
@@ -77,27 +93,46 @@ fn types(kernel: &Kernel) -> Result<(), String> {
         let own = value.kind;
         let fits = match (&value.operation, of.as_slice()) {
             (Operation::Int(number), _) => {
-                own == Type::I64 || i32::try_from(*number).is_ok() && (own.is_whole() || own.is_real())
+                let is_byte = own == Type::U8 && u8::try_from(*number).is_ok();
+                own == Type::I64 || is_byte || i32::try_from(*number).is_ok() && (own.is_whole() || own.is_real())
             }
             (Operation::Argument(argument), _) => kernel.arguments[*argument].what == What::Number(own),
             (Operation::Variable(variable), _) => kernel.variables[*variable].kind == own,
             (Operation::Coordinate(..), _) => own == Type::I32,
-            (Operation::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..), &[a, b]) => {
+            (Operation::Real(bits), _) => own.is_real() && is_exact(f64::from_bits(*bits), own),
+            (Operation::Bool(_), _) => own == Type::BOOL,
+            (Operation::Mask(_), _) => own == Type::I32,
+            (Operation::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, ..), &[a, b]) => {
                 a == b && a == own && (own.is_whole() || own.is_real())
             }
             (Operation::Binary(..), &[a, b]) => a == b && a == own && own.is_whole(),
-            (Operation::Compare(..), &[a, b]) => a == b && a.lanes == 1 && a != Type::BOOL && own == Type::BOOL,
+            (Operation::Negate(_), &[a]) => a == own && (own.is_whole() || own.is_real()),
+            (Operation::Not(_), &[a]) => [a, own] == [Type::BOOL; 2],
+            (Operation::Call(function, _), of) => is_call(*function, of, own),
+            (Operation::Compare(relation, ..), &[a, b]) => {
+                let is_ordered = a != Type::BOOL || matches!(relation, Relation::Eq | Relation::Ne);
+                a == b && a.lanes == 1 && is_ordered && own == Type::BOOL
+            }
             (Operation::And(..) | Operation::Or(..), &[a, b]) => [a, b, own] == [Type::BOOL; 3],
             (Operation::Choose(..), &[condition, yes, no]) => condition == Type::BOOL && yes == no && yes == own,
             (Operation::Convert(_), &[a]) => a.lanes == 1 && own.lanes == 1 && own != Type::BOOL && a != Type::BOOL,
             (Operation::Lane(_, lane), &[a]) => a.lanes > 1 && *lane < a.lanes && own == Type::one(a.element),
             (Operation::Lanes(lanes), of) => {
-                [2, 4].contains(&lanes.len())
+                lanes.len().is_power_of_two()
+                    && lanes.len() > 1
                     && own.element != Element::Bool
                     && of.iter().all(|&a| a == Type::one(own.element))
                     && usize::from(own.lanes) == of.len()
             }
-            (Operation::Load(array, _), &[index]) => index.is_whole() && kernel.arrays[*array].element == own,
+            (Operation::Load(array, _), &[index]) => index.is_whole() && moves(kernel, *array, own),
+            (Operation::Follow(follow), &[start, place]) => {
+                let tables = follow.patterns.iter().chain([&follow.table]);
+                [start, place, own] == [Type::I32; 3]
+                    && tables.into_iter().all(|&table| kernel.arrays[table].element == Type::I32)
+            }
+            (Operation::Shuffle { .. }, &[value, lane, lanes]) => {
+                value == own && (own.is_real() || own.is_whole()) && [lane, lanes] == [Type::I32; 2]
+            }
             (Operation::ShuffleDown(..), &[a, by]) => a == own && (own.is_real() || own.is_whole()) && by == Type::I32,
             _ => false,
         };
@@ -108,6 +143,40 @@ fn types(kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a number is one of a type.
+fn is_exact(number: f64, kind: Type) -> bool {
+    kind.element == Element::F64 || number.is_nan() || f64::from(number as f32) == number
+}
+
+/// Whether an array's elements, one or several that follow each other, have a type.
+fn moves(kernel: &Kernel, array: ArrayId, kind: Type) -> bool {
+    let Type { element, lanes } = kernel.arrays[array].element;
+    kind.element == element && (kind.lanes / lanes).is_power_of_two() && kind.lanes.is_multiple_of(lanes)
+}
+
+/// Whether a function takes values of these types and makes one of this.
+fn is_call(function: Function, of: &[Type], own: Type) -> bool {
+    let are = |kinds: &[Type]| of == kinds && own == Type::I32;
+    match function {
+        Function::Scalar(function, _) => {
+            let is_whole =
+                matches!(function, ir::Function::Min | ir::Function::Max | ir::Function::Abs | ir::Function::Sign);
+            of.len() == function.arity()
+                && of.iter().all(|&a| a == own)
+                && (own.is_real() || is_whole && own == Type::I32)
+        }
+        Function::WrappingAdd | Function::WrappingSub | Function::WrappingMul => are(&[Type::I32; 2]),
+        Function::Rem => of == [own; 2] && (own.is_real() || own == Type::I32),
+        Function::Less => of == [Type::I32; 2] && own == Type::BOOL,
+        Function::Opaque => of == [own] && own.is_real(),
+        Function::Interleaved(_) => of == [own] && own.is_whole(),
+        Function::WatchShift | Function::WatchNeighbour => {
+            of.len() == 7 && of.iter().all(|kind| kind.is_whole()) && own == Type::BOOL
+        }
+        Function::WatchLevel => of.len() == 6 && of.iter().all(|kind| kind.is_whole()) && own == Type::BOOL,
+    }
+}
+
 /// What is known at a statement.
 struct Walk<'a> {
     kernel: &'a Kernel,
@@ -115,6 +184,10 @@ struct Walk<'a> {
     named: HashSet<ValueId>,
     /// Variables that are there.
     declared: HashSet<VariableId>,
+    /// Variables that have a value.
+    set: HashSet<VariableId>,
+    /// How many loops stand around.
+    loops: usize,
     /// Values that were named anywhere.
     ever: HashSet<ValueId>,
     arrays: HashSet<usize>,
@@ -148,7 +221,10 @@ impl Walk<'_> {
                     named.push(*value);
                 }
                 Statement::Declare(variable, value) => {
-                    self.fits(*variable, *value)?;
+                    if let Some(value) = value {
+                        self.fits(*variable, *value)?;
+                        self.set.insert(*variable);
+                    }
                     if !self.declared.insert(*variable) {
                         return Err(format!("`{}` is declared twice", self.kernel.variables[*variable].name));
                     }
@@ -162,13 +238,14 @@ impl Walk<'_> {
                             self.kernel.variables[*variable].name
                         ));
                     }
+                    self.set.insert(*variable);
                 }
                 Statement::Store(array, index, value) => {
                     let own = &self.kernel.arrays[*array];
                     self.arrays.insert(array.index());
                     self.stored.insert(array.index());
                     let (index, value) = (self.kernel.values[*index].kind, self.kernel.values[*value].kind);
-                    if !own.is_written || !index.is_whole() || value != own.element {
+                    if !own.is_written || !index.is_whole() || !moves(self.kernel, *array, value) {
                         return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
                     }
                 }
@@ -177,8 +254,16 @@ impl Walk<'_> {
                         return Err("a condition is no truth".into());
                     }
                     let together = together && self.is_uniform(*condition);
+                    // A variable that both ways set has a value behind them.
+                    let before = self.set.clone();
                     self.block(yes, together)?;
+                    let after = std::mem::replace(&mut self.set, before);
                     self.block(no, together)?;
+                    self.set = match (ends(yes), ends(no)) {
+                        (true, _) => std::mem::take(&mut self.set),
+                        (false, true) => after,
+                        (false, false) => self.set.intersection(&after).copied().collect(),
+                    };
                 }
                 Statement::For(own) => {
                     let counter = own.counter;
@@ -191,7 +276,7 @@ impl Walk<'_> {
                         ));
                     }
                     let grows_by = match own.step {
-                        Step::By(step) => step,
+                        Step::By(step) | Step::Down(step) => step,
                         Step::Doubled => own.first,
                     };
                     let is_fresh = self.kernel.variables[counter].is_counter && self.ever_counted.insert(counter);
@@ -207,15 +292,23 @@ impl Walk<'_> {
                         self.uniform.insert(counter);
                     }
                     self.declared.insert(counter);
+                    let before = self.set.clone();
+                    self.set.insert(counter);
+                    self.loops += 1;
                     // Who leaves in one turn is missed in the next.
                     self.has_left |= leaves(&own.body);
                     self.block(&own.body, together && is_uniform)?;
                     self.declared.remove(&counter);
+                    self.loops -= 1;
+                    self.set = before;
                 }
                 Statement::Barrier if !together || self.has_left => {
                     return Err("not all threads of a block come to a barrier".into());
                 }
-                Statement::Barrier => {}
+                Statement::Barrier | Statement::Gap => {}
+                Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
+                // Those who leave a loop are missed in it.
+                Statement::Break => self.has_left |= !together,
                 Statement::Return => self.has_left |= !together,
             }
         }
@@ -252,8 +345,14 @@ impl Walk<'_> {
                 Operation::Variable(variable) if !self.declared.contains(variable) => {
                     return Err(format!("`{}` is used where it is not there", self.kernel.variables[*variable].name));
                 }
+                Operation::Variable(variable) if !self.set.contains(variable) => {
+                    return Err(format!("`{}` is used before it has a value", self.kernel.variables[*variable].name));
+                }
                 Operation::Load(array, _) => _ = self.arrays.insert(array.index()),
-                Operation::ShuffleDown(..) if !together || self.has_left => {
+                Operation::Follow(follow) => {
+                    self.arrays.extend(follow.patterns.iter().chain([&follow.table]).map(|table| table.index()));
+                }
+                Operation::ShuffleDown(..) | Operation::Shuffle { .. } if !together || self.has_left => {
                     return Err("not all threads of a warp come to a shuffle".into());
                 }
                 _ => {}
@@ -280,7 +379,8 @@ impl Walk<'_> {
             }
             let operation = &self.kernel.values[id].operation;
             let is_own = match operation {
-                Operation::Coordinate(Coordinate::Thread, _) | Operation::Load(..) | Operation::ShuffleDown(..) => true,
+                Operation::Coordinate(Coordinate::Thread, _) | Operation::Load(..) | Operation::Follow(_) => true,
+                Operation::ShuffleDown(..) | Operation::Shuffle { .. } => true,
                 Operation::Variable(variable) => !self.uniform.contains(variable),
                 _ => false,
             };
@@ -293,9 +393,14 @@ impl Walk<'_> {
     }
 }
 
-/// Whether threads may be done in a block of statements.
+/// Whether no thread comes to the end of a block.
+fn ends(block: &Block) -> bool {
+    matches!(block.0.last(), Some(Statement::Return | Statement::Break))
+}
+
+/// Whether threads may be done, or done with a loop, in a block of statements.
 fn leaves(block: &Block) -> bool {
-    let is_end = |statement: &Statement| matches!(statement, Statement::Return);
+    let is_end = |statement: &Statement| matches!(statement, Statement::Return | Statement::Break);
     block.0.iter().any(|own| is_end(own) || own.blocks().into_iter().any(leaves))
 }
 
@@ -314,7 +419,7 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use super::super::build::Builder;
-    use super::super::{Axis, Kernel};
+    use super::super::{Axis, Kernel, Unroll};
     use super::*;
 
     fn told(write: impl FnOnce(&mut Builder)) -> String {
@@ -342,11 +447,11 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         type Fault = fn(&mut Builder);
-        let faults: [(&str, Fault); 12] = [
+        let faults: [(&str, Fault); 18] = [
             ("not all threads of a block", |own| {
                 let [zero, two, ten] = [0, 2, 10].map(|number| own.int(number));
                 let one = own.int(1);
-                own.each("i", (zero, ten, Step::By(one)), false, |own, _| {
+                own.each("i", (zero, ten, Step::By(one)), Unroll::Free, |own, _| {
                     own.barrier();
                     let thread = own.coordinate(Coordinate::Thread, Axis::X);
                     let condition = own.less(thread, two);
@@ -361,18 +466,19 @@ mod tests {
             }),
             ("never ends", |own| {
                 let (zero, ten, back) = (own.int(0), own.int(10), own.int(-1));
-                own.each("i", (zero, ten, Step::By(back)), false, |_, _| {});
+                own.each("i", (zero, ten, Step::By(back)), Unroll::Free, |_, _| {});
             }),
             ("nothing uses the array `idle`", |own| _ = own.shared("idle", Type::I32, 4)),
             ("is used where it is not known", |own| {
                 let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
                 let (condition, sum) = (own.less(thread, two), own.add(thread, two));
-                own.when(condition, |own| _ = own.name("inside", sum));
-                own.variable("outside", sum);
+                let mut inside = sum;
+                own.when(condition, |own| inside = own.name("inside", sum));
+                own.variable("outside", inside);
             }),
             ("counts in other numbers", |own| {
                 let (zero, ten) = (own.int(0), own.literal(10, Type::I64));
-                own.each("i", (zero, ten, Step::By(ten)), false, |_, _| {});
+                own.each("i", (zero, ten, Step::By(ten)), Unroll::Free, |_, _| {});
             }),
             ("nothing uses the argument `m`", |own| _ = own.number("m", Type::I32)),
             ("not all threads of a block", |own| {
@@ -400,7 +506,46 @@ mod tests {
             }),
             ("never ends", |own| {
                 let (zero, ten) = (own.int(0), own.int(10));
-                own.each("i", (zero, ten, Step::Doubled), false, |_, _| {});
+                own.each("i", (zero, ten, Step::Doubled), Unroll::Free, |_, _| {});
+            }),
+            ("is used before it has a value", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let condition = own.less(thread, two);
+                let name = own.names().declared("late");
+                let late = own.undeclared(name, Type::I32);
+                own.declare(late);
+                own.when(condition, |own| own.assign(late, two));
+                let value = own.get(late);
+                own.variable("read", value);
+            }),
+            ("there is no loop to leave", |own| {
+                let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+                let condition = own.less(thread, two);
+                own.break_if(condition);
+            }),
+            ("not all threads of a block", |own| {
+                let [zero, one, ten] = [0, 1, 10].map(|number| own.int(number));
+                own.each("i", (zero, ten, Step::By(one)), Unroll::Free, |own, _| {
+                    let thread = own.coordinate(Coordinate::Thread, Axis::X);
+                    let condition = own.less(thread, one);
+                    own.break_if(condition);
+                    own.barrier();
+                });
+            }),
+            ("made by", |own| {
+                let (thread, yes) = (own.coordinate(Coordinate::Thread, Axis::X), own.truth(true));
+                let sum = own.add(yes, thread);
+                own.variable("sum", sum);
+            }),
+            ("made by", |own| {
+                // A third is no number of single precision.
+                let third = own.real(1.0 / 3.0, Type::one(Element::F32));
+                own.variable("third", third);
+            }),
+            ("made by", |own| {
+                let (one, two) = (own.int(1), own.literal(2, Type::I64));
+                let sum = own.call(Function::WrappingAdd, vec![one, two], Type::I32);
+                own.variable("sum", sum);
             }),
         ];
         for (what, fault) in faults {

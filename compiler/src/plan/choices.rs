@@ -6,6 +6,7 @@ use crate::access::{self, ACCESSES, Access, LevelsPerThread};
 use crate::diagnostic::Refusal;
 use crate::grid::Form;
 use crate::ir::{Precision, Stencil};
+use crate::kernel::Math;
 use crate::storage::fields::{FIELDS, Fields};
 use crate::storage::neighbors::{NEIGHBORS, Neighbors};
 use crate::storage::order::ORDERS;
@@ -51,27 +52,6 @@ pub struct Choices {
     pub checked: bool,
     /// Whose functions are called where devices round differently.
     pub math: Math,
-}
-
-/// Whose `exp`, `log`, `sin` and their kin a kernel calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Math {
-    /// The language's own: the same bits everywhere.
-    #[default]
-    Own,
-    /// The device's: what it rounds differently is different.
-    Device,
-}
-
-impl Math {
-    /// `own` or `device`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Math::Own => "own",
-            Math::Device => "device",
-        }
-    }
 }
 
 impl Default for Choices {

@@ -5,7 +5,6 @@
 //! both bandwidths on GPUs of the last ten years. A GPU that has too few threads waits; registers, which also keep threads
 //! out, are not known before a kernel is compiled.
 
-use super::lookups::levels_of_a_thread;
 use super::phases::Phase;
 use super::{Plan, schedule::Item, shape_of};
 use crate::ir::{Body, FieldId, Node, Path};
@@ -47,7 +46,7 @@ impl Estimate {
 /// `table_loads` entries of tables a cell that threads load.
 pub fn estimate(plan: &Plan, levels: usize, memory: f64, table_loads: f64) -> Estimate {
     let tile: u32 = plan.tile.columns.iter().product();
-    let cells = f64::from(tile) * levels_of_a_thread(plan, levels).max(1) as f64;
+    let cells = f64::from(tile) * plan.levels_of_a_thread(levels).max(1) as f64;
     Estimate { memory, cache: of_fields(plan) + ENTRY * table_loads, cells }
 }
 

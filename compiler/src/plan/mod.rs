@@ -3,7 +3,6 @@
 mod belongs;
 mod choices;
 pub mod estimate;
-pub mod lookups;
 pub mod phases;
 pub mod schedule;
 pub mod ways;
@@ -12,14 +11,15 @@ use crate::access::{self, Access, LevelsPerThread, Reach, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored};
-use crate::names::Names;
+pub use crate::kernel::Math;
+use crate::kernel::build::Builder;
 use crate::storage::fields::{self, Fields, Seat};
 use crate::storage::layouts::Layouts;
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
-use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Storage, Threads, Tile, order};
+use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Sizes, Storage, Threads, Tile, order};
 pub use belongs::{OfSome, SOME};
-pub use choices::{CONSTANT, Choices, Math, check_block, check_tile, variants};
+pub use choices::{CONSTANT, Choices, check_block, check_tile, variants};
 use phases::{Kept, Phase};
 use schedule::Item;
 use std::collections::{BTreeMap, BTreeSet};
@@ -322,15 +322,15 @@ impl Plan {
     }
 
     /// How a thread finds its column.
-    pub fn coordinates(&self, names: &mut Names) -> Coordinates {
+    pub fn coordinates(&self, own: &mut Builder, sizes: &Sizes) -> Coordinates {
         let threads = Threads { block: self.choices.block, inner: self.inner().clone(), tile: self.tile };
-        self.storage.coordinates(names, &threads)
+        self.storage.coordinates(own, sizes, &threads)
     }
 
     /// What a strategy has to reach, from a column that threads find like this.
-    pub fn reach<'a>(&'a self, coordinates: &'a Coordinates) -> Reach<'a> {
+    pub fn reach<'a>(&'a self, coordinates: &'a Coordinates, sizes: &'a Sizes) -> Reach<'a> {
         let Plan { storage, wanted, hops, ends, choices, .. } = self;
-        Reach { storage: *storage, wanted, hops, ends, coordinates, block: choices.block }
+        Reach { storage: *storage, sizes, wanted, hops, ends, coordinates, block: choices.block }
     }
 
     /// More than any index that kernels come to, which is that of two levels more than there are.
@@ -348,6 +348,15 @@ impl Plan {
     /// How many levels a thread computes.
     pub fn levels_per_thread(&self) -> LevelsPerThread {
         self.access.levels(self.choices.slice)
+    }
+
+    /// How many of `levels` levels a thread computes.
+    pub fn levels_of_a_thread(&self, levels: usize) -> usize {
+        match self.levels_per_thread() {
+            LevelsPerThread::One => 1,
+            LevelsPerThread::Slice(slice) => (slice as usize).min(levels),
+            LevelsPerThread::All => levels,
+        }
     }
 
     /// Whether the levels computed are known, and slices of them come out even.

@@ -176,6 +176,11 @@ impl Schedule {
         a
     }
 
+    /// The block that a block stands in.
+    pub fn parent(&self, block: usize) -> BlockId {
+        self.parents[block]
+    }
+
     /// How many blocks there are.
     pub fn blocks(&self) -> usize {
         self.parents.len()

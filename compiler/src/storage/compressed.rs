@@ -7,21 +7,15 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Patterns, Plane};
-use super::{Coordinates, Ground, Layout, Origin, Storage, Threads};
+use super::{Coordinates, Ground, Layout, Origin, Sizes, Storage, Threads};
 use crate::grid::Region;
-use crate::names::Names;
+use crate::kernel::build::Builder;
+use crate::kernel::{Follow, ValueId};
+use crate::names::path_name;
 use std::ops::Range;
 
 /// Neighbours are looked up: a pattern a cell, an offset a pattern and relation.
 pub struct Compressed;
-
-/// The place of a cell's neighbour. Tables are a type of their own where they are watched.
-const HELPER: &str = "\
-template <class Patterns, class Table>
-static __device__ __forceinline__ int neighbour_of(const Patterns& pattern, const Table& table, int start, int cell)
-{
-    return cell + table[start + pattern[cell]];
-}";
 
 /// The number of the table of offsets.
 const TABLE: usize = 1;
@@ -50,30 +44,33 @@ impl Storage for Compressed {
         Some(TABLE)
     }
 
-    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates {
-        tables::coordinates(names, threads)
+    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+        tables::coordinates(own, sizes, threads)
     }
 
-    fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {
-        let [cell, pattern] = names.internals(["cell", "pattern"]);
-        match chain {
-            [hop] => format!("{cell} + {}", entry(names, hop.relation, &format!("{pattern}[{cell}]"))),
-            _ => chain.iter().fold(cell, |at, hop| {
-                let [table, patterns] = names.internals(["table", "patterns"]);
-                format!("neighbour_of({pattern}, {table}, {}, {at})", tables::start(hop.relation, &patterns))
+    fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
+        let cell = from.axes[0];
+        let place = match chain {
+            [hop] => {
+                let pattern = own.load(sizes.tables[0], cell);
+                let distance = entry(own, sizes, hop, pattern);
+                own.add(cell, distance)
+            }
+            _ => chain.iter().fold(cell, |place, hop| {
+                let start = tables::narrow_start(own, hop.relation, sizes.own[0]);
+                own.follow(Follow { patterns: Some(sizes.tables[0]), table: sizes.tables[TABLE], start, place })
             }),
-        }
+        };
+        own.convert(place, sizes.index)
     }
 
-    fn prepare(&self, names: &mut Names, from: &Origin) -> Option<String> {
-        let [pattern] = names.internals(["pattern"]);
-        let p = pattern_of(names, from);
-        Some(format!("const int {p} = {pattern}[{}];", from.place))
-    }
-
-    fn distance(&self, names: &mut Names, hop: &Hop, from: &Origin) -> String {
-        let p = pattern_of(names, from);
-        entry(names, hop.relation, &p)
+    fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
+        // All hops from a place share its pattern.
+        let pattern = own.load(sizes.tables[0], from.place);
+        let suffix = if from.path.is_here() { String::new() } else { format!("_{}", path_name(&from.path)) };
+        let pattern = own.name(&format!("p{suffix}"), pattern);
+        let distance = entry(own, sizes, hop, pattern);
+        own.convert(distance, sizes.index)
     }
 
     fn layout(&self, ground: &Ground) -> Layout {
@@ -82,10 +79,6 @@ impl Storage for Compressed {
         let table = (0..ground.relations.len()).flat_map(|relation| offsets.iter().map(move |own| own[relation]));
         let tables = vec![of_place, table.collect()];
         plane.layout(ground.smallest, vec![offsets.len()], tables)
-    }
-
-    fn helper(&self) -> &'static str {
-        HELPER
     }
 
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {
@@ -97,18 +90,11 @@ impl Storage for Compressed {
     }
 }
 
-/// The variable that holds the pattern of the cell at a place.
-fn pattern_of(names: &mut Names, from: &Origin) -> String {
-    names.internal(&format!("p{}", from.suffix))
-}
-
-/// A relation's offset for pattern `p`.
-fn entry(names: &mut Names, relation: usize, p: &str) -> String {
-    let [table, patterns] = names.internals(["table", "patterns"]);
-    match relation {
-        0 => format!("{table}[{p}]"),
-        relation => format!("{table}[{} + {p}]", tables::start(relation, &patterns)),
-    }
+/// The offset of a hop for a pattern.
+fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, pattern: ValueId) -> ValueId {
+    let (start, pattern) = (tables::start(own, hop.relation, sizes.own[0]), own.convert(pattern, sizes.index));
+    let index = own.add(start, pattern);
+    own.load(sizes.tables[TABLE], index)
 }
 
 #[cfg(test)]

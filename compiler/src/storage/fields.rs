@@ -1,6 +1,7 @@
 //! How several fields lie in memory: each in an array of its own, or those of a kind together.
 
-use crate::names::Names;
+use crate::kernel::build::Builder;
+use crate::kernel::{Function, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// How fields of the same type, on the same axes, lie in memory. Others always have arrays of their own.
@@ -59,24 +60,19 @@ impl Fields {
         }
     }
 
-    /// The index of a field's element, from the pointer to its first: a C++ text.
-    pub fn text(self, names: &Names, seat: Seat, index: &str) -> String {
+    /// The index of a field's element, from the pointer to its first, by its number among those of its own.
+    pub fn element(self, own: &mut Builder, seat: Seat, number: ValueId) -> ValueId {
+        let kind = own.kind(number);
         match (self, seat.fields) {
-            (_, 1) | (Fields::Soa, _) => index.to_owned(),
-            (Fields::Aos, n) if is_word(index) => format!("{n} * {index}"),
-            (Fields::Aos, n) => format!("{n} * ({index})"),
-            (Fields::Aosoa, n) => format!("interleaved<{n}, {}>({index})", names.index_type()),
+            (_, 1) | (Fields::Soa, _) => number,
+            (Fields::Aos, count) => {
+                let count = own.literal(count as i64, kind);
+                own.mul(count, number)
+            }
+            (Fields::Aosoa, count) => own.call(Function::Interleaved(count as u32), vec![number], kind),
         }
     }
 }
-
-/// The function that [`Fields::Aosoa`] calls: C++.
-pub const HELPER: &str = "\
-/* The index of element i of an array that shares blocks of 32 with N - 1 others. */
-template <int N, class Index> static __device__ __forceinline__ Index interleaved(Index i)
-{
-    return (i & ~Index(31)) * N + (i & 31);
-}";
 
 /// A field's seat in the group of those that lie together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +83,6 @@ pub struct Seat {
     pub number: usize,
     /// How many fields the group has.
     pub fields: usize,
-}
-
-fn is_word(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

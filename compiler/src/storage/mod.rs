@@ -1,7 +1,7 @@
-//! Storages: which address a neighbour has. Device expressions and host packing stand side by side, one file a storage.
+//! Storages: which address a neighbour has. What kernels compute and how the host packs stand side by side, one file a storage.
 //!
 //! A storage arranges the columns of a grid in a plane; levels follow each other at a distance of one plane, so that a
-//! cell's index is its column's place plus `k * plane`. Access strategies decide where and when the expressions below are
+//! cell's index is its column's place plus `k * plane`. Access strategies decide where and when the values below are
 //! computed. What else can be chosen is independent of the storage: which neighbours tables hold ([`neighbors`]), the order
 //! of the columns ([`order`]), and how several fields lie in memory ([`fields`]).
 
@@ -18,7 +18,8 @@ mod uncompressed;
 
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Path};
-use crate::names::Names;
+use crate::kernel::build::Builder;
+use crate::kernel::{ArrayId, Type, ValueId};
 use neighbors::Hop;
 use order::Order;
 use sharing::Sharing;
@@ -38,10 +39,10 @@ pub trait Storage: Sync {
     /// One line about it.
     fn summary(&self) -> &'static str;
 
-    /// The sizes that its expressions use, beside `plane`, and what they mean.
+    /// The sizes that its addresses are made of, beside `plane`, and what they mean.
     fn sizes(&self) -> &'static [(&'static str, &'static str)];
 
-    /// The tables that its expressions use, and what they mean. Without tables, neighbours' addresses are arithmetic, and
+    /// The tables that its addresses are looked up in, and what they mean. Without tables, neighbours' addresses are arithmetic, and
     /// columns stand in rows.
     fn tables(&self) -> &'static [(&'static str, &'static str)];
 
@@ -51,20 +52,25 @@ pub trait Storage: Sync {
     }
 
     /// How a thread finds its column.
-    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates;
+    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates;
 
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
-    fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String;
-
-    /// What must be looked up once before the [`Storage::distance`]s from a place: a declaration.
-    fn prepare(&self, names: &mut Names, from: &Origin) -> Option<String>;
+    fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId;
 
     /// The distance that a hop goes, from the place where it starts.
-    fn distance(&self, names: &mut Names, hop: &Hop, from: &Origin) -> String;
+    fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId;
 
-    /// The function `neighbour_of`, if [`Storage::place_of`] calls it: C++.
-    fn helper(&self) -> &'static str {
-        ""
+    /// The index of a value on a level of a column, by the column's place.
+    fn index(&self, own: &mut Builder, sizes: &Sizes, place: ValueId, level: ValueId) -> ValueId {
+        let level = own.convert(level, sizes.index);
+        let above = own.mul(level, sizes.plane);
+        own.add(place, above)
+    }
+
+    /// The distance between the indices of two levels that are so many apart.
+    fn levels_apart(&self, own: &mut Builder, sizes: &Sizes, levels: u32) -> ValueId {
+        let levels = own.literal(i64::from(levels), sizes.index);
+        own.mul(levels, sizes.plane)
     }
 
     /// How a grid is laid out.
@@ -77,13 +83,32 @@ pub trait Storage: Sync {
     fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>>;
 }
 
-/// Where a hop starts: C++ texts.
+/// The numbers and tables that addresses are made of, in a kernel.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// The first of the columns to compute and one past the last, along each axis of [`Storage::bounds`].
+    pub bounds: Vec<[ValueId; 2]>,
+    /// The first level to compute and one past the last.
+    pub levels: [ValueId; 2],
+    /// How many levels there are.
+    pub level_count: ValueId,
+    /// The distance from a level to the next.
+    pub plane: ValueId,
+    /// Those of [`Storage::sizes`].
+    pub own: Vec<ValueId>,
+    /// Those of [`Storage::tables`], and after them the list of columns that are [`Inner::Listed`].
+    pub tables: Vec<ArrayId>,
+    /// The type of indices.
+    pub index: Type,
+}
+
+/// Where a hop starts.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The place in the plane.
-    pub place: String,
-    /// What names that belong to it end with.
-    pub suffix: String,
+    pub place: ValueId,
+    /// The path from the cell.
+    pub path: Path,
 }
 
 /// How threads are spread over the computed columns.
@@ -115,17 +140,17 @@ impl Tile {
     }
 }
 
-/// How a thread finds its column: C++ texts.
+/// How a thread finds its column.
 #[derive(Clone, Debug)]
 pub struct Coordinates {
-    /// Declarations.
-    pub lines: Vec<String>,
+    /// Its coordinates: along i and j, or the cell.
+    pub axes: Vec<ValueId>,
     /// True for a thread that has nothing to compute.
-    pub outside: String,
+    pub outside: ValueId,
     /// The place of its column in the plane.
-    pub column: String,
+    pub column: ValueId,
     /// True for the thread of the first column.
-    pub first: String,
+    pub first: ValueId,
 }
 
 /// What a layout is made for.

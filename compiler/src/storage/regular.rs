@@ -1,10 +1,11 @@
 //! Rows of a regular grid, padded so that each row's first computed value is aligned.
 
 use super::neighbors::Hop;
-use super::{Columns, Coordinates, Ground, Inner, Layout, Origin, Storage, Threads, padded};
+use super::{Columns, Coordinates, Ground, Inner, Layout, Origin, Sizes, Storage, Threads, padded};
 use crate::grid::{Region, Topology};
-use crate::ir::Offset;
-use crate::names::Names;
+use crate::ir::{Offset, Relation};
+use crate::kernel::build::Builder;
+use crate::kernel::{Axis, Binary, Coordinate, ValueId};
 use std::ops::Range;
 
 /// Neighbours lie at fixed distances: 1 along i, a row along j.
@@ -27,65 +28,63 @@ impl Storage for Regular {
         &[]
     }
 
-    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates {
-        let [i, j, row] = names.internals(["i", "j", "row"]);
-        let [i_first, i_end, j_first, j_end] = names.internals(["i_first", "i_end", "j_first", "j_end"]);
-        let (mut lines, mut outside) = (Vec::new(), Vec::new());
-        for (axis, (name, first, end)) in [(&i, &i_first, &i_end), (&j, &j_first, &j_end)].into_iter().enumerate() {
-            let (letter, threads_of_block) = (["x", "y"][axis], threads.block[axis]);
-            let thread = format!("blockIdx.{letter} * {threads_of_block} + threadIdx.{letter}");
-            let mut start = name.clone();
-            match (threads.tile.columns[axis], threads.tile.whole[axis]) {
-                (1, _) => lines.push(format!("const int {name} = {first} + {thread};")),
-                (columns, true) => lines.push(format!("const int {name} = {first} + ({thread}) * {columns};")),
-                (columns, false) => {
-                    // A tile that would reach beyond the last column stands back, onto another.
-                    [start] = names.internals([["i_start", "j_start"][axis]]);
-                    lines.push(format!("const int {start} = {first} + ({thread}) * {columns};"));
-                    // By a remainder: a minimum is what compilers do not get right (`docs/trust.md`).
-                    lines.push(format!(
-                        "const int {name} = {start} - ({start} + {columns} <= {end} ? 0 : {columns} - ({end} - {first}) % {columns});"
-                    ));
-                }
+    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+        let (mut axes, mut outside) = (Vec::new(), Vec::new());
+        for (number, (axis, name)) in [(Axis::X, "i"), (Axis::Y, "j")].into_iter().enumerate() {
+            let [first, end] = sizes.bounds[number];
+            let width = own.int(i64::from(threads.block[number]));
+            let (block, thread) = (own.coordinate(Coordinate::Block, axis), own.coordinate(Coordinate::Thread, axis));
+            let before = own.mul(block, width);
+            let thread = own.add(before, thread);
+            let columns = own.int(i64::from(threads.tile.columns[number]));
+            let before = own.mul(thread, columns);
+            let mut at = own.add(first, before);
+            let start = match threads.tile.whole[number] {
+                true => None,
+                false => Some(own.name(["i_start", "j_start"][number], at)),
+            };
+            if let Some(start) = start {
+                // A tile that would reach beyond the last column stands back, onto another. By a remainder: a minimum is what
+                // compilers do not get right (`docs/trust.md`).
+                let behind = own.add(start, columns);
+                let is_inside = own.compare(Relation::Le, behind, end);
+                let computed = own.sub(end, first);
+                let rest = own.binary(Binary::Rem, computed, columns);
+                let (zero, missing) = (own.int(0), own.sub(columns, rest));
+                let back = own.choose(is_inside, zero, missing);
+                at = own.sub(start, back);
             }
-            outside.push(format!("{start} >= {end}"));
+            let at = own.name(name, at);
+            outside.push(own.compare(Relation::Ge, start.unwrap_or(at), end));
+            axes.push(at);
         }
-        Coordinates {
-            lines,
-            outside: outside.join(" || "),
-            column: format!("{i} + {j} * {row}"),
-            first: format!("{i} == {i_first} && {j} == {j_first}"),
-        }
+        let [i, j] = [axes[0], axes[1]];
+        let column = place(own, sizes, i, j);
+        let [is_i, is_j] = [0, 1].map(|axis| own.compare(Relation::Eq, axes[axis], sizes.bounds[axis][0]));
+        let (outside, first) = (own.or(outside[0], outside[1]), own.and(is_i, is_j));
+        Coordinates { axes, outside, column, first }
     }
 
-    fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {
-        let [i, j, row] = names.internals(["i", "j", "row"]);
-        let shifted = |axis: String, by: i32| match by {
-            0 => axis,
-            1.. => format!("({axis} + {by})"),
-            _ => format!("({axis} - {})", by.unsigned_abs()),
-        };
-        let Offset { i: di, j: dj, .. } = chain.last().map(|hop| hop.path.offset()).unwrap_or_default();
-        format!("{} + {} * {row}", shifted(i, di), shifted(j, dj))
+    fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
+        let Offset { i, j, .. } = chain.last().map(|hop| hop.path.offset()).unwrap_or_default();
+        let [i, j] = [(0, i), (1, j)].map(|(axis, by)| {
+            let by = own.int(i64::from(by));
+            own.add(from.axes[axis], by)
+        });
+        place(own, sizes, i, j)
     }
 
-    fn prepare(&self, _: &mut Names, _: &Origin) -> Option<String> {
-        None
-    }
-
-    fn distance(&self, names: &mut Names, hop: &Hop, _: &Origin) -> String {
-        let [row] = names.internals(["row"]);
+    fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, _: &Origin) -> ValueId {
         let Offset { i, j, .. } = hop.path.offset();
-        let rows = match j.unsigned_abs() {
-            1 => row,
-            n => format!("{n} * {row}"),
-        };
+        let (count, columns) = (i64::from(j.unsigned_abs()), i64::from(i));
+        let rows = own.literal(count, sizes.index);
+        let rows = own.mul(rows, sizes.own[0]);
+        let columns = own.literal(columns, sizes.index);
         match (i, j) {
-            (_, 0) => i.to_string(),
-            (0, 1..) => rows,
-            (0, _) => format!("-{rows}"),
-            (_, 1..) => format!("{rows} {} {}", if i < 0 { "-" } else { "+" }, i.unsigned_abs()),
-            _ => format!("{i} - {rows}"),
+            (_, 0) => columns,
+            (0, ..0) => own.negate(rows),
+            (_, 1..) => own.add(rows, columns),
+            _ => own.sub(columns, rows),
         }
     }
 
@@ -116,11 +115,17 @@ impl Storage for Regular {
     }
 }
 
+/// The place of the column at i and j.
+fn place(own: &mut Builder, sizes: &Sizes, i: ValueId, j: ValueId) -> ValueId {
+    let [i, j] = [i, j].map(|at| own.convert(at, sizes.index));
+    let rows = own.mul(j, sizes.own[0]);
+    own.add(i, rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::grid::Grid;
-    use crate::ir::Path;
     use crate::storage::order;
 
     #[test]
@@ -146,20 +151,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn distances_read_naturally() {
-        let mut names = Names::default();
-        let here = Origin { place: String::new(), suffix: String::new() };
-        let mut distance = |i, j| {
-            let hop = Hop { path: Path::from_offset(Offset { i, j, k: 0 }), from: None, relation: 0 };
-            Regular.distance(&mut names, &hop, &here)
-        };
-        assert_eq!(distance(-2, 0), "-2");
-        assert_eq!(distance(0, -1), "-row");
-        assert_eq!(distance(1, 2), "2 * row + 1");
-        assert_eq!(distance(-1, 1), "row - 1");
-        assert_eq!(distance(1, -1), "1 - row");
     }
 }

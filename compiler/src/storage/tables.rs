@@ -1,8 +1,10 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Columns, Coordinates, Ground, Inner, LIST, Layout, Threads, padded};
+use super::{Columns, Coordinates, Ground, Inner, Layout, Sizes, Threads, padded};
 use crate::grid::{Region, Topology};
-use crate::names::Names;
+use crate::ir::Relation;
+use crate::kernel::build::Builder;
+use crate::kernel::{Axis, Coordinate, Type, ValueId};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -13,48 +15,64 @@ pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
 pub const WARP: usize = 32;
 
 /// A thread for each inner cell of the plane.
-pub fn coordinates(names: &mut Names, threads: &Threads) -> Coordinates {
-    let [cell, cell_first, cell_end] = names.internals(["cell", "cell_first", "cell_end"]);
+pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+    let [cell_first, cell_end] = sizes.bounds[0];
     let [x, y, _] = threads.block;
-    let thread = match y {
-        1 => format!("blockIdx.x * {x} + threadIdx.x"),
-        _ => format!("(blockIdx.x * {y} + threadIdx.y) * {x} + threadIdx.x"),
-    };
-    let column = cell.clone();
-    let own = |cell: &str| format!("const int {cell} = {cell_first} + {thread};");
+    let mut thread = own.coordinate(Coordinate::Block, Axis::X);
+    if y > 1 {
+        let rows = own.int(i64::from(y));
+        let before = own.mul(thread, rows);
+        let row = own.coordinate(Coordinate::Thread, Axis::Y);
+        thread = own.add(before, row);
+    }
+    let width = own.int(i64::from(x));
+    let before = own.mul(thread, width);
+    let thread = own.coordinate(Coordinate::Thread, Axis::X);
+    let before = own.add(cell_first, before);
+    let number = own.add(before, thread);
+    let place = |own: &mut Builder, cell: ValueId| own.convert(cell, sizes.index);
     match &threads.inner {
-        Inner::Aligned => Coordinates {
-            lines: vec![own(&cell)],
-            outside: format!("{cell} >= {cell_end}"),
-            column,
-            first: format!("{cell} == {cell_first}"),
-        },
+        Inner::Aligned => {
+            let cell = own.name("cell", number);
+            let outside = own.compare(Relation::Ge, cell, cell_end);
+            let first = own.compare(Relation::Eq, cell, cell_first);
+            Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
+        }
         // Warps begin at an aligned cell, which others may compute.
-        Inner::From(first) => Coordinates {
-            lines: vec![own(&cell)],
-            outside: format!("{cell} < {first} || {cell} >= {cell_end}"),
-            column,
-            first: format!("{cell} == {first}"),
-        },
+        Inner::From(first) => {
+            let cell = own.name("cell", number);
+            let first = own.int(*first as i64);
+            let (before, behind) = (own.less(cell, first), own.compare(Relation::Ge, cell, cell_end));
+            let outside = own.or(before, behind);
+            let first = own.compare(Relation::Eq, cell, first);
+            Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
+        }
         Inner::Listed => {
-            let [rank, list] = names.internals(["rank", LIST.0]);
-            Coordinates {
-                lines: vec![own(&rank), format!("const int {cell} = {rank} < {cell_end} ? {list}[{rank}] : -1;")],
-                outside: format!("{cell} < 0"),
-                column,
-                first: format!("{rank} == {cell_first}"),
-            }
+            let rank = own.name("rank", number);
+            let (zero, nowhere) = (own.int(0), own.int(-1));
+            // The list stands after the storage's own tables.
+            let list = sizes.tables[sizes.tables.len() - 1];
+            let (is_listed, listed) = (own.less(rank, cell_end), own.load(list, rank));
+            let cell = own.choose(is_listed, listed, nowhere);
+            let cell = own.name("cell", cell);
+            let outside = own.less(cell, zero);
+            let first = own.compare(Relation::Eq, rank, cell_first);
+            Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
         }
     }
 }
 
 /// Where a relation begins in a table: `2 * patterns`.
-pub fn start(relation: usize, length: &str) -> String {
-    match relation {
-        0 => "0".into(),
-        1 => length.into(),
-        _ => format!("{relation} * {length}"),
-    }
+pub fn start(own: &mut Builder, relation: usize, length: ValueId) -> ValueId {
+    let kind = own.kind(length);
+    let relation = own.literal(relation as i64, kind);
+    own.mul(relation, length)
+}
+
+/// The same as [`crate::kernel::Follow`] has it.
+pub fn narrow_start(own: &mut Builder, relation: usize, length: ValueId) -> ValueId {
+    let start = start(own, relation, length);
+    own.convert(start, Type::I32)
 }
 
 /// One range: of places, or of the list of them.

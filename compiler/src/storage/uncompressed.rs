@@ -6,21 +6,14 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Plane};
-use super::{Coordinates, Ground, Layout, Origin, Storage, Threads};
+use super::{Coordinates, Ground, Layout, Origin, Sizes, Storage, Threads};
 use crate::grid::Region;
-use crate::names::Names;
+use crate::kernel::build::Builder;
+use crate::kernel::{Follow, ValueId};
 use std::ops::Range;
 
 /// Neighbours are looked up: an offset a cell and relation.
 pub struct Uncompressed;
-
-/// The place of a cell's neighbour. Tables are a type of their own where they are watched.
-const HELPER: &str = "\
-template <class Table>
-static __device__ __forceinline__ int neighbour_of(const Table& table, int start, int cell)
-{
-    return cell + table[start + cell];
-}";
 
 impl Storage for Uncompressed {
     fn name(&self) -> &'static str {
@@ -39,27 +32,28 @@ impl Storage for Uncompressed {
         &[("table", "relative offsets: relation r of a cell is at `r * entries + cell`")]
     }
 
-    fn coordinates(&self, names: &mut Names, threads: &Threads) -> Coordinates {
-        tables::coordinates(names, threads)
+    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+        tables::coordinates(own, sizes, threads)
     }
 
-    fn place_of(&self, names: &mut Names, chain: &[&Hop]) -> String {
-        let [cell] = names.internals(["cell"]);
-        match chain {
-            [hop] => format!("{cell} + {}", entry(names, hop.relation, &cell)),
-            _ => chain.iter().fold(cell, |at, hop| {
-                let [table, entries] = names.internals(["table", "entries"]);
-                format!("neighbour_of({table}, {}, {at})", tables::start(hop.relation, &entries))
+    fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
+        let cell = from.axes[0];
+        let place = match chain {
+            [hop] => {
+                let distance = entry(own, sizes, hop, cell);
+                own.add(cell, distance)
+            }
+            _ => chain.iter().fold(cell, |place, hop| {
+                let start = tables::narrow_start(own, hop.relation, sizes.own[0]);
+                own.follow(Follow { patterns: None, table: sizes.tables[0], start, place })
             }),
-        }
+        };
+        own.convert(place, sizes.index)
     }
 
-    fn prepare(&self, _: &mut Names, _: &Origin) -> Option<String> {
-        None
-    }
-
-    fn distance(&self, names: &mut Names, hop: &Hop, from: &Origin) -> String {
-        entry(names, hop.relation, &from.place)
+    fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
+        let distance = entry(own, sizes, hop, from.place);
+        own.convert(distance, sizes.index)
     }
 
     fn layout(&self, ground: &Ground) -> Layout {
@@ -74,10 +68,6 @@ impl Storage for Uncompressed {
         plane.layout(ground.smallest, vec![entries], vec![table])
     }
 
-    fn helper(&self) -> &'static str {
-        HELPER
-    }
-
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {
         tables::BOUNDS
     }
@@ -87,13 +77,11 @@ impl Storage for Uncompressed {
     }
 }
 
-/// A relation's offset for the cell at a place.
-fn entry(names: &mut Names, relation: usize, place: &str) -> String {
-    let [table, entries] = names.internals(["table", "entries"]);
-    match relation {
-        0 => format!("{table}[{place}]"),
-        relation => format!("{table}[{} + {place}]", tables::start(relation, &entries)),
-    }
+/// The offset of a hop for the cell at a place.
+fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, place: ValueId) -> ValueId {
+    let (start, place) = (tables::start(own, hop.relation, sizes.own[0]), own.convert(place, sizes.index));
+    let index = own.add(start, place);
+    own.load(sizes.tables[0], index)
 }
 
 #[cfg(test)]

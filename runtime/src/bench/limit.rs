@@ -71,12 +71,12 @@ impl<'a> Streams<'a> {
     }
 
     /// The copy as CUDA C++: what is written is every bit of what is read, combined, so that nothing can be left out.
-    pub(super) fn text(&self, per_thread: usize) -> String {
+    pub(super) fn text(&self, per_thread: usize) -> Result<String> {
         let accesses = |data: &&Data| data_bytes(data).len().div_ceil(ACCESS);
         let counts = |streams: &[&Data]| -> Vec<usize> { streams.iter().map(accesses).collect() };
         let [.., threads] = BLOCKS;
         let kernel = copy_streams(KERNEL, &counts(&self.reads), &counts(&self.writes), threads, per_thread);
-        cuda::text(&kernel)
+        Ok(cuda::text(&kernel)?)
     }
 }
 
@@ -95,7 +95,7 @@ pub fn measure<M: Machine>(
     let most = buffers.iter().flatten().map(|(_, accesses)| *accesses).max().unwrap_or(0);
     let mut best: Option<Limit> = None;
     for per_thread in PER_THREAD {
-        let kernel = load(&streams.text(per_thread))?;
+        let kernel = load(&streams.text(per_thread)?)?;
         for block in BLOCKS {
             let Ok(blocks) = u32::try_from(most.div_ceil(per_thread * block as usize)) else { continue };
             if blocks == 0 {

@@ -32,11 +32,11 @@ use stencilc_compiler::analysis::cost::cost;
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::analysis::reached::classes;
 use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
+use stencilc_compiler::cells::lookups::{Work, work};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::plan::estimate::estimate;
-use stencilc_compiler::plan::lookups::{Work, work};
 use stencilc_compiler::plan::{Choices, Plan, plan};
 use stencilc_compiler::storage::layouts::Layouts;
 

@@ -321,7 +321,7 @@ fn the_copy_needs_few_registers_and_sixteen_bytes_move_at_once() {
         assert_eq!(count("ld.global"), 3 * per_thread, "{ptx}");
         assert_eq!((count("v4"), count("st.global.v4")), (5 * per_thread, 2 * per_thread), "{ptx}");
     }
-    let ptx = nvrtc.compile(&same::text(), "same.cu", "sm_90", Kind::Ptx).unwrap().image;
+    let ptx = nvrtc.compile(&same::text().unwrap(), "same.cu", "sm_90", Kind::Ptx).unwrap().image;
     let ptx = String::from_utf8_lossy(&ptx);
     // The loop may be unrolled.
     let wide = ptx.lines().filter(|line| line.contains("ld.global") && line.contains("v4")).count();

@@ -40,14 +40,17 @@ pub fn name(element: Element) -> String {
 }
 
 /// The kernel for an element. A source less than 0 is a number: -1 the first of them, -2 the second.
-pub fn text(element: Element) -> String {
+///
+/// # Errors
+/// A template is broken, which is a fault of the compiler.
+pub fn text(element: Element) -> Result<String> {
     let own = match element {
         Element::F32 => kernel::Element::F32,
         Element::F64 => kernel::Element::F64,
         Element::I32 => kernel::Element::I32,
         Element::Bool => kernel::Element::U8,
     };
-    cuda::text(&kernel::machine::fill_halo(&name(element), THREADS, own))
+    Ok(cuda::text(&kernel::machine::fill_halo(&name(element), THREADS, own))?)
 }
 
 /// How the halo of one variable is filled: tables on a machine, and what is launched with them.

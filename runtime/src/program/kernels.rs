@@ -14,9 +14,10 @@ use crate::pack::{PADDING, Packing};
 use crate::problem::element_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use stencilc_compiler::cuda::{self, What};
+use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
+use stencilc_compiler::kernel::Meaning;
 use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
 use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
@@ -106,9 +107,13 @@ impl Planned {
     }
 
     /// The texts to compile.
-    pub fn texts(&self) -> Vec<Text> {
-        let kernels = self.stages.iter().map(StageKernel::text);
-        let fills = self.fill_elements().map(|element| Text { name: fill::name(element), text: fill::text(element) });
+    ///
+    /// # Errors
+    /// A template is broken, which is a fault of the compiler.
+    pub fn texts(&self) -> Result<Vec<Text>> {
+        let kernels = self.stages.iter().map(|stage| Ok(stage.text()));
+        let fills = self.fill_elements();
+        let fills = fills.map(|element| Ok(Text { name: fill::name(element), text: fill::text(element)? }));
         kernels.chain(fills).collect()
     }
 
@@ -386,17 +391,17 @@ impl<'a, M: Machine> Kernels<'a, M> {
                 let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
                     Arg::Pointer(self.machine.address(buffer, self.packing(variable).pointer()))
                 };
-                let argument = |what: What| match what {
-                    What::Input(field) => read(field).map(pointer),
-                    What::Output(field) => written(field).map(pointer),
-                    What::Table(number) => {
+                let argument = |meaning: Meaning| match meaning {
+                    Meaning::Input(field) => read(field).map(pointer),
+                    Meaning::Output(field) => written(field).map(pointer),
+                    Meaning::Table(number) => {
                         Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[number], 0)))
                     }
-                    What::Param(_) | What::Size(_) | What::Report | What::Columns => {
-                        plain_argument(plan, fixed, &own.params, what)
+                    Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Report | Meaning::Columns => {
+                        plain_argument(plan, fixed, &own.params, meaning)
                     }
                 };
-                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));
+                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.meaning));
                 (&kernel.name, arguments.collect())
             }
             StageKernel::Rows(kernel) => {

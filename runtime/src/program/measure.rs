@@ -109,7 +109,7 @@ pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, bed: &Bed, times: 
         Err(error) => return Ok(Compiled::Not(Outcome::Refused(error.message))),
     };
     let mut images = Vec::new();
-    for text in planned.texts() {
+    for text in planned.texts()? {
         match bed.compile(&text.text, &text.name) {
             Ok(built) => images.push((text, built)),
             Err(error) if error.fault == Fault::Check => {

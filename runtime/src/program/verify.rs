@@ -111,13 +111,13 @@ pub fn verify(
 ) -> Result<Vec<Option<Verdict>>> {
     let planned: Vec<Result<Planned>> = plans.par_iter().map(|plan| Planned::new(&reference.problem, plan)).collect();
     let mut texts = Texts::default();
-    let of_plans: Vec<Vec<usize>> = planned
-        .iter()
-        .map(|planned| match planned {
-            Ok(planned) => planned.texts().into_iter().map(|text| texts.add(text)).collect(),
+    let mut of_plans: Vec<Vec<usize>> = Vec::with_capacity(planned.len());
+    for planned in &planned {
+        of_plans.push(match planned {
+            Ok(planned) => planned.texts()?.into_iter().map(|text| texts.add(text)).collect(),
             Err(_) => Vec::new(),
-        })
-        .collect();
+        });
+    }
     let kernels = Loadable::new(&texts.texts, tools)?;
     let judge = |(planned, texts): (&Result<Planned>, &Vec<usize>)| {
         let verdict = match planned {

@@ -1,5 +1,6 @@
 //! The kernels that make one number of many: neighbours become one pairwise, as in the interpreter, bit for bit.
 
+use crate::error::Result;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::mesh::Fold;
@@ -17,10 +18,13 @@ pub fn name(fold: Fold, precision: Precision) -> String {
 }
 
 /// The kernel, which makes one number of each block of [`NUMBERS`]. A number whose neighbour does not exist stays as it is.
-pub fn text(fold: Fold, precision: Precision) -> String {
+///
+/// # Errors
+/// A template is broken, which is a fault of the compiler.
+pub fn text(fold: Fold, precision: Precision) -> Result<String> {
     let real = match precision {
         Precision::F32 => Element::F32,
         Precision::F64 => Element::F64,
     };
-    cuda::text(&machine::fold(&name(fold, precision), fold, real))
+    Ok(cuda::text(&machine::fold(&name(fold, precision), fold, real))?)
 }

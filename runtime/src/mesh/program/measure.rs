@@ -315,7 +315,10 @@ pub fn copy_rate<M: Machine>(machine: &M, kernel: &M::Kernel, bytes: usize, runs
 const COPYING: [u32; 2] = [512, 132 * 16];
 
 /// The kernel of [`copy_rate`]: its name, and its text.
-pub fn copy() -> (String, String) {
+///
+/// # Errors
+/// A template is broken, which is a fault of the compiler.
+pub fn copy() -> Result<(String, String)> {
     let kernel = copy_all(COPYING[0]);
-    (kernel.name.to_string(), cuda::text(&kernel))
+    Ok((kernel.name.to_string(), cuda::text(&kernel)?))
 }

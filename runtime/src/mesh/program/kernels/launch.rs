@@ -166,7 +166,7 @@ impl<M: Machine> Kernels<'_, M> {
     fn clear(&self, array: &Array<M>) -> Result<()> {
         if self.zero.borrow().is_none() {
             let zero = set_to_zero(CLEARING);
-            self.zero.replace(Some(Rc::new((self.load)(&zero.name, &cuda::text(&zero))?)));
+            self.zero.replace(Some(Rc::new((self.load)(&zero.name, &cuda::text(&zero)?)?)));
         }
         let zero = self.zero.borrow();
         let Some(kernel) = zero.as_ref() else { return Ok(()) };
@@ -180,7 +180,7 @@ impl<M: Machine> Kernels<'_, M> {
     fn folded(&self, fold: Fold, leaves: Rc<Array<M>>, mut n: usize) -> Result<Rc<Array<M>>> {
         let precision = self.problem.precision;
         if !self.folds.borrow().contains_key(fold.name()) {
-            let text = with_operations(&fold::text(fold, precision));
+            let text = with_operations(&fold::text(fold, precision)?);
             let kernel = Rc::new((self.load)(&fold::name(fold, precision), &text)?);
             self.folds.borrow_mut().insert(fold.name(), kernel);
         }

@@ -3,43 +3,25 @@
 //! A thread that computes a tile begins at an aligned element. What is read at some width from there lies in aligned runs of
 //! that width. A run of which at least two elements are read is loaded as one; what is written, always is.
 
-use super::Named;
-use super::index::index;
-use crate::access::Lookups;
+use super::{Elements, Frame};
+use crate::access::Cell;
 use crate::analysis::extents::extents;
 use crate::ir::{FieldId, Node, Offset, Path};
+use crate::kernel::build::Builder;
+use crate::names::path_name;
 use crate::plan::phases::Phase;
 use crate::plan::schedule::{Context, Item, KERNEL};
 use crate::plan::{Plan, shape_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What runs are moved by: C++.
-pub const HELPER: &str = "\
-/* N elements that follow each other, moved at once. */
-template <class T, int N> struct alignas(N * sizeof(T)) Run {
-    T at[N];
-};
-template <int N, class T> static __device__ __forceinline__ Run<T, N> load_run(const T* first)
-{
-    return *reinterpret_cast<const Run<T, N>*>(first);
-}
-template <class T, class... Values> static __device__ __forceinline__ void store_run(T* first, Values... values)
-{
-    *reinterpret_cast<Run<T, sizeof...(Values)>*>(first) = {{T(values)...}};
-}";
-
-/// The loads of runs, and the elements in them.
+/// Of fields read at paths the elements that are loaded in runs.
 #[derive(Default)]
-pub struct Runs {
-    /// Declarations.
-    pub lines: Vec<String>,
-    /// Of a field read at a path the text of its value.
-    pub elements: BTreeMap<(FieldId, Path), String>,
-}
+pub struct Runs(pub Elements);
 
 impl Runs {
-    /// The runs that `plan`'s kernel loads.
-    pub fn new(plan: &Plan, named: &mut Named, lookups: &Lookups) -> Self {
+    /// Loads the runs that a plan's kernel reads.
+    pub(super) fn new(frame: &Frame, own: &mut Builder, cell: Cell) -> Self {
+        let plan = frame.plan;
         let mut runs = Self::default();
         let Some(width) = plan.run_width() else { return runs };
         let width = width as i32;
@@ -50,27 +32,27 @@ impl Runs {
             let first = offset.i.div_euclid(width) * width;
             read.entry((field, Offset { i: first, ..offset })).or_default().insert(offset.i);
         }
-        for ((field, first), own) in read {
+        for ((field, first), elements) in read {
             // What no cell of the tile can reach need not be there.
             let is_there = (reach.low.i..=reach.high.i).contains(&first.i);
-            let Some(&nearest) = own.first().filter(|_| own.len() > 1 && is_there) else { continue };
+            let Some(&nearest) = elements.first().filter(|_| elements.len() > 1 && is_there) else { continue };
             let path = |i: i32| Path::from_offset(Offset { i, ..first });
-            let sure = Context { block: KERNEL, sure: true };
-            let start = index(plan, named, lookups, field, &path(nearest), sure);
-            let start = match nearest - first.i {
-                0 => start,
-                back => format!("{start} - {back}"),
-            };
-            let array = named.inputs[&field].clone();
-            let name = named.names.fresh(&format!("{array}_{}", crate::names::path_name(&path(first.i))));
-            runs.lines.push(format!("const auto {name} = load_run<{width}>(&{array}[{start}]);"));
-            let elements = own.iter().map(|&i| ((field, path(i)), format!("{name}.at[{}]", i - first.i)));
-            runs.elements.extend(elements);
+            let start = frame.index(own, cell, field, &path(nearest), true);
+            let kind = own.kind(start);
+            let back = own.literal(i64::from(nearest - first.i), kind);
+            let start = own.sub(start, back);
+            let array = frame.inputs[&field];
+            let name = format!("{}_{}", own.kernel().arrays[array].name, path_name(&path(first.i)));
+            let run = own.load_run(array, start, width as u8);
+            let run = own.name(&name, run);
+            for i in elements {
+                let element = own.lane(run, (i - first.i) as u8);
+                runs.0.insert((field, path(i)), element);
+            }
         }
         runs
     }
 }
-
 /// The reads of horizontal fields that each thread makes, whatever the conditions.
 fn surely_read(plan: &Plan) -> BTreeSet<(FieldId, Path)> {
     let stencil = &plan.stencil;

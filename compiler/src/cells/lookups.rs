@@ -1,0 +1,89 @@
+//! How often a kernel looks up where its neighbours are, counted in what strategy and storage make.
+
+use super::{Frame, distances, sizes, tables};
+use crate::access::{Cell, Lookups, Shape};
+use crate::analysis::reuse::Evaluation;
+use crate::ir::{Offset, Path};
+use crate::kernel::Type;
+use crate::kernel::build::Builder;
+use crate::kernel::cost::TableLoads;
+use crate::plan::{Plan, shape_of};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What reaching the neighbours takes, as the kernel is written. Compilers may find out that some of it is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// Levels a thread.
+    pub levels: usize,
+    /// Variables for indices, a thread.
+    pub index_variables: usize,
+    /// Places of neighbours that are worked out, a cell.
+    pub lookups: f64,
+    /// Entries of tables that are loaded, a cell.
+    pub table_loads: f64,
+}
+
+/// The work of `plan` for cells of `levels` levels; `evaluations` are those of the cells of a column, each with how many
+/// cells have it.
+pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) -> Work {
+    // Nothing but what leads to the neighbours.
+    let mut builder = Builder::new("work", 1, "");
+    let own = &mut builder;
+    let tables = tables(plan, own);
+    let sizes = sizes(plan, own, tables);
+    let coordinates = plan.coordinates(own, &sizes);
+    let (k, c) = (own.number("k", Type::I32), own.number("c", sizes.index));
+    let cell = Cell { k, c, column: own.name("column", coordinates.column) };
+    let (inputs, outputs, params) = Default::default();
+    let mut frame = Frame { plan, inputs, outputs, params, sizes, coordinates, lookups: Lookups::Anew };
+    let (together, alone) = (own.open(), own.open());
+    let handed = own.within(together, |own| distances(&frame, own, true));
+    own.within(alone, |own| {
+        let Some(distances) = handed.or_else(|| distances(&frame, own, false)) else { return };
+        frame.lookups = match plan.access.has_index_variables() {
+            true => frame.reach().index_variables(own, &distances, cell),
+            false => Lookups::Distances(distances),
+        };
+    });
+    let uses = uses(plan, evaluations);
+    let is_wanted =
+        |(path, shape): &(Path, Shape)| plan.wanted.iter().any(|wanted| wanted.path == *path && wanted.shape == *shape);
+    let used = uses.iter().filter(|(place, _)| is_wanted(place)).map(|((path, shape), &uses)| {
+        (own.within(alone, |own| frame.reach().index(own, &frame.lookups, path, *shape, cell)), uses)
+    });
+    let used: Vec<_> = used.collect();
+    let (together, alone) = (own.close(together), own.close(alone));
+    let mut loads = TableLoads::new(own.kernel());
+
+    let own = plan.levels_of_a_thread(levels);
+    let threads = levels.div_ceil(own.max(1)) as f64;
+    let cells = levels.max(1) as f64;
+    let sharing = f64::from(plan.access.sharing(plan.choices.block)).min(levels.max(1) as f64);
+    let in_front = loads.of_block(&alone) as f64 + loads.of_block(&together) as f64 / sharing;
+    let of_uses: f64 = used.iter().map(|&(index, uses)| loads.of_value(index) as f64 * uses as f64 / cells).sum();
+    let lookups = match plan.access.tiles() {
+        // Of a tile each place is worked out once, and serves all its cells.
+        true => plan.wanted.len() as f64 / f64::from(plan.tile.columns.iter().product::<u32>()),
+        // What stands in front of the first use is worked out once a thread; without it, every use works it out.
+        false if !alone.0.is_empty() => plan.wanted.len() as f64 * threads / cells / sharing,
+        false => uses.values().map(|&uses| uses as f64 / cells).sum(),
+    };
+    Work { levels: own, index_variables: alone.0.len(), lookups, table_loads: in_front * threads / cells + of_uses }
+}
+
+/// How often the cells of a column read each neighbour in fields of each shape, every value computed once.
+fn uses(plan: &Plan, evaluations: &[(&Evaluation, usize)]) -> BTreeMap<(Path, Shape), u64> {
+    let mut uses = BTreeMap::new();
+    for &(evaluation, cells) in evaluations {
+        for (&field, reads) in &evaluation.reads {
+            let Some(shape) = shape_of(&plan.stencil, field) else { continue };
+            for (offset, times) in reads {
+                if offset.horizontal() != Offset::default() {
+                    *uses.entry((Path::from_offset(offset.horizontal()), shape)).or_default() += times * cells as u64;
+                }
+            }
+        }
+    }
+    uses
+}

@@ -1,0 +1,153 @@
+//! The operations of stencils (`ir::scalar`) as operations of kernels.
+
+use super::build::Builder;
+use super::{Binary, Function, Math, Type, ValueId};
+use crate::ir::{self, Body, Kind, Node, NodeId, Precision, Relation, Stored};
+
+/// What operations are made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar {
+    /// What reals are computed in.
+    pub precision: Precision,
+    /// Whose inexact functions are called.
+    pub math: Math,
+}
+
+impl Scalar {
+    /// The value of a number or an operation of a body, whose operands' values are known. Nothing for a node that has no operands and
+    /// is no number: that is the caller's.
+    pub fn value(self, own: &mut Builder, body: &Body, id: NodeId, of: &dyn Fn(NodeId) -> ValueId) -> Option<ValueId> {
+        let is_real = |node: NodeId| body.kind_of(node) == Kind::Real;
+        let real = Type::real(self.precision);
+        let call = |own: &mut Builder, function: Function, operands: &[NodeId], kind: Type| {
+            let operands = operands.iter().map(|&operand| of(operand)).collect();
+            own.call(function, operands, kind)
+        };
+        Some(match &body[id] {
+            Node::Param(_) | Node::Level | Node::LevelCount => return None,
+            Node::Read { .. } | Node::Use { .. } | Node::Present { .. } => return None,
+            Node::Real(x) => self.real(own, *x),
+            Node::Int(x) => own.int(i64::from(*x)),
+            Node::Bool(x) => own.truth(*x),
+            Node::ToReal(a) => own.convert(of(*a), real),
+            Node::ToSingle(a) => {
+                let single = own.convert(of(*a), Type::real(Precision::F32));
+                own.convert(single, real)
+            }
+            Node::Negate(a) if is_real(*a) => own.negate(of(*a)),
+            Node::Negate(a) => {
+                let zero = own.int(0);
+                own.call(Function::WrappingSub, vec![zero, of(*a)], Type::I32)
+            }
+            Node::Not(a) => own.not(of(*a)),
+            Node::Binary(ir::Binary::Rem, a, b) => {
+                let kind = if is_real(*a) { real } else { Type::I32 };
+                call(own, Function::Rem, &[*a, *b], kind)
+            }
+            Node::Binary(operation, a, b) => match operation {
+                // Levels are far from overflowing; everything else wraps, which C++ leaves undefined.
+                ir::Binary::Add if is_real(*a) || is_small(body, *a, *b) => own.add(of(*a), of(*b)),
+                ir::Binary::Sub if is_real(*a) || is_small(body, *a, *b) => own.sub(of(*a), of(*b)),
+                ir::Binary::Mul if is_real(*a) => own.mul(of(*a), of(*b)),
+                ir::Binary::Div if is_real(*a) => own.binary(Binary::Div, of(*a), of(*b)),
+                ir::Binary::Add => call(own, Function::WrappingAdd, &[*a, *b], Type::I32),
+                ir::Binary::Sub => call(own, Function::WrappingSub, &[*a, *b], Type::I32),
+                ir::Binary::Mul | ir::Binary::Div | ir::Binary::Rem => {
+                    call(own, Function::WrappingMul, &[*a, *b], Type::I32)
+                }
+            },
+            Node::Compare(relation, a, b) if may_be_extreme(body, *relation, *a, *b) => match relation {
+                Relation::Lt => call(own, Function::Less, &[*a, *b], Type::BOOL),
+                Relation::Gt | Relation::Eq | Relation::Ne => call(own, Function::Less, &[*b, *a], Type::BOOL),
+                Relation::Ge => {
+                    let less = call(own, Function::Less, &[*a, *b], Type::BOOL);
+                    own.not(less)
+                }
+                Relation::Le => {
+                    let less = call(own, Function::Less, &[*b, *a], Type::BOOL);
+                    own.not(less)
+                }
+            },
+            Node::Compare(relation, a, b) => {
+                let left = match may_be_alike(body, *relation, *a, *b) {
+                    true => call(own, Function::Opaque, &[*a], real),
+                    false => of(*a),
+                };
+                own.compare(*relation, left, of(*b))
+            }
+            Node::And(a, b) => own.and(of(*a), of(*b)),
+            Node::Or(a, b) => own.or(of(*a), of(*b)),
+            Node::Call(function, operands) => {
+                let kind = Type::computing(body.kind_of(id), self.precision);
+                let math = if function.is_inexact() { self.math } else { Math::Own };
+                call(own, Function::Scalar(*function, math), operands, kind)
+            }
+            Node::Choose { condition, yes, no } => own.choose(of(*condition), of(*yes), of(*no)),
+        })
+    }
+
+    /// A real number, as the precision has it.
+    pub fn real(self, own: &mut Builder, number: f64) -> ValueId {
+        let exact = match self.precision {
+            Precision::F32 => f64::from(number as f32),
+            Precision::F64 => number,
+        };
+        own.real(exact, Type::real(self.precision))
+    }
+
+    /// An element of a field as the value that it is.
+    pub fn read(self, own: &mut Builder, element: ValueId, stored: Stored) -> ValueId {
+        match stored {
+            Stored::F32 | Stored::F64 => own.convert(element, Type::real(self.precision)),
+            Stored::Bool => {
+                let zero = own.literal(0, Type::U8);
+                own.compare(Relation::Ne, element, zero)
+            }
+            Stored::Real | Stored::Int => element,
+        }
+    }
+
+    /// A value as an element of a field.
+    pub fn stored(self, own: &mut Builder, value: ValueId, stored: Stored) -> ValueId {
+        match stored {
+            Stored::F32 | Stored::F64 => own.convert(value, Type::stored(stored, self.precision)),
+            Stored::Bool => {
+                let [zero, one] = [0, 1].map(|number| own.literal(number, Type::U8));
+                own.choose(value, one, zero)
+            }
+            Stored::Real | Stored::Int => value,
+        }
+    }
+}
+
+/// Whether a comparison of whole numbers might become a minimum or a maximum, together with a choice that need not stand
+/// beside it: the prelude says why none may. Parameters and levels a few steps away are harmless, and easier to read.
+fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
+    let is_plain = |node: NodeId| matches!(body[node], Node::Level | Node::LevelCount | Node::Int(_) | Node::Param(_));
+    let is_near = |node: NodeId| match body[node] {
+        Node::Binary(ir::Binary::Add | ir::Binary::Sub, level, by) => {
+            is_plain(level) && matches!(body[by], Node::Int(_))
+        }
+        _ => is_plain(node),
+    };
+    let orders = matches!(relation, Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge);
+    orders && body.kind_of(a) == Kind::Int && !(is_near(a) && is_near(b))
+}
+
+/// Whether two whole values are surely far from overflowing: levels, numbers.
+fn is_small(body: &Body, a: NodeId, b: NodeId) -> bool {
+    [a, b].into_iter().all(|id| match &body[id] {
+        Node::Level | Node::LevelCount => true,
+        Node::Int(x) => x.unsigned_abs() < 1 << 24,
+        _ => false,
+    })
+}
+
+/// Whether a comparison of real numbers might find two operations on constants, known to make a NaN by nobody yet, and take
+/// them for equal: the prelude says more. A constant comes about where a condition tells what a level or a field is.
+fn may_be_alike(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
+    let is_plain =
+        |node: NodeId| matches!(body[node], Node::Read { .. } | Node::Param(_) | Node::Real(_) | Node::ToReal(_));
+    let holds_of_equals = matches!(relation, Relation::Eq | Relation::Ne | Relation::Le | Relation::Ge);
+    holds_of_equals && body.kind_of(a) == Kind::Real && !is_plain(a) && !is_plain(b)
+}
