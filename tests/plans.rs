@@ -54,7 +54,7 @@ fn emulated(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<std::result:
     };
     let compiler = Compiler::find()?;
     let mut loaded = Vec::new();
-    for Text { name, text } in planned.texts() {
+    for Text { name, text } in planned.texts().unwrap() {
         let settings = Settings { strict: true, ..Settings::default() };
         loaded.extend(compiler.build(&[Source { name: &name, text: &text }], &settings)?);
     }
