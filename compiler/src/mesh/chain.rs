@@ -16,6 +16,10 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A kernel has so many calls at most. One more saves no more bytes than another does, and a kernel of all calls of a long program is
+/// a text that compilers take minutes for.
+const MOST: usize = 16;
+
 /// Calls that are one kernel.
 #[derive(Clone, Debug)]
 pub struct Chain {
@@ -37,10 +41,10 @@ pub struct Link<'a> {
 }
 
 impl Chain {
-    /// The longest chain that begins with the first of some calls, and how many of them it takes.
+    /// The longest chain that begins with the first of some calls, and how many of them it takes: at most [`MOST`].
     pub fn first(program: &MeshProgram, precision: Precision, links: &[Link]) -> Option<(Chain, usize)> {
         let (mut builder, mut longest) = (Builder::new(program, precision), None);
-        for (number, link) in links.iter().enumerate() {
+        for (number, link) in links.iter().take(MOST).enumerate() {
             let Some(longer) = builder.with(link) else { break };
             builder = longer;
             if number > 0 && builder.is_whole() {

@@ -16,7 +16,7 @@ use super::group::{Add, Group};
 use crate::depth::needed_first;
 use crate::ir::{
     Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path,
-    Precision, Store,
+    Precision, Stencil, Store, split,
 };
 use std::collections::HashMap;
 
@@ -291,15 +291,16 @@ impl Reader<'_> {
         let mut begun = vec![Begun::new(None, body, at.clone(), plain)];
         loop {
             let last = begun.last_mut()?;
-            let Some((id, node)) = last.body.iter().nth(last.values.len()) else {
+            let id = NodeId::new(last.values.len());
+            if id.index() == last.body.len() {
                 let read = begun.pop()?;
                 let value = read.values[read.body.root().index()];
                 let Some(def) = read.def else { return Some(value) };
                 self.graph.names.entry(value.id).or_insert_with(|| stencil.defs[def].name.clone());
                 self.known.insert((def, read.at, seen, read.plain), value);
                 continue;
-            };
-            let (kind, plain) = (last.body.kind_of(id), last.plainly[id.index()]);
+            }
+            let (node, kind, plain) = (&last.body[id], last.body.kind_of(id), last.plainly[id.index()]);
             let value = match node {
                 Node::Use { def, path } => {
                     let key = (*def, moved(&last.at, path), seen, plain);
@@ -487,6 +488,13 @@ impl Writer<'_> {
     }
 }
 
+/// A stencil that has other definitions, and adds what these make: nothing else in it looks at the old ones.
+fn of_both(stencil: &Stencil, defs: Arena<DefId, Def>, stores: Vec<Store>) -> Stencil {
+    let mut own = Stencil { defs, stores, spare: Vec::new(), prints: Vec::new(), ..stencil.clone() };
+    own.params.values_mut().for_each(|param| param.default = None);
+    own
+}
+
 /// The operands of a sum: minus stands where it reads well.
 fn in_order(a: Signed, b: Signed) -> [Signed; 2] {
     if a.negative && !b.negative { [b, a] } else { [a, b] }
@@ -538,7 +546,8 @@ pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshSt
         new_adds.push(Add { store: stores.len(), path: 0, ..**add });
         stores.push(Store { field: add.field, body: writer.body(*root), sweep: None });
     }
-    let inner = crate::ir::Stencil { defs: writer.defs, stores, ..stencil.stencil.clone() };
+    // What is made one has lost its names on the way, as long as a chain of them may be.
+    let inner = split(&of_both(&stencil.stencil, writer.defs, stores));
     let group =
         Group { from: group.from, target: group.target, paths: vec![Path::through(pseudo(OWN))], adds: new_adds };
     Some((MeshStencil { stencil: inner, ..stencil.clone() }, group))
