@@ -12,7 +12,7 @@ use crate::analysis::looks::Looks;
 use crate::ir::program::{Call, Seat};
 use crate::ir::{
     Body, Field, FieldId, Handle, Levels, MeshProgram, MeshStencil, Node, Param, ParamId, Precision, Role, SetId,
-    Stencil, Store, VariableId,
+    Stages, Stencil, Store, VariableId, Verify,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,6 +259,7 @@ impl<'a> Builder<'a> {
             stage.stencil.fields = self.whole.fields.clone();
             stage.stencil.params = self.whole.params.clone();
         }
+        Stages(&self.stages).verified("chaining calls");
         Chain { stages: self.stages, internal, call }
     }
 }
