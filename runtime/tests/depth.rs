@@ -10,7 +10,7 @@ use stencilc_compiler::depth::BODY;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::lower::Lowered;
-use stencilc_compiler::mesh::{Choices as MeshChoices, Strategy};
+use stencilc_compiler::mesh::{Choices as MeshChoices, STRATEGIES};
 use stencilc_compiler::plan::{self, prepare, variants};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::Emulator;
@@ -115,7 +115,7 @@ fn follow(lowered: &Lowered) -> Result<()> {
             drawing: Drawing::Everything,
         })?;
         results(&problem, &Interpreter::new(&problem))?;
-        for strategy in Strategy::ALL {
+        for &strategy in STRATEGIES {
             let choices = MeshChoices { strategy, ..MeshChoices::default() };
             let ordering = order::find("none")?.ordering(&problem.mesh, &Options::new(0))?;
             // The text is all that is asked for.
