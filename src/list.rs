@@ -4,7 +4,7 @@ use crate::{input, terminal};
 use serde::Serialize;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::lower::Lowered;
-use stencilc_compiler::mesh::{Layout, Strategy};
+use stencilc_compiler::mesh::{Layout, STRATEGIES};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fields::FIELDS;
 use stencilc_compiler::storage::neighbors::NEIGHBORS;
@@ -63,7 +63,7 @@ pub fn list(args: &Args, json: bool) -> Result<()> {
         What::Neighbors => NEIGHBORS.iter().map(|own| entry(own.name(), own.summary())).collect(),
         What::Layouts => ORDERS.iter().map(|order| entry(order.name(), order.summary())).collect(),
         What::Fields => FIELDS.iter().map(|own| entry(own.name(), own.summary())).collect(),
-        What::Strategies => Strategy::ALL.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        What::Strategies => STRATEGIES.iter().map(|own| entry(own.name(), own.summary())).collect(),
         What::Vectors => Layout::ALL.iter().map(|own| entry(own.name(), own.summary())).collect(),
         What::Orders => {
             let own = METHODS.iter().map(|own| entry(own.name(), own.summary()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::{Choices, Kernel, Merge, Strategy};
+use stencilc_compiler::mesh::{Choices, Kernel, Merge, strategy};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
@@ -71,12 +71,13 @@ fn calls_that_save_little_share_a_kernel_on_small_meshes_alone() {
     let problem = problem(include_str!("../stencils/flood.stn"), &mesh, None);
     assert_eq!(chains(&problem), ["fluxes walls time_step [waves]"]);
     let merges = |merge, strategy, elements| {
+        let strategy = strategy::find(strategy).unwrap();
         let choices = Choices { merge, strategy, ..Choices::default() };
         choices.merges(&problem.chains[0], Precision::F64, elements)
     };
-    assert!(merges(Merge::WherePays, Strategy::Owner, 1 << 10) && !merges(Merge::WherePays, Strategy::Owner, 1 << 20));
-    assert!(merges(Merge::Always, Strategy::Owner, 1 << 20) && !merges(Merge::Never, Strategy::Owner, 1 << 10));
-    assert!(!merges(Merge::Always, Strategy::TwoStep, 1 << 10));
+    assert!(merges(Merge::WherePays, "owner", 1 << 10) && !merges(Merge::WherePays, "owner", 1 << 20));
+    assert!(merges(Merge::Always, "owner", 1 << 20) && !merges(Merge::Never, "owner", 1 << 10));
+    assert!(!merges(Merge::Always, "two-step", 1 << 10));
     let saved = problem.chains[0].saved(Precision::F64);
     assert!(saved > 0.1 && saved < 0.15, "{saved}");
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::mesh::{self, Choices as MeshChoices, Counts, Cut, Degrees, Group, Largest, Strategy};
+use stencilc_compiler::mesh::{self, Choices as MeshChoices, Counts, Cut, Degrees, Group, Largest, STRATEGIES};
 use stencilc_compiler::plan::{self, Choices};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::resident::{self, resident};
@@ -293,7 +293,7 @@ fn documentation_over_meshes_is_no_code() {
     let lowered = stencilc_compiler::check(&Source::new("airfoil", text));
     for stencil in &lowered.mesh_stencils {
         let stencil = prepared(stencil, Precision::F64, true);
-        for strategy in Strategy::ALL {
+        for &strategy in STRATEGIES {
             let choices = MeshChoices { strategy, ..MeshChoices::default() };
             compare(&format!("{} {}", stencil.stencil.name, strategy.name()), 4, |draw| {
                 let mut stencil = stencil.clone();

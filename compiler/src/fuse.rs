@@ -10,7 +10,7 @@
 
 use crate::ir::{
     Arena, Body, Def, DefId, Field, FieldId, Handle, Node, NodeId, Origin, Param, ParamId, Path, Precision, Role,
-    Stencil, Store, Stored,
+    Stencil, Store, Stored, Verify,
 };
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ impl Fusion {
             self.stencil.stores.push(Store { field: id, body, sweep: None });
             written.insert(variable, id);
         }
-        (self.stencil, self.inputs, written)
+        (self.stencil.verified("making one call of several"), self.inputs, written)
     }
 }
 
@@ -151,7 +151,7 @@ pub fn repeated(stencil: &Stencil, carry: &[(FieldId, FieldId)], times: usize, p
         }
         reads = next;
     }
-    whole
+    whole.verified("making one step of several")
 }
 
 /// A body whose reads, uses and parameters are those of the whole.
@@ -195,7 +195,6 @@ fn free_name(fields: &Arena<FieldId, Field>, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::extents::reaches;
-    use crate::ir::verify;
     use crate::plan::prepare;
     use crate::source::Source;
 
@@ -210,7 +209,7 @@ mod tests {
         let step = stencil("stencil step { in a, c; out b; b = c * a[i-1] + a[i+2, j-1] }");
         let [a, c, b] = [0, 1, 2].map(FieldId::new);
         let thrice = repeated(&step, &[(b, a)], 3, Precision::F64);
-        assert_eq!(verify(&thrice), Ok(()));
+        assert_eq!(thrice.verify(), Ok(()));
         let reach = reaches(&thrice);
         let along = |field: FieldId| reach[field.index()].map(|reach| (reach.low.i, reach.high.i, reach.low.j));
         assert_eq!((along(a), along(c)), (Some((-3, 6, -3)), Some((-2, 4, -2))));
@@ -238,7 +237,7 @@ mod tests {
         let fields = vec![(Some(0), None), (Some(1), None), (None, Some(0))];
         fusion.call(&Fused { stencil: &add, fields, params: vec![ParamId::new(0)] });
         let (both, reads, writes) = fusion.finish(&[0]);
-        assert_eq!(verify(&both), Ok(()));
+        assert_eq!(both.verify(), Ok(()));
         assert_eq!((reads.len(), writes.len(), both.stores.len()), (1, 1, 1));
         let reach = reaches(&both)[reads[&0].index()].unwrap();
         assert_eq!((reach.low.i, reach.high.i, reach.high.j), (-1, 1, 1));

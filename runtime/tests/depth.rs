@@ -6,10 +6,11 @@ use std::rc::Rc;
 use stencilc_compiler::analysis::levels::{Known, depend_on_params};
 use stencilc_compiler::analysis::{cost::cost, extents::demand, reached::classes, reuse::evaluate};
 use stencilc_compiler::cuda;
+use stencilc_compiler::depth::BODY;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::lower::Lowered;
-use stencilc_compiler::mesh::{Choices as MeshChoices, Strategy};
+use stencilc_compiler::mesh::{Choices as MeshChoices, STRATEGIES};
 use stencilc_compiler::plan::{self, prepare, variants};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::Emulator;
@@ -114,11 +115,14 @@ fn follow(lowered: &Lowered) -> Result<()> {
             drawing: Drawing::Everything,
         })?;
         results(&problem, &Interpreter::new(&problem))?;
-        for strategy in Strategy::ALL {
+        for &strategy in STRATEGIES {
             let choices = MeshChoices { strategy, ..MeshChoices::default() };
             let ordering = order::find("none")?.ordering(&problem.mesh, &Options::new(0))?;
             // The text is all that is asked for.
-            let load = |_: &str, text: &str| Err(Error::check(if text.is_empty() { "empty" } else { "printed" }));
+            let load = |_: &str, text: &str| {
+                assert!(deepest(text) <= 2 * BODY, "brackets are {} deep", deepest(text));
+                Err(Error::check(if text.is_empty() { "empty" } else { "printed" }))
+            };
             let machine = Emulator::default();
             let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Placed::new(&problem, &ordering)?), &load);
             match results(&problem, &kernels) {
@@ -128,6 +132,19 @@ fn follow(lowered: &Lowered) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How many brackets are open at once in a text.
+fn deepest(text: &str) -> usize {
+    let opened = text.chars().scan(0_usize, |open, character| {
+        *open = match character {
+            '(' => *open + 1,
+            ')' => open.saturating_sub(1),
+            _ => *open,
+        };
+        Some(*open)
+    });
+    opened.max().unwrap_or(0)
 }
 
 /// Cells in a ring, and the edges between them.
@@ -259,6 +276,42 @@ fn what_is_used_twice_is_followed_once() {
     let own =
         format!("{}\ntest \"twice\" {{\n s {{ a = 2 }}\n let e0 = r\n {expected} expect e200 == 2 }}", stencil("a"));
     assert_eq!(refusal(&own), None);
+}
+
+/// What an edge adds to both of its cells is made one value, in which no chain of names is written out.
+#[test]
+fn what_both_ends_get_is_as_long_as_names_may_be() {
+    let chain = |first: &str| {
+        lines(1000, |n| {
+            let terms: Vec<String> = (0..16).map(|term| format!("q[ends.{}] * {n}.{term}", term % 2)).collect();
+            format!("let g{n} = g{} * 0.5 + {}", n - 1, terms.join(" + "))
+        })
+        .replacen("g0", first, 1)
+    };
+    let mesh = "mesh m {\n set cell, edge\n map cell.near -> cell[2]\n map edge.ends -> cell[2]\n }\n";
+    // From nothing, and from what is there: then signs of 0 matter.
+    for (program, after) in [("r = s(q)", ""), ("r = s(q, q)", ""), ("r = s(q)", " / (1 + abs(q[ends.0]))")] {
+        let text = format!(
+            "{mesh}stencil s over m.edge {{ in q on cell\n inc r on cell\n {} let g = g1000{after}\n r[ends.0] += g\n \
+             r[ends.1] -= g }}\nprogram p over m {{ in q on cell\n out r on cell\n {program} }}",
+            chain("q[ends.0]")
+        );
+        assert_eq!(refusal(&text), None, "{program}");
+    }
+}
+
+/// A kernel holds few of many calls, whether they add or not.
+#[test]
+fn many_calls_are_several_kernels() {
+    let mesh = "mesh m {\n set cell, edge\n map cell.near -> cell[2]\n map edge.ends -> cell[2]\n }\n\
+        stencil add over m.edge {\n in q on cell\n inc r on cell\n r[ends.0] += q[ends.1]\n r[ends.1] -= q[ends.0]\n }\n\
+        stencil own over m.cell {\n in q\n out r\n r = 2 * q\n }\n";
+    let adding = lines(500, |n| format!("let r{n} = add(q, r{})", n - 1));
+    let own = lines(500, |n| format!("let r{n} = own(r{})", n - 1));
+    for calls in [format!("let r0 = add(q)\n {adding}"), format!("let r0 = own(q)\n {own}")] {
+        let text = format!("{mesh}program p over m {{ in q on cell\n out r on cell\n {calls} r = own(r500) }}");
+        assert_eq!(refusal(&text), None);
+    }
 }
 
 /// As deep in programs and over meshes as in stencils.

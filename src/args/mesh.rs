@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_compiler::mesh::{Choices, Layout, STRATEGIES, Strategy};
 use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering, auto};
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::{Error, Result};
@@ -42,7 +42,7 @@ fn everything() -> PossibleValue {
 }
 
 fn strategies() -> PossibleValuesParser {
-    let own = Strategy::ALL.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
+    let own = STRATEGIES.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
     PossibleValuesParser::new(own.chain([everything()]))
 }
 
@@ -131,22 +131,22 @@ impl MeshArgs {
         }
     }
 
-    fn strategies(&self, usual: &[Strategy]) -> Vec<Strategy> {
-        let chosen = Strategy::ALL.into_iter().filter(|own| is(&self.strategy, own.name()));
+    fn strategies(&self, usual: &[&'static dyn Strategy]) -> Vec<&'static dyn Strategy> {
+        let chosen = STRATEGIES.iter().copied().filter(|own| is(&self.strategy, own.name()));
         if self.strategy.is_empty() { usual.to_vec() } else { chosen.collect() }
     }
 
     /// The strategies that are asked for; if none is, all that differ for a stencil. Where nothing is added, they are the same.
-    pub fn strategies_for(&self, stencil: &MeshStencil) -> Vec<Strategy> {
+    pub fn strategies_for(&self, stencil: &MeshStencil) -> Vec<&'static dyn Strategy> {
         match stencil.incremented().next() {
-            Some(_) => self.strategies(&Strategy::ALL),
-            None => self.strategies(&[Strategy::default()]),
+            Some(_) => self.strategies(STRATEGIES),
+            None => self.strategies(&[Choices::default().strategy]),
         }
     }
 
     /// The strategies that are asked for and add in the order of elements; if none is asked for, all that do.
-    pub fn ordered_strategies(&self) -> Vec<Strategy> {
-        self.strategies(&Strategy::ALL).into_iter().filter(|own| own.is_ordered()).collect()
+    pub fn ordered_strategies(&self) -> Vec<&'static dyn Strategy> {
+        self.strategies(STRATEGIES).into_iter().filter(|own| own.is_ordered()).collect()
     }
 
     /// The layouts that are asked for; these if none is.
@@ -189,7 +189,7 @@ impl MeshArgs {
     /// # Errors
     /// Several are given.
     pub fn choices(&self) -> Result<Choices> {
-        let strategy = one("--strategy", &self.strategies(&[Strategy::default()]))?;
+        let strategy = one("--strategy", &self.strategies(&[Choices::default().strategy]))?;
         Ok(Choices { strategy, ..self.choices_but_strategy()? })
     }
 

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
-use stencilc_compiler::mesh::{Chain, Choices, Merge, Strategy};
+use stencilc_compiler::mesh::{Chain, Choices, Merge};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
@@ -362,7 +362,7 @@ fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<(
     match own.fuse {
         None | Some(PlanKind::Separate) => Ok(()),
         Some(PlanKind::Merged) => match args.of_mesh.choices()?.strategy {
-            Strategy::Owner => Ok(()),
+            own if own.has_a_thread_a_target() => Ok(()),
             other => Err(Error::call(format!(
                 "--strategy {} has no thread a target, so calls cannot share a kernel",
                 other.name()

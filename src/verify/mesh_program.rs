@@ -11,7 +11,7 @@ use crate::terminal::{self, Progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshProgram, Precision};
-use stencilc_compiler::mesh::{Choices, Kernel, Layout, Merge, Strategy};
+use stencilc_compiler::mesh::{Choices, Kernel, Layout, Merge};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
@@ -83,7 +83,7 @@ fn ways(args: &Args) -> Vec<Choices> {
             for threads in own.threads(&[THREADS]) {
                 for (kind, merge) in KINDS {
                     // Others have no thread a target.
-                    if is_chosen(kind) && (merge == Merge::Never || strategy == Strategy::Owner) {
+                    if is_chosen(kind) && (merge == Merge::Never || strategy.has_a_thread_a_target()) {
                         let (block, blocks_at_once) = (threads.block, threads.at_once);
                         all.push(Choices { strategy, layout, block, blocks_at_once, merge });
                     }

@@ -69,7 +69,7 @@ pub use split::split;
 use std::collections::BTreeSet;
 pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
 pub use test::{COORDINATES, Expectation, Test};
-pub use verify::verify;
+pub use verify::{Stages, Verify};
 
 arena::handles! {
     /// A field of a stencil.

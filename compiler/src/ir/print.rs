@@ -1,6 +1,8 @@
 //! Values to show, and the stencils that compute them.
 
-use super::{Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, needed};
+use super::{
+    Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, Verify, needed,
+};
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -52,7 +54,7 @@ impl Stencil {
         stencil.name = Self::name_of_print(&self.name, number);
         stencil.fields = fields;
         stencil.stores.push(Store { field, body: with_fields(&print.body, &handles), sweep: None });
-        Some((needed(&stencil), field))
+        Some((needed(&stencil).verified("taking a print by itself"), field))
     }
 }
 

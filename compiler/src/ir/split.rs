@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::analysis::levels::{Known, readable};
     use crate::ir::scalar::Value;
-    use crate::ir::{Precision, verify};
+    use crate::ir::{Precision, Verify};
     use crate::plan::{folded, prepare};
     use crate::source::Source;
 
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_deep_sum_is_several_that_go_on_from_each_other() {
         let split = prepared("sum(n in 1..=1000) { a[i+n] * b }");
-        assert_eq!(verify(&split), Ok(()));
+        assert_eq!(split.verify(), Ok(()));
         assert_eq!(deepest(&split), depth::BODY);
         assert_eq!(split.defs.len(), 5);
         assert_eq!(prepared("sum(n in 1..=190) { a[i+n] * b }").defs.len(), 0);
@@ -264,7 +264,7 @@ mod tests {
             assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
             let whole = folded(&lowered.stencils[0], Precision::F64, true);
             let split = split(&whole);
-            assert_eq!(verify(&split), Ok(()));
+            assert_eq!(split.verify(), Ok(()));
             assert!(most_truths(&whole) >= 299 && most_truths(&split) < 3 * TRUTHS, "{}", most_truths(&split));
             let own = &condition[..condition.len().min(60)];
             assert_eq!(levels(&whole), expected.collect::<Vec<_>>(), "{own}");
@@ -277,7 +277,7 @@ mod tests {
     fn what_is_looked_at_twice_is_written_once() {
         let doubled = (0..40).fold("a".to_owned(), |inner, _| format!("dot({inner} * [b, 2], [1, b])"));
         let split = prepared(&doubled);
-        assert_eq!(verify(&split), Ok(()));
+        assert_eq!(split.verify(), Ok(()));
         let longest = split.bodies().map(|body| {
             let mut extents = Vec::new();
             body.iter().for_each(|(_, node)| extents.push(Extent::of(node, &extents)));

@@ -1,6 +1,6 @@
 //! Vertical recurrences, and the phases in which a stencil that has some is computed.
 
-use super::{Body, DefId, FieldId, Handle, Node, Role, Stencil, Store, SweepId};
+use super::{Body, DefId, FieldId, Handle, Node, Role, Stencil, Store, SweepId, Verify};
 use crate::source::Span;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -59,7 +59,8 @@ pub fn phases(stencil: &Stencil) -> Vec<Phase> {
         let own = |store: &&Store| store.sweep == sweep;
         let stores: Vec<Store> = stencil.stores.iter().filter(own).cloned().collect();
         if !stores.is_empty() {
-            phases.push(Phase { direction, stencil: Stencil { stores, ..stencil.clone() } });
+            let own = Phase { direction, stencil: Stencil { stores, ..stencil.clone() } };
+            phases.push(own.verified("cutting into phases"));
         }
     }
     phases

@@ -26,7 +26,7 @@ use crate::ast;
 use crate::depth;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::scalar::Value;
-use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Stencil};
+use crate::ir::{self, Body, Def, DefId, Handle, Node, NodeId, Origin, ParamId, Path, Stencil, Verify};
 use crate::source::Span;
 use crate::text::FreeText;
 use scope::{Binding, Scope, Symbol};
@@ -93,8 +93,8 @@ fn lowered(file: &ast::File, name: &str) -> Lowered {
                 if is_right(&lowered.diagnostics[before..]) {
                     builder.stencil.file = FreeText::new(name);
                     match builder.over {
-                        Some(over) => lowered.mesh_stencils.push(over.stencil(builder.stencil)),
-                        None => lowered.stencils.push(builder.stencil),
+                        Some(over) => lowered.mesh_stencils.push(over.stencil(builder.stencil).verified("lowering")),
+                        None => lowered.stencils.push(builder.stencil.verified("lowering")),
                     }
                 }
             }
@@ -122,14 +122,17 @@ fn lowered(file: &ast::File, name: &str) -> Lowered {
         if builder.diagnostics.iter().all(|found| found.severity == Severity::Warning) {
             let ir = ir::Program { file: FreeText::new(name), ..ir };
             match builder.over {
-                Some(over) => lowered.mesh_programs.push(ir::MeshProgram {
-                    stencils: over.called(&ir, &lowered.mesh_stencils),
-                    program: ir,
-                    mesh: over.declared.mesh.clone(),
-                    numbers: builder.numbers,
-                    sizes: builder.sizes,
-                }),
-                None => lowered.programs.push(ir),
+                Some(over) => {
+                    let own = ir::MeshProgram {
+                        stencils: over.called(&ir, &lowered.mesh_stencils),
+                        program: ir,
+                        mesh: over.declared.mesh.clone(),
+                        numbers: builder.numbers,
+                        sizes: builder.sizes,
+                    };
+                    lowered.mesh_programs.push(own.verified("lowering"));
+                }
+                None => lowered.programs.push(ir.verified("lowering")),
             }
         }
         lowered.diagnostics.append(&mut builder.diagnostics);
@@ -692,9 +695,7 @@ impl<'a> Lowering<'a> {
         let what = format!("stencil `{}`", self.stencil.name);
         if let Some(found) = analysis::values::values(&self.stencil, &what, stencil.name.span) {
             self.diagnostics.push(found.help("split the stencil in two, and store what is between them"));
-            return;
         }
-        debug_assert_eq!(if self.is_over_mesh() { Ok(()) } else { ir::verify(&self.stencil) }, Ok(()));
     }
 
     /// Writes a body, and makes it a definition unless it is a mere name or number.

@@ -12,9 +12,13 @@ use crate::analysis::looks::Looks;
 use crate::ir::program::{Call, Seat};
 use crate::ir::{
     Body, Field, FieldId, Handle, Levels, MeshProgram, MeshStencil, Node, Param, ParamId, Precision, Role, SetId,
-    Stencil, Store, VariableId,
+    Stages, Stencil, Store, VariableId, Verify,
 };
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A kernel has so many calls at most. One more saves no more bytes than another does, and a kernel of all calls of a long program is
+/// a text that compilers take minutes for.
+const MOST: usize = 16;
 
 /// Calls that are one kernel.
 #[derive(Clone, Debug)]
@@ -37,10 +41,10 @@ pub struct Link<'a> {
 }
 
 impl Chain {
-    /// The longest chain that begins with the first of some calls, and how many of them it takes.
+    /// The longest chain that begins with the first of some calls, and how many of them it takes: at most [`MOST`].
     pub fn first(program: &MeshProgram, precision: Precision, links: &[Link]) -> Option<(Chain, usize)> {
         let (mut builder, mut longest) = (Builder::new(program, precision), None);
-        for (number, link) in links.iter().enumerate() {
+        for (number, link) in links.iter().take(MOST).enumerate() {
             let Some(longer) = builder.with(link) else { break };
             builder = longer;
             if number > 0 && builder.is_whole() {
@@ -255,6 +259,7 @@ impl<'a> Builder<'a> {
             stage.stencil.fields = self.whole.fields.clone();
             stage.stencil.params = self.whole.params.clone();
         }
+        Stages(&self.stages).verified("chaining calls");
         Chain { stages: self.stages, internal, call }
     }
 }

@@ -11,12 +11,13 @@
 
 use super::Subject;
 use super::emit::At;
-use super::ends::{OTHER, OWN, SECOND, pseudo};
+use super::ends::Ends;
 use super::group::{Add, Group};
 use crate::depth::needed_first;
+use crate::ir::mesh::{How, Write};
 use crate::ir::{
-    Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, MeshStencil, Node, NodeId, Origin, Path,
-    Precision, Store,
+    Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Origin,
+    Path, Precision, Stages, Stencil, Store, Verify, split,
 };
 use std::collections::HashMap;
 
@@ -228,6 +229,7 @@ impl Graph {
 struct Reader<'a> {
     stencil: &'a MeshStencil,
     paths: [&'a [Hop]; 2],
+    ends: Ends,
     graph: Graph,
     known: HashMap<(DefId, At, usize, bool), Signed>,
 }
@@ -278,8 +280,8 @@ impl Reader<'_> {
     fn seen(&self, hops: Vec<Hop>, seen: usize) -> Vec<Hop> {
         for (place, path) in self.paths.iter().enumerate() {
             if hops.starts_with(path) {
-                let who = if place == seen { OWN } else { OTHER };
-                return pseudo(who).iter().chain(&hops[path.len()..]).copied().collect();
+                let end = if place == seen { self.ends.own } else { self.ends.other };
+                return std::iter::once(end).chain(hops[path.len()..].iter().copied()).collect();
             }
         }
         hops
@@ -291,15 +293,16 @@ impl Reader<'_> {
         let mut begun = vec![Begun::new(None, body, at.clone(), plain)];
         loop {
             let last = begun.last_mut()?;
-            let Some((id, node)) = last.body.iter().nth(last.values.len()) else {
+            let id = NodeId::new(last.values.len());
+            if id.index() == last.body.len() {
                 let read = begun.pop()?;
                 let value = read.values[read.body.root().index()];
                 let Some(def) = read.def else { return Some(value) };
                 self.graph.names.entry(value.id).or_insert_with(|| stencil.defs[def].name.clone());
                 self.known.insert((def, read.at, seen, read.plain), value);
                 continue;
-            };
-            let (kind, plain) = (last.body.kind_of(id), last.plainly[id.index()]);
+            }
+            let (node, kind, plain) = (&last.body[id], last.body.kind_of(id), last.plainly[id.index()]);
             let value = match node {
                 Node::Use { def, path } => {
                     let key = (*def, moved(&last.at, path), seen, plain);
@@ -322,11 +325,10 @@ impl Reader<'_> {
         let along = |(hops, levels): At| Path::through(hops).then(&Path::levels_only(levels));
         match node {
             Node::Read { field, path, part } => {
+                let place = self.stencil.stencil.fields[*field].place;
                 let (hops, levels) = moved(at, path);
-                let hops = match self.stencil.stencil.fields[*field].place.horizontal {
-                    true => self.seen(hops, seen),
-                    false => Vec::new(),
-                };
+                let hops = if place.horizontal { self.seen(hops, seen) } else { Vec::new() };
+                let levels = if place.levels == Levels::None { 0 } else { levels };
                 self.graph
                     .positive(Op::Leaf(Node::Read { field: *field, path: along((hops, levels)), part: *part }), kind)
             }
@@ -373,6 +375,7 @@ impl Reader<'_> {
 /// Writes a graph as definitions.
 struct Writer<'g> {
     graph: &'g Graph,
+    ends: Ends,
     uses: Vec<usize>,
     defs: Arena<DefId, Def>,
     known: HashMap<usize, DefId>,
@@ -449,7 +452,8 @@ impl Writer<'_> {
     fn operation(&self, body: &mut Body, id: usize, nodes: &HashMap<usize, NodeId>) -> NodeId {
         let (op, kind) = self.graph.ops[id].clone();
         let at = Default::default();
-        let second = |body: &mut Body| body.add(Node::Present { path: Path::through(pseudo(SECOND)) }, Kind::Bool, at);
+        let second =
+            |body: &mut Body| body.add(Node::Present { path: Path::through([self.ends.second]) }, Kind::Bool, at);
         let signed = |body: &mut Body, value: Signed| self.signed(body, nodes[&value.id], value);
         match op {
             Op::Leaf(leaf) => body.add(leaf, kind, at),
@@ -487,15 +491,31 @@ impl Writer<'_> {
     }
 }
 
+/// A stencil that has other definitions, and adds what these make: nothing else in it looks at the old ones.
+fn of_both(stencil: &Stencil, defs: Arena<DefId, Def>, stores: Vec<Store>) -> Stencil {
+    let mut own = Stencil { defs, stores, spare: Vec::new(), prints: Vec::new(), ..stencil.clone() };
+    own.params.values_mut().for_each(|param| param.default = None);
+    own
+}
+
 /// The operands of a sum: minus stands where it reads well.
 fn in_order(a: Signed, b: Signed) -> [Signed; 2] {
     if a.negative && !b.negative { [b, a] } else { [a, b] }
 }
 
-/// The increments of a group along two paths as one: a stencil whose definitions look at the own and the other element, and
-/// the group of what it adds. Nothing if the paths add to different fields. `plain` keeps the signs of sums that come to 0, as what is
-/// added to a number that may be -0 has to.
-pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshStencil, Group)> {
+/// The increments of a group along two paths as one.
+pub struct Mirror {
+    /// A stencil whose definitions look at the own and the other element, over a mesh that leads there.
+    pub stencil: MeshStencil,
+    /// What it adds.
+    pub group: Group,
+    /// The maps that lead to both.
+    pub ends: Ends,
+}
+
+/// The increments of a group along two paths as one. Nothing if the paths add to different fields. `plain` keeps the signs of sums that
+/// come to 0, as what is added to a number that may be -0 has to.
+pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<Mirror> {
     let [first, second] = group.paths.as_slice() else { return None };
     let stencil = subject.stencil;
     let along = |path: usize| group.adds.iter().filter(move |add| add.path == path);
@@ -508,8 +528,9 @@ pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshSt
     {
         return None;
     }
+    let (mesh, ends) = Ends::added_to(&stencil.mesh, group.from, group.target);
     let (paths, graph) = ([first.hops(), second.hops()], Graph::default());
-    let mut reader = Reader { stencil, paths, graph, known: HashMap::new() };
+    let mut reader = Reader { stencil, paths, ends, graph, known: HashMap::new() };
     let mut roots = Vec::new();
     for (a, b) in &adds {
         let stores = &stencil.stencil.stores;
@@ -532,14 +553,18 @@ pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<(MeshSt
             look(operand, &mut uses, &mut waiting);
         }
     }
-    let mut writer = Writer { graph, uses, defs: Arena::new(), known: HashMap::new() };
+    let mut writer = Writer { graph, ends, uses, defs: Arena::new(), known: HashMap::new() };
     let (mut stores, mut new_adds) = (Vec::new(), Vec::new());
     for ((add, _), root) in adds.iter().zip(&roots) {
         new_adds.push(Add { store: stores.len(), path: 0, ..**add });
         stores.push(Store { field: add.field, body: writer.body(*root), sweep: None });
     }
-    let inner = crate::ir::Stencil { defs: writer.defs, stores, ..stencil.stencil.clone() };
-    let group =
-        Group { from: group.from, target: group.target, paths: vec![Path::through(pseudo(OWN))], adds: new_adds };
-    Some((MeshStencil { stencil: inner, ..stencil.clone() }, group))
+    // What is made one has lost its names on the way, as long as a chain of them may be.
+    let inner = split(&of_both(&stencil.stencil, writer.defs, stores));
+    let paths = vec![Path::through([ends.own])];
+    let writes = new_adds.iter().map(|add| Write { part: add.part, how: How::Add(paths[0].clone()) }).collect();
+    let group = Group { from: group.from, target: group.target, paths, adds: new_adds };
+    let stencil = MeshStencil { stencil: inner, mesh, over: stencil.over, writes };
+    Stages(std::slice::from_ref(&stencil)).verified("making one increment of two");
+    Some(Mirror { stencil, group, ends })
 }

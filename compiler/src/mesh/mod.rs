@@ -5,34 +5,28 @@
 //! ```
 //!
 //! What a stencil writes at its own elements is one kernel, a thread an element. What it adds to the elements of another set
-//! is a matter of the [`Strategy`], since several elements may lead to the same one: each target gathers ([`owner`]), the hardware
-//! adds ([`atomic`]), elements of one colour are launched together ([`colours`]), or values go through memory ([`two_step`]),
-//! through the shared memory of tiles of targets ([`tiled`]) or of blocks of elements ([`hierarchical`]).
+//! is a matter of the [`Strategy`], since several elements may lead to the same one: each target gathers, the hardware adds, elements of
+//! one colour are launched together, or values go through memory, through the shared memory of tiles of targets or of blocks of elements.
 //!
 //! A kernel says what it takes ([`What`]); tables that depend on the mesh are made by whoever runs it, from the paths that a
 //! [`Table`] names. So nothing here knows a mesh, but for how many elements lead to one ([`Degrees`]) and how many a block has
 //! ([`Largest`]).
 
-mod atomic;
 mod chain;
 mod chained;
-mod colours;
 mod emit;
 mod ends;
 mod group;
-mod hierarchical;
 mod layout;
 mod looks;
 mod mirror;
 mod own;
-mod owner;
 pub mod quotient;
 mod rows;
 mod seats;
 mod shared;
+pub mod strategy;
 mod sums;
-mod tiled;
-mod two_step;
 mod walk;
 
 pub use chain::{Chain, Link};
@@ -45,85 +39,20 @@ pub use group::{Group, groups};
 pub use layout::Layout;
 pub use seats::Seats;
 use std::ops::Range;
-
-/// How races between increments are avoided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// Each target gathers over the elements that lead to it, and computes their contributions again.
-    #[default]
-    Owner,
-    /// Each element adds to its targets by atomic operations, in no order.
-    Atomic,
-    /// Elements are launched colour by colour; no two of a colour lead to the same target.
-    GlobalColouring,
-    /// Each element writes its contributions to memory, then each target gathers them.
-    TwoStep,
-    /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
-    HierarchicalColouring,
-    /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
-    Tiled,
-}
-
-impl Strategy {
-    /// All of them.
-    pub const ALL: [Strategy; 6] = [
-        Strategy::Owner,
-        Strategy::Atomic,
-        Strategy::GlobalColouring,
-        Strategy::TwoStep,
-        Strategy::HierarchicalColouring,
-        Strategy::Tiled,
-    ];
-
-    /// What the command line calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Strategy::Owner => "owner",
-            Strategy::Atomic => "atomic",
-            Strategy::GlobalColouring => "global-colouring",
-            Strategy::TwoStep => "two-step",
-            Strategy::HierarchicalColouring => "hierarchical-colouring",
-            Strategy::Tiled => "tiled",
-        }
-    }
-
-    /// One line about it.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Strategy::Owner => "each target gathers over the elements that lead to it, and recomputes what they add",
-            Strategy::Atomic => "elements add by atomic operations, in no order: the last bits differ from run to run",
-            Strategy::GlobalColouring => "elements of one colour, of which no two add to the same target, at once",
-            Strategy::TwoStep => "elements write what they add to memory, then each target gathers it",
-            Strategy::HierarchicalColouring => {
-                "blocks of elements add in shared memory, colour by colour; no two blocks at once add to the same target"
-            }
-            Strategy::Tiled => {
-                "blocks of targets have what is added to them computed into shared memory, and gather it"
-            }
-        }
-    }
-
-    /// Whether values are added in the order of the elements' numbers, so that the bits are the interpreter's.
-    pub fn is_ordered(self) -> bool {
-        match self {
-            Strategy::Owner | Strategy::TwoStep | Strategy::Tiled => true,
-            Strategy::Atomic | Strategy::GlobalColouring | Strategy::HierarchicalColouring => false,
-        }
-    }
-}
+pub use strategy::{Additions, STRATEGIES, Strategy};
 
 /// How a stencil is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// How races are avoided.
-    pub strategy: Strategy,
+    pub strategy: &'static dyn Strategy,
     /// How vectors lie in memory.
     pub layout: Layout,
     /// Threads of a block.
     pub block: u32,
     /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
     pub blocks_at_once: u32,
-    /// Which calls of a program become one kernel, of those that can; owners can.
+    /// Which calls of a program become one kernel, of those that can: with a thread a target.
     pub merge: Merge,
 }
 
@@ -141,7 +70,7 @@ pub enum Merge {
 
 impl Default for Choices {
     fn default() -> Self {
-        Self { strategy: Strategy::Owner, layout: Layout::Pairs, block: 128, blocks_at_once: 0, merge: Merge::Always }
+        Self { strategy: STRATEGIES[0], layout: Layout::Pairs, block: 128, blocks_at_once: 0, merge: Merge::Always }
     }
 }
 
@@ -157,7 +86,7 @@ impl Choices {
     pub fn merges(self, chain: &Chain, precision: Precision, elements: usize) -> bool {
         let pays = || elements < FEW || chain.saved(precision) >= ENOUGH;
         match self.merge {
-            _ if self.strategy != Strategy::Owner => false,
+            _ if !self.strategy.has_a_thread_a_target() => false,
             Merge::Never => false,
             Merge::WherePays => pays(),
             Merge::Always => true,
@@ -384,14 +313,7 @@ pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal>
         kernels.push(own::kernel(subject, choices));
     }
     for (number, group) in groups.iter().enumerate() {
-        match choices.strategy {
-            Strategy::Owner => kernels.push(owner::kernel(subject, choices, group, number)?),
-            Strategy::Atomic => kernels.push(atomic::kernel(subject, choices, group)?),
-            Strategy::GlobalColouring => kernels.push(colours::kernel(subject, choices, group, number)),
-            Strategy::TwoStep => kernels.extend(two_step::kernels(subject, choices, group, number)?),
-            Strategy::HierarchicalColouring => kernels.push(hierarchical::kernel(subject, choices, group, number)?),
-            Strategy::Tiled => kernels.push(tiled::kernel(subject, choices, group, number)?),
-        }
+        kernels.extend(choices.strategy.kernels(subject, choices, group, number)?);
     }
     Ok(Kernels { kernels, groups })
 }

@@ -1,17 +1,17 @@
 //! How a thread of a target walks over the elements that lead to it, and computes what each adds.
 
 use super::emit::{At, Emitter};
-use super::ends::{OTHER, OWN, pseudo, pseudo_of};
+use super::ends::Ends;
 use super::group::Group;
 use super::looks::Looks;
-use super::mirror::mirrored;
+use super::mirror::{Mirror, mirrored};
 use super::rows::{is_row, row};
 use super::seats::{self, Seats};
 use super::sums::Sums;
 use super::{Degrees, Subject, Table, What};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
-use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, MeshStencil, Node, Path, SetId};
+use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, SetId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What those who lead to a target add, as a thread of it computes it.
@@ -21,8 +21,8 @@ pub struct Walk<'a> {
     degrees: Degrees,
     /// Whether there is a row of places for each target, and no list.
     in_rows: bool,
-    /// Stencil and group, if everything is made of the own and the other element's values.
-    mirror: Option<(MeshStencil, Group)>,
+    /// What is computed, if everything is made of the own and the other element's values.
+    mirror: Option<Mirror>,
 }
 
 impl<'a> Walk<'a> {
@@ -57,11 +57,11 @@ impl<'a> Walk<'a> {
 
     /// The subject, with the stencil that the walk computes.
     pub fn subject<'s>(&'s self, subject: &Subject<'s>) -> Subject<'s> {
-        Subject { stencil: self.mirror.as_ref().map_or(subject.stencil, |(own, _)| own), ..*subject }
+        Subject { stencil: self.mirror.as_ref().map_or(subject.stencil, |own| &own.stencil), ..*subject }
     }
 
     fn computed(&self) -> &Group {
-        self.mirror.as_ref().map_or(self.group, |(_, of_both)| of_both)
+        self.mirror.as_ref().map_or(self.group, |own| &own.group)
     }
 
     /// Writes the walk of the thread of `target`, whose row is that of `item`, if there are rows for those alone to which any leads.
@@ -71,10 +71,10 @@ impl<'a> Walk<'a> {
         let is_mirrored = self.mirror.is_some();
         let Looks { reads, present } = Looks::new(emitter.subject, self.computed());
         let leaves = self.leaves(emitter.subject, &reads);
-        if is_mirrored {
-            emitter.set_index(&pseudo(OWN), target);
-            emitter.turns_signs = true;
-            own_first(emitter, &reads);
+        if let Some(Mirror { ends, .. }) = &self.mirror {
+            emitter.set_index(&[ends.own], target);
+            emitter.ends = Some(*ends);
+            own_first(emitter, &reads, *ends);
         }
         if let ([only], false) = (self.group.paths.as_slice(), is_mirrored) {
             emitter.set_index(only.hops(), target);
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
     fn leaves(&self, subject: &Subject, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
         let mut leaves = BTreeSet::new();
         for (_, at, _) in reads {
-            if let (None, Some(first)) = (pseudo_of(&at.0), at.0.first()) {
+            if let (false, Some(first)) = (self.begins_at_end(&at.0), at.0.first()) {
                 let can_miss = subject.stencil.mesh.maps[first.map].missing != Missing::Never;
                 if !can_miss {
                     leaves.insert(Path::through([*first]));
@@ -174,8 +174,12 @@ impl<'a> Walk<'a> {
     /// Whether the number of the element itself is needed to read where hops lead.
     fn begins_at_element(&self, hops: &[Hop], leaves: &[Path]) -> bool {
         let starts = |path: &Path| !path.hops().is_empty() && hops.starts_with(path.hops());
-        // That the own element stands second is no place.
-        pseudo_of(hops).is_none() && !leaves.iter().any(starts)
+        !self.begins_at_end(hops) && !leaves.iter().any(starts)
+    }
+
+    /// Whether hops begin at the own or the other element, or ask which place the own one has.
+    fn begins_at_end(&self, hops: &[Hop]) -> bool {
+        self.mirror.as_ref().is_some_and(|own| own.ends.begin(hops))
     }
 
     /// Finds the element of a place, and where its paths lead.
@@ -191,7 +195,9 @@ impl<'a> Walk<'a> {
                     emitter.line(format!("const int {turn} = int(unsigned({here}) & 0x80000000);"));
                     let name = emitter.names.internal("other");
                     emitter.line(format!("const int {name} = {is_second} ? -2 - {here} : {here};"));
-                    emitter.set_index(&pseudo(OTHER), &name);
+                    if let Some(Mirror { ends, .. }) = &self.mirror {
+                        emitter.set_index(&[ends.other], &name);
+                    }
                 }
                 Table::Entries => {
                     // Not by the name of its set, which may be the target's.
@@ -261,8 +267,8 @@ impl<'a> Walk<'a> {
 }
 
 /// Reads the own element's numbers, and computes what is made of them alone, before the walk.
-fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)]) {
-    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == pseudo(OWN)) {
+fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)], ends: Ends) {
+    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == [ends.own]) {
         emitter.read(*field, at, *part);
     }
     let stencil = emitter.subject.stencil;
@@ -270,7 +276,7 @@ fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)]) {
     for (def, own) in stencil.stencil.defs.iter() {
         let alone = own.body.iter().all(|(_, node)| match node {
             Node::Read { field, path, .. } => {
-                path.hops() == pseudo(OWN) || !stencil.stencil.fields[*field].place.horizontal
+                path.hops() == [ends.own] || !stencil.stencil.fields[*field].place.horizontal
             }
             Node::Present { .. } => false,
             Node::Use { def, .. } => is_own[def.index()],

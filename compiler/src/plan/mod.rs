@@ -10,7 +10,7 @@ pub mod ways;
 use crate::access::{self, Access, LevelsPerThread, Reach, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
-use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored};
+use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
 use crate::kernel::build::Builder;
 use crate::storage::fields::{self, Fields, Seat};
@@ -98,13 +98,15 @@ pub struct Plan {
 
 /// The stencil as kernels and the interpreter compute it.
 pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
-    ir::split(&folded(stencil, precision, contract))
+    ir::split(&folded(stencil, precision, contract)).verified("splitting")
 }
 
 /// The same with the definitions that it has, by the same handles: of a stencil that others' bodies use, and no kernel computes.
 pub fn folded(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
-    let stencil = if contract { ir::contract(stencil) } else { stencil.clone() };
-    ir::needed(&ir::settle(&ir::fold(&stencil, precision)))
+    let contracted = if contract { ir::contract(stencil) } else { stencil.clone() }.verified("contracting");
+    let folded = ir::fold(&contracted, precision).verified("folding");
+    let settled = ir::settle(&folded).verified("settling");
+    ir::needed(&settled).verified("leaving out what is not needed")
 }
 
 /// Plans a kernel for `stencil`, which is prepared; for one grid, if it is known.

@@ -11,7 +11,7 @@ use crate::fuse::{Fused, Fusion};
 use crate::grid::Region;
 use crate::ir::program::{Call, GridAxis, Seat, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, fold, settle};
+use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, Verify, fold, settle};
 use crate::text::FreeText;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -435,7 +435,8 @@ impl Fuser<'_> {
             _ => self.staged.program.name.clone(),
         };
         stencil.file = self.staged.program.file.clone();
-        let stencil = settle(&fold(&stencil, self.staged.precision));
+        let folded = fold(&stencil, self.staged.precision).verified("folding");
+        let stencil = settle(&folded).verified("settling");
         let mut fields = vec![Seat::default(); stencil.fields.len()];
         for (variable, field) in reads {
             fields[field.index()].read = Some(VariableId::new(variable));
@@ -489,7 +490,7 @@ fn with_numbers(stencil: &Stencil, params: &[Value]) -> Stencil {
     });
     own.params = crate::ir::Arena::new();
     own.prints.clear();
-    own
+    own.verified("putting numbers for parameters")
 }
 
 fn literal(params: &[Value], param: ParamId) -> Option<Node> {

@@ -4,7 +4,7 @@ use super::{Numbers, beyond_of};
 use crate::grid::{Form, Grid};
 use crate::ir::program::{Edges, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Binary, Body, Kind, Node, Stencil};
+use crate::ir::{Binary, Body, Kind, Node, Stencil, Verify};
 
 /// Cells around the arrays, along i, j and k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub(super) fn moved(stencil: &Stencil, [low, high]: [i32; 2]) -> Stencil {
     if [low, high] == [0, 0] {
         return stencil.clone();
     }
-    stencil.map_bodies(|body| {
+    let moved = stencil.map_bodies(|body| {
         let mut moved = Body::new();
         let mut renamed = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
@@ -139,5 +139,6 @@ pub(super) fn moved(stencil: &Stencil, [low, high]: [i32; 2]) -> Stencil {
             renamed.push(own);
         }
         moved
-    })
+    });
+    moved.verified("moving levels")
 }

@@ -167,7 +167,7 @@ impl Way<'_> {
             let precision = self.precision();
             let stencil = stencil.with(plan::prepare(&stencil.stencil, precision, self.rng.bool()));
             let choices = mesh::Choices {
-                strategy: self.pick(&mesh::Strategy::ALL),
+                strategy: self.pick(mesh::STRATEGIES),
                 layout: self.pick(&mesh::Layout::ALL),
                 ..mesh::Choices::default()
             };

@@ -5,7 +5,7 @@ use super::case::{Case, Outcome};
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::rc::Rc;
-use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_compiler::mesh::{Additions, Choices, Layout, STRATEGIES, Strategy};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, Options};
@@ -30,7 +30,7 @@ impl Case {
         };
         let mut problem = MeshProblem::new(self.request(&program, true))?;
         let choices = Choices {
-            strategy: Strategy::ALL[draw(1) % Strategy::ALL.len()],
+            strategy: STRATEGIES[draw(1) % STRATEGIES.len()],
             layout: Layout::ALL[draw(2) % 3],
             // Meshes are small, and tiles and blocks are to be several.
             block: [4, 32][draw(4) % 2],
@@ -97,7 +97,7 @@ pub(super) fn loaded(compiler: &Compiler, texts: &RefCell<String>, name: &str, t
 fn difference(
     problem: &MeshProblem,
     kernels: &Kernels<Emulator>,
-    strategy: Strategy,
+    strategy: &'static dyn Strategy,
     expected: &Results,
 ) -> Result<Option<String>> {
     let found = results(problem, kernels)?;
@@ -105,7 +105,7 @@ fn difference(
         return Ok(measure::difference(expected, &found));
     }
     // Another order of the additions, but the same each time, unless the hardware adds as things come.
-    if strategy != Strategy::Atomic
+    if strategy.additions() != Additions::AsTheyCome
         && let Some(wrong) = measure::difference(&found, &results(problem, kernels)?)
     {
         return Ok(Some(format!("run again: {wrong}")));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::{Choices, Layout, Strategy};
+use stencilc_compiler::mesh::{Choices, Layout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::Result;
 use stencilc_runtime::emulate::{Compiler, Emulator};
@@ -118,12 +118,7 @@ impl Program {
         let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else {
             return Ok((Outcome::Nothing, chains));
         };
-        let choices = Choices {
-            strategy: Strategy::Owner,
-            layout: Layout::ALL[rng.usize(0..3)],
-            block: 32,
-            ..Choices::default()
-        };
+        let choices = Choices { layout: Layout::ALL[rng.usize(0..3)], block: 32, ..Choices::default() };
         let method = ["random", "none"][rng.usize(0..2)];
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options::new(rng.usize(0..4)))?;
         let texts = RefCell::new(String::new());

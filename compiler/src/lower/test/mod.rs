@@ -11,7 +11,8 @@ use crate::ast::{self, TestPart};
 use crate::diagnostic::{Diagnostic, Severity, guess};
 use crate::grid::Grid;
 use crate::ir::{
-    self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, Test,
+    self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored,
+    Test, Verify,
 };
 use crate::source::Span;
 use crate::text::FreeText;
@@ -124,15 +125,15 @@ impl<'a> Tests<'a> {
         if let Some(found) = [&inputs.0, &checks.0].iter().find_map(too_many) {
             return self.report(found.help("expect less at once: a file may have several tests"));
         }
-        debug_assert_eq!((ir::verify(&inputs.0), ir::verify(&checks.0)), (Ok(()), Ok(())));
+        let (inputs, checks) = (inputs.0.verified("lowering"), checks.0.verified("lowering"));
         Some(Test {
             title: test.title.text.clone(),
             span: test.title.span,
             stencil: stencil.name.clone(),
             stencil_span: outline.subject.name.span,
             grid,
-            inputs: inputs.0,
-            checks: checks.0,
+            inputs,
+            checks,
             expectations,
         })
     }

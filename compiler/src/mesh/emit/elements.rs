@@ -2,8 +2,7 @@
 
 use super::Emitter;
 use crate::ir::mesh::Missing;
-use crate::ir::{Handle, Hop, Path, SetId};
-use crate::mesh::ends::{OWN, pseudo_of};
+use crate::ir::{Hop, Path, SetId};
 use crate::mesh::{PieceTable, What};
 
 impl Emitter<'_> {
@@ -45,10 +44,7 @@ impl Emitter<'_> {
 
     /// Whether hops may end at a hole.
     pub fn can_miss(&self, hops: &[Hop]) -> bool {
-        hops.iter().any(|hop| {
-            hop.map.index() < self.subject.stencil.mesh.maps.len()
-                && self.subject.stencil.mesh.maps[hop.map].missing != Missing::Never
-        })
+        hops.iter().any(|hop| self.subject.stencil.mesh.maps[hop.map].missing != Missing::Never)
     }
 
     /// The number of the element where hops lead; -1 from a hole.
@@ -129,11 +125,9 @@ impl Emitter<'_> {
     /// `cells_0`, for names.
     pub fn hops_name(&self, hops: &[Hop]) -> String {
         let mesh = &self.subject.stencil.mesh;
-        let names = hops.iter().map(|hop| match pseudo_of(&[*hop]) {
-            Some(OWN) => "own".to_owned(),
-            Some(_) => "other".to_owned(),
-            None if mesh.maps[hop.map].arity == 1 => mesh.maps[hop.map].name.clone(),
-            None => format!("{}_{}", mesh.maps[hop.map].name, hop.slot),
+        let names = hops.iter().map(|hop| match &mesh.maps[hop.map] {
+            map if map.arity == 1 => map.name.clone(),
+            map => format!("{}_{}", map.name, hop.slot),
         });
         names.collect::<Vec<_>>().join("_")
     }

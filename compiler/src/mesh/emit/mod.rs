@@ -4,7 +4,7 @@ mod elements;
 mod numbers;
 mod values;
 
-use super::ends::{OWN, pseudo};
+use super::ends::Ends;
 use super::{Choices, Parameter, Subject, What, mirror, quotient};
 use crate::cuda::expression::{Helpers, computing_type};
 use crate::cuda::prelude;
@@ -41,8 +41,8 @@ pub struct Emitter<'a> {
     elements: HashMap<SetId, String>,
     pub parameters: Vec<Parameter>,
     pub lines: Vec<String>,
-    /// Whether signs depend on where the target stands.
-    pub turns_signs: bool,
+    /// The maps to the thread's own element and to the other one, if it computes what depends on which of two the own one is.
+    pub ends: Option<Ends>,
     /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
     pub in_piece: Option<String>,
     /// Whether divisions share what they can, and the kernel is a function that says whether all were usual ones.
@@ -70,7 +70,7 @@ impl<'a> Emitter<'a> {
             elements: HashMap::new(),
             parameters: Vec::new(),
             lines: Vec::new(),
-            turns_signs: false,
+            ends: None,
             in_piece: None,
             is_quick: false,
             depth: 1,
@@ -144,13 +144,14 @@ impl<'a> Emitter<'a> {
     /// by paths and definitions is forgotten, but what was read of the own element is known.
     pub fn go_on_with(&mut self, subject: &'a Subject<'a>, element: Option<&str>) {
         let mut scope = Scope::default();
+        let own_end = self.ends.map(|ends| vec![ends.own]);
         for own in std::mem::take(&mut self.scopes) {
             scope.inverses.extend(own.inverses);
             for ((field, (hops, level), part), name) in own.reads {
-                if element.is_some() && (hops.is_empty() || hops == pseudo(OWN)) {
+                if element.is_some() && (hops.is_empty() || Some(&hops) == own_end.as_ref()) {
                     scope.reads.insert((field, (Vec::new(), level), part), name.clone());
                 }
-                if hops == pseudo(OWN) {
+                if Some(&hops) == own_end.as_ref() {
                     scope.reads.insert((field, (hops, level), part), name);
                 }
             }
@@ -220,7 +221,7 @@ impl<'a> Emitter<'a> {
         let signature = format!("extern \"C\" __global__ void {bounds}\n{name}({})\n{{\n", parameters.join(",\n    "));
         let mut lines = self.lines.join("\n");
         lines.push('\n');
-        if self.turns_signs {
+        if self.ends.is_some() {
             text.push_str(mirror::function(precision));
         }
         if self.is_quick {

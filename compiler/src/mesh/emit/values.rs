@@ -3,7 +3,7 @@
 use super::{At, Emitter};
 use crate::cuda::expression::{computing_type, read_as, real, written};
 use crate::ir::{Binary, Binding, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path, Texts};
-use crate::mesh::ends::{SECOND, pseudo_of};
+use crate::mesh::ends::Ends;
 use crate::mesh::{What, quotient};
 use crate::plan::Math;
 
@@ -171,9 +171,7 @@ impl Emitter<'_> {
                         None => return Some(key),
                     }
                 }
-                Node::Present { path } if pseudo_of(path.hops()) == Some(SECOND) => {
-                    (self.names.internal("is_second"), Binding::Atom)
-                }
+                node if asks_for_second(node, self.ends) => (self.names.internal("is_second"), Binding::Atom),
                 Node::Present { path } => {
                     let (hops, _) = moved(path);
                     match self.can_miss(&hops) {
@@ -208,12 +206,13 @@ impl Emitter<'_> {
         };
         let mut helpers = std::mem::take(&mut self.helpers);
         let precision = self.subject.precision;
+        let ends = self.ends;
         let mut other = |id: NodeId, texts: &mut Texts| match &body[id] {
             Node::Binary(Binary::Div, a, b) if self.is_quick && body.kind_of(id) == Kind::Real => {
                 let (a, b) = (texts.operand(*a, Binding::Choice), texts.operand(*b, Binding::Choice));
                 Some((self.quotient(&a, &b), Binding::Atom))
             }
-            Node::Choose { condition, yes, no } if is_turned(body, *condition, *yes, *no) => {
+            Node::Choose { condition, yes, no } if is_turned(body, ends, *condition, *yes, *no) => {
                 let text = texts.operand(*no, Binding::Choice);
                 Some((format!("real_turned({text}, {})", self.names.internal("turn")), Binding::Atom))
             }
@@ -225,8 +224,12 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether a choice is a change of sign where the target stands at the second place.
-fn is_turned(body: &Body, condition: NodeId, yes: NodeId, no: NodeId) -> bool {
-    let is_second = |node: &Node| matches!(node, Node::Present { path } if pseudo_of(path.hops()) == Some(SECOND));
-    is_second(&body[condition]) && body[yes] == Node::Negate(no) && body.kind_of(no) == Kind::Real
+/// Whether a node asks if the own element stands at the second place.
+fn asks_for_second(node: &Node, ends: Option<Ends>) -> bool {
+    matches!((node, ends), (Node::Present { path }, Some(ends)) if path.hops() == [ends.second])
+}
+
+/// Whether a choice is a change of sign where the target stands at the second place: there is a shorter text for it.
+fn is_turned(body: &Body, ends: Option<Ends>, condition: NodeId, yes: NodeId, no: NodeId) -> bool {
+    asks_for_second(&body[condition], ends) && body[yes] == Node::Negate(no) && body.kind_of(no) == Kind::Real
 }

@@ -29,7 +29,7 @@ use stencilc_compiler::ir::program::{Action, Call, Program, Seat, Variable};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
     Arena, Body, Def, DefId, Field, FieldId, Levels, MeshStencil, Node, Origin, Place, Precision, Role, Stencil,
-    VariableId,
+    VariableId, Verify,
 };
 use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::plan::prepare;
@@ -241,7 +241,7 @@ fn constants(stencil: &Stencil) -> Arena<DefId, Def> {
 
 /// A stencil with its multiply-adds formed and its constants folded.
 pub fn prepared(stencil: &MeshStencil, precision: Precision, contract: bool) -> MeshStencil {
-    stencil.with(prepare(&stencil.stencil, precision, contract))
+    stencil.with(prepare(&stencil.stencil, precision, contract)).verified("preparing")
 }
 
 /// What is wrong with a program, as an error.

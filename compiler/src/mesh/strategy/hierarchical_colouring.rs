@@ -4,23 +4,51 @@
 //!
 //! After A. Sulyok and others, "Locality Optimized Unstructured Mesh Algorithms on GPUs", 2019, section 2.2.
 
-use super::emit::{At, Emitter};
-use super::group::Group;
-use super::looks::Looks;
-use super::shared::{Shared, USUAL, bytes, fitting};
-use super::sums::added;
-use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, What};
+use super::{Additions, Strategy};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
 use crate::ir::{FieldId, Path};
+use crate::mesh::emit::{At, Emitter};
+use crate::mesh::group::Group;
+use crate::mesh::looks::Looks;
+use crate::mesh::shared::{Shared, USUAL, bytes, fitting};
+use crate::mesh::sums::added;
+use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Subject, What};
 use crate::plan::stored_type;
+
+/// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
+pub struct HierarchicalColouring;
+
+impl Strategy for HierarchicalColouring {
+    fn name(&self) -> &'static str {
+        "hierarchical-colouring"
+    }
+
+    fn summary(&self) -> &'static str {
+        "blocks of elements add in shared memory, colour by colour; no two blocks at once add to the same target"
+    }
+
+    fn additions(&self) -> Additions {
+        Additions::SameEveryTime
+    }
+
+    fn kernels(
+        &self,
+        subject: &Subject,
+        choices: &Choices,
+        group: &Group,
+        number: usize,
+    ) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group, number)?])
+    }
+}
 
 /// The kernel of a group.
 ///
 /// # Errors
 /// What a single element adds to does not fit into shared memory.
-pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
     let stencil = subject.stencil;
     let width = |field: FieldId| stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
     let stored = |field: FieldId| stored_type(stencil.stencil.fields[field].stored, subject.precision);
@@ -30,7 +58,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
         let targets = targets(elements)?;
         Some(group.fields().into_iter().map(|field| width(field) * bytes(stored(field), targets)).sum())
     };
-    let elements = fitting(choices.block as usize, &bytes_of, Strategy::HierarchicalColouring.name())?;
+    let elements = fitting(choices.block as usize, &bytes_of, HierarchicalColouring.name())?;
     let targets = targets(elements).unwrap_or(0);
     // Where elements are few, so are threads.
     let block = choices.block.min(elements.next_multiple_of(32) as u32);

@@ -1,18 +1,46 @@
 //! Two kernels: a thread an element writes what it adds to memory, then a thread a target gathers that, in order.
 
-use super::emit::{At, Emitter};
-use super::group::Group;
-use super::rows::{is_row, row};
-use super::sums::Sums;
-use super::{Choices, Items, Kernel, Subject, Table, What};
+use super::{Additions, Strategy};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
+use crate::mesh::emit::{At, Emitter};
+use crate::mesh::group::Group;
+use crate::mesh::rows::{is_row, row};
+use crate::mesh::sums::Sums;
+use crate::mesh::{Choices, Items, Kernel, Subject, Table, What};
+
+/// Each element writes its contributions to memory, then each target gathers them.
+pub struct TwoStep;
+
+impl Strategy for TwoStep {
+    fn name(&self) -> &'static str {
+        "two-step"
+    }
+
+    fn summary(&self) -> &'static str {
+        "elements write what they add to memory, then each target gathers it"
+    }
+
+    fn additions(&self) -> Additions {
+        Additions::InOrder
+    }
+
+    fn kernels(
+        &self,
+        subject: &Subject,
+        choices: &Choices,
+        group: &Group,
+        number: usize,
+    ) -> Result<Vec<Kernel>, Refusal> {
+        Ok(kernels(subject, choices, group, number)?.into())
+    }
+}
 
 /// The kernels of a group.
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or they are of several kinds.
-pub fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<[Kernel; 2], Refusal> {
+fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<[Kernel; 2], Refusal> {
     group.check_order(subject)?;
     let kind = |field: FieldId| subject.stencil.stencil.fields[field].stored.kind();
     let (fields, name) = (group.fields(), &subject.stencil.stencil.name);

@@ -1,13 +1,42 @@
 //! A thread an element of one colour: no two elements of a launch lead to the same target, and each adds as to any other number.
 
-use super::emit::{At, Emitter};
-use super::group::Group;
-use super::sums::added;
-use super::{Choices, Items, Kernel, Subject, Table, What};
+use super::{Additions, Strategy, values};
 use crate::cuda::expression::{read_as, stored_as};
+use crate::diagnostic::Refusal;
+use crate::mesh::emit::Emitter;
+use crate::mesh::group::Group;
+use crate::mesh::sums::added;
+use crate::mesh::{Choices, Items, Kernel, Subject, Table, What};
+
+/// Elements are launched colour by colour; no two of a colour lead to the same target.
+pub struct GlobalColouring;
+
+impl Strategy for GlobalColouring {
+    fn name(&self) -> &'static str {
+        "global-colouring"
+    }
+
+    fn summary(&self) -> &'static str {
+        "elements of one colour, of which no two add to the same target, at once"
+    }
+
+    fn additions(&self) -> Additions {
+        Additions::SameEveryTime
+    }
+
+    fn kernels(
+        &self,
+        subject: &Subject,
+        choices: &Choices,
+        group: &Group,
+        number: usize,
+    ) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group, number)])
+    }
+}
 
 /// The kernel of a group.
-pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     let mut emitter = Emitter::new(subject, choices);
     let element = emitter.element_of(set);
@@ -42,18 +71,4 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
     let name = emitter.names.declared(&format!("{}_scatter", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, "a thread an element of one colour", &[]);
     Kernel { name, text, parameters, items: Items::Colours(number), block: choices.block, in_place: group.fields() }
-}
-
-/// What an element adds, each a constant with a name: first of all, so that loads need not wait for what is written.
-pub fn values(emitter: &mut Emitter, group: &Group) -> Vec<String> {
-    let stencil = emitter.subject.stencil;
-    let named = |add: &super::group::Add| {
-        let body = &stencil.stencil.stores[add.store].body;
-        let text = emitter.body(body, &At::default());
-        let (field, c_type) = (&stencil.stencil.fields[add.field].name, emitter.c_type(body.kind()));
-        let name = emitter.names.fresh(&format!("{field}_add_{}", add.part));
-        emitter.line(format!("const {c_type} {name} = {text};"));
-        name
-    };
-    group.adds.iter().map(named).collect()
 }

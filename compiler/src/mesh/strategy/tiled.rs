@@ -3,21 +3,49 @@
 //!
 //! Nothing races, and nothing is computed twice but at the rims of tiles: elements that lead into several are computed by each.
 
-use super::emit::{At, Emitter};
-use super::group::{Add, Group};
-use super::rows::{is_row, row};
-use super::shared::{Shared, fitting};
-use super::sums::{Sums, added};
-use super::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Strategy, Subject, Table, What};
+use super::{Additions, Strategy};
 use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
+use crate::mesh::emit::{At, Emitter};
+use crate::mesh::group::{Add, Group};
+use crate::mesh::rows::{is_row, row};
+use crate::mesh::shared::{Shared, fitting};
+use crate::mesh::sums::{Sums, added};
+use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Subject, Table, What};
+
+/// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
+pub struct Tiled;
+
+impl Strategy for Tiled {
+    fn name(&self) -> &'static str {
+        "tiled"
+    }
+
+    fn summary(&self) -> &'static str {
+        "blocks of targets have what is added to them computed into shared memory, and gather it"
+    }
+
+    fn additions(&self) -> Additions {
+        Additions::InOrder
+    }
+
+    fn kernels(
+        &self,
+        subject: &Subject,
+        choices: &Choices,
+        group: &Group,
+        number: usize,
+    ) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group, number)?])
+    }
+}
 
 /// The kernel of a group.
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or what is added to a single target does not fit into shared memory.
-pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
     group.check_order(subject)?;
     let stencil = subject.stencil;
     let degrees = subject.degrees(group);
@@ -83,7 +111,7 @@ pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize
         let largest = subject.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
         Some(columns.shared(largest.elements).bytes())
     };
-    let targets = fitting(choices.block as usize, &of_tile, Strategy::Tiled.name())?;
+    let targets = fitting(choices.block as usize, &of_tile, Tiled.name())?;
     let cut = Cut::Tiles { targets, is_sparse };
     let elements = subject.counts.largest(group, cut).map_or(0, |largest| largest.elements);
     let shared = columns.shared(elements);

@@ -4,18 +4,50 @@
 //! Nothing is written twice, and nothing races. What elements read of the target itself is read once. Of two paths, as
 //! those of an edge to its two cells, a table holds the other cell, and which of the two the target is.
 
-use super::emit::Emitter;
-use super::group::Group;
-use super::sums::Sums;
-use super::walk::Walk;
-use super::{Choices, Items, Kernel, Subject, Table, What, quotient};
+use super::{Additions, Strategy};
 use crate::diagnostic::Refusal;
+use crate::mesh::emit::Emitter;
+use crate::mesh::group::Group;
+use crate::mesh::sums::Sums;
+use crate::mesh::walk::Walk;
+use crate::mesh::{Choices, Items, Kernel, Subject, Table, What, quotient};
+
+/// Each target gathers over the elements that lead to it, and computes their contributions again.
+pub struct Owner;
+
+impl Strategy for Owner {
+    fn name(&self) -> &'static str {
+        "owner"
+    }
+
+    fn summary(&self) -> &'static str {
+        "each target gathers over the elements that lead to it, and recomputes what they add"
+    }
+
+    fn additions(&self) -> Additions {
+        Additions::InOrder
+    }
+
+    fn has_a_thread_a_target(&self) -> bool {
+        true
+    }
+
+    fn kernels(
+        &self,
+        subject: &Subject,
+        choices: &Choices,
+        group: &Group,
+        number: usize,
+    ) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group, number)?])
+    }
+}
 
 /// The kernel of a group.
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ.
-pub fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
     let is_sparse = subject.degrees(group).share < 0.5;
     let fields = group.fields();
     let from_zero = !is_sparse && fields.iter().all(|&field| (subject.from_zero)(field));

@@ -5,18 +5,39 @@
 //! that follow each other are then added to once. So that they do, an element adds to its smaller target first, and the elements
 //! are in the order of these.
 
-use super::colours::values;
-use super::emit::Emitter;
-use super::group::{Add, Group};
-use super::{Choices, Items, Kernel, Subject};
+use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Precision, Stored};
+use crate::mesh::emit::Emitter;
+use crate::mesh::group::{Add, Group};
+use crate::mesh::{Choices, Items, Kernel, Subject};
+
+/// Each element adds to its targets by atomic operations, in no order.
+pub struct Atomic;
+
+impl Strategy for Atomic {
+    fn name(&self) -> &'static str {
+        "atomic"
+    }
+
+    fn summary(&self) -> &'static str {
+        "elements add by atomic operations, in no order: the last bits differ from run to run"
+    }
+
+    fn additions(&self) -> Additions {
+        Additions::AsTheyCome
+    }
+
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group, _: usize) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group)?])
+    }
+}
 
 /// The kernel of a group.
 ///
 /// # Errors
 /// What is added to is rounded in a way that no atomic operation has.
-pub fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     for field in group.fields() {
         let own = &stencil.stencil.fields[field];

@@ -1,0 +1,105 @@
+//! Strategies for what elements add to others: how races are avoided where several lead to the same one. One file a strategy.
+
+mod atomic;
+mod global_colouring;
+mod hierarchical_colouring;
+mod owner;
+mod tiled;
+mod two_step;
+
+use super::emit::{At, Emitter};
+use super::group::{Add, Group};
+use super::{Choices, Kernel, Subject};
+use crate::diagnostic::Refusal;
+use std::fmt;
+
+/// Every strategy, in the order that lists show. The first is the one that is taken if none is chosen.
+pub const STRATEGIES: &[&dyn Strategy] = &[
+    &owner::Owner,
+    &atomic::Atomic,
+    &global_colouring::GlobalColouring,
+    &two_step::TwoStep,
+    &hierarchical_colouring::HierarchicalColouring,
+    &tiled::Tiled,
+];
+
+/// A way to add.
+pub trait Strategy: Sync {
+    /// What the command line calls it.
+    fn name(&self) -> &'static str;
+
+    /// One line about it.
+    fn summary(&self) -> &'static str;
+
+    /// In which order values are added.
+    fn additions(&self) -> Additions;
+
+    /// Whether each target has a thread, which holds what is added to it in registers: then it can go on with that, and calls
+    /// that follow each other can share a kernel.
+    fn has_a_thread_a_target(&self) -> bool {
+        false
+    }
+
+    /// The kernels of what is added to one set, in the order in which they are launched: of the group with a number.
+    ///
+    /// # Errors
+    /// The strategy cannot compute it, on a mesh as it is known.
+    fn kernels(
+        &self,
+        subject: &Subject,
+        choices: &Choices,
+        group: &Group,
+        number: usize,
+    ) -> Result<Vec<Kernel>, Refusal>;
+}
+
+/// In which order values are added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Additions {
+    /// In that of the elements' numbers, so that the bits are the interpreter's.
+    InOrder,
+    /// In another, but the same at each run.
+    SameEveryTime,
+    /// As they come: the last bits differ from run to run.
+    AsTheyCome,
+}
+
+impl dyn Strategy {
+    /// Whether values are added in the order of the elements' numbers, so that the bits are the interpreter's.
+    pub fn is_ordered(&self) -> bool {
+        self.additions() == Additions::InOrder
+    }
+}
+
+/// The strategy called `name`.
+pub fn find(name: &str) -> Option<&'static dyn Strategy> {
+    STRATEGIES.iter().copied().find(|own| own.name() == name)
+}
+
+impl PartialEq for dyn Strategy {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for dyn Strategy {}
+
+impl fmt::Debug for dyn Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What an element adds, each a constant with a name: first of all, so that loads need not wait for what is written.
+fn values(emitter: &mut Emitter, group: &Group) -> Vec<String> {
+    let stencil = emitter.subject.stencil;
+    let named = |add: &Add| {
+        let body = &stencil.stencil.stores[add.store].body;
+        let text = emitter.body(body, &At::default());
+        let (field, c_type) = (&stencil.stencil.fields[add.field].name, emitter.c_type(body.kind()));
+        let name = emitter.names.fresh(&format!("{field}_add_{}", add.part));
+        emitter.line(format!("const {c_type} {name} = {text};"));
+        name
+    };
+    group.adds.iter().map(named).collect()
+}
