@@ -24,6 +24,8 @@ pub enum Emit {
     Ir,
     /// What is computed where
     Plan,
+    /// What the kernel does, before it is written as CUDA
+    Kernel,
     /// The kernel and its launcher
     Cuda,
     /// Assembly for a virtual architecture
@@ -42,7 +44,7 @@ impl Emit {
         let of_step: &[&str] = match self {
             Emit::Ast => &[],
             Emit::Ir => &["stencil", "precision", "contract"],
-            Emit::Plan | Emit::Cuda | Emit::Ptx | Emit::Cubin => return Ok(()),
+            Emit::Plan | Emit::Kernel | Emit::Cuda | Emit::Ptx | Emit::Cubin => return Ok(()),
         };
         match names.beside(&[ALL.as_slice(), of_step].concat()) {
             Some(option) => Err(Error::call(format!("{option} makes no difference for --emit {}", self.ending()))
@@ -57,6 +59,7 @@ impl Emit {
             Emit::Ast => "ast",
             Emit::Ir => "ir",
             Emit::Plan => "plan",
+            Emit::Kernel => "kernel",
             Emit::Cuda => "cu",
             Emit::Ptx => "ptx",
             Emit::Cubin => "cubin",
@@ -167,6 +170,7 @@ fn make(args: &Args, emit: Emit, json: bool, tell: &mut dyn FnMut(&str) -> Resul
     let made = match emit {
         Emit::Plan if json => Made::Json(plan_as_json(&plan)),
         Emit::Plan => Made::Text(plan_as_text(&plan)),
+        Emit::Kernel => Made::Text(cuda::lower(&plan)?.to_string()),
         // A checked kernel has no launcher.
         Emit::Cuda if plan.choices.checked => {
             let kernel = cuda::print(&plan)?;

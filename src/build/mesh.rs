@@ -240,6 +240,10 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
             return Err(Error::call(format!("`{name}` runs over a mesh, and has no plan but its strategy"))
                 .help("`stencilc explain` says what that does; --emit cuda shows the kernels"));
         }
+        Emit::Kernel => {
+            return Err(Error::call(format!("`{name}` runs over a mesh, and its kernels are written as CUDA at once"))
+                .help("--emit cuda shows them"));
+        }
         Emit::Cubin => {
             return Err(Error::call(format!(
                 "`{name}` may have several kernels, and so several files of machine code"
@@ -254,7 +258,7 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
             // Only kernels are for a compiler; assembly comes from one.
             let tried = match emit {
                 Emit::Cuda => Some(tried(&kernels(args, stencil, choices)?, &args.arch)?),
-                Emit::Ast | Emit::Ir | Emit::Plan | Emit::Ptx | Emit::Cubin => None,
+                Emit::Ast | Emit::Ir | Emit::Plan | Emit::Kernel | Emit::Ptx | Emit::Cubin => None,
             };
             let path = write(&path, text.as_bytes())?;
             wrote(&path, tried.as_ref(), &args.arch, json)

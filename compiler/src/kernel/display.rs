@@ -31,6 +31,9 @@ impl Display for Function {
 
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for line in &self.doc {
+            writeln!(f, "{}", format!("// {line}").trim_end())?;
+        }
         writeln!(f, "kernel {} of {} threads", self.name, self.threads)?;
         for (_, argument) in self.arguments.iter() {
             match argument.what {

@@ -160,7 +160,7 @@ mod tests {
         let streams = Streams { reads: vec![&a, &b], writes: vec![&c, &d] };
         let emulator = Emulator::default();
         for per_thread in PER_THREAD {
-            let text = streams.text(per_thread);
+            let text = streams.text(per_thread).unwrap();
             let source = Source { name: KERNEL, text: &text };
             let kernel = Compiler::find().unwrap().build(&[source], &Settings::default()).unwrap().remove(0);
             let Copy { buffers, .. } = Copy::new(&emulator, &streams, Rotation::SAME).unwrap();

@@ -72,7 +72,7 @@ fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Da
     let compiler = Compiler::find()?;
     let mut loaded = Vec::new();
     // Two stages may call the same stencil, so each text is a library of its own.
-    for Text { name, text } in planned.texts() {
+    for Text { name, text } in planned.texts().unwrap() {
         let settings = Settings { strict: true, ..Settings::default() };
         loaded.extend(compiler.build(&[Kernel { name: &name, text: &text }], &settings)?);
     }
