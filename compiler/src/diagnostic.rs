@@ -212,6 +212,50 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl std::error::Error for Refusal {}
+
+/// Why a text was not compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// The text is wrong.
+    Wrong {
+        /// What there is to tell, in the order of the text.
+        diagnostics: Vec<Diagnostic>,
+        /// The same as [`render`] shows it.
+        rendered: String,
+    },
+    /// The text is right, but not everything that was asked for it can be done.
+    Refused(Refusal),
+}
+
+impl Failure {
+    /// The failure of a text about which there is something to tell.
+    pub fn wrong(diagnostics: Vec<Diagnostic>, source: &Source) -> Self {
+        let rendered = render(&diagnostics, source, false);
+        Self::Wrong { diagnostics, rendered }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong { rendered, .. } => f.write_str(rendered.trim_end()),
+            Self::Refused(refusal) => match &refusal.help {
+                Some(help) => write!(f, "{refusal}; {help}"),
+                None => refusal.fmt(f),
+            },
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
 /// The candidate that `name` was probably meant to be.
 pub fn guess<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();

@@ -60,28 +60,16 @@ pub struct Names {
     /// Of each name that was given out, the wish and the number behind it.
     given: HashMap<String, (String, usize)>,
     internals: HashMap<String, String>,
-    wide: bool,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Self::new(false)
+        let operations = device::operations().map(|operation| operation.name.to_owned());
+        Self { taken: operations.collect(), numbers: HashMap::new(), given: HashMap::new(), internals: HashMap::new() }
     }
 }
 
 impl Names {
-    /// Names of a kernel with 64-bit indices if `wide`.
-    pub fn new(wide: bool) -> Self {
-        let operations = device::operations().map(|operation| operation.name.to_owned());
-        Self {
-            taken: operations.collect(),
-            numbers: HashMap::new(),
-            given: HashMap::new(),
-            internals: HashMap::new(),
-            wide,
-        }
-    }
-
     /// A name like `wish` that nothing else has, for what others see: kernels, parameters, members.
     pub fn declared(&mut self, wish: &str) -> Identifier {
         Identifier(self.fresh(wish))
@@ -136,11 +124,6 @@ impl Names {
     /// Several of them.
     pub fn internals<const N: usize>(&mut self, names: [&'static str; N]) -> [String; N] {
         names.map(|name| self.internal(name))
-    }
-
-    /// The type of indices.
-    pub fn index_type(&self) -> &'static str {
-        if self.wide { "long long" } else { "int" }
     }
 }
 
@@ -218,6 +201,22 @@ mod tests {
         assert_eq!(names.fresh("double"), "double_2");
         assert_eq!(names.fresh("__x__y"), "x_y");
         assert_eq!(["NAN"; 3].map(|wish| names.fresh(wish)), ["NAN_v", "NAN_v_2", "NAN_v_3"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_back_can_be_given_again() {
+        let mut names = Names::default();
+        let [first, second, third] = ["x"; 3].map(|wish| names.declared(wish));
+        assert_eq!([&*first, &*second, &*third], ["x", "x_2", "x_3"]);
+        names.release(&second);
+        assert_eq!(["x"; 2].map(|wish| names.fresh(wish)), ["x_2", "x_4"]);
+        names.release(&first);
+        names.release(&third);
+        assert_eq!(["x"; 3].map(|wish| names.fresh(wish)), ["x", "x_3", "x_5"]);
+        // What was never given out is nobody's to take back.
+        names.release(&first);
+        names.release(&first);
+        assert_eq!(["x"; 2].map(|wish| names.fresh(wish)), ["x", "x_6"]);
     }
 
     #[test]

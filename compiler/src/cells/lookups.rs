@@ -61,13 +61,14 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     let cells = levels.max(1) as f64;
     let sharing = f64::from(plan.access.sharing(plan.choices.block)).min(levels.max(1) as f64);
     let in_front = loads.of_block(&alone) as f64 + loads.of_block(&together) as f64 / sharing;
-    let of_uses: f64 = used.iter().map(|&(index, uses)| loads.of_value(index) as f64 * uses as f64 / cells).sum();
+    // Sums begin with 0: that of nothing would be -0.
+    let of_uses = used.iter().fold(0.0, |sum, &(index, uses)| sum + loads.of_value(index) as f64 * uses as f64 / cells);
     let lookups = match plan.access.tiles() {
         // Of a tile each place is worked out once, and serves all its cells.
         true => plan.wanted.len() as f64 / f64::from(plan.tile.columns.iter().product::<u32>()),
         // What stands in front of the first use is worked out once a thread; without it, every use works it out.
         false if !alone.0.is_empty() => plan.wanted.len() as f64 * threads / cells / sharing,
-        false => uses.values().map(|&uses| uses as f64 / cells).sum(),
+        false => uses.values().fold(0.0, |sum, &uses| sum + uses as f64 / cells),
     };
     Work { levels: own, index_variables: alone.0.len(), lookups, table_loads: in_front * threads / cells + of_uses }
 }

@@ -355,3 +355,64 @@ pub(crate) type Elements = BTreeMap<(FieldId, crate::ir::Path), ValueId>;
 
 /// The elements of fields that a sweep knows early enough.
 pub(crate) type Ahead = BTreeSet<(FieldId, crate::ir::Path)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Precision;
+    use crate::kernel::verify::verify;
+    use crate::plan::{self, Choices};
+    use crate::source::Source;
+
+    fn shown(text: &str, choices: &Choices) -> String {
+        let lowered = crate::check(&Source::new("s.stn", text));
+        let stencil = plan::prepare(&lowered.stencils[0], Precision::F64, true);
+        let Cells { kernel, .. } = super::kernel(&plan::plan(&stencil, choices, None).unwrap(), Vec::new()).unwrap();
+        verify(&kernel).unwrap_or_else(|refusal| panic!("{}\n{kernel}", refusal.message));
+        kernel.to_string()
+    }
+
+    #[test]
+    fn a_kernel_reads_as_what_it_does() {
+        let expected = "\
+kernel mean_kernel of 128 threads
+    input a: f64
+    output b: f64
+    input table: i32
+    number cell_first: i32
+    number cell_end: i32
+    number k_first: i32
+    number k_end: i32
+    number plane: i32
+    number entries: i32
+    let cell: i32 = add(add(cell_first, mul(add(mul(block.x, 2), thread.y), 64)), thread.x)
+    let k: i32 = add(k_first, block.z)
+    if or(ge(cell, cell_end), ge(k, k_end))
+        return
+    let c: i32 = add(cell, mul(k, plane))
+    let left: i32 = add(c, table[cell])
+    let right: i32 = add(c, table[add(entries, cell)])
+
+    b[c] = mul(0.5, add(a[left], a[right]))
+";
+        let choices = Choices { storage: "uncompressed".into(), ..Choices::default() };
+        assert_eq!(shown("stencil mean { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }", &choices), expected);
+    }
+
+    /// What both branches need has one name before them; what one needs is in it alone, by a name that the other may have, too.
+    #[test]
+    fn values_stand_where_they_are_needed() {
+        let text = "stencil s { in a; in c; out b
+            let x = exp(a) * a[i+1] / (a[i-1] + a[i+2] + a[i-2])
+            let y = exp(a) / a[i-1] * (a[i+1] + a[i+2] + a[i-2])
+            b = if c > 0 { x * x } else { y * y }
+        }";
+        let shown = shown(text, &Choices::default());
+        let at = |what: &str| shown.find(what).unwrap_or_else(|| panic!("{what} in\n{shown}"));
+        let (branch, other) = (at("    if gt(c[c_2], 0.0)\n"), at("    else\n"));
+        assert!(
+            branch < at("        let x: f64") && at("        let x: f64") < other && other < at("        let y: f64")
+        );
+        assert!(shown.contains("chosen = mul(x, x)\n"), "{shown}");
+    }
+}
