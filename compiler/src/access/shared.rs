@@ -69,7 +69,8 @@ impl Access for Shared {
         let (level, zero) = (own.coordinate(Coordinate::Thread, Axis::Z), own.int(0));
         let (is_first, has_cell) = (own.compare(Relation::Eq, level, zero), own.not(reach.coordinates.outside));
         let is_leader = own.and(is_first, has_cell);
-        let mut distances = vec![zero; reach.hops.len()];
+        let nothing = own.literal(0, reach.sizes.index);
+        let mut distances = vec![nothing; reach.hops.len()];
         own.when(is_leader, |own| {
             distances = reach.hop_distances(own, false);
             for (number, &end) in ends.iter().enumerate() {

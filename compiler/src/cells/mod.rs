@@ -415,4 +415,21 @@ kernel mean_kernel of 128 threads
         );
         assert!(shown.contains("chosen = mul(x, x)\n"), "{shown}");
     }
+
+    /// What is called so in a branch is not called so where it was made.
+    #[test]
+    fn a_name_in_a_branch_is_known_there_alone() {
+        let shown = shown(include_str!("../../../testing/found/a_name_in_a_branch.stn"), &Choices::default());
+        assert!(shown.contains("let g: f64 = d\n") && shown.contains("q[c] = add(d, 1.0)\n"), "{shown}");
+    }
+
+    /// A distance that has a name is a number all the same.
+    #[test]
+    fn numbers_stay_numbers() {
+        let choices = Choices { access: "zloop-sliced".into(), slice: 2, ..Choices::default() };
+        let shown =
+            shown("stencil s { in a; in q: int; out n: int; n = if a[i+2] > a[i-1] { 2 * q } else { q } }", &choices);
+        assert!(shown.contains("let to_right2: i32 = 2\n") && shown.contains("wrapping_mul(2, q[c])"), "{shown}");
+        assert!(shown.contains("let k_start: i32 = add(k_first, mul(block.z, 2))\n"), "{shown}");
+    }
 }

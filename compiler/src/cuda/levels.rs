@@ -7,7 +7,8 @@ use crate::depth::needed_first;
 use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Precision, Relation, Stencil};
 use crate::kernel::build::Builder;
 use crate::kernel::scalar::Scalar;
-use crate::kernel::{Math, Meaning, Operation, Type, ValueId};
+use crate::kernel::simplify::simplify;
+use crate::kernel::{Math, Meaning, Operation, Statement, Type, ValueId};
 use crate::names::{Identifier, Names};
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,33 +30,32 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let [k, nk] = ["k", "nk"].map(|name| own.number(name, Type::I32));
     let params = stencil.params.iter().map(|(id, param)| {
         let (name, kind) = (own.names().declared(&param.name), Type::computing(param.kind, precision));
-        (id, own.argument(name, kind, Meaning::Param(id)))
+        (id, own.argument(name, kind, Meaning::Told))
     });
-    let params = params.collect();
+    let params: BTreeMap<ParamId, ValueId> = params.collect();
+    let names: BTreeMap<ParamId, Identifier> = params
+        .iter()
+        .filter_map(|(id, value)| match own.kernel().values[*value].operation {
+            Operation::Argument(argument) => Some((*id, own.kernel().arguments[argument].name.clone())),
+            _ => None,
+        })
+        .collect();
     let writer = Writer { stencil, precision, own, k, nk, params, values: HashMap::new(), sizes: HashMap::new() };
     let mut rules = Rules::new(stencil, writer);
     let truth = rules.computed();
     let mut own = rules.into_judge().own;
-    let block = own.current();
-    let body = own.close(block);
-    let kernel = own.kernel();
+    // What is returned counts as written, and all that does not lead to it is left out.
+    let (result, zero) = (own.output("result", Type::BOOL), own.int(0));
+    own.store(result, zero, truth);
+    let mut kernel = simplify(own.finish());
     let mut lines = Vec::new();
-    print::block(kernel, &body.0, 0, &mut lines);
-    lines.push(format!("return {};", print::shown(kernel, truth)));
-    let decides = |id: ParamId| {
-        kernel.values.iter().flat_map(|(_, value)| value.operation.operands()).chain([truth]).any(|value| match kernel
-            .values[value]
-            .operation
-        {
-            Operation::Argument(argument) => kernel.arguments[argument].meaning == Meaning::Param(id),
-            _ => false,
-        })
-    };
-    let params = kernel.arguments.iter().filter_map(|(_, argument)| match argument.meaning {
-        Meaning::Param(id) if decides(id) => Some((id, argument.name.clone())),
-        _ => None,
-    });
-    Written { lines, helpers: prelude::called(kernel), params: params.collect() }
+    if let Some(Statement::Store(_, _, truth)) = kernel.body.0.pop() {
+        print::block(&kernel, &kernel.body.0, 0, &mut lines);
+        lines.push(format!("return {};", print::shown(&kernel, truth)));
+    }
+    let decide = |name: &Identifier| kernel.arguments.iter().any(|(_, argument)| argument.name == *name);
+    let params = names.into_iter().filter(|(_, name)| decide(name)).collect();
+    Written { lines, helpers: prelude::called(&kernel), params }
 }
 
 struct Writer<'a> {
@@ -82,13 +82,18 @@ impl Writer<'_> {
         }
         let own = &self.own.kernel().values[value];
         let operands = if own.name.is_some() { Vec::new() } else { own.operation.operands() };
-        let size = 1 + operands.into_iter().map(|operand| self.size(operand)).sum::<usize>();
+        let size = operands.into_iter().fold(1usize, |sum, operand| sum.saturating_add(self.size(operand)));
         self.sizes.insert(value, size);
         size
     }
 
     fn short(&mut self, truth: ValueId) -> ValueId {
-        if self.size(truth) > LONG { self.own.name("truth", truth) } else { truth }
+        if self.size(truth) <= LONG {
+            return truth;
+        }
+        let named = self.own.name("truth", truth);
+        self.sizes.insert(named, 1);
+        named
     }
 
     /// The value of a known node, `shift` levels away.
@@ -100,6 +105,7 @@ impl Writer<'_> {
             let declared = &stencil.defs[def];
             let value = self.value(&declared.body, shift);
             let value = self.own.name(&declared.name, value);
+            self.sizes.insert(value, 1);
             self.values.insert((def, shift), value);
         }
         self.value(&body, shift)
@@ -195,5 +201,37 @@ impl Judge for Writer<'_> {
     fn found(&mut self, def: DefId, _: i32, truth: ValueId) -> ValueId {
         debug_assert!(def.index() < self.stencil.defs.len());
         truth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    fn written(text: &str) -> Written {
+        let lowered = crate::check(&Source::new("s.stn", text));
+        write(&crate::plan::prepare(&lowered.stencils[0], Precision::F64, true), Precision::F64)
+    }
+
+    #[test]
+    fn what_does_not_decide_is_not_written() {
+        let own = written("stencil s { param on: bool = true; param n: int = 3; in a; out r; r = if on { a * n } else { a } }");
+        assert_eq!((own.lines, own.params.len()), (vec!["return true;".to_owned()], 0));
+        let own = written("stencil s { param n: int = 3; in a; out r; r = if k > n { a[k-1] } else { a } }");
+        assert_eq!((own.params.len(), own.lines.len()), (1, 1));
+        assert_eq!(own.params[0].1, *"n");
+    }
+
+    /// Each truth is made of the one before, twice.
+    #[test]
+    fn long_chains_have_lines_of_their_own() {
+        let mut text = "stencil s { param p: int = 3; in a; out r\nlet c0 = k > 0\n".to_owned();
+        for n in 1..=200 {
+            text += &format!("let c{n} = (c{0} && k > p) || (k < {n} && !c{0})\n", n - 1);
+        }
+        let own = written(&(text + "r = if c200 { a[k-1] } else { a } }"));
+        let longest = own.lines.iter().map(String::len).max().unwrap();
+        assert!(own.lines.len() < 500 && longest < 300, "{} lines, the longest of {longest}", own.lines.len());
     }
 }

@@ -25,6 +25,8 @@ pub struct Builder {
     current: usize,
     /// Whether each value is part of a statement without being named before.
     is_used: Vec<bool>,
+    /// The block that each value was made in.
+    made_in: Vec<usize>,
 }
 
 /// A block that is being written.
@@ -66,7 +68,7 @@ impl Builder {
             watch: None,
         };
         let whole = Opened { parent: None, block: Block::default(), known: Known::new(), names: Vec::new() };
-        Self { kernel, names, blocks: vec![whole], current: 0, is_used: Vec::new() }
+        Self { kernel, names, blocks: vec![whole], current: 0, is_used: Vec::new(), made_in: Vec::new() }
     }
 
     /// The kernel, when all is said.
@@ -163,6 +165,7 @@ impl Builder {
     /// A value of its own, whatever else computes the same.
     fn fresh(&mut self, operation: Operation, kind: Type) -> ValueId {
         self.is_used.push(false);
+        self.made_in.push(self.current);
         self.kernel.values.add(Value { operation, kind, name: None })
     }
 
@@ -460,18 +463,18 @@ impl Builder {
     /// The same, by a name that was given out before.
     pub fn named(&mut self, name: Identifier, value: ValueId) -> ValueId {
         if self.kernel.values[value].name.is_some() {
+            self.names.release(&name);
             return value;
         }
         let Value { operation, kind, .. } = self.kernel.values[value].clone();
-        let key = (operation, kind);
-        let is_own = self.blocks[self.current].known.get(&key) == Some(&value);
-        // What statements before this one, or around it, are made of has no name there.
-        let value = match self.is_used[value.index()] || !is_own && self.is_fixed(&key.0) {
-            true => self.fresh(key.0.clone(), kind),
-            false => value,
-        };
-        if self.is_fixed(&key.0) {
-            self.blocks[self.current].known.insert(key, value);
+        let is_number =
+            matches!(operation, Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_));
+        // What statements before this one, or around it, are made of has no name there; and a number is no less one because somebody
+        // gave it a name.
+        let is_own = self.made_in[value.index()] == self.current && !self.is_used[value.index()] && !is_number;
+        let value = if is_own { value } else { self.fresh(operation.clone(), kind) };
+        if self.is_fixed(&operation) && !is_number {
+            self.blocks[self.current].known.insert((operation, kind), value);
         }
         self.kernel.values[value].name = Some(name);
         self.push(Statement::Let(value));

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::diagnostic::Refusal;
 use crate::ir::{self, Handle, Relation};
+use crate::names::Identifier;
 use std::collections::HashSet;
 
 /// Bytes of shared memory that a block can declare.
@@ -30,6 +31,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         named: HashSet::new(),
         declared: HashSet::new(),
         set: HashSet::new(),
+        live: HashSet::new(),
         loops: 0,
         ever: HashSet::new(),
         arrays: HashSet::new(),
@@ -46,6 +48,9 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
             walk.arguments.insert(plane.index());
         }
     }
+    let arguments = kernel.arguments.iter().map(|(_, argument)| argument.name.clone());
+    let arrays = kernel.arrays.iter().map(|(_, array)| array.name.clone());
+    walk.live.extend(arguments.chain(arrays));
     walk.block(&kernel.body, true).map_err(broken)?;
     for (id, argument) in kernel.arguments.iter() {
         let is_used = match argument.what {
@@ -186,6 +191,8 @@ struct Walk<'a> {
     declared: HashSet<VariableId>,
     /// Variables that have a value.
     set: HashSet<VariableId>,
+    /// Names that mean something here.
+    live: HashSet<Identifier>,
     /// How many loops stand around.
     loops: usize,
     /// Values that were named anywhere.
@@ -205,8 +212,19 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The statements of a block, to which all threads come or, where that is not `together`, some.
     fn block(&mut self, block: &Block, together: bool) -> Result<(), String> {
-        let (mut named, mut declared) = (Vec::new(), Vec::new());
+        let (mut named, mut declared, mut live) = (Vec::new(), Vec::new(), Vec::new());
         for statement in &block.0 {
+            let name = match statement {
+                Statement::Let(value) => self.kernel.values[*value].name.clone(),
+                Statement::Declare(variable, _) => Some(self.kernel.variables[*variable].name.clone()),
+                _ => None,
+            };
+            if let Some(name) = name {
+                if !self.live.insert(name.clone()) {
+                    return Err(format!("two things are called `{name}`"));
+                }
+                live.push(name);
+            }
             for value in statement.values() {
                 // What gets its name here is looked at as what it is made of.
                 let is_let = matches!(statement, Statement::Let(_));
@@ -292,6 +310,10 @@ impl Walk<'_> {
                         self.uniform.insert(counter);
                     }
                     self.declared.insert(counter);
+                    let name = self.kernel.variables[counter].name.clone();
+                    if !self.live.insert(name.clone()) {
+                        return Err(format!("two things are called `{name}`"));
+                    }
                     let before = self.set.clone();
                     self.set.insert(counter);
                     self.loops += 1;
@@ -299,6 +321,7 @@ impl Walk<'_> {
                     self.has_left |= leaves(&own.body);
                     self.block(&own.body, together && is_uniform)?;
                     self.declared.remove(&counter);
+                    self.live.remove(&name);
                     self.loops -= 1;
                     self.set = before;
                 }
@@ -312,6 +335,7 @@ impl Walk<'_> {
                 Statement::Return => self.has_left |= !together,
             }
         }
+        live.iter().for_each(|name| _ = self.live.remove(name));
         named.iter().for_each(|value| _ = self.named.remove(value));
         declared.iter().for_each(|variable| _ = self.declared.remove(variable));
         Ok(())
@@ -447,7 +471,7 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         type Fault = fn(&mut Builder);
-        let faults: [(&str, Fault); 18] = [
+        let faults: [(&str, Fault); 19] = [
             ("not all threads of a block", |own| {
                 let [zero, two, ten] = [0, 2, 10].map(|number| own.int(number));
                 let one = own.int(1);
@@ -517,6 +541,13 @@ mod tests {
                 own.when(condition, |own| own.assign(late, two));
                 let value = own.get(late);
                 own.variable("read", value);
+            }),
+            ("two things are called `twice`", |own| {
+                let name = own.names().declared("twice");
+                for _ in 0..2 {
+                    let variable = own.undeclared(name.clone(), Type::I32);
+                    own.declare(variable);
+                }
             }),
             ("there is no loop to leave", |own| {
                 let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
