@@ -216,7 +216,9 @@ mod tests {
 
     #[test]
     fn what_does_not_decide_is_not_written() {
-        let own = written("stencil s { param on: bool = true; param n: int = 3; in a; out r; r = if on { a * n } else { a } }");
+        let own = written(
+            "stencil s { param on: bool = true; param n: int = 3; in a; out r; r = if on { a * n } else { a } }",
+        );
         assert_eq!((own.lines, own.params.len()), (vec!["return true;".to_owned()], 0));
         let own = written("stencil s { param n: int = 3; in a; out r; r = if k > n { a[k-1] } else { a } }");
         assert_eq!((own.params.len(), own.lines.len()), (1, 1));
