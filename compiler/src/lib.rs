@@ -6,7 +6,7 @@
 //! text -> parse -> ast -> lower -> ir -> contract, fold, settle, split -> analysis, plan -> kernel -> cuda
 //! ```
 //!
-//! [`compile`] goes all the way, pass by pass:
+//! [`check`] goes as far as the IR, and [`compile`] all the way:
 //!
 //! ```
 //! use stencilc_compiler::{compile, plan::Choices, source::Source};
@@ -74,8 +74,7 @@ pub fn compile(
     choices: &Choices,
     target: Option<Target>,
 ) -> Result<Built, Failure> {
-    let file = parse::parse(source).map_err(|told| Failure::wrong(vec![told], source))?;
-    let lowered = lower::lower(&file, &source.name);
+    let lowered = check(source);
     if lowered.diagnostics.iter().any(|told| told.severity == Severity::Error) {
         return Err(Failure::wrong(lowered.diagnostics, source));
     }

@@ -75,11 +75,6 @@ impl Names {
         Identifier(self.fresh(wish))
     }
 
-    /// The [internal](Names::internal) name, for what others see.
-    pub fn declared_internal(&mut self, name: &str) -> Identifier {
-        Identifier(self.internal(name))
-    }
-
     /// A name like `wish` that nothing else has, for what stands in a body of code.
     pub fn fresh(&mut self, wish: &str) -> String {
         let wish = word(wish);
@@ -171,6 +166,11 @@ pub fn path_name(path: &Path) -> String {
         name.push_str(&offset_name(Offset { k: path.levels(), ..Offset::default() }));
     }
     name
+}
+
+/// `lap_right`: what something of a name is called at the end of a path.
+pub fn name_at(name: &str, path: &Path) -> String {
+    if path.is_here() { name.to_owned() } else { format!("{name}_{}", path_name(path)) }
 }
 
 /// `right2_top`: the name of an offset in generated code; `here` for none.

@@ -1,15 +1,13 @@
 //! What a kernel computes of a cell: values in the order of the schedule, then the outputs.
 
-use super::carried::Carried;
 use super::checked::{self, Site};
-use super::runs::Runs;
-use super::{Ahead, Elements, Frame};
+use super::{Ahead, Elements, Frame, runs};
 use crate::access::Cell;
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Relation, Role, Store};
 use crate::kernel::build::{BlockKey, Builder};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::{Math, Type, ValueId, VariableId};
-use crate::names::{Identifier, path_name};
+use crate::names::{Identifier, name_at};
 use crate::plan::Plan;
 use crate::plan::phases::Phase;
 use crate::plan::schedule::{BlockId, Item};
@@ -26,12 +24,8 @@ pub(super) struct Writer<'a> {
     /// Of a checked kernel: where it touches fields.
     sites: &'a mut Vec<Site>,
     cell: Cell,
-    /// What is read many elements at a time.
-    runs: &'a Runs,
-    /// Where the values of sweeps are kept.
-    carried: &'a Carried,
-    /// What a sweep has loaded for several levels.
-    ahead: Elements,
+    /// What is loaded already: by a sweep for several levels, or many elements at a time.
+    loaded: Elements,
     /// The values written so far.
     values: BTreeMap<(DefId, Path), ValueId>,
     /// The blocks of the schedule.
@@ -80,18 +74,16 @@ impl Frame<'_> {
 }
 
 impl<'a> Writer<'a> {
-    /// Of a phase, on the level of a cell.
-    #[allow(clippy::too_many_arguments, reason = "what a level needs, each from somewhere else")]
+    /// Of a phase, on the level of a cell, of which something may be loaded already.
     pub(super) fn new(
         frame: &'a Frame<'a>,
         phase: &'a Phase,
         own: &'a mut Builder,
         sites: &'a mut Vec<Site>,
         cell: Cell,
-        runs: &'a Runs,
-        carried: &'a Carried,
-        ahead: Elements,
+        mut loaded: Elements,
     ) -> Self {
+        loaded.extend(runs::load(frame, own, cell));
         let mut blocks = vec![own.current()];
         for number in 1..phase.schedule.blocks() {
             let parent = phase.schedule.parent(number).index();
@@ -104,9 +96,7 @@ impl<'a> Writer<'a> {
             own,
             sites,
             cell,
-            runs,
-            carried,
-            ahead,
+            loaded,
             values: BTreeMap::new(),
             blocks,
             run: BTreeMap::new(),
@@ -133,7 +123,7 @@ impl<'a> Writer<'a> {
         for (store, item) in phase.stores().filter(|(store, _)| is_carried(store)) {
             carried.push((store.field, self.body(&store.body, item, None)));
         }
-        self.carried.keep(self.own, &carried, self.cell.k);
+        self.frame.carried.keep(self.own, &carried, self.cell.k);
     }
 
     fn scalar(&self, math: Math) -> Scalar {
@@ -150,7 +140,7 @@ impl<'a> Writer<'a> {
                 let (body, root) = (&store.body, store.body.root());
                 return self.node(body, root, &Path::default(), true, &[]);
             }
-            if let Some(value) = self.carried.before(self.own, field, direction.before(shift)) {
+            if let Some(value) = self.frame.carried.before(self.own, field, direction.before(shift)) {
                 return value;
             }
         }
@@ -162,14 +152,13 @@ impl<'a> Writer<'a> {
         }
         let level = self.own.add(self.cell.k, by);
         // Planned: whatever is read here is kept.
-        self.carried.at(self.own, field, level).unwrap_or(self.cell.k)
+        self.frame.carried.at(self.own, field, level).unwrap_or(self.cell.k)
     }
 
     /// `const double lap_right = ...;`
     fn value(&mut self, def: DefId, at: &Path, item: &Item) {
         let declared = &self.frame.plan.stencil.defs[def];
-        let suffix = if at.is_here() { String::new() } else { format!("_{}", path_name(at)) };
-        let wish = format!("{}{suffix}", declared.name);
+        let wish = name_at(&declared.name, at);
         let value = self.body(&declared.body, item, Some(&wish));
         self.values.insert((def, at.clone()), value);
     }
@@ -385,8 +374,7 @@ impl<'a> Writer<'a> {
             return self.carried(field, at.levels(), sure);
         }
         let key = (field, at.clone());
-        let known = self.ahead.get(&key).or_else(|| self.runs.0.get(&key)).copied();
-        let element = known.unwrap_or_else(|| {
+        let element = self.loaded.get(&key).copied().unwrap_or_else(|| {
             let index = frame.index(self.own, self.cell, field, at, sure);
             let element = frame.element(self.own, field, false, index);
             let loaded = self.own.load(frame.inputs[&field], element);

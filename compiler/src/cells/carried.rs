@@ -15,6 +15,7 @@ const SHARED: usize = 48 << 10;
 const MOST: usize = 600;
 
 /// The variables and arrays of the carried fields.
+#[derive(Default)]
 pub struct Carried {
     fields: BTreeMap<FieldId, Kept>,
     /// Where arrays are shared: how many threads a block has, and the number of a thread among them.

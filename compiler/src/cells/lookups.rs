@@ -1,6 +1,8 @@
 //! How often a kernel looks up where its neighbours are, counted in what strategy and storage make.
 
-use super::{Frame, distances, sizes, tables};
+use super::carried::Carried;
+use super::levels::distances;
+use super::{Frame, sizes, tables};
 use crate::access::{Cell, Lookups, Shape};
 use crate::analysis::reuse::Evaluation;
 use crate::ir::{Offset, Path};
@@ -36,7 +38,16 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     let (k, c) = (own.number("k", Type::I32), own.number("c", sizes.index));
     let cell = Cell { k, c, column: own.name("column", coordinates.column) };
     let (inputs, outputs, params) = Default::default();
-    let mut frame = Frame { plan, inputs, outputs, params, sizes, coordinates, lookups: Lookups::Anew };
+    let mut frame = Frame {
+        plan,
+        inputs,
+        outputs,
+        params,
+        sizes,
+        coordinates,
+        lookups: Lookups::Anew,
+        carried: Carried::default(),
+    };
     let (together, alone) = (own.open(), own.open());
     let handed = own.within(together, |own| distances(&frame, own, true));
     own.within(alone, |own| {

@@ -5,25 +5,22 @@ mod body;
 mod carried;
 pub mod checked;
 mod index;
+mod levels;
 pub mod lookups;
 mod runs;
 
-use crate::access::{Cell, LevelsPerThread, Lookups, Reach, Shape};
+use crate::access::{LevelsPerThread, Lookups, Reach};
 use crate::diagnostic::Refusal;
-use crate::ir::{Direction, FieldId, ParamId, Relation, Role};
+use crate::ir::{FieldId, ParamId, Path, Role};
 use crate::kernel::build::Builder;
 use crate::kernel::simplify::simplify;
-use crate::kernel::{
-    Array, ArrayId, Axis, Coordinate, Kernel, Meaning, Size, Space, Step, Type, Unroll, ValueId, Watched,
-};
-use crate::names::Names;
-use crate::plan::{Fixed, Plan, shape_of};
+use crate::kernel::{Array, ArrayId, Kernel, Meaning, Size, Space, Type, ValueId, Watched};
+use crate::names::{Identifier, Names};
+use crate::plan::{Fixed, Plan};
 use crate::storage::{Coordinates, Sizes};
 use crate::text::Comment;
-use body::Writer;
 use carried::Carried;
 use checked::Site;
-use runs::Runs;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernel of a plan.
@@ -44,7 +41,15 @@ struct Frame<'a> {
     sizes: Sizes,
     coordinates: Coordinates,
     lookups: Lookups,
+    /// Where the values of sweeps are kept.
+    carried: Carried,
 }
+
+/// Elements of fields, by the paths that lead there.
+type Elements = BTreeMap<(FieldId, Path), ValueId>;
+
+/// Elements of fields that a sweep knows early enough.
+type Ahead = BTreeSet<(FieldId, Path)>;
 
 impl Frame<'_> {
     /// What the strategy has to reach.
@@ -52,10 +57,6 @@ impl Frame<'_> {
         self.plan.reach(&self.coordinates, &self.sizes)
     }
 }
-
-/// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
-/// memory, too.
-const AHEAD: i64 = 8;
 
 /// Makes the kernel of a plan, with a comment at its head.
 ///
@@ -97,18 +98,27 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
         checked::watch(own, report, sizes.plane);
     }
     let coordinates = plan.coordinates(own, &sizes);
-    let mut frame = Frame { plan, inputs, outputs, params, sizes, coordinates, lookups: Lookups::Anew };
+    let mut frame = Frame {
+        plan,
+        inputs,
+        outputs,
+        params,
+        sizes,
+        coordinates,
+        lookups: Lookups::Anew,
+        carried: Carried::default(),
+    };
     let mut sites = Vec::new();
     match plan.levels_per_thread() {
-        LevelsPerThread::One => one_level(&mut frame, own, &mut sites),
-        LevelsPerThread::Slice(slice) => slice_of_levels(&mut frame, own, &mut sites, slice),
-        LevelsPerThread::All => all_levels(&mut frame, own, &mut sites),
+        LevelsPerThread::One => levels::one_level(&mut frame, own, &mut sites),
+        LevelsPerThread::Slice(slice) => levels::slice_of_levels(&mut frame, own, &mut sites, slice),
+        LevelsPerThread::All => levels::all_levels(&mut frame, own, &mut sites),
     }
     Ok(Cells { kernel: simplify(builder.finish()), sites })
 }
 
 /// What fields, those that are read and those that are written, and parameters are called.
-type Declared = (BTreeMap<(FieldId, bool), crate::names::Identifier>, BTreeMap<ParamId, crate::names::Identifier>);
+type Declared = (BTreeMap<(FieldId, bool), Identifier>, BTreeMap<ParamId, Identifier>);
 
 /// What the kernel of a plan calls fields and parameters.
 pub fn declared(plan: &Plan, names: &mut Names) -> Declared {
@@ -179,182 +189,6 @@ fn sizes(plan: &Plan, own: &mut Builder, tables: Vec<ArrayId>) -> Sizes {
     let sizes = sizes.collect();
     Sizes { bounds, levels: [first, end], level_count, plane, own: sizes, tables, index }
 }
-
-/// Looks up the neighbours, where all threads of a block do so together or each for itself.
-fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Option<Vec<ValueId>> {
-    let access = frame.plan.access;
-    let is_now = access.is_together() == together && !frame.plan.wanted.is_empty();
-    is_now.then(|| access.distances(own, &frame.reach())).flatten()
-}
-
-/// The number of a thread along the levels.
-fn thread_of_levels(plan: &Plan, own: &mut Builder) -> ValueId {
-    let block = own.coordinate(Coordinate::Block, Axis::Z);
-    match plan.choices.block[2] {
-        1 => block,
-        threads => {
-            let (threads, thread) = (own.int(i64::from(threads)), own.coordinate(Coordinate::Thread, Axis::Z));
-            let before = own.mul(block, threads);
-            own.add(before, thread)
-        }
-    }
-}
-
-/// The place of the thread's column, as a variable where more than its cells' indices are made of it.
-fn column(frame: &Frame, own: &mut Builder) -> ValueId {
-    let plan = frame.plan;
-    let is_read = plan.stencil.own_fields().any(|(id, _)| shape_of(&plan.stencil, id) == Some(Shape::Plane));
-    match is_read || plan.choices.checked {
-        true => own.name("column", frame.coordinates.column),
-        false => frame.coordinates.column,
-    }
-}
-
-/// The cell on a level of the thread's column.
-fn cell(frame: &Frame, own: &mut Builder, column: ValueId, k: ValueId) -> Cell {
-    let c = frame.plan.storage.index(own, &frame.sizes, column, k);
-    Cell { k, c: own.name("c", c), column }
-}
-
-/// A thread for one level.
-fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
-    let plan = frame.plan;
-    let [first, end] = frame.sizes.levels;
-    let thread = thread_of_levels(plan, own);
-    let k = own.add(first, thread);
-    let k = own.name("k", k);
-    let handed = distances(frame, own, true);
-    let beyond = own.compare(Relation::Ge, k, end);
-    let outside = own.or(frame.coordinates.outside, beyond);
-    own.leave_if(outside);
-    let column = column(frame, own);
-    let cell = cell(frame, own, column, k);
-    let distances = handed.or_else(|| distances(frame, own, false));
-    if let Some(distances) = distances {
-        frame.lookups = match plan.access.has_index_variables() {
-            true => frame.reach().index_variables(own, &distances, cell),
-            false => Lookups::Distances(distances),
-        };
-    }
-    own.gap();
-    let runs = Runs::new(frame, own, cell);
-    let carried = Carried::declare(plan, own);
-    for phase in &plan.phases {
-        Writer::new(frame, phase, own, sites, cell, &runs, &carried, BTreeMap::new()).write();
-    }
-}
-
-/// What stands before a loop over levels: the place of the column.
-fn before_levels(frame: &mut Frame, own: &mut Builder) -> ValueId {
-    own.leave_if(frame.coordinates.outside);
-    let column = column(frame, own);
-    if let Some(distances) = distances(frame, own, false) {
-        frame.lookups = Lookups::Distances(distances);
-    }
-    column
-}
-
-/// A thread for a few levels that follow each other.
-fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>, slice: u32) {
-    let plan = frame.plan;
-    let column = before_levels(frame, own);
-    let carried = Carried::declare(plan, own);
-    own.gap();
-    let [first, end] = frame.sizes.levels;
-    let (thread, slice) = (thread_of_levels(plan, own), own.int(i64::from(slice)));
-    let before = own.mul(thread, slice);
-    let start = own.add(first, before);
-    let start = own.name("k_start", start);
-    let is_whole = plan.has_whole_slices();
-    if is_whole {
-        let is_over = own.compare(Relation::Ge, start, end);
-        own.leave_if(is_over);
-    }
-    let (behind, one) = (own.add(start, slice), own.int(1));
-    own.each("k", (start, behind, Step::By(one)), Unroll::Whole, |own, k| {
-        if !is_whole {
-            let is_over = own.compare(Relation::Ge, k, end);
-            own.break_if(is_over);
-        }
-        let cell = cell(frame, own, column, k);
-        let runs = Runs::new(frame, own, cell);
-        for phase in &plan.phases {
-            Writer::new(frame, phase, own, sites, cell, &runs, &carried, BTreeMap::new()).write();
-        }
-    });
-}
-
-/// A thread for all levels: loop after loop.
-fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
-    let plan = frame.plan;
-    let column = before_levels(frame, own);
-    let carried = Carried::declare(plan, own);
-    own.gap();
-    let [first, end] = frame.sizes.levels;
-    let one = own.int(1);
-    for phase in &plan.phases {
-        let is_down = phase.direction == Some(Direction::Down);
-        let ahead = body::loaded_ahead(plan, phase);
-        let level = |own: &mut Builder, by: ValueId| {
-            let last = own.sub(end, by);
-            if is_down { (last, first, Step::Down(by)) } else { (first, end, Step::By(by)) }
-        };
-        if ahead.is_empty() {
-            let levels = level(own, one);
-            own.each("k", levels, Unroll::Times(4), |own, k| {
-                let cell = cell(frame, own, column, k);
-                let runs = Runs::new(frame, own, cell);
-                Writer::new(frame, phase, own, sites, cell, &runs, &carried, BTreeMap::new()).write();
-            });
-            continue;
-        }
-        // What is loaded waits in arrays for the levels at hand.
-        let arrays: BTreeMap<_, ArrayId> = ahead
-            .iter()
-            .map(|(field, at)| {
-                let declared = &plan.stencil.fields[*field];
-                let suffix = if at.is_here() { String::new() } else { format!("_{}", crate::names::path_name(at)) };
-                let element = Type::stored(declared.stored, plan.choices.precision);
-                let name = format!("{}{suffix}_ahead", declared.name);
-                ((*field, at.clone()), own.local(&name, element, AHEAD as usize))
-            })
-            .collect();
-        let (count, zero) = (own.int(AHEAD), own.int(0));
-        let (from, to, _) = level(own, one);
-        let step = if is_down { Step::Down(count) } else { Step::By(count) };
-        own.each("k_start", (from, to, step), Unroll::Times(1), |own, start| {
-            let levels = |own: &mut Builder, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
-                own.each("n", (zero, count, Step::By(one)), Unroll::Whole, |own, number| {
-                    let k = if is_down { own.sub(start, number) } else { own.add(start, number) };
-                    let k = own.name("k", k);
-                    let relation = if is_down { Relation::Lt } else { Relation::Ge };
-                    let is_over = own.compare(relation, k, if is_down { first } else { end });
-                    own.break_if(is_over);
-                    let cell = cell(frame, own, column, k);
-                    write(own, cell, number);
-                });
-            };
-            levels(own, &mut |own, cell, number| {
-                for ((field, at), array) in &arrays {
-                    let element = body::element_ahead(frame, own, cell, *field, at);
-                    own.store(*array, number, element);
-                }
-            });
-            levels(own, &mut |own, cell, number| {
-                let loaded = arrays.iter().map(|(key, array)| (key.clone(), own.load(*array, number)));
-                let loaded = loaded.collect();
-                let runs = Runs::default();
-                Writer::new(frame, phase, own, sites, cell, &runs, &carried, loaded).write();
-            });
-        });
-    }
-}
-
-/// The fields that a kernel touches at a cell, as an argument of [`Writer`].
-pub(crate) type Elements = BTreeMap<(FieldId, crate::ir::Path), ValueId>;
-
-/// The elements of fields that a sweep knows early enough.
-pub(crate) type Ahead = BTreeSet<(FieldId, crate::ir::Path)>;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,9 @@
 //! Operations as C++ writes them; what nodes without operands are called is the caller's.
 
-use crate::ir::{Binary, Binding, Body, Function, Kind, Node, NodeId, Precision, Relation, Stored, Texts};
-use crate::plan::Math;
+use super::prelude;
+use crate::ir::{Binary, Binding, Body, Kind, Node, NodeId, Precision, Relation, Stored, Texts};
+use crate::kernel::scalar::{is_small, may_be_alike, may_be_extreme};
+use crate::kernel::{Function, Math, Type};
 use std::collections::BTreeSet;
 
 /// Names of the functions of the prelude that are called.
@@ -75,21 +77,12 @@ pub fn operation(
 ) -> (String, Binding) {
     let single = precision == Precision::F32;
     let is_real = |node: NodeId| body.kind_of(node) == Kind::Real;
-    let mut helper = |name: &'static str, operands: &[NodeId], texts: &mut Texts| {
+    let mut call = |function: Function, operands: &[NodeId], texts: &mut Texts| {
+        let kind = operands.first().map_or(body.kind_of(id), |&operand| body.kind_of(operand));
+        let name = prelude::function_name(function, Type::computing(kind, precision));
         helpers.insert(name);
         texts.call(name, operands)
     };
-    // What devices round differently: the language's own, the device's in double and in single precision.
-    let inexact =
-        |[own, double, float]: [&'static str; 3], operands: &[NodeId], texts: &mut Texts, helpers: &mut Helpers| {
-            match math {
-                Math::Own => {
-                    helpers.insert(own);
-                    texts.call(own, operands)
-                }
-                Math::Device => texts.call(if single { float } else { double }, operands),
-            }
-        };
     match &body[id] {
         Node::Real(x) => real(*x, precision),
         Node::Int(x) => int(*x),
@@ -110,23 +103,18 @@ pub fn operation(
             (format!("int_sub(0, {operand})"), Binding::Atom)
         }
         Node::Not(a) => texts.prefix("!", *a),
-        Node::Binary(op, a, b) => match (op, is_real(*a)) {
-            (Binary::Rem, true) => helper("real_rem", &[*a, *b], texts),
-            (_, true) => texts.infix(*a, op.symbol(), *b, op.binding()),
-            (Binary::Rem, false) => helper("int_rem", &[*a, *b], texts),
-            // Levels are far from overflowing; everything else wraps, which C++ leaves undefined.
-            (Binary::Add | Binary::Sub, false) if is_small(body, *a) && is_small(body, *b) => {
-                texts.infix(*a, op.symbol(), *b, op.binding())
-            }
-            (Binary::Add, false) => helper("int_add", &[*a, *b], texts),
-            (Binary::Sub, false) => helper("int_sub", &[*a, *b], texts),
-            (Binary::Mul | Binary::Div, false) => helper("int_mul", &[*a, *b], texts),
-        },
+        Node::Binary(Binary::Rem, a, b) => call(Function::Rem, &[*a, *b], texts),
+        Node::Binary(op, a, b) if is_real(*a) => texts.infix(*a, op.symbol(), *b, op.binding()),
+        Node::Binary(op @ (Binary::Add | Binary::Sub), a, b) if is_small(body, *a, *b) => {
+            texts.infix(*a, op.symbol(), *b, op.binding())
+        }
+        Node::Binary(Binary::Add, a, b) => call(Function::WrappingAdd, &[*a, *b], texts),
+        Node::Binary(Binary::Sub, a, b) => call(Function::WrappingSub, &[*a, *b], texts),
+        Node::Binary(Binary::Mul | Binary::Div, a, b) => call(Function::WrappingMul, &[*a, *b], texts),
         Node::Compare(relation, a, b) if may_be_extreme(body, *relation, *a, *b) => {
-            helpers.insert("int_less");
             let (less, binding) = match relation {
-                Relation::Lt | Relation::Ge => texts.call("int_less", &[*a, *b]),
-                Relation::Gt | Relation::Le | Relation::Eq | Relation::Ne => texts.call("int_less", &[*b, *a]),
+                Relation::Lt | Relation::Ge => call(Function::Less, &[*a, *b], texts),
+                Relation::Gt | Relation::Le | Relation::Eq | Relation::Ne => call(Function::Less, &[*b, *a], texts),
             };
             match relation {
                 Relation::Ge | Relation::Le => (format!("!{less}"), Binding::Sign),
@@ -136,7 +124,7 @@ pub fn operation(
         Node::Compare(relation, a, b) => {
             // C++ compilers warn of comparisons in a row.
             let left = match may_be_alike(body, *relation, *a, *b) {
-                true => helper("real_opaque", &[*a], texts).0,
+                true => call(Function::Opaque, &[*a], texts).0,
                 false => texts.operand(*a, Binding::Sum),
             };
             let right = texts.operand(*b, Binding::Sum);
@@ -149,31 +137,7 @@ pub fn operation(
             let (left, right) = (side(*a), side(*b));
             (format!("{left} || {right}"), Binding::Or)
         }
-        Node::Call(function, operands) => match (function, is_real(id)) {
-            (Function::Min, true) => helper("real_min", operands, texts),
-            (Function::Max, true) => helper("real_max", operands, texts),
-            (Function::Sign, true) => helper("real_sign", operands, texts),
-            (Function::Min, false) => helper("int_min", operands, texts),
-            (Function::Max, false) => helper("int_max", operands, texts),
-            (Function::Abs, false) => helper("int_abs", operands, texts),
-            (Function::Sign, false) => helper("int_sign", operands, texts),
-            (Function::Abs, true) => texts.call(if single { "fabsf" } else { "fabs" }, operands),
-            (Function::Sqrt, _) => texts.call(if single { "sqrtf" } else { "sqrt" }, operands),
-            (Function::Floor, _) => texts.call(if single { "floorf" } else { "floor" }, operands),
-            (Function::Ceil, _) => texts.call(if single { "ceilf" } else { "ceil" }, operands),
-            (Function::CopySign, _) => helper("real_copysign", operands, texts),
-            (Function::Fma, _) => texts.call(if single { "fmaf" } else { "fma" }, operands),
-            (Function::Exp, _) => inexact(["real_exp", "exp", "expf"], operands, texts, helpers),
-            (Function::Log, _) => inexact(["real_log", "log", "logf"], operands, texts, helpers),
-            (Function::Pow, _) => inexact(["real_pow", "pow", "powf"], operands, texts, helpers),
-            (Function::Sin, _) => inexact(["real_sin", "sin", "sinf"], operands, texts, helpers),
-            (Function::Cos, _) => inexact(["real_cos", "cos", "cosf"], operands, texts, helpers),
-            (Function::Tan, _) => inexact(["real_tan", "tan", "tanf"], operands, texts, helpers),
-            (Function::Atan, _) => inexact(["real_atan", "atan", "atanf"], operands, texts, helpers),
-            (Function::Atan2, _) => inexact(["real_atan2", "atan2", "atan2f"], operands, texts, helpers),
-            (Function::Tanh, _) => inexact(["real_tanh", "tanh", "tanhf"], operands, texts, helpers),
-            (Function::Cbrt, _) => inexact(["real_cbrt", "cbrt", "cbrtf"], operands, texts, helpers),
-        },
+        Node::Call(function, operands) => call(Function::Scalar(*function, math), operands, texts),
         Node::Choose { condition, yes, no } => {
             let condition = texts.operand(*condition, Binding::Or);
             let yes = texts.operand(*yes, Binding::Or);
@@ -181,36 +145,6 @@ pub fn operation(
             (format!("{condition} ? {yes} : {no}"), Binding::Choice)
         }
     }
-}
-
-/// Whether a comparison of whole numbers might become a minimum or a maximum, together with a choice that need not stand
-/// beside it: the prelude says why none may. Parameters and levels a few steps away are harmless, and easier to read.
-fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
-    let is_plain = |node: NodeId| matches!(body[node], Node::Level | Node::LevelCount | Node::Int(_) | Node::Param(_));
-    let is_near = |node: NodeId| match body[node] {
-        Node::Binary(Binary::Add | Binary::Sub, level, by) => is_plain(level) && matches!(body[by], Node::Int(_)),
-        _ => is_plain(node),
-    };
-    let orders = matches!(relation, Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge);
-    orders && body.kind_of(a) == Kind::Int && !(is_near(a) && is_near(b))
-}
-
-/// Whether a whole value is surely far from overflowing: a level, a number.
-fn is_small(body: &Body, id: NodeId) -> bool {
-    match &body[id] {
-        Node::Level | Node::LevelCount => true,
-        Node::Int(x) => x.unsigned_abs() < 1 << 24,
-        _ => false,
-    }
-}
-
-/// Whether a comparison of real numbers might find two operations on constants, known to make a NaN by nobody yet, and take
-/// them for equal: the prelude says more. A constant comes about where a condition tells what a level or a field is.
-fn may_be_alike(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
-    let is_plain =
-        |node: NodeId| matches!(body[node], Node::Read { .. } | Node::Param(_) | Node::Real(_) | Node::ToReal(_));
-    let holds_of_equals = matches!(relation, Relation::Eq | Relation::Ne | Relation::Le | Relation::Ge);
-    holds_of_equals && body.kind_of(a) == Kind::Real && !is_plain(a) && !is_plain(b)
 }
 
 /// A real number, exact in the precision.

@@ -1,8 +1,8 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
-use super::{functions, print};
-use crate::ir::Precision;
-use crate::kernel::{Block, Function, Kernel, Operation, Statement};
+use super::{functions, host};
+use crate::ir::{self, Precision};
+use crate::kernel::{Array, Block, Function, Kernel, Math, Operation, Space, Statement, Type, ValueId};
 use std::collections::BTreeSet;
 
 /// Name and text of each function. `REAL`, `FMOD`, `FABS`, `COPYSIGN` and `REGISTER` stand for those of the chosen
@@ -112,8 +112,8 @@ const WATCH: &str = "\
 #define STENCILC_METHOD __device__ __forceinline__
 /* Looks at every index: the first that leads elsewhere than it should is written down. */
 struct Watch {
-    long long* report;  // faults; site, index, column and level of the first
-    const int* columns;          // the column of each place in the plane, or -1
+    long long* report;   // faults; site, index, column and level of the first
+    const int* columns;  // the column of each place in the plane, or -1
     long long plane;
 
     STENCILC_METHOD void tell(unsigned site, long long index, long long column, int k) const
@@ -213,13 +213,11 @@ template <int N, class Index> static __device__ __forceinline__ Index interleave
 pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision: Precision) -> Vec<String> {
     let called = called(kernel).union(others).copied().collect();
     let (mut follows, mut runs, mut interleaves) = ([false; 2], stores_runs(kernel, &kernel.body), false);
-    for (_, value) in kernel.values.iter() {
+    for (id, value) in kernel.values.iter() {
         match &value.operation {
             Operation::Call(function, operands) => {
-                let kind = operands.first().map_or(value.kind, |&operand| kernel.values[operand].kind);
-                if kind.is_real() {
-                    precision = print::precision(kind);
-                }
+                let kind = kind_of_call(kernel, id, operands);
+                precision = if kind.is_real() { kind.precision() } else { precision };
                 interleaves |= matches!(function, Function::Interleaved(_));
             }
             Operation::Follow(follow) => follows[usize::from(follow.patterns.is_some())] = true,
@@ -238,20 +236,71 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
     for (_, text) in texts.iter().filter(|(is_needed, _)| *is_needed) {
         lines.extend(text.lines().map(str::to_owned));
     }
-    lines.extend(kernel.arrays.iter().filter_map(|(_, array)| print::constant(array)));
+    lines.extend(kernel.arrays.iter().filter_map(|(_, array)| constant(array)));
     lines
 }
 
 /// The functions that a kernel calls.
 pub fn called(kernel: &Kernel) -> BTreeSet<&'static str> {
-    let calls = kernel.values.iter().filter_map(|(_, value)| match &value.operation {
-        Operation::Call(function, operands) => {
-            let kind = operands.first().map_or(value.kind, |&operand| kernel.values[operand].kind);
-            Some(print::function_name(*function, kind))
-        }
+    let calls = kernel.values.iter().filter_map(|(id, value)| match &value.operation {
+        Operation::Call(function, operands) => Some(function_of(kernel, id, *function, operands)),
         _ => None,
     });
     calls.collect()
+}
+
+/// What a call of a kernel is of: functions are told apart by what they take.
+pub fn function_of(kernel: &Kernel, call: ValueId, function: Function, operands: &[ValueId]) -> &'static str {
+    function_name(function, kind_of_call(kernel, call, operands))
+}
+
+fn kind_of_call(kernel: &Kernel, call: ValueId, operands: &[ValueId]) -> Type {
+    kernel.values[operands.first().copied().unwrap_or(call)].kind
+}
+
+/// The function for operands of a type: of the prelude, or of CUDA.
+pub fn function_name(function: Function, kind: Type) -> &'static str {
+    let of = |real: &'static str, whole: &'static str| if kind.is_real() { real } else { whole };
+    let either = |double: &'static str, single: &'static str| match kind.precision() {
+        Precision::F32 => single,
+        Precision::F64 => double,
+    };
+    let inexact = |math: Math, own: &'static str, double: &'static str, single: &'static str| match math {
+        Math::Own => own,
+        Math::Device => either(double, single),
+    };
+    match function {
+        Function::WrappingAdd => "int_add",
+        Function::WrappingSub => "int_sub",
+        Function::WrappingMul => "int_mul",
+        Function::Rem => of("real_rem", "int_rem"),
+        Function::Less => "int_less",
+        Function::Opaque => "real_opaque",
+        Function::Interleaved(_) => "interleaved",
+        Function::WatchShift | Function::WatchLevel => "allows",
+        Function::WatchNeighbour => "leads",
+        Function::Scalar(function, math) => match function {
+            ir::Function::Min => of("real_min", "int_min"),
+            ir::Function::Max => of("real_max", "int_max"),
+            ir::Function::Sign => of("real_sign", "int_sign"),
+            ir::Function::Abs => of(either("fabs", "fabsf"), "int_abs"),
+            ir::Function::Sqrt => either("sqrt", "sqrtf"),
+            ir::Function::Floor => either("floor", "floorf"),
+            ir::Function::Ceil => either("ceil", "ceilf"),
+            ir::Function::CopySign => "real_copysign",
+            ir::Function::Fma => either("fma", "fmaf"),
+            ir::Function::Exp => inexact(math, "real_exp", "exp", "expf"),
+            ir::Function::Log => inexact(math, "real_log", "log", "logf"),
+            ir::Function::Pow => inexact(math, "real_pow", "pow", "powf"),
+            ir::Function::Sin => inexact(math, "real_sin", "sin", "sinf"),
+            ir::Function::Cos => inexact(math, "real_cos", "cos", "cosf"),
+            ir::Function::Tan => inexact(math, "real_tan", "tan", "tanf"),
+            ir::Function::Atan => inexact(math, "real_atan", "atan", "atanf"),
+            ir::Function::Atan2 => inexact(math, "real_atan2", "atan2", "atan2f"),
+            ir::Function::Tanh => inexact(math, "real_tanh", "tanh", "tanhf"),
+            ir::Function::Cbrt => inexact(math, "real_cbrt", "cbrt", "cbrtf"),
+        },
+    }
 }
 
 /// Whether a block writes elements that follow each other at once.
@@ -260,4 +309,15 @@ fn stores_runs(kernel: &Kernel, block: &Block) -> bool {
         Statement::Store(array, _, value) => kernel.values[*value].kind != kernel.arrays[*array].element,
         own => own.blocks().into_iter().any(|inner| stores_runs(kernel, inner)),
     })
+}
+
+/// `__constant__ int table[2] = {1, 2};`
+fn constant(array: &Array) -> Option<String> {
+    let Space::Constant(values) = &array.space else { return None };
+    let name = array.watched.as_ref().map_or(&array.name, |watched| &watched.entries);
+    let length = values.len();
+    Some(format!(
+        "__constant__ int {name}[{length}] = {{\n    {}\n}};",
+        host::wrapped(values.iter().map(i32::to_string))
+    ))
 }

@@ -1,17 +1,17 @@
 //! The printer: a kernel as CUDA C++.
 
 use super::expression::{Helpers, real};
-use super::{host, prelude, render};
+use super::{prelude, render};
+use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Relation};
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Axis, Binary, Coordinate, Element, Function, Kernel, Math, Operation, Space, Statement, Step, Type, Unroll,
+    Argument, Axis, Binary, Coordinate, Element, Function, Kernel, Operation, Space, Statement, Step, Type, Unroll,
     ValueId, What,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
-use crate::{device, ir};
 use serde::Serialize;
 
 /// How tightly an expression binds, as in C++: what binds less tightly than what stands around it is put in brackets.
@@ -89,7 +89,7 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
 const TEMPLATE: &str = "kernel.cu.tera";
 
 /// `const double* __restrict__ phi`
-fn argument(kernel: &Kernel, own: &crate::kernel::Argument) -> String {
+fn argument(kernel: &Kernel, own: &Argument) -> String {
     match own.what {
         What::Number(kind) => format!("const {} {}", c_type(kind), own.name),
         What::Array(array) => {
@@ -105,7 +105,7 @@ fn argument(kernel: &Kernel, own: &crate::kernel::Argument) -> String {
 }
 
 /// The C type of an argument: `const double*`.
-pub(super) fn argument_type(kernel: &Kernel, own: &crate::kernel::Argument) -> String {
+pub(super) fn argument_type(kernel: &Kernel, own: &Argument) -> String {
     match own.what {
         What::Number(kind) => c_type(kind),
         What::Array(array) => {
@@ -129,17 +129,6 @@ fn watches(kernel: &Kernel) -> Vec<String> {
         }
     }
     lines
-}
-
-/// `__constant__ int table[2] = {1, 2};`
-pub(super) fn constant(array: &crate::kernel::Array) -> Option<String> {
-    let Space::Constant(values) = &array.space else { return None };
-    let name = array.watched.as_ref().map_or(&array.name, |watched| &watched.entries);
-    let length = values.len();
-    Some(format!(
-        "__constant__ int {name}[{length}] = {{\n    {}\n}};",
-        host::wrapped(values.iter().map(i32::to_string))
-    ))
 }
 
 /// The C++ of a type.
@@ -175,7 +164,7 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 _ => ("const", c_type(own.kind)),
             };
             let text = match own.operation {
-                Operation::Convert(a) if widens(kernel, a, own.kind) => signed(kernel, a).0,
+                Operation::Convert(a) if is_widening(kernel, a, own.kind) => signed(kernel, a).0,
                 _ => operation(kernel, *value).0,
             };
             lines.push(format!("{indent}{qualifier} {c_type} {name} = {text};"));
@@ -265,27 +254,31 @@ pub(super) fn shown(kernel: &Kernel, value: ValueId) -> String {
     expression(kernel, value).0
 }
 
-/// A value where C++ converts it by itself: as what a variable gets, or an element of an array.
-fn given(kernel: &Kernel, value: ValueId) -> String {
+/// What a value is converted from, if it has no name and is a whole number that is made longer: C++ does that by itself where a variable
+/// gets it, as an index, and beside what is as long.
+fn widened(kernel: &Kernel, value: ValueId) -> Option<ValueId> {
     let own = &kernel.values[value];
     match own.operation {
-        Operation::Convert(a) if own.name.is_none() && widens(kernel, a, own.kind) => signed(kernel, a).0,
-        _ => expression(kernel, value).0,
+        Operation::Convert(a) if own.name.is_none() && is_widening(kernel, a, own.kind) => Some(a),
+        _ => None,
+    }
+}
+
+fn is_widening(kernel: &Kernel, a: ValueId, to: Type) -> bool {
+    (kernel.values[a].kind, to) == (Type::I32, Type::I64)
+}
+
+/// A value as what a variable gets, or an element of an array.
+fn given(kernel: &Kernel, value: ValueId) -> String {
+    match widened(kernel, value) {
+        Some(a) => signed(kernel, a).0,
+        None => shown(kernel, value),
     }
 }
 
 /// A value as an index.
 fn subscript(kernel: &Kernel, value: ValueId) -> String {
-    let own = &kernel.values[value];
-    match own.operation {
-        Operation::Convert(a) if own.name.is_none() && widens(kernel, a, own.kind) => signed(kernel, a).0,
-        _ => signed(kernel, value).0,
-    }
-}
-
-/// Whether a conversion is one of whole numbers to longer ones, which C++ makes by itself.
-fn widens(kernel: &Kernel, a: ValueId, to: Type) -> bool {
-    (kernel.values[a].kind, to) == (Type::I32, Type::I64)
+    signed(kernel, widened(kernel, value).unwrap_or(value)).0
 }
 
 /// Whether a value is elements that were loaded at once.
@@ -311,12 +304,8 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     let within = |value: ValueId, least: Tie| bracketed(expression(kernel, value), least);
     let signed = |value: ValueId, least: Tie| bracketed(signed(kernel, value), least);
     // An operand beside one that has 64 bits has them, too.
-    let beside = |value: ValueId, other: ValueId, least: Tie| match kernel.values[value] {
-        crate::kernel::Value { operation: Operation::Convert(a), kind, name: None }
-            if widens(kernel, a, kind) && is_wide(kernel, other) =>
-        {
-            signed(a, least)
-        }
+    let beside = |value: ValueId, other: ValueId, least: Tie| match widened(kernel, value) {
+        Some(a) if is_wide(kernel, other) => signed(a, least),
         _ => within(value, least),
     };
     // What stands on the right of an operator that goes from left to right binds more tightly.
@@ -337,7 +326,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
         Operation::Real(bits) => {
             let number = f64::from_bits(*bits);
             let tie = if number.is_sign_negative() && !number.is_nan() { Tie::Prefix } else { Tie::Atom };
-            (real(number, precision(own.kind)).0, tie)
+            (real(number, own.kind.precision()).0, tie)
         }
         Operation::Bool(truth) => (truth.to_string(), Tie::Atom),
         Operation::Mask(lanes) => (format!("{lanes:#x}u"), Tie::Atom),
@@ -352,10 +341,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             Function::WatchShift | Function::WatchLevel => call(&format!("{}.allows", watch(kernel)), operands),
             Function::WatchNeighbour => call(&format!("{}.leads", watch(kernel)), operands),
             Function::Interleaved(fields) => call(&format!("interleaved<{fields}, {}>", c_type(own.kind)), operands),
-            function => {
-                let kind = operands.first().map_or(own.kind, |&operand| kernel.values[operand].kind);
-                call(function_name(*function, kind), operands)
-            }
+            function => call(prelude::function_of(kernel, value, *function, operands), operands),
         },
         Operation::Argument(argument) => (kernel.arguments[*argument].name.to_string(), Tie::Atom),
         Operation::Variable(variable) => (kernel.variables[*variable].name.to_string(), Tie::Atom),
@@ -462,82 +448,6 @@ fn is_wide(kernel: &Kernel, value: ValueId) -> bool {
 /// What a checked kernel calls what looks at indices.
 fn watch(kernel: &Kernel) -> &str {
     kernel.watch.as_ref().map_or("", |watch| &watch.name)
-}
-
-pub(super) fn precision(kind: Type) -> Precision {
-    if kind.element == Element::F32 { Precision::F32 } else { Precision::F64 }
-}
-
-/// The function that a kernel calls, for operands of a type: of the prelude, or of CUDA.
-pub(super) fn function_name(function: Function, kind: Type) -> &'static str {
-    let (is_real, is_single) = (kind.is_real(), kind.element == Element::F32);
-    let either = |double: &'static str, single: &'static str| if is_single { single } else { double };
-    let inexact = |math: Math, own: &'static str, double: &'static str, single: &'static str| match math {
-        Math::Own => own,
-        Math::Device => either(double, single),
-    };
-    match function {
-        Function::WrappingAdd => "int_add",
-        Function::WrappingSub => "int_sub",
-        Function::WrappingMul => "int_mul",
-        Function::Rem => {
-            if is_real {
-                "real_rem"
-            } else {
-                "int_rem"
-            }
-        }
-        Function::Less => "int_less",
-        Function::Opaque => "real_opaque",
-        Function::Interleaved(_) => "interleaved",
-        Function::WatchShift | Function::WatchLevel => "allows",
-        Function::WatchNeighbour => "leads",
-        Function::Scalar(function, math) => match function {
-            ir::Function::Min => {
-                if is_real {
-                    "real_min"
-                } else {
-                    "int_min"
-                }
-            }
-            ir::Function::Max => {
-                if is_real {
-                    "real_max"
-                } else {
-                    "int_max"
-                }
-            }
-            ir::Function::Sign => {
-                if is_real {
-                    "real_sign"
-                } else {
-                    "int_sign"
-                }
-            }
-            ir::Function::Abs => {
-                if is_real {
-                    either("fabs", "fabsf")
-                } else {
-                    "int_abs"
-                }
-            }
-            ir::Function::Sqrt => either("sqrt", "sqrtf"),
-            ir::Function::Floor => either("floor", "floorf"),
-            ir::Function::Ceil => either("ceil", "ceilf"),
-            ir::Function::CopySign => "real_copysign",
-            ir::Function::Fma => either("fma", "fmaf"),
-            ir::Function::Exp => inexact(math, "real_exp", "exp", "expf"),
-            ir::Function::Log => inexact(math, "real_log", "log", "logf"),
-            ir::Function::Pow => inexact(math, "real_pow", "pow", "powf"),
-            ir::Function::Sin => inexact(math, "real_sin", "sin", "sinf"),
-            ir::Function::Cos => inexact(math, "real_cos", "cos", "cosf"),
-            ir::Function::Tan => inexact(math, "real_tan", "tan", "tanf"),
-            ir::Function::Atan => inexact(math, "real_atan", "atan", "atanf"),
-            ir::Function::Atan2 => inexact(math, "real_atan2", "atan2", "atan2f"),
-            ir::Function::Tanh => inexact(math, "real_tanh", "tanh", "tanhf"),
-            ir::Function::Cbrt => inexact(math, "real_cbrt", "cbrt", "cbrtf"),
-        },
-    }
 }
 
 /// A value where its sign matters. CUDA's coordinates have none, and neither has what is made of them: what is assigned to an `int`

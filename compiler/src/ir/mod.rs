@@ -552,6 +552,16 @@ impl Function {
         }
     }
 
+    /// Whether it is one of whole numbers, too.
+    pub fn takes_whole_numbers(self) -> bool {
+        match self {
+            Function::Min | Function::Max | Function::Abs | Function::Sign => true,
+            Function::Sqrt | Function::Floor | Function::Ceil | Function::CopySign | Function::Fma => false,
+            Function::Exp | Function::Log | Function::Pow | Function::Tanh | Function::Cbrt => false,
+            Function::Sin | Function::Cos | Function::Tan | Function::Atan | Function::Atan2 => false,
+        }
+    }
+
     /// Whether devices' own round it differently, so that it is an algorithm of the language's.
     pub fn is_inexact(self) -> bool {
         match self {

@@ -16,15 +16,18 @@ pub mod build;
 pub mod cost;
 mod display;
 pub mod machine;
+mod operands;
 pub mod scalar;
 pub mod simplify;
+mod types;
 pub mod verify;
 
 use crate::ir::arena::handles;
-use crate::ir::{self, Arena, FieldId, Kind, ParamId, Precision, Relation, Stored};
+use crate::ir::{self, Arena, FieldId, ParamId, Relation};
 use crate::names::Identifier;
 use crate::text::Comment;
 use serde::{Deserialize, Serialize};
+pub use types::{Element, Type};
 
 handles! {
     /// An argument of a kernel.
@@ -35,32 +38,6 @@ handles! {
     VariableId
     /// A value of a kernel.
     ValueId
-}
-
-/// What a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// A real number of single precision.
-    F32,
-    /// A real number of double precision.
-    F64,
-    /// A whole number of 32 bits.
-    I32,
-    /// A whole number of 64 bits.
-    I64,
-    /// A byte of memory. Nothing is computed with it but whether two are the same.
-    U8,
-    /// A truth value. It has no place in memory.
-    Bool,
-}
-
-/// The type of a value: one number, or several that memory holds side by side and an access moves at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Type {
-    /// What each number is.
-    pub element: Element,
-    /// How many there are: a power of two.
-    pub lanes: u8,
 }
 
 /// A kernel.
@@ -451,150 +428,4 @@ pub enum Unroll {
     Whole,
     /// So often, for as many turns at once.
     Times(u32),
-}
-
-impl Type {
-    /// One number.
-    pub const fn one(element: Element) -> Self {
-        Self { element, lanes: 1 }
-    }
-
-    /// A truth value.
-    pub const BOOL: Type = Type::one(Element::Bool);
-    /// A whole number of 32 bits.
-    pub const I32: Type = Type::one(Element::I32);
-    /// A whole number of 64 bits.
-    pub const I64: Type = Type::one(Element::I64);
-    /// Four whole numbers of 32 bits: the widest access that there is, 16 bytes.
-    pub const WIDEST: Type = Type { element: Element::I32, lanes: 4 };
-
-    /// Whether it is one whole number that is computed with.
-    pub fn is_whole(self) -> bool {
-        self == Type::I32 || self == Type::I64
-    }
-
-    /// A byte of memory.
-    pub const U8: Type = Type::one(Element::U8);
-
-    /// What a field's values are in memory.
-    pub fn stored(stored: Stored, precision: Precision) -> Self {
-        match stored {
-            Stored::F32 => Type::one(Element::F32),
-            Stored::F64 => Type::one(Element::F64),
-            Stored::Real => Type::real(precision),
-            Stored::Int => Type::I32,
-            Stored::Bool => Type::U8,
-        }
-    }
-
-    /// What a value of a kind is computed in.
-    pub fn computing(kind: Kind, precision: Precision) -> Self {
-        match kind {
-            Kind::Real => Type::real(precision),
-            Kind::Int => Type::I32,
-            Kind::Bool => Type::BOOL,
-        }
-    }
-
-    /// A real number of a precision.
-    pub fn real(precision: Precision) -> Self {
-        match precision {
-            Precision::F32 => Type::one(Element::F32),
-            Precision::F64 => Type::one(Element::F64),
-        }
-    }
-
-    /// Whether it is one real number.
-    pub fn is_real(self) -> bool {
-        self == Type::one(Element::F32) || self == Type::one(Element::F64)
-    }
-}
-
-impl Operation {
-    /// The values that it is made of.
-    pub fn operands(&self) -> Vec<ValueId> {
-        match self {
-            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => Vec::new(),
-            Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => Vec::new(),
-            Operation::Negate(a) | Operation::Not(a) => vec![*a],
-            Operation::Convert(a) | Operation::Lane(a, _) | Operation::Load(_, a) => vec![*a],
-            Operation::Call(_, operands) => operands.clone(),
-            Operation::Follow(follow) => vec![follow.start, follow.place],
-            Operation::Shuffle { value, lane, lanes } => vec![*value, *lane, *lanes],
-            Operation::Binary(_, a, b) | Operation::Compare(_, a, b) => vec![*a, *b],
-            Operation::And(a, b) | Operation::Or(a, b) | Operation::ShuffleDown(a, b) => vec![*a, *b],
-            Operation::Choose(condition, yes, no) => vec![*condition, *yes, *no],
-            Operation::Lanes(lanes) => lanes.clone(),
-        }
-    }
-}
-
-impl Operation {
-    /// The values that it is made of, to be changed.
-    pub fn operands_mut(&mut self) -> Vec<&mut ValueId> {
-        match self {
-            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => Vec::new(),
-            Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => Vec::new(),
-            Operation::Negate(a) | Operation::Not(a) => vec![a],
-            Operation::Convert(a) | Operation::Lane(a, _) | Operation::Load(_, a) => vec![a],
-            Operation::Binary(_, a, b) | Operation::Compare(_, a, b) => vec![a, b],
-            Operation::And(a, b) | Operation::Or(a, b) | Operation::ShuffleDown(a, b) => vec![a, b],
-            Operation::Choose(condition, yes, no) => vec![condition, yes, no],
-            Operation::Lanes(operands) | Operation::Call(_, operands) => operands.iter_mut().collect(),
-            Operation::Follow(follow) => vec![&mut follow.start, &mut follow.place],
-            Operation::Shuffle { value, lane, lanes } => vec![value, lane, lanes],
-        }
-    }
-}
-
-impl Statement {
-    /// The values that it uses itself, without those of statements in it.
-    pub fn values(&self) -> Vec<ValueId> {
-        match self {
-            Statement::Let(value) | Statement::Assign(_, value) => vec![*value],
-            Statement::Declare(_, value) => value.iter().copied().collect(),
-            Statement::Store(_, index, value) => vec![*index, *value],
-            Statement::If(condition, ..) => vec![*condition],
-            Statement::For(own) => match own.step {
-                Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
-                Step::Doubled => vec![own.first, own.end],
-            },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
-        }
-    }
-
-    /// The blocks in it.
-    pub fn blocks(&self) -> Vec<&Block> {
-        match self {
-            Statement::If(_, yes, no) => vec![yes, no],
-            Statement::For(own) => vec![&own.body],
-            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
-        }
-    }
-
-    /// The values that it uses itself, to be changed.
-    pub fn values_mut(&mut self) -> Vec<&mut ValueId> {
-        match self {
-            Statement::Let(value) | Statement::Assign(_, value) => vec![value],
-            Statement::Declare(_, value) => value.iter_mut().collect(),
-            Statement::Store(_, index, value) => vec![index, value],
-            Statement::If(condition, ..) => vec![condition],
-            Statement::For(own) => match &mut own.step {
-                Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
-                Step::Doubled => vec![&mut own.first, &mut own.end],
-            },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
-        }
-    }
-
-    /// The blocks in it, to be changed.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
-        match self {
-            Statement::If(_, yes, no) => vec![yes, no],
-            Statement::For(own) => vec![&mut own.body],
-            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
-        }
-    }
 }

@@ -12,7 +12,7 @@ use super::{
     Type, ValueId, VariableId, What,
 };
 use crate::diagnostic::Refusal;
-use crate::ir::{self, Handle, Relation};
+use crate::ir::{Handle, Relation};
 use crate::names::Identifier;
 use std::collections::HashSet;
 
@@ -164,11 +164,8 @@ fn is_call(function: Function, of: &[Type], own: Type) -> bool {
     let are = |kinds: &[Type]| of == kinds && own == Type::I32;
     match function {
         Function::Scalar(function, _) => {
-            let is_whole =
-                matches!(function, ir::Function::Min | ir::Function::Max | ir::Function::Abs | ir::Function::Sign);
-            of.len() == function.arity()
-                && of.iter().all(|&a| a == own)
-                && (own.is_real() || is_whole && own == Type::I32)
+            let takes = own.is_real() || own == Type::I32 && function.takes_whole_numbers();
+            of.len() == function.arity() && of.iter().all(|&a| a == own) && takes
         }
         Function::WrappingAdd | Function::WrappingSub | Function::WrappingMul => are(&[Type::I32; 2]),
         Function::Rem => of == [own; 2] && (own.is_real() || own == Type::I32),
@@ -426,18 +423,6 @@ fn ends(block: &Block) -> bool {
 fn leaves(block: &Block) -> bool {
     let is_end = |statement: &Statement| matches!(statement, Statement::Return | Statement::Break);
     block.0.iter().any(|own| is_end(own) || own.blocks().into_iter().any(leaves))
-}
-
-impl Type {
-    /// The bytes of a value in memory.
-    pub fn bytes(self) -> usize {
-        let one = match self.element {
-            Element::F32 | Element::I32 => 4,
-            Element::F64 | Element::I64 => 8,
-            Element::U8 | Element::Bool => 1,
-        };
-        one * usize::from(self.lanes)
-    }
 }
 
 #[cfg(test)]

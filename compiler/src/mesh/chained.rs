@@ -18,12 +18,13 @@ pub fn kernels(
     is_internal: &dyn Fn(FieldId) -> bool,
     choices: &Choices,
 ) -> Result<Kernels, Refusal> {
-    let groups: Vec<Group> = subjects.iter().flat_map(|own| groups(own.stencil)).collect();
+    let mut groups: Vec<Group> = subjects.iter().flat_map(|own| groups(own.stencil)).collect();
+    groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
     let (mut fields, mut walks): (Vec<FieldId>, Vec<Walk>) = (Vec::new(), Vec::new());
-    for (number, (subject, group)) in subjects.iter().zip(&groups).enumerate() {
+    for (subject, group) in subjects.iter().zip(&groups) {
         let own = group.fields();
         let from_zero = own.iter().all(|&field| (subject.from_zero)(field) && !fields.contains(&field));
-        walks.push(Walk::new(subject, group, number, from_zero)?.for_all_targets());
+        walks.push(Walk::new(subject, group, from_zero)?.for_all_targets());
         fields.extend(own.into_iter().filter(|field| !fields.contains(field)).collect::<Vec<_>>());
     }
     let (adding, after) = subjects.split_at(groups.len());

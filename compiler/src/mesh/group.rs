@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 /// What is added to the elements of one set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
+    /// Its number among those whose kernels are made together.
+    pub number: usize,
     /// Who adds.
     pub from: SetId,
     /// To which set.
@@ -41,7 +43,13 @@ pub fn groups(stencil: &MeshStencil) -> Vec<Group> {
         let group = match groups.iter().position(|group| group.target == target) {
             Some(group) => group,
             None => {
-                groups.push(Group { from: stencil.set(), target, paths: Vec::new(), adds: Vec::new() });
+                groups.push(Group {
+                    number: groups.len(),
+                    from: stencil.set(),
+                    target,
+                    paths: Vec::new(),
+                    adds: Vec::new(),
+                });
                 groups.len() - 1
             }
         };

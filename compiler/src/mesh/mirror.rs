@@ -563,7 +563,7 @@ pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<Mirror>
     let inner = split(&of_both(&stencil.stencil, writer.defs, stores));
     let paths = vec![Path::through([ends.own])];
     let writes = new_adds.iter().map(|add| Write { part: add.part, how: How::Add(paths[0].clone()) }).collect();
-    let group = Group { from: group.from, target: group.target, paths, adds: new_adds };
+    let group = Group { paths, adds: new_adds, ..*group };
     let stencil = MeshStencil { stencil: inner, mesh, over: stencil.over, writes };
     Stages(std::slice::from_ref(&stencil)).verified("making one increment of two");
     Some(Mirror { stencil, group, ends })

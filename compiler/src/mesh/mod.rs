@@ -312,8 +312,8 @@ pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal>
     if group::has_own(subject.stencil) {
         kernels.push(own::kernel(subject, choices));
     }
-    for (number, group) in groups.iter().enumerate() {
-        kernels.extend(choices.strategy.kernels(subject, choices, group, number)?);
+    for group in &groups {
+        kernels.extend(choices.strategy.kernels(subject, choices, group)?);
     }
     Ok(Kernels { kernels, groups })
 }

@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What those who lead to a target add, as a thread of it computes it.
 pub struct Walk<'a> {
-    number: usize,
     group: &'a Group,
     degrees: Degrees,
     /// Whether there is a row of places for each target, and no list.
@@ -26,11 +25,11 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Over those who lead to the targets of the group with this number. If all sums start from +0, zeros have no signs that matter.
+    /// Over those who lead to the targets of the group. If all sums start from +0, zeros have no signs that matter.
     ///
     /// # Errors
     /// The increments of its fields come in orders that differ.
-    pub fn new(subject: &Subject, group: &'a Group, number: usize, from_zero: bool) -> Result<Self, Refusal> {
+    pub fn new(subject: &Subject, group: &'a Group, from_zero: bool) -> Result<Self, Refusal> {
         let stencil = subject.stencil;
         group.check_order(subject)?;
         // A sum that is stored in fewer bits than it is computed in may come to -0, where there was something.
@@ -46,7 +45,7 @@ impl<'a> Walk<'a> {
         };
         let mirror = if group.paths.iter().all(is_sure) { mirrored(subject, group, !from_zero) } else { None };
         let degrees = subject.degrees(group);
-        Ok(Self { number, group, degrees, in_rows: is_row(degrees), mirror })
+        Ok(Self { group, degrees, in_rows: is_row(degrees), mirror })
     }
 
     /// The same where all targets walk, even if to most of them nobody leads.
@@ -110,20 +109,20 @@ impl<'a> Walk<'a> {
         let (mut columns, mut seats) = (Vec::new(), Vec::new());
         if is_row {
             for (table, wish) in &tables {
-                let name = emitter.parameter(wish, "const int*", What::Table(self.number, table.clone()));
+                let name = emitter.parameter(wish, "const int*", What::Table(self.group.number, table.clone()));
                 columns.push(row(emitter, &name, width, item));
             }
             for (shape, leaves) in shared {
                 let mesh = &emitter.subject.stencil.mesh;
                 let set = mesh.sets[mesh.end(emitter.subject.stencil.set(), &leaves[0])].name.clone();
-                seats.push(seats::Read::new(emitter, shape, self.number, leaves, item, &set));
+                seats.push(seats::Read::new(emitter, shape, self.group.number, leaves, item, &set));
             }
             emitter.line("#pragma unroll");
             emitter.open(&format!("for (int {place} = 0; {place} < {width}; ++{place})"));
         } else {
-            let offsets = emitter.parameter("offsets", "const int*", What::Table(self.number, Table::Offsets));
+            let offsets = emitter.parameter("offsets", "const int*", What::Table(self.group.number, Table::Offsets));
             for (table, wish) in &tables {
-                columns.push(emitter.parameter(wish, "const int*", What::Table(self.number, table.clone())));
+                columns.push(emitter.parameter(wish, "const int*", What::Table(self.group.number, table.clone())));
             }
             emitter.open(&format!("for (int {place} = {offsets}[{item}]; {place} < {offsets}[{item} + 1]; ++{place})"));
         }
@@ -142,7 +141,8 @@ impl<'a> Walk<'a> {
             (Some(_), _) => "true".to_owned(),
             (None, true) => format!("{}[0] != -1", columns[0]),
             (None, false) => {
-                let offsets = emitter.parameter("offsets", "const int*", What::Table(self.number, Table::Offsets));
+                let offsets =
+                    emitter.parameter("offsets", "const int*", What::Table(self.group.number, Table::Offsets));
                 format!("{offsets}[{item}] < {offsets}[{item} + 1]")
             }
         }

@@ -11,7 +11,7 @@ use super::{Coordinates, Ground, Layout, Origin, Sizes, Storage, Threads};
 use crate::grid::Region;
 use crate::kernel::build::Builder;
 use crate::kernel::{Follow, ValueId};
-use crate::names::path_name;
+use crate::names::name_at;
 use std::ops::Range;
 
 /// Neighbours are looked up: a pattern a cell, an offset a pattern and relation.
@@ -67,8 +67,7 @@ impl Storage for Compressed {
     fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
         // All hops from a place share its pattern.
         let pattern = own.load(sizes.tables[0], from.place);
-        let suffix = if from.path.is_here() { String::new() } else { format!("_{}", path_name(&from.path)) };
-        let pattern = own.name(&format!("p{suffix}"), pattern);
+        let pattern = own.name(&name_at("p", &from.path), pattern);
         let distance = entry(own, sizes, hop, pattern);
         own.convert(distance, sizes.index)
     }

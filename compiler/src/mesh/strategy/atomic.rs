@@ -28,7 +28,7 @@ impl Strategy for Atomic {
         Additions::AsTheyCome
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group, _: usize) -> Result<Vec<Kernel>, Refusal> {
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
         Ok(vec![kernel(subject, choices, group)?])
     }
 }

@@ -24,25 +24,19 @@ impl Strategy for GlobalColouring {
         Additions::SameEveryTime
     }
 
-    fn kernels(
-        &self,
-        subject: &Subject,
-        choices: &Choices,
-        group: &Group,
-        number: usize,
-    ) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group, number)])
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group)])
     }
 }
 
 /// The kernel of a group.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     let mut emitter = Emitter::new(subject, choices);
     let element = emitter.element_of(set);
     let n = emitter.parameter("items", "int", What::Items);
     let first = emitter.parameter("first", "int", What::First);
-    let coloured = emitter.parameter("coloured", "const int*", What::Table(number, Table::Coloured));
+    let coloured = emitter.parameter("coloured", "const int*", What::Table(group.number, Table::Coloured));
     let item = emitter.names.internal("item");
     emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
     emitter.line(format!("if ({item} >= {n}) return;"));
@@ -70,5 +64,12 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
     }
     let name = emitter.names.declared(&format!("{}_scatter", stencil.stencil.name));
     let (text, parameters) = emitter.text(&name, "a thread an element of one colour", &[]);
-    Kernel { name, text, parameters, items: Items::Colours(number), block: choices.block, in_place: group.fields() }
+    Kernel {
+        name,
+        text,
+        parameters,
+        items: Items::Colours(group.number),
+        block: choices.block,
+        in_place: group.fields(),
+    }
 }

@@ -33,14 +33,8 @@ impl Strategy for HierarchicalColouring {
         Additions::SameEveryTime
     }
 
-    fn kernels(
-        &self,
-        subject: &Subject,
-        choices: &Choices,
-        group: &Group,
-        number: usize,
-    ) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group, number)?])
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group)?])
     }
 }
 
@@ -48,7 +42,7 @@ impl Strategy for HierarchicalColouring {
 ///
 /// # Errors
 /// What a single element adds to does not fit into shared memory.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
     let stencil = subject.stencil;
     let width = |field: FieldId| stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
     let stored = |field: FieldId| stored_type(stencil.stencil.fields[field].stored, subject.precision);
@@ -72,7 +66,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
     let name = emitter.names.declared(&format!("{}_in_blocks", stencil.stencil.name));
     let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
     let (text, parameters) = emitter.text(&name, &what, &[]);
-    let items = Items::Pieces { group: number, cut: Cut::Blocks { elements }, shared: own.shared.bytes() };
+    let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared.bytes() };
     Ok(Kernel { name, text, parameters, items, block, in_place: group.fields() })
 }
 

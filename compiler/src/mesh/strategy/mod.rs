@@ -40,17 +40,11 @@ pub trait Strategy: Sync {
         false
     }
 
-    /// The kernels of what is added to one set, in the order in which they are launched: of the group with a number.
+    /// The kernels of what is added to one set, in the order in which they are launched.
     ///
     /// # Errors
     /// The strategy cannot compute it, on a mesh as it is known.
-    fn kernels(
-        &self,
-        subject: &Subject,
-        choices: &Choices,
-        group: &Group,
-        number: usize,
-    ) -> Result<Vec<Kernel>, Refusal>;
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal>;
 }
 
 /// In which order values are added.

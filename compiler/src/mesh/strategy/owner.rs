@@ -32,14 +32,8 @@ impl Strategy for Owner {
         true
     }
 
-    fn kernels(
-        &self,
-        subject: &Subject,
-        choices: &Choices,
-        group: &Group,
-        number: usize,
-    ) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group, number)?])
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group)?])
     }
 }
 
@@ -47,11 +41,11 @@ impl Strategy for Owner {
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
     let is_sparse = subject.degrees(group).share < 0.5;
     let fields = group.fields();
     let from_zero = !is_sparse && fields.iter().all(|&field| (subject.from_zero)(field));
-    let walk = Walk::new(subject, group, number, from_zero)?;
+    let walk = Walk::new(subject, group, from_zero)?;
     let own = walk.subject(subject);
     let stencil = own.stencil;
     let mut emitter = Emitter::new(&own, choices);
@@ -59,7 +53,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
     let set_name = &stencil.mesh.sets[group.target].name;
     let (target, item) = if is_sparse {
         let (item, n) = (emitter.names.internal("item"), emitter.parameter("items", "int", What::Items));
-        let table = What::Table(number, Table::Targets);
+        let table = What::Table(group.number, Table::Targets);
         let targets = emitter.parameter(&format!("{set_name}_led_to"), "const int*", table);
         emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
         emitter.line(format!("if ({item} >= {n}) {}", emitter.leave()));
@@ -77,7 +71,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
     let name = emitter.names.declared(&format!("{}_to_{set_name}", stencil.stencil.name));
     let what = format!("a thread a {set_name}, which gathers what is added to it");
     let (text, parameters) = emitter.text(&name, &what, &[]);
-    let items = if is_sparse { Items::Targets(number) } else { Items::Set(group.target) };
+    let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
     let in_place = fields.into_iter().filter(|&field| is_sparse || !(subject.from_zero)(field)).collect();
     Ok(Kernel { name, text, parameters, items, block: choices.block, in_place })
 }

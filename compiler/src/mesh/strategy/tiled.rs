@@ -30,14 +30,8 @@ impl Strategy for Tiled {
         Additions::InOrder
     }
 
-    fn kernels(
-        &self,
-        subject: &Subject,
-        choices: &Choices,
-        group: &Group,
-        number: usize,
-    ) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group, number)?])
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(subject, choices, group)?])
     }
 }
 
@@ -45,7 +39,7 @@ impl Strategy for Tiled {
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or what is added to a single target does not fit into shared memory.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<Kernel, Refusal> {
+fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
     group.check_order(subject)?;
     let stencil = subject.stencil;
     let degrees = subject.degrees(group);
@@ -64,7 +58,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
     let row_of = if is_sparse {
         let item = emitter.names.fresh("item");
         let targets =
-            emitter.parameter(&format!("{set_name}_led_to"), "const int*", What::Table(number, Table::Targets));
+            emitter.parameter(&format!("{set_name}_led_to"), "const int*", What::Table(group.number, Table::Targets));
         emitter.line(format!("const int {item} = {last};"));
         emitter.line(format!("const int {target} = {targets}[{item}];"));
         item
@@ -83,7 +77,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
         emitter.line("#pragma unroll");
         emitter.open(&format!("for (int {place} = 0; {place} < {}; ++{place})", degrees.max));
     } else {
-        let offsets = emitter.parameter("offsets", "const int*", What::Table(number, Table::Offsets));
+        let offsets = emitter.parameter("offsets", "const int*", What::Table(group.number, Table::Offsets));
         let range = format!("{place} = {offsets}[{row_of}]; {place} < {offsets}[{row_of} + 1]");
         emitter.open(&format!("for (int {range}; ++{place})"));
     }
@@ -121,7 +115,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group, number: usize) ->
     let (text, parameters) = emitter.text(&name, &what, &[]);
     let starts_from_zero = |field: &FieldId| !is_sparse && (subject.from_zero)(*field);
     let in_place = group.fields().into_iter().filter(|field| !starts_from_zero(field)).collect();
-    let items = Items::Pieces { group: number, cut, shared: shared.bytes() };
+    let items = Items::Pieces { group: group.number, cut, shared: shared.bytes() };
     Ok(Kernel { name, text, parameters, items, block: choices.block, in_place })
 }
 

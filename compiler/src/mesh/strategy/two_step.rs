@@ -25,14 +25,8 @@ impl Strategy for TwoStep {
         Additions::InOrder
     }
 
-    fn kernels(
-        &self,
-        subject: &Subject,
-        choices: &Choices,
-        group: &Group,
-        number: usize,
-    ) -> Result<Vec<Kernel>, Refusal> {
-        Ok(kernels(subject, choices, group, number)?.into())
+    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(kernels(subject, choices, group)?.into())
     }
 }
 
@@ -40,7 +34,7 @@ impl Strategy for TwoStep {
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or they are of several kinds.
-fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Result<[Kernel; 2], Refusal> {
+fn kernels(subject: &Subject, choices: &Choices, group: &Group) -> Result<[Kernel; 2], Refusal> {
     group.check_order(subject)?;
     let kind = |field: FieldId| subject.stencil.stencil.fields[field].stored.kind();
     let (fields, name) = (group.fields(), &subject.stencil.stencil.name);
@@ -52,7 +46,7 @@ fn kernels(subject: &Subject, choices: &Choices, group: &Group, number: usize) -
         ))
         .help("take another strategy, such as owner, or make two stencils of it"));
     }
-    Ok([written(subject, choices, group, number), gathered(subject, choices, group, number)])
+    Ok([written(subject, choices, group), gathered(subject, choices, group)])
 }
 
 /// What lies between the steps: of each element (and level) what it adds along each path, path after path; or once, where paths
@@ -69,10 +63,10 @@ struct Between {
 }
 
 impl Between {
-    fn new(emitter: &mut Emitter, group: &Group, number: usize) -> Self {
+    fn new(emitter: &mut Emitter, group: &Group) -> Self {
         let body = &emitter.subject.stencil.stencil.stores[group.adds[0].store].body;
         let c_type = emitter.c_type(body.kind());
-        let name = emitter.parameter("between", &format!("{c_type}*"), What::Between(number));
+        let name = emitter.parameter("between", &format!("{c_type}*"), What::Between(group.number));
         let turned = group.turned(emitter.subject.stencil);
         let paths = if turned.is_some() { 1 } else { group.paths.len() };
         let each = (0..paths).map(|path| group.along(path).len()).max().unwrap_or(0);
@@ -98,13 +92,13 @@ impl Between {
     }
 }
 
-fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
+fn written(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
     let mut emitter = Emitter::new(subject, choices);
     let element = emitter.thread_of(set);
     emitter.level_line();
     emitter.set_index(&[], &element);
-    let between = Between::new(&mut emitter, group, number);
+    let between = Between::new(&mut emitter, group);
     let at_once = between.at_once();
     for path in 0..between.paths {
         let mut values = Vec::new();
@@ -136,7 +130,7 @@ fn written(subject: &Subject, choices: &Choices, group: &Group, number: usize) -
     Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
 }
 
-fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) -> Kernel {
+fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let stencil = subject.stencil;
     let mut emitter = Emitter::new(subject, choices);
     let set_name = &stencil.mesh.sets[group.target].name;
@@ -144,8 +138,8 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
     emitter.level_line();
     let sums = Sums::new(&mut emitter, &group.fields(), &target, false);
     let degrees = subject.degrees(group);
-    let between = Between::new(&mut emitter, group, number);
-    let entries = emitter.parameter("entries", "const int*", What::Table(number, Table::Entries));
+    let between = Between::new(&mut emitter, group);
+    let entries = emitter.parameter("entries", "const int*", What::Table(group.number, Table::Entries));
     let (place, entry) = (emitter.names.internal("place"), emitter.names.internal("entry"));
     let in_rows = is_row(degrees);
     let is_led_to = if in_rows {
@@ -156,7 +150,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group, number: usize) 
         emitter.open(&format!("if ({entry} >= 0)"));
         format!("{here}[0] >= 0")
     } else {
-        let offsets = emitter.parameter("offsets", "const int*", What::Table(number, Table::Offsets));
+        let offsets = emitter.parameter("offsets", "const int*", What::Table(group.number, Table::Offsets));
         let range = format!("{place} = {offsets}[{target}]; {place} < {offsets}[{target} + 1]");
         emitter.open(&format!("for (int {range}; ++{place})"));
         emitter.line(format!("const int {entry} = {entries}[{place}];"));

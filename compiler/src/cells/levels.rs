@@ -1,0 +1,181 @@
+//! How many levels a thread computes: one, a few, or all, loop after loop.
+
+use super::body::{self, Writer};
+use super::carried::Carried;
+use super::checked::Site;
+use super::{Elements, Frame};
+use crate::access::{Cell, Lookups, Shape};
+use crate::ir::{Direction, Relation};
+use crate::kernel::build::Builder;
+use crate::kernel::{ArrayId, Axis, Coordinate, Step, Type, Unroll, ValueId};
+use crate::names::name_at;
+use crate::plan::{Plan, shape_of};
+use std::collections::BTreeMap;
+
+/// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
+/// memory, too.
+const AHEAD: i64 = 8;
+
+/// Looks up the neighbours, where all threads of a block do so together or each for itself.
+pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Option<Vec<ValueId>> {
+    let access = frame.plan.access;
+    let is_now = access.is_together() == together && !frame.plan.wanted.is_empty();
+    is_now.then(|| access.distances(own, &frame.reach())).flatten()
+}
+
+/// The number of a thread along the levels.
+fn thread_of_levels(plan: &Plan, own: &mut Builder) -> ValueId {
+    let block = own.coordinate(Coordinate::Block, Axis::Z);
+    match plan.choices.block[2] {
+        1 => block,
+        threads => {
+            let (threads, thread) = (own.int(i64::from(threads)), own.coordinate(Coordinate::Thread, Axis::Z));
+            let before = own.mul(block, threads);
+            own.add(before, thread)
+        }
+    }
+}
+
+/// The place of the thread's column, as a variable where more than its cells' indices are made of it.
+fn column(frame: &Frame, own: &mut Builder) -> ValueId {
+    let plan = frame.plan;
+    let is_read = plan.stencil.own_fields().any(|(id, _)| shape_of(&plan.stencil, id) == Some(Shape::Plane));
+    match is_read || plan.choices.checked {
+        true => own.name("column", frame.coordinates.column),
+        false => frame.coordinates.column,
+    }
+}
+
+/// The cell on a level of the thread's column.
+fn cell(frame: &Frame, own: &mut Builder, column: ValueId, k: ValueId) -> Cell {
+    let c = frame.plan.storage.index(own, &frame.sizes, column, k);
+    Cell { k, c: own.name("c", c), column }
+}
+
+/// A thread for one level.
+pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
+    let plan = frame.plan;
+    let [first, end] = frame.sizes.levels;
+    let thread = thread_of_levels(plan, own);
+    let k = own.add(first, thread);
+    let k = own.name("k", k);
+    let handed = distances(frame, own, true);
+    let beyond = own.compare(Relation::Ge, k, end);
+    let outside = own.or(frame.coordinates.outside, beyond);
+    own.leave_if(outside);
+    let column = column(frame, own);
+    let cell = cell(frame, own, column, k);
+    let distances = handed.or_else(|| distances(frame, own, false));
+    if let Some(distances) = distances {
+        frame.lookups = match plan.access.has_index_variables() {
+            true => frame.reach().index_variables(own, &distances, cell),
+            false => Lookups::Distances(distances),
+        };
+    }
+    own.gap();
+    for phase in &plan.phases {
+        Writer::new(frame, phase, own, sites, cell, Elements::new()).write();
+    }
+}
+
+/// What stands before a loop over levels: the place of the column.
+fn before_levels(frame: &mut Frame, own: &mut Builder) -> ValueId {
+    own.leave_if(frame.coordinates.outside);
+    let column = column(frame, own);
+    if let Some(distances) = distances(frame, own, false) {
+        frame.lookups = Lookups::Distances(distances);
+    }
+    // Sweeps are for threads with a whole column: others keep nothing.
+    frame.carried = Carried::declare(frame.plan, own);
+    column
+}
+
+/// A thread for a few levels that follow each other.
+pub(super) fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>, slice: u32) {
+    let plan = frame.plan;
+    let column = before_levels(frame, own);
+    own.gap();
+    let [first, end] = frame.sizes.levels;
+    let (thread, slice) = (thread_of_levels(plan, own), own.int(i64::from(slice)));
+    let before = own.mul(thread, slice);
+    let start = own.add(first, before);
+    let start = own.name("k_start", start);
+    let is_whole = plan.has_whole_slices();
+    if is_whole {
+        let is_over = own.compare(Relation::Ge, start, end);
+        own.leave_if(is_over);
+    }
+    let (behind, one) = (own.add(start, slice), own.int(1));
+    own.each("k", (start, behind, Step::By(one)), Unroll::Whole, |own, k| {
+        if !is_whole {
+            let is_over = own.compare(Relation::Ge, k, end);
+            own.break_if(is_over);
+        }
+        let cell = cell(frame, own, column, k);
+        for phase in &plan.phases {
+            Writer::new(frame, phase, own, sites, cell, Elements::new()).write();
+        }
+    });
+}
+
+/// A thread for all levels: loop after loop.
+pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
+    let plan = frame.plan;
+    let column = before_levels(frame, own);
+    own.gap();
+    let [first, end] = frame.sizes.levels;
+    let one = own.int(1);
+    for phase in &plan.phases {
+        let is_down = phase.direction == Some(Direction::Down);
+        let ahead = body::loaded_ahead(plan, phase);
+        let level = |own: &mut Builder, by: ValueId| {
+            let last = own.sub(end, by);
+            if is_down { (last, first, Step::Down(by)) } else { (first, end, Step::By(by)) }
+        };
+        if ahead.is_empty() {
+            let levels = level(own, one);
+            own.each("k", levels, Unroll::Times(4), |own, k| {
+                let cell = cell(frame, own, column, k);
+                Writer::new(frame, phase, own, sites, cell, Elements::new()).write();
+            });
+            continue;
+        }
+        // What is loaded waits in arrays for the levels at hand.
+        let arrays: BTreeMap<_, ArrayId> = ahead
+            .iter()
+            .map(|(field, at)| {
+                let declared = &plan.stencil.fields[*field];
+                let element = Type::stored(declared.stored, plan.choices.precision);
+                let name = format!("{}_ahead", name_at(&declared.name, at));
+                ((*field, at.clone()), own.local(&name, element, AHEAD as usize))
+            })
+            .collect();
+        let (count, zero) = (own.int(AHEAD), own.int(0));
+        let (from, to, _) = level(own, one);
+        let step = if is_down { Step::Down(count) } else { Step::By(count) };
+        own.each("k_start", (from, to, step), Unroll::Times(1), |own, start| {
+            let levels = |own: &mut Builder, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
+                own.each("n", (zero, count, Step::By(one)), Unroll::Whole, |own, number| {
+                    let k = if is_down { own.sub(start, number) } else { own.add(start, number) };
+                    let k = own.name("k", k);
+                    let relation = if is_down { Relation::Lt } else { Relation::Ge };
+                    let is_over = own.compare(relation, k, if is_down { first } else { end });
+                    own.break_if(is_over);
+                    let cell = cell(frame, own, column, k);
+                    write(own, cell, number);
+                });
+            };
+            levels(own, &mut |own, cell, number| {
+                for ((field, at), array) in &arrays {
+                    let element = body::element_ahead(frame, own, cell, *field, at);
+                    own.store(*array, number, element);
+                }
+            });
+            levels(own, &mut |own, cell, number| {
+                let loaded = arrays.iter().map(|(key, array)| (key.clone(), own.load(*array, number)));
+                let loaded = loaded.collect();
+                Writer::new(frame, phase, own, sites, cell, loaded).write();
+            });
+        });
+    }
+}

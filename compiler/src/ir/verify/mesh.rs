@@ -1,0 +1,100 @@
+//! The rules of stencils over meshes.
+
+use super::super::mesh::How;
+use super::super::{FieldId, Handle, Home, Mesh, MeshStencil, Path, Role, SetId, Store};
+use super::{Checker, Ground, Verify};
+use std::collections::BTreeSet;
+
+impl Verify for MeshStencil {
+    fn verify(&self) -> Result<(), String> {
+        check_over_mesh(self, None)
+    }
+}
+
+/// Stencils over the same fields that are computed one after the other: each stores some of them, and reads what those before it
+/// have stored.
+pub struct Stages<'a>(pub &'a [MeshStencil]);
+
+impl Verify for Stages<'_> {
+    fn verify(&self) -> Result<(), String> {
+        let mut given = BTreeSet::new();
+        for own in self.0 {
+            check_over_mesh(own, Some(&given))?;
+            given.extend(own.stencil.stores.iter().map(|store| store.field));
+        }
+        Ok(())
+    }
+}
+
+/// Checks a stencil over a mesh; if it is a part of a computation, what was stored before it is given.
+fn check_over_mesh(own: &MeshStencil, given: Option<&BTreeSet<FieldId>>) -> Result<(), String> {
+    let over = own.over.ok_or("it runs over no set")?;
+    check_mesh(&own.mesh)?;
+    if over.index() >= own.mesh.sets.len() {
+        return Err("it runs over a set that is not there".into());
+    }
+    if own.writes.len() != own.stencil.stores.len() {
+        return Err(format!("{} stores, and {} writes", own.stencil.stores.len(), own.writes.len()));
+    }
+    let ground = Ground::Mesh { mesh: &own.mesh, over };
+    Checker { ground, given, is_part: given.is_some(), ..Checker::new(&own.stencil) }.stencil()?;
+    own.stores().try_for_each(|(store, write)| check_write(own, over, store, write.part, &write.how))
+}
+
+/// How many numbers a field has at an element.
+pub(super) fn width(home: Option<Home>) -> usize {
+    home.map_or(1, |home| home.width as usize)
+}
+
+/// The set where a path from a set leads.
+pub(super) fn end(mesh: &Mesh, from: SetId, path: &Path) -> Result<SetId, String> {
+    if path.levels() != 0 && !mesh.levels {
+        return Err(format!("a path leads to another level, and there are none: {path}"));
+    }
+    path.hops().iter().try_fold(from, |at, hop| {
+        if hop.map.index() >= mesh.maps.len() {
+            return Err(format!("a path leads through a map that is not there: {path}"));
+        }
+        let map = &mesh.maps[hop.map];
+        if map.from != at {
+            return Err(format!("a path goes on from a set that it does not lead to: {path}"));
+        }
+        if hop.slot >= map.arity {
+            return Err(format!("a path leads through a slot that its map has not: {path}"));
+        }
+        Ok(map.to)
+    })
+}
+
+pub(super) fn check_mesh(mesh: &Mesh) -> Result<(), String> {
+    let is_set = |set: SetId| set.index() < mesh.sets.len();
+    match mesh.maps.iter().find(|(_, map)| !is_set(map.from) || !is_set(map.to) || map.arity == 0) {
+        Some((_, map)) => Err(format!("the map {} leads nowhere", map.name)),
+        None => Ok(()),
+    }
+}
+
+fn check_write(own: &MeshStencil, over: SetId, store: &Store, part: u32, how: &How) -> Result<(), String> {
+    let field = &own.stencil.fields[store.field];
+    let (name, home) = (&field.name, field.place.home);
+    let at_home = |set: SetId| home.is_some_and(|home| home.set == set && home.map.is_none());
+    let (fits, at) = match how {
+        How::Assign => (matches!(field.role, Role::Out | Role::InOut), at_home(over)),
+        How::Add(path) => (field.role == Role::Inc, path.levels() == 0 && at_home(end(&own.mesh, over, path)?)),
+        How::Reduce(_) => (field.role == Role::Reduce, home.is_none()),
+    };
+    if !fits {
+        return Err(format!("{how:?} is done with the {} field {name}", field.role.name()));
+    }
+    if !at {
+        return Err(format!("{how:?} is done with {name} where it is not at home"));
+    }
+    if part as usize >= width(home) {
+        return Err(format!("part {part} of {name} is written, which it has not"));
+    }
+    let times = own.stores().filter(|(other, write)| other.field == store.field && write.part == part).count();
+    match how {
+        How::Assign | How::Reduce(_) if times != 1 => Err(format!("part {part} of {name} is written {times} times")),
+        How::Assign | How::Reduce(_) | How::Add(_) => Ok(()),
+    }
+}
