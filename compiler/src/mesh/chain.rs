@@ -16,8 +16,7 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A kernel has so many calls at most. One more saves no more bytes than another does, and a kernel of all calls of a long program is
-/// a text that compilers take minutes for.
+/// The most calls of a kernel. It is called by the names of all of them: of 200 the name was longer than that of a file can be.
 const MOST: usize = 16;
 
 /// Calls that are one kernel.
