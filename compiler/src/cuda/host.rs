@@ -240,7 +240,8 @@ impl<'a> Host<'a> {
                     let doc = plan.stencil.params[id].doc.first_comment();
                     if doc.is_empty() { Comment::new("a parameter") } else { doc }
                 }
-                Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Size(_) => continue,
+                Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
+                Meaning::Size(_) | Meaning::Step(_) => continue,
             };
             let c_type = parameter.c_type.replace("bool", "int");
             members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
@@ -341,7 +342,7 @@ impl<'a> Host<'a> {
             Meaning::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
             Meaning::Table(number) => format!("args->{}", self.member(plan.tables()[number].0)),
             // Refused before: a launcher has no place for a report.
-            Meaning::Told | Meaning::Report | Meaning::Columns => "nullptr".into(),
+            Meaning::Told | Meaning::Report | Meaning::Columns | Meaning::Step(_) => "nullptr".into(),
             Meaning::Size(size) => match size {
                 Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
                 Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),

@@ -9,10 +9,11 @@ mod host;
 mod levels;
 pub(crate) mod prelude;
 mod print;
+mod rows;
 
 use crate::cells::{self, Cells, checked::Site};
 use crate::diagnostic::Refusal;
-use crate::ir::Stencil;
+use crate::ir::{Precision, Stencil};
 use crate::kernel::{self, Meaning};
 use crate::names::Identifier;
 use crate::plan::Plan;
@@ -77,13 +78,25 @@ pub fn lower(plan: &Plan) -> Result<kernel::Kernel, Refusal> {
 /// The kernel of a plan, with functions in its prelude that something else needs.
 fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     let Cells { kernel, sites } = cells::kernel(plan, comment(plan))?;
-    let text = print::text_with(&kernel, others, plan.choices.precision)?;
+    Ok(Kernel { sites, ..printed_with(&kernel, others, plan.choices.precision)? })
+}
+
+/// A kernel as CUDA C++, in a precision.
+///
+/// # Errors
+/// The template is broken, which is a fault of the compiler.
+pub(crate) fn printed(kernel: &kernel::Kernel, precision: Precision) -> Result<Kernel, Refusal> {
+    printed_with(kernel, &Helpers::new(), precision)
+}
+
+fn printed_with(kernel: &kernel::Kernel, others: &Helpers, precision: Precision) -> Result<Kernel, Refusal> {
+    let text = print::text_with(kernel, others, precision)?;
     let parameters = kernel.arguments.iter().map(|(_, own)| Parameter {
         name: own.name.clone(),
-        c_type: print::argument_type(&kernel, own),
+        c_type: print::argument_type(kernel, own),
         meaning: own.meaning,
     });
-    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters.collect(), sites })
+    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters.collect(), sites: Vec::new() })
 }
 
 /// Renders a template; an error in one is ours.

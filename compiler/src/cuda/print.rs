@@ -2,13 +2,12 @@
 
 use super::expression::{Helpers, real};
 use super::{prelude, render};
-use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Relation};
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Argument, Axis, Binary, Coordinate, Element, Function, Kernel, Operation, Space, Statement, Step, Type, Unroll,
-    ValueId, What,
+    Argument, Axis, Binary, Contents, Coordinate, Element, Function, Kernel, Operand, Operation, Space, Statement,
+    Step, Type, Unroll, ValueId, What,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
@@ -63,25 +62,26 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     for (_, array) in kernel.arrays.iter() {
         let (c_type, name) = (c_type(array.element), &array.name);
         match array.space {
-            Space::Global { .. } | Space::Constant(_) => {}
+            Space::Global { .. } | Space::Constant(_) | Space::Local(_) | Space::View(_) => {}
             Space::Shared(count) => body.push(format!("STENCILC_SHARED({c_type}, {name}, [{count}]);")),
-            Space::Local(count) => body.push(format!("{c_type} {name}[{count}];")),
+            Space::Dynamic(_) => body.push(format!("STENCILC_DYNAMIC_SHARED({c_type}, {name});")),
+            Space::Part { of, first, .. } => {
+                let of = &kernel.arrays[of].name;
+                let from = if first == 0 { of.to_string() } else { format!("{of} + {first}") };
+                body.push(format!("{c_type}* const {name} = reinterpret_cast<{c_type}*>({from});"));
+            }
         }
     }
     body.extend(watches(kernel));
     block(kernel, &kernel.body.0[sizes..], 0, &mut body);
-    let mut texts = Texts {
-        comment: Vec::new(),
+    let texts = Texts {
+        comment: kernel.doc.clone(),
         prelude: prelude::of_kernel(kernel, others, precision),
         threads: kernel.threads,
         name: kernel.name.clone(),
         signature: kernel.arguments.iter().map(|(_, own)| argument(kernel, own)).collect(),
         body,
     };
-    // What a comment says is no use of it.
-    let operations = device::lines(&render(TEMPLATE, &texts)?);
-    texts.prelude.extend(operations);
-    texts.comment = kernel.doc.clone();
     render(TEMPLATE, &texts)
 }
 
@@ -95,9 +95,7 @@ fn argument(kernel: &Kernel, own: &Argument) -> String {
         What::Array(array) => {
             let alone = match kernel.arrays[array].space {
                 Space::Global { aliased: true } => "",
-                Space::Global { aliased: false } | Space::Shared(_) | Space::Local(_) | Space::Constant(_) => {
-                    " __restrict__"
-                }
+                _ => " __restrict__",
             };
             format!("{}{alone} {}", argument_type(kernel, own), own.name)
         }
@@ -138,6 +136,7 @@ pub fn c_type(kind: Type) -> String {
         Element::F64 => ("double", "double"),
         Element::I32 => ("int", "int"),
         Element::I64 => ("long long", "longlong"),
+        Element::U32 => ("unsigned", "uint"),
         Element::U8 => ("unsigned char", "uchar"),
         Element::Bool => ("bool", "bool"),
     };
@@ -188,6 +187,31 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 }
                 _ => format!("{indent}{name}[{index}] = {};", shown(*value)),
             });
+        }
+        Statement::Array(array, contents) => {
+            let own = &kernel.arrays[*array];
+            let (c_type, name) = (c_type(own.element), &own.name);
+            let count = if let Space::Local(count) = own.space { count } else { 0 };
+            lines.push(match contents {
+                Contents::Unset => format!("{indent}{c_type} {name}[{count}];"),
+                Contents::Zeros => format!("{indent}{c_type} {name}[{count}] = {{}};"),
+                Contents::From(first) => {
+                    let qualifier = if own.is_written { "" } else { "const " };
+                    let base = own.space.base().map_or("", |base| &kernel.arrays[base].name);
+                    let from = place(kernel, base, *first);
+                    format!("{indent}{qualifier}{c_type}* const {name} = {from};")
+                }
+            });
+        }
+        Statement::Do(routine, operands) => {
+            let number = routine.number().map(|number| format!("<{number}>"));
+            let operands = operands.iter().map(|operand| match operand {
+                Operand::Value(value) => shown(*value),
+                Operand::Place(array, index) => place(kernel, &kernel.arrays[*array].name, *index),
+            });
+            let operands: Vec<String> = operands.collect();
+            let (name, operands) = (routine.name(), operands.join(", "));
+            lines.push(format!("{indent}{name}{}({operands});", number.unwrap_or_default()));
         }
         Statement::If(condition, yes, no) => {
             let (mut condition, mut yes, mut no) = (*condition, yes, no);
@@ -281,6 +305,15 @@ fn subscript(kernel: &Kernel, value: ValueId) -> String {
     signed(kernel, widened(kernel, value).unwrap_or(value)).0
 }
 
+/// Where an element of an array is: `phi + cell`.
+fn place(kernel: &Kernel, array: &str, index: ValueId) -> String {
+    let index = widened(kernel, index).unwrap_or(index);
+    match kernel.values[index].operation {
+        Operation::Int(0) => array.to_owned(),
+        _ => format!("{array} + {}", bracketed(signed(kernel, index), Tie::Sum)),
+    }
+}
+
 /// Whether a value is elements that were loaded at once.
 fn is_run(kernel: &Kernel, value: ValueId) -> bool {
     let own = &kernel.values[value];
@@ -353,6 +386,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             // Of whole numbers that are not negative, whose sign has no part in it.
             Binary::Div => infix(*a, "/", *b, Tie::Product, Tie::Prefix),
             Binary::Rem => infix(*a, "%", *b, Tie::Product, Tie::Prefix),
+            Binary::Min => (format!("min({}, {})", signed(*a, Tie::Choice), signed(*b, Tie::Choice)), Tie::Atom),
             // Readers, and warnings of compilers, want brackets where operators on bits meet others.
             Binary::Xor => (format!("{} ^ {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Xor),
             Binary::BitOr => {
@@ -391,6 +425,8 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
         Operation::Convert(a) if own.kind == Type::I64 => {
             (format!("({}){}", c_type(own.kind), signed(*a, Tie::Prefix)), Tie::Prefix)
         }
+        // What is made of coordinates alone has no sign already.
+        Operation::Convert(a) if own.kind == Type::U32 && has_coordinate(kernel, *a) => expression(kernel, *a),
         Operation::Convert(a) => (format!("{}({})", c_type(own.kind), signed(*a, Tie::Choice)), Tie::Atom),
         Operation::Lane(a, lane) if is_run(kernel, *a) => (format!("{}.at[{lane}]", within(*a, Tie::Atom)), Tie::Atom),
         Operation::Lane(a, lane) => {

@@ -17,6 +17,7 @@ pub mod cost;
 mod display;
 pub mod machine;
 mod operands;
+mod routine;
 pub mod scalar;
 pub mod simplify;
 mod types;
@@ -26,6 +27,7 @@ use crate::ir::arena::handles;
 use crate::ir::{self, Arena, FieldId, ParamId, Relation};
 use crate::names::Identifier;
 use crate::text::Comment;
+pub use routine::{Operand, Routine};
 use serde::{Deserialize, Serialize};
 pub use types::{Element, Type};
 
@@ -106,6 +108,21 @@ pub enum Meaning {
     Columns,
     /// A size.
     Size(Size),
+    /// What a kernel of many steps takes beside fields and parameters.
+    Step(StepData),
+}
+
+/// What a kernel of many steps takes beside fields and parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepData {
+    /// How many steps are computed.
+    Count,
+    /// An array as that of an output, for what some of the steps write.
+    Spare(FieldId),
+    /// A number that is 0 before the first launch, for the blocks of a launch to wait for each other.
+    Barrier,
+    /// So many numbers that are 0 before the first launch, for blocks of a launch to wait for one another.
+    Flags(usize),
 }
 
 /// A size that a kernel uses.
@@ -172,7 +189,20 @@ pub enum Space {
     },
     /// In the shared memory of a block: so many elements.
     Shared(usize),
-    /// A thread's own: so many elements.
+    /// The shared memory of a block whose size the launch gives: so many bytes. A kernel has at most one such array.
+    Dynamic(usize),
+    /// A part of that, which other parts may overlap.
+    Part {
+        /// All of it.
+        of: ArrayId,
+        /// The byte that it begins with.
+        first: usize,
+        /// Its elements.
+        count: usize,
+    },
+    /// Where another array is, from an element on that a [statement](Statement::Array) says.
+    View(ArrayId),
+    /// A thread's own: so many elements, from a [statement](Statement::Array) on.
     Local(usize),
     /// In constant memory: these elements.
     Constant(Vec<i32>),
@@ -336,6 +366,8 @@ pub enum Binary {
     Xor,
     /// Of whole numbers the bits that either has.
     BitOr,
+    /// The smaller of two whole numbers.
+    Min,
 }
 
 /// Where a thread is, and how many there are.
@@ -375,8 +407,12 @@ pub enum Statement {
     Declare(VariableId, Option<ValueId>),
     /// Gives a variable another value.
     Assign(VariableId, ValueId),
+    /// Makes an array that is a thread's own, or a view of another.
+    Array(ArrayId, Contents),
     /// Writes an element of an array, or several that follow each other, by the index of the first.
     Store(ArrayId, ValueId, ValueId),
+    /// Does what is done for its effect alone.
+    Do(Routine, Vec<Operand>),
     /// Does one thing where a truth holds, and another where it does not.
     If(ValueId, Block, Block),
     /// Does something again and again.
@@ -389,6 +425,17 @@ pub enum Statement {
     Return,
     /// An empty line, for readers.
     Gap,
+}
+
+/// What an array has at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Nothing yet.
+    Unset,
+    /// Zeros.
+    Zeros,
+    /// What another array has from an element on: the array is a view of it.
+    From(ValueId),
 }
 
 /// A loop: a counter goes on by a step until it reaches an end.

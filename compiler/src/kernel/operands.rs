@@ -1,6 +1,7 @@
 //! What operations and statements are made of.
 
-use super::{Block, Operation, Statement, Step, ValueId};
+use super::{Array, ArrayId, Block, Contents, Kernel, Operand, Operation, Space, Statement, Step, ValueId};
+use crate::names::Identifier;
 
 impl Operation {
     /// The values that it is made of.
@@ -46,6 +47,9 @@ impl Statement {
             Statement::Let(value) | Statement::Assign(_, value) => vec![*value],
             Statement::Declare(_, value) => value.iter().copied().collect(),
             Statement::Store(_, index, value) => vec![*index, *value],
+            Statement::Array(_, Contents::From(index)) => vec![*index],
+            Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
+            Statement::Do(_, operands) => operands.iter().map(Operand::value).collect(),
             Statement::If(condition, ..) => vec![*condition],
             Statement::For(own) => match own.step {
                 Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
@@ -61,6 +65,7 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
+            Statement::Array(..) | Statement::Do(..) => Vec::new(),
             Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
         }
     }
@@ -71,6 +76,9 @@ impl Statement {
             Statement::Let(value) | Statement::Assign(_, value) => vec![value],
             Statement::Declare(_, value) => value.iter_mut().collect(),
             Statement::Store(_, index, value) => vec![index, value],
+            Statement::Array(_, Contents::From(index)) => vec![index],
+            Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
+            Statement::Do(_, operands) => operands.iter_mut().map(Operand::value_mut).collect(),
             Statement::If(condition, ..) => vec![condition],
             Statement::For(own) => match &mut own.step {
                 Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
@@ -86,7 +94,75 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&mut own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
+            Statement::Array(..) | Statement::Do(..) => Vec::new(),
             Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
         }
+    }
+
+    /// The arrays that it uses itself.
+    pub fn arrays(&self) -> Vec<ArrayId> {
+        match self {
+            Statement::Array(array, _) | Statement::Store(array, ..) => vec![*array],
+            Statement::Do(_, operands) => operands.iter().filter_map(Operand::array).collect(),
+            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
+            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Gap => Vec::new(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn arrays_mut(&mut self) -> Vec<&mut ArrayId> {
+        match self {
+            Statement::Array(array, _) | Statement::Store(array, ..) => vec![array],
+            Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::array_mut).collect(),
+            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
+            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Gap => Vec::new(),
+        }
+    }
+}
+
+impl Space {
+    /// The array that this one is a part or a view of.
+    pub fn base(&self) -> Option<ArrayId> {
+        match self {
+            Space::Part { of, .. } | Space::View(of) => Some(*of),
+            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Local(_) | Space::Constant(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn base_mut(&mut self) -> Option<&mut ArrayId> {
+        match self {
+            Space::Part { of, .. } | Space::View(of) => Some(of),
+            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Local(_) | Space::Constant(_) => None,
+        }
+    }
+}
+
+impl Kernel {
+    /// The array that another one is a part or a view of, in the end.
+    pub fn whole(&self, array: ArrayId) -> &Array {
+        let mut own = &self.arrays[array];
+        while let Some(base) = own.space.base() {
+            own = &self.arrays[base];
+        }
+        own
+    }
+
+    /// The name that means something from a statement on.
+    pub fn declares(&self, statement: &Statement) -> Option<&Identifier> {
+        match statement {
+            Statement::Let(value) => self.values[*value].name.as_ref(),
+            Statement::Declare(variable, _) => Some(&self.variables[*variable].name),
+            Statement::Array(array, _) => Some(&self.arrays[*array].name),
+            _ => None,
+        }
+    }
+
+    /// The bytes of shared memory whose size the launch gives.
+    pub fn dynamic_bytes(&self) -> usize {
+        let bytes = |array: &Array| if let Space::Dynamic(bytes) = array.space { bytes } else { 0 };
+        self.arrays.iter().map(|(_, array)| bytes(array)).sum()
     }
 }

@@ -1,14 +1,15 @@
 //! Leaves out of a kernel what nothing uses: names that are never called, variables that nobody reads, loops and branches in which
 //! nothing is done, arguments and arrays that nothing needs. So whoever makes a kernel can declare all that might be needed.
 
-use super::{Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId, What};
+use super::{ArrayId, Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId, What};
 use crate::ir::{Arena, Handle};
 
 /// The kernel without what nothing uses. Fields and parameters stay arguments: callers count on them.
-pub fn simplify(kernel: Kernel) -> Kernel {
+pub fn simplify(mut kernel: Kernel) -> Kernel {
     let mut used = Used {
         values: vec![false; kernel.values.len()],
         variables: vec![false; kernel.variables.len()],
+        arrays: vec![false; kernel.arrays.len()],
         waiting: Vec::new(),
     };
     if let Some(watch) = &kernel.watch {
@@ -23,23 +24,22 @@ pub fn simplify(kernel: Kernel) -> Kernel {
             break;
         }
     }
-    let Kernel { name, doc, threads, arguments, arrays, variables, values, body, watch } = kernel;
-    let body = used.kept(body);
-    let kernel = Kernel { name, doc, threads, arguments, arrays, variables, values, body, watch };
-    let kernel = compact(kernel);
-    without_arguments(kernel)
+    let body = used.kept(std::mem::take(&mut kernel.body));
+    without_arguments(compact(Kernel { body, ..kernel }))
 }
 
 /// What something that counts uses.
 struct Used {
     values: Vec<bool>,
     variables: Vec<bool>,
+    /// Arrays that are read or written.
+    arrays: Vec<bool>,
     waiting: Vec<ValueId>,
 }
 
 impl Used {
     fn count(&self) -> usize {
-        self.values.iter().chain(&self.variables).filter(|used| **used).count()
+        self.values.iter().chain(&self.variables).chain(&self.arrays).filter(|used| **used).count()
     }
 
     /// A value that counts, with all that it is made of.
@@ -50,10 +50,21 @@ impl Used {
                 continue;
             }
             let operation = &kernel.values[value].operation;
-            if let Operation::Variable(variable) = operation {
-                self.variables[variable.index()] = true;
+            match operation {
+                Operation::Variable(variable) => self.variables[variable.index()] = true,
+                Operation::Load(array, _) => self.array(kernel, *array),
+                _ => {}
             }
             self.waiting.extend(operation.operands());
+        }
+    }
+
+    /// An array that counts, with what it is a part or a view of.
+    fn array(&mut self, kernel: &Kernel, array: ArrayId) {
+        let mut at = Some(array);
+        while let Some(array) = at {
+            self.arrays[array.index()] = true;
+            at = kernel.arrays[array].space.base();
         }
     }
 
@@ -63,6 +74,7 @@ impl Used {
             statement.blocks().into_iter().rev().for_each(|inner| self.block(kernel, inner));
             if self.counts(statement) {
                 statement.values().into_iter().for_each(|value| self.value(kernel, value));
+                statement.arrays().into_iter().for_each(|array| self.array(kernel, array));
             }
         }
     }
@@ -76,7 +88,9 @@ impl Used {
             Statement::If(..) | Statement::For(_) => {
                 statement.blocks().into_iter().any(|block| block.0.iter().any(|own| self.counts(own)))
             }
-            Statement::Store(..) | Statement::Barrier | Statement::Break | Statement::Return => true,
+            Statement::Array(array, _) => self.arrays[array.index()],
+            Statement::Store(..) | Statement::Do(..) | Statement::Barrier => true,
+            Statement::Break | Statement::Return => true,
             Statement::Gap => false,
         }
     }
@@ -144,7 +158,7 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
             _ => {}
         }
     }
-    stored(&kernel.body, &mut arrays);
+    touched(&kernel.body, &mut arrays);
     if let Some(watch) = &kernel.watch {
         [watch.report, watch.columns].into_iter().for_each(|array| arrays[array.index()] = true);
     }
@@ -154,7 +168,14 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
                 What::Array(array) => arrays[array.index()] = true,
                 What::Number(_) => numbers[id.index()] = true,
             },
-            Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Size(_) => {}
+            Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
+            Meaning::Size(_) | Meaning::Step(_) => {}
+        }
+    }
+    // What an array is a part or a view of comes before it.
+    for (id, array) in kernel.arrays.iter().rev() {
+        if let Some(base) = array.space.base().filter(|_| arrays[id.index()]) {
+            arrays[base.index()] = true;
         }
     }
     let (kept_arrays, moved_arrays) = kept(std::mem::take(&mut kernel.arrays), |id, _| arrays[id]);
@@ -181,7 +202,10 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
             _ => {}
         }
     }
-    each_store(&mut kernel.body, &mut |array| *array = moved_arrays[array.index()]);
+    for base in kernel.arrays.values_mut().filter_map(|array| array.space.base_mut()) {
+        *base = moved_arrays[base.index()];
+    }
+    each_array(&mut kernel.body, &mut |array| *array = moved_arrays[array.index()]);
     if let Some(watch) = &mut kernel.watch {
         watch.report = moved_arrays[watch.report.index()];
         watch.columns = moved_arrays[watch.columns.index()];
@@ -202,21 +226,17 @@ fn kept<H: Handle, T: Clone>(arena: Arena<H, T>, keep: impl Fn(usize, &T) -> boo
     (own, moved)
 }
 
-fn stored(block: &Block, arrays: &mut [bool]) {
+fn touched(block: &Block, arrays: &mut [bool]) {
     for statement in &block.0 {
-        if let Statement::Store(array, ..) = statement {
-            arrays[array.index()] = true;
-        }
-        statement.blocks().into_iter().for_each(|inner| stored(inner, arrays));
+        statement.arrays().into_iter().for_each(|array| arrays[array.index()] = true);
+        statement.blocks().into_iter().for_each(|inner| touched(inner, arrays));
     }
 }
 
-fn each_store(block: &mut Block, visit: &mut impl FnMut(&mut super::ArrayId)) {
+fn each_array(block: &mut Block, visit: &mut impl FnMut(&mut ArrayId)) {
     for statement in &mut block.0 {
-        if let Statement::Store(array, ..) = statement {
-            visit(array);
-        }
-        statement.blocks_mut().into_iter().for_each(|inner| each_store(inner, visit));
+        statement.arrays_mut().into_iter().for_each(&mut *visit);
+        statement.blocks_mut().into_iter().for_each(|inner| each_array(inner, visit));
     }
 }
 

@@ -3,8 +3,8 @@
 mod values;
 
 use super::{
-    Argument, Array, ArrayId, Block, For, Kernel, Meaning, Operation, Space, Statement, Step, Type, Unroll, Value,
-    ValueId, Variable, VariableId, Watch, What,
+    Argument, Array, ArrayId, Block, Contents, For, Kernel, Meaning, Operand, Operation, Routine, Space, Statement,
+    Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch, What,
 };
 use crate::ir::{Arena, Handle};
 use crate::names::{Identifier, Names};
@@ -126,9 +126,29 @@ impl Builder {
         self.array(name, element, Space::Shared(count), true)
     }
 
-    /// An array of so many elements that a thread has for itself.
-    pub fn local(&mut self, name: &str, element: Type, count: usize) -> ArrayId {
-        self.array(name, element, Space::Local(count), true)
+    /// An array of so many elements that a thread has for itself from here on.
+    pub fn local(&mut self, wish: &str, element: Type, count: usize) -> ArrayId {
+        let array = self.array(wish, element, Space::Local(count), true);
+        self.push(Statement::Array(array, Contents::Unset));
+        array
+    }
+
+    /// The shared memory of a block whose size the launch gives: so many bytes.
+    pub fn dynamic(&mut self, wish: &str, bytes: usize) -> ArrayId {
+        self.array(wish, Type::U8, Space::Dynamic(bytes), false)
+    }
+
+    /// A part of that: so many elements, from a byte on.
+    pub fn part(&mut self, wish: &str, of: ArrayId, element: Type, (first, count): (usize, usize)) -> ArrayId {
+        self.array(wish, element, Space::Part { of, first, count }, true)
+    }
+
+    /// A view of another array, from an element on.
+    pub fn view(&mut self, wish: &str, of: ArrayId, first: ValueId) -> ArrayId {
+        let Array { element, is_written, .. } = self.kernel.arrays[of];
+        let array = self.array(wish, element, Space::View(of), is_written);
+        self.push(Statement::Array(array, Contents::From(first)));
+        array
     }
 
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
@@ -174,11 +194,7 @@ impl Builder {
                 waiting.extend(own.operation.operands());
             }
         }
-        let name = match &statement {
-            Statement::Let(value) => self.kernel.values[*value].name.clone(),
-            Statement::Declare(variable, _) => Some(self.kernel.variables[*variable].name.clone()),
-            _ => None,
-        };
+        let name = self.kernel.declares(&statement).cloned();
         let block = &mut self.blocks[self.current];
         block.names.extend(name);
         block.block.0.push(statement);
@@ -240,6 +256,11 @@ impl Builder {
     /// Writes an element of an array, or as many as the value has numbers.
     pub fn store(&mut self, array: ArrayId, index: ValueId, value: ValueId) {
         self.push(Statement::Store(array, index, value));
+    }
+
+    /// Does what is done for its effect alone.
+    pub fn perform(&mut self, routine: Routine, operands: Vec<Operand>) {
+        self.push(Statement::Do(routine, operands));
     }
 
     /// Waits for all threads of the block.
