@@ -270,6 +270,7 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
         Statement::Break => lines.push(format!("{indent}break;")),
         Statement::Return => lines.push(format!("{indent}return;")),
         Statement::Gap => lines.push(String::new()),
+        Statement::Comment(comment) => lines.push(format!("{indent}// {comment}")),
     }
 }
 

@@ -146,6 +146,7 @@ impl Kernel {
                 Statement::Break => writeln!(f, "{indent}break")?,
                 Statement::Return => writeln!(f, "{indent}return")?,
                 Statement::Gap => writeln!(f)?,
+                Statement::Comment(comment) => writeln!(f, "{indent}// {comment}")?,
             }
         }
         Ok(())

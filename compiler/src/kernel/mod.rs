@@ -425,6 +425,8 @@ pub enum Statement {
     Return,
     /// An empty line, for readers.
     Gap,
+    /// A comment, for readers.
+    Comment(Comment),
 }
 
 /// What an array has at first.

@@ -55,7 +55,8 @@ impl Statement {
                 Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
                 Step::Doubled => vec![own.first, own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -66,7 +67,8 @@ impl Statement {
             Statement::For(own) => vec![&own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
             Statement::Array(..) | Statement::Do(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -84,7 +86,8 @@ impl Statement {
                 Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
                 Step::Doubled => vec![&mut own.first, &mut own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -95,7 +98,8 @@ impl Statement {
             Statement::For(own) => vec![&mut own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
             Statement::Array(..) | Statement::Do(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -106,7 +110,7 @@ impl Statement {
             Statement::Do(_, operands) => operands.iter().filter_map(Operand::array).collect(),
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
             Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
-            Statement::Gap => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -117,7 +121,7 @@ impl Statement {
             Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::array_mut).collect(),
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
             Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
-            Statement::Gap => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 }

@@ -413,7 +413,7 @@ impl Walk<'_> {
                 Statement::Barrier if self.copies != Copies::None => {
                     return Err("copies are not waited for before a barrier".into());
                 }
-                Statement::Barrier | Statement::Gap => {}
+                Statement::Barrier | Statement::Gap | Statement::Comment(_) => {}
                 Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
                 // Those who leave a loop are missed in it.
                 Statement::Break => self.has_left |= !together,

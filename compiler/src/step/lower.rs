@@ -8,7 +8,7 @@ use crate::ir::{Body, FieldId, Handle, Levels, Node, ParamId, Role, Store};
 use crate::kernel::build::Builder;
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
-use crate::kernel::{Array, ArrayId, Math, Meaning, Space, Type, ValueId};
+use crate::kernel::{Array, ArrayId, Contents, Math, Meaning, Space, Type, ValueId};
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::BTreeMap;
@@ -156,6 +156,17 @@ impl<'a> Lowering<'a> {
                 self.own.name(&wish, value)
             }
         }
+    }
+
+    /// An array by the name of a row's values: so many elements that a thread has for itself from here on.
+    pub fn local(&mut self, source: Source, count: usize) -> ArrayId {
+        let name = self.free.remove(&source).unwrap_or_else(|| {
+            let wish = self.names.get(&source).map_or("", String::as_str);
+            self.own.names().declared(wish)
+        });
+        let element = self.kind(source);
+        let array = Array { name, element, space: Space::Local(count), is_written: true, watched: None };
+        self.own.make(array, Contents::Unset)
     }
 
     /// The type that a value is computed in.

@@ -128,8 +128,15 @@ impl Builder {
 
     /// An array of so many elements that a thread has for itself from here on.
     pub fn local(&mut self, wish: &str, element: Type, count: usize) -> ArrayId {
-        let array = self.array(wish, element, Space::Local(count), true);
-        self.push(Statement::Array(array, Contents::Unset));
+        let name = self.names.declared(wish);
+        let array = Array { name, element, space: Space::Local(count), is_written: true, watched: None };
+        self.make(array, Contents::Unset)
+    }
+
+    /// An array that is there from here on.
+    pub fn make(&mut self, array: Array, contents: Contents) -> ArrayId {
+        let array = self.add_array(array, Meaning::Told);
+        self.push(Statement::Array(array, contents));
         array
     }
 
@@ -146,9 +153,8 @@ impl Builder {
     /// A view of another array, from an element on.
     pub fn view(&mut self, wish: &str, of: ArrayId, first: ValueId) -> ArrayId {
         let Array { element, is_written, .. } = self.kernel.arrays[of];
-        let array = self.array(wish, element, Space::View(of), is_written);
-        self.push(Statement::Array(array, Contents::From(first)));
-        array
+        let name = self.names.declared(wish);
+        self.make(Array { name, element, space: Space::View(of), is_written, watched: None }, Contents::From(first))
     }
 
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
@@ -271,6 +277,11 @@ impl Builder {
     /// An empty line, for readers.
     pub fn gap(&mut self) {
         self.push(Statement::Gap);
+    }
+
+    /// A comment, for readers.
+    pub fn comment(&mut self, comment: impl AsRef<str>) {
+        self.push(Statement::Comment(Comment::new(comment)));
     }
 
     /// Ends threads for which a truth holds.
