@@ -97,7 +97,8 @@ impl Used {
 
     /// A block without what does nothing.
     fn kept(&self, block: Block) -> Block {
-        let kept = block.0.into_iter().filter(|own| matches!(own, Statement::Gap | Statement::Comment(_)) || self.counts(own));
+        let kept =
+            block.0.into_iter().filter(|own| matches!(own, Statement::Gap | Statement::Comment(_)) || self.counts(own));
         let inner = kept.map(|own| match own {
             Statement::If(condition, yes, no) => Statement::If(condition, self.kept(yes), self.kept(no)),
             Statement::For(mut own) => {
