@@ -269,7 +269,7 @@ impl<'a> Tile<'a> {
         let names: Vec<&str> = values.iter().map(|&place| self.lowering.name(self.flow.rows[place].source)).collect();
         let what = if is_last { "The outputs".to_owned() } else { names.join(", ") };
         self.lowering.own.gap();
-        self.lowering.own.comment(format!("{what}: {columns}x{all_rows} cells."));
+        self.lowering.own.note(format!("{what}: {columns}x{all_rows} cells."));
         self.each_item(columns * parts, columns, |own, column, part| {
             let (column, part) = (own.whole("column", column), own.whole("part", part));
             let row = own.first_of(part, rows, longer);
