@@ -239,11 +239,14 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             loop {
                 let truth = shown(condition);
                 // One short statement stands behind its condition.
-                let is_short = match yes.0.as_slice() {
-                    [Statement::Store(..) | Statement::Do(..) | Statement::Assign(..)] => true,
-                    [Statement::Return | Statement::Break] => true,
-                    _ => false,
-                };
+                let is_short = matches!(
+                    yes.0.as_slice(),
+                    [Statement::Store(..)
+                        | Statement::Do(..)
+                        | Statement::Assign(..)
+                        | Statement::Return
+                        | Statement::Break]
+                );
                 if is_short && no.0.is_empty() && head.len() == indent.len() + 2 {
                     let mut inner = Vec::new();
                     block(kernel, &yes.0, 0, &mut inner);
