@@ -225,6 +225,9 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
     let mut lines = functions(&called, precision);
     let mut routines = BTreeSet::new();
     routines_of(&kernel.body, &mut routines);
+    if called.contains("cluster_rank") {
+        routines.insert("cluster_rank");
+    }
     for (_, array) in kernel.arrays.iter() {
         match array.space {
             Space::Shared(_) => _ = routines.insert("STENCILC_SHARED"),
@@ -300,6 +303,7 @@ pub fn function_name(function: Function, kind: Type) -> &'static str {
         Function::Rem => of("real_rem", "int_rem"),
         Function::Less => "int_less",
         Function::Opaque => "real_opaque",
+        Function::ClusterRank => "cluster_rank",
         Function::Interleaved(_) => "interleaved",
         Function::WatchShift | Function::WatchLevel => "allows",
         Function::WatchNeighbour => "leads",

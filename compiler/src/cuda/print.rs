@@ -35,7 +35,7 @@ enum Tie {
 struct Texts {
     comment: Vec<Comment>,
     prelude: Vec<String>,
-    threads: u32,
+    bounds: String,
     name: Identifier,
     signature: Vec<String>,
     body: Vec<String>,
@@ -78,7 +78,10 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     let texts = Texts {
         comment: kernel.doc.clone(),
         prelude: prelude::of_kernel(kernel, others, precision),
-        threads: kernel.threads,
+        bounds: match kernel.blocks {
+            0 => kernel.threads.to_string(),
+            blocks => format!("{}, {blocks}", kernel.threads),
+        },
         name: kernel.name.clone(),
         signature: kernel.arguments.iter().map(|(_, own)| argument(kernel, own)).collect(),
         body,
@@ -138,6 +141,7 @@ pub fn c_type(kind: Type) -> String {
         Element::I32 => ("int", "int"),
         Element::I64 => ("long long", "longlong"),
         Element::U32 => ("unsigned", "uint"),
+        Element::Barrier => ("unsigned long long", "ulonglong"),
         Element::U8 => ("unsigned char", "uchar"),
         Element::Bool => ("bool", "bool"),
     };

@@ -23,6 +23,7 @@ impl Display for Function {
             Function::Rem => f.write_str("floored_rem"),
             Function::Less => f.write_str("less"),
             Function::Opaque => f.write_str("opaque"),
+            Function::ClusterRank => f.write_str("cluster_rank"),
             Function::Interleaved(fields) => write!(f, "interleaved{fields}"),
             Function::WatchShift => f.write_str("watch_shift"),
             Function::WatchNeighbour => f.write_str("watch_neighbour"),

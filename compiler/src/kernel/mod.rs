@@ -53,6 +53,8 @@ pub struct Kernel {
     pub doc: Vec<Comment>,
     /// The most threads of a block, of which registers are counted.
     pub threads: u32,
+    /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
+    pub blocks: u32,
     /// What it takes, in order.
     pub arguments: Arena<ArgumentId, Argument>,
     /// What it reads and writes.
@@ -324,6 +326,8 @@ pub enum Function {
     Opaque,
     /// The index of an element of an array that shares blocks of 32 with others: of so many in all.
     Interleaved(u32),
+    /// Which block of its cluster this is.
+    ClusterRank,
     /// Whether a checked kernel may touch an element: site, index, how far the column is away, level, levels, own column, own level.
     WatchShift,
     /// The same, with the number of a neighbour for how far the column is away.

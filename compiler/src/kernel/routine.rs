@@ -30,6 +30,27 @@ pub enum Routine {
     JoinRows(usize, usize),
     /// Waits for all threads of the launch, by a number in global memory.
     GridBarrier,
+    /// Sends a row to a place in the shared memory of a block of the cluster: it takes the lane, the block, and the barrier that counts
+    /// the bytes.
+    PushRow,
+    /// Takes a row that has been sent from a place on. It takes the lane.
+    PullRow,
+    /// Makes a barrier in shared memory, for so many arrivals.
+    BarrierInit,
+    /// Makes new barriers known to the cluster.
+    BarrierFence,
+    /// Arrives at a barrier, which waits for as many bytes, too.
+    BarrierExpect,
+    /// Waits until the phase of a barrier has ended that has this parity, and sees what the cluster has sent.
+    BarrierWaitCluster,
+    /// Arrives at the barrier of the cluster.
+    ClusterArrive,
+    /// Waits until all threads of the cluster have arrived.
+    ClusterWait,
+    /// Tells the block that waits for a flag that it can read what this one has written.
+    FlagRaise,
+    /// Waits until another block has raised a flag, and lowers it.
+    FlagWait,
 }
 
 /// What a routine takes.
@@ -59,6 +80,16 @@ impl Routine {
             Routine::WidenRow(..) => "widen_row",
             Routine::JoinRows(..) => "join_rows",
             Routine::GridBarrier => "grid_barrier",
+            Routine::PushRow => "push_row",
+            Routine::PullRow => "pull_row",
+            Routine::BarrierInit => "mbarrier_init",
+            Routine::BarrierFence => "mbarrier_fence",
+            Routine::BarrierExpect => "mbarrier_expect",
+            Routine::BarrierWaitCluster => "mbarrier_wait_cluster",
+            Routine::ClusterArrive => "cluster_arrive",
+            Routine::ClusterWait => "cluster_wait",
+            Routine::FlagRaise => "flag_raise",
+            Routine::FlagWait => "flag_wait",
         }
     }
 
@@ -69,6 +100,9 @@ impl Routine {
             Routine::LoadRow(number) | Routine::PutRow(number) | Routine::PutBetween(number) => vec![number],
             Routine::WidenRow(before, after) | Routine::JoinRows(before, after) => vec![before, after],
             Routine::CopyAsyncCommit | Routine::LoadRowWhere | Routine::CopyRow | Routine::GridBarrier => Vec::new(),
+            Routine::PushRow | Routine::PullRow | Routine::BarrierInit | Routine::BarrierFence => Vec::new(),
+            Routine::BarrierExpect | Routine::BarrierWaitCluster | Routine::ClusterArrive => Vec::new(),
+            Routine::ClusterWait | Routine::FlagRaise | Routine::FlagWait => Vec::new(),
         }
     }
 
@@ -76,6 +110,10 @@ impl Routine {
     pub fn writes(self, operand: usize) -> bool {
         match self {
             Routine::CopyAsyncCommit | Routine::CopyAsyncWait(_) => false,
+            Routine::BarrierFence | Routine::ClusterArrive | Routine::ClusterWait => false,
+            Routine::PushRow => operand == 0 || operand == 4,
+            Routine::PullRow | Routine::BarrierInit | Routine::BarrierExpect => operand == 0,
+            Routine::BarrierWaitCluster | Routine::FlagRaise | Routine::FlagWait => operand == 0,
             Routine::CopyAsync(_) | Routine::CopyRun(_) | Routine::GridBarrier => operand == 0,
             Routine::LoadRow(_) | Routine::LoadRowWhere | Routine::PutRow(_) | Routine::PutBetween(_) => operand == 0,
             Routine::CopyRow | Routine::WidenRow(..) | Routine::JoinRows(..) => operand == 0,
@@ -86,7 +124,10 @@ impl Routine {
     pub fn together(self) -> Together {
         match self {
             Routine::WidenRow(..) | Routine::JoinRows(..) => Together::Warp,
-            Routine::GridBarrier => Together::Launch,
+            Routine::GridBarrier | Routine::ClusterArrive | Routine::ClusterWait => Together::Launch,
+            Routine::FlagRaise | Routine::FlagWait => Together::Block,
+            Routine::PushRow | Routine::PullRow | Routine::BarrierWaitCluster => Together::Warp,
+            Routine::BarrierInit | Routine::BarrierFence | Routine::BarrierExpect => Together::Nobody,
             Routine::CopyAsync(_) | Routine::CopyRun(_) | Routine::CopyAsyncCommit => Together::Nobody,
             Routine::CopyAsyncWait(_) | Routine::LoadRow(_) | Routine::LoadRowWhere => Together::Nobody,
             Routine::PutRow(_) | Routine::PutBetween(_) | Routine::CopyRow => Together::Nobody,
@@ -126,11 +167,32 @@ impl Routine {
                 let is_there = beyond >= before.max(after) && width >= before.max(after);
                 is_there && wide == before + width + after && own == from && is_copy(to, from) && lane == Type::I32
             }
-            (Routine::GridBarrier, &[Taken::Place(Type::U32)]) => true,
+            (Routine::GridBarrier | Routine::FlagRaise | Routine::FlagWait, &[Taken::Place(Type::U32)]) => true,
+            (
+                Routine::PushRow,
+                &[
+                    Taken::Place(to),
+                    Taken::Row(row, width),
+                    Taken::Value(Type::I32),
+                    Taken::Value(Type::U32),
+                    Taken::Place(Type::BARRIER),
+                ],
+            ) => to == row && (width * row.bytes()).is_multiple_of(SENT),
+            (Routine::PullRow, &[Taken::Row(row, width), Taken::Place(from), Taken::Value(Type::I32)]) => {
+                row == from && (width * row.bytes()).is_multiple_of(SENT)
+            }
+            (
+                Routine::BarrierInit | Routine::BarrierExpect | Routine::BarrierWaitCluster,
+                &[Taken::Place(Type::BARRIER), Taken::Value(Type::U32)],
+            ) => true,
+            (Routine::BarrierFence | Routine::ClusterArrive | Routine::ClusterWait, []) => true,
             _ => false,
         }
     }
 }
+
+/// Bytes that a lane sends at once.
+const SENT: usize = 16;
 
 /// What an operand is.
 #[derive(Clone, Copy)]

@@ -15,6 +15,8 @@ pub enum Element {
     I64,
     /// A whole number of 32 bits without a sign: what is shifted, masked and divided as bits are.
     U32,
+    /// A barrier in shared memory, which routines alone read and write.
+    Barrier,
     /// A byte of memory. Nothing is computed with it but whether two are the same.
     U8,
     /// A truth value. It has no place in global memory.
@@ -42,6 +44,8 @@ impl Type {
     pub const I32: Type = Type::one(Element::I32);
     /// A whole number of 64 bits.
     pub const I64: Type = Type::one(Element::I64);
+    /// A barrier in shared memory.
+    pub const BARRIER: Type = Type::one(Element::Barrier);
     /// A whole number of 32 bits without a sign.
     pub const U32: Type = Type::one(Element::U32);
     /// Four whole numbers of 32 bits: the widest access that there is, 16 bytes.
@@ -97,7 +101,7 @@ impl Type {
     pub fn bytes(self) -> usize {
         let one = match self.element {
             Element::F32 | Element::I32 | Element::U32 => 4,
-            Element::F64 | Element::I64 => 8,
+            Element::F64 | Element::I64 | Element::Barrier => 8,
             Element::U8 | Element::Bool => 1,
         };
         one * usize::from(self.lanes)

@@ -1,6 +1,6 @@
 //! Which threads come to a place together: those for which the same holds.
 
-use super::{Axis, Binary, Coordinate, Kernel, Operation, ValueId, VariableId};
+use super::{Axis, Binary, Coordinate, Function, Kernel, Operation, ValueId, VariableId};
 use std::collections::{HashMap, HashSet};
 
 /// Threads that do the same.
@@ -40,7 +40,7 @@ pub fn uniform(kernel: &Kernel, counters: &Counters, value: ValueId) -> Together
                 Together::Nobody
             }
             Operation::ShuffleDown(..) | Operation::Shuffle { .. } => Together::Nobody,
-            Operation::Coordinate(Coordinate::Block, _) => Together::Block,
+            Operation::Coordinate(Coordinate::Block, _) | Operation::Call(Function::ClusterRank, _) => Together::Block,
             Operation::Variable(variable) => counters.get(variable).copied().unwrap_or(Together::Nobody),
             _ => Together::Launch,
         };

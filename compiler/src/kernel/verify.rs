@@ -230,6 +230,7 @@ fn is_call(function: Function, of: &[Type], own: Type) -> bool {
         Function::Rem => of == [own; 2] && (own.is_real() || own == Type::I32),
         Function::Less => of == [Type::I32; 2] && own == Type::BOOL,
         Function::Opaque => of == [own] && own.is_real(),
+        Function::ClusterRank => of.is_empty() && own == Type::I32,
         Function::Interleaved(_) => of == [own] && own.is_whole(),
         Function::WatchShift | Function::WatchNeighbour => {
             of.len() == 7 && of.iter().all(|kind| kind.is_whole()) && own == Type::BOOL

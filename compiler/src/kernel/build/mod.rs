@@ -62,6 +62,7 @@ impl Builder {
             name,
             doc,
             threads,
+            blocks: 0,
             arguments: Arena::new(),
             arrays: Arena::new(),
             variables: Arena::new(),
@@ -174,6 +175,11 @@ impl Builder {
         array
     }
 
+    /// Says how many blocks have to fit on a multiprocessor.
+    pub fn fits(&mut self, blocks: u32) {
+        self.kernel.blocks = blocks;
+    }
+
     /// Makes it a checked kernel.
     pub fn watch(&mut self, watch: Watch) {
         self.kernel.watch = Some(watch);
@@ -279,6 +285,13 @@ impl Builder {
     /// A row of them, to be read.
     pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
         let array = self.array(wish, self.kernel.arrays[of].element, Space::View(of), false);
+        self.push(Statement::Array(array, Contents::From(number)));
+        array
+    }
+
+    /// The same, to be written.
+    pub fn row_to_write(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
+        let array = self.array(wish, self.kernel.arrays[of].element, Space::View(of), true);
         self.push(Statement::Array(array, Contents::From(number)));
         array
     }

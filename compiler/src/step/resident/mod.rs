@@ -12,22 +12,20 @@
 //! ("Scheduling with deadlines and loss functions", 1959) shares tasks that can be interrupted: a cluster begins with the
 //! first steps of a plane whose others are too many for it, and hands the plane over to the next cluster, which ends with it.
 
-mod print;
+mod kernel;
 mod rows;
+mod setup;
 mod shapes;
-mod shares;
 mod spans;
 
 use super::flow::Flow;
-use super::write::Writer;
 use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, SHARED, Subject, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 use crate::kernel::{Meaning, StepData};
-use print::Printer;
+use kernel::Maker;
 pub use shapes::shapes;
 use spans::{Part, part, sent};
-use std::collections::BTreeMap;
 
 /// How a plane lies in the registers of a cluster. `rows * warps * blocks` are the plane's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,37 +60,16 @@ pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kern
         shape.early = false;
         spans = spans::spans(&flow, &parts, shape);
     }
-    let mut writer = Writer::new(subject, &flow);
-    for &(to, from) in carry {
-        // One that nobody reads is still what the first step begins with, if there is none.
-        writer.need(from);
-        writer.need(to);
-    }
-    let name = writer.names.declared(&format!("{}_resident", subject.stencil.name));
-    let [steps, flags] = ["steps", "flags"].map(|wish| writer.names.declared(wish));
-    let blocks = subject.extents[2] * shape.blocks;
-    writer.parameters.push(Parameter {
-        name: steps.clone(),
-        c_type: "int".into(),
-        meaning: Meaning::Step(StepData::Count),
-    });
-    writer.parameters.push(Parameter {
-        name: flags.clone(),
-        c_type: "unsigned*".into(),
-        meaning: Meaning::Step(StepData::Flags(blocks)),
-    });
-    let r = writer.names.internal("r");
-    let mut printer = Printer { writer, flow: &flow, shape, carry, parts, spans, widened: BTreeMap::new(), r };
-    printer.widened = printer.kept_wide();
-    let (text, shared) = printer.print(&name, &steps, &flags)?;
+    let mut maker = Maker::new(subject, &flow, carry, shape, (parts, spans));
+    maker.write();
     let launch = Launch {
-        grid: [blocks as u32, 1, 1],
+        grid: [(subject.extents[2] * shape.blocks) as u32, 1, 1],
         block: [(shape.warps * LANES) as u32, 1, 1],
         cluster: [shape.blocks as u32, 1, 1],
-        shared: shared as u32,
+        shared: 0,
         cooperative: true,
     };
-    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
+    maker.lower.finish(launch)
 }
 
 fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<(), Refusal> {

@@ -1,19 +1,18 @@
-//! The text of a step: rows that are received, loaded, fetched from other lanes and computed.
+//! The rows of a step: sent, received, loaded, fetched from other lanes and computed.
 
-use super::super::Rows;
-use super::super::flow::{Source, Use, Window};
-use super::super::write::{each, width};
+use super::super::flow::{Flow, Source, Use, Window};
+use super::super::making::Making;
 use super::Shape;
-use super::print::{Printer, plus};
+use super::kernel::{Here, Maker, Neighbours, Now};
+use super::setup::{is_above, place_of_barrier, place_of_sent};
 use super::spans::{Part, window};
-use crate::cuda::expression::read_as;
-use crate::ir::{Body, FieldId, Levels, Store};
-use crate::plan::stored_type;
+use crate::ir::{FieldId, Levels, Relation};
+use crate::kernel::{ArrayId, Binary, Contents, Operand, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 
 /// How a row comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Making {
+enum Origin {
     /// A neighbour has sent it.
     Received,
     /// It is computed, loaded, or widened by columns of neighbouring lanes.
@@ -22,7 +21,7 @@ enum Making {
 
 /// Which rows a part of a step computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+enum Stage {
     /// Those that a warp's own rows suffice for.
     Inner,
     /// Those above; or all, if none is computed before neighbours' rows have come.
@@ -31,32 +30,149 @@ pub enum Stage {
     Bottom,
 }
 
-impl Printer<'_> {
-    /// Takes row `r` of what the neighbours have sent, less its lag.
-    fn receive(&mut self, place: usize, turn: &str) -> Vec<String> {
+/// A row that is looked at.
+struct Looked {
+    row: ArrayId,
+    /// Columns before the lane's own.
+    before: usize,
+    /// Whether its elements are as they are stored.
+    is_stored: bool,
+}
+
+/// The rows whose neighbours along i several others look at: how many columns before and after.
+pub(super) fn kept_wide(flow: &Flow) -> BTreeMap<usize, [usize; 2]> {
+    let mut looks: BTreeMap<usize, (Window, usize)> = BTreeMap::new();
+    let users = flow.rows.iter().map(|row| &row.uses).chain(&flow.stores);
+    for uses in users {
+        let mut rows: BTreeMap<(usize, i32), Window> = BTreeMap::new();
+        for used in uses {
+            if let Some(place) = flow.place(used.source).filter(|_| used.i != 0) {
+                let window = rows.entry((place, used.j)).or_default();
+                *window = window.union(Window { low: used.i, high: used.i });
+            }
+        }
+        for ((place, _), window) in rows {
+            let (known, count) = looks.entry(place).or_default();
+            *known = known.union(window);
+            *count += 1;
+        }
+    }
+    let several = looks.into_iter().filter(|(_, (_, count))| *count > 1);
+    several.map(|(place, (window, _))| (place, [window.before(), window.after()])).collect()
+}
+
+impl Maker<'_> {
+    /// One step, and how its end is known.
+    pub(super) fn step(&mut self, here: &Here, neighbours: Option<&Neighbours>, now: Now, parity: ValueId) {
+        if let Some(neighbours) = neighbours {
+            self.send(here, neighbours, now);
+        }
+        self.arrays();
+        self.stage(Stage::Inner, here, now);
+        if let Some(neighbours) = neighbours {
+            let warps = self.shape.warps;
+            let own = self.own();
+            let barrier = place_of_barrier(own, neighbours.arrived, (now.half, here.warp), warps);
+            own.perform(Routine::BarrierWaitCluster, vec![barrier, Operand::Value(parity)]);
+        }
+        self.stage(Stage::Top, here, now);
+        self.stage(Stage::Bottom, here, now);
+        for &(to, from) in self.carry {
+            let (Some(&rows), Some(&new)) = (self.state.get(&from), self.new.get(&to)) else { continue };
+            let before = window(self.flow, from).before() as i32;
+            self.each_row((0, self.shape.rows as i32), |maker, r| {
+                let to = maker.on(r, before);
+                maker.own().perform(Routine::CopyRow, vec![Operand::Place(rows, to), Operand::Place(new, r)]);
+            });
+        }
+    }
+
+    /// Rows of values: of what is computed and of what is fetched from neighbouring lanes.
+    fn arrays(&mut self) {
+        for place in 0..self.parts.len() {
+            let source = self.flow.rows[place].source;
+            let ending = match self.parts[place] {
+                Part::State(_) if self.widened.contains_key(&place) => "wide_rows",
+                Part::State(_) => continue,
+                Part::Constant(_) | Part::Def => "rows",
+            };
+            let count = (self.spans[place].end - self.spans[place].first).max(0) as usize;
+            let [before, after] = self.widened.get(&place).copied().unwrap_or_default();
+            let (wish, kind) = (format!("{}_{ending}", self.lower.name(source)), self.lower.kind(source));
+            let width = before + self.lane() + after;
+            let made = self.own().rows(&wish, kind, (count, width), Contents::Unset);
+            self.made.insert(place, made);
+        }
+        for &(to, _) in self.carry {
+            let wish = format!("{}_made", self.array_name(self.lower.output(to)));
+            let (kind, size) = (self.stored(to), (self.shape.rows, self.lane()));
+            let new = self.own().rows(&wish, kind, size, Contents::Unset);
+            self.new.insert(to, new);
+        }
+    }
+
+    /// Sends the outermost rows.
+    fn send(&mut self, here: &Here, neighbours: &Neighbours, now: Now) {
         let Shape { rows, warps, .. } = self.shape;
-        let (ni, row) = (self.writer.subject.extents[0], &self.flow.rows[place]);
-        let [lane, warp] = self.writer.names.internals(["lane", "warp"]);
-        let window = window(self.flow, self.field(place));
-        let (before, after, lag) = (window.before() as i32, window.after() as i32, row.lag);
-        let base = self.writer.name(row.source).to_owned();
-        let (own, sent) = (self.rows(&base), self.writer.names.internal(&format!("{base}_sent")));
+        let columns = self.lower.subject.extents[0];
+        let own = self.own();
+        let zero = own.int(0);
+        let is_first = own.compare(Relation::Eq, here.lane, zero);
+        let barrier = place_of_barrier(own, neighbours.arrived, (now.half, here.warp), warps);
+        let bytes = own.literal(neighbours.bytes as i64, Type::U32);
+        own.when(is_first, |own| own.perform(Routine::BarrierExpect, vec![barrier, Operand::Value(bytes)]));
+        for &(_, field) in self.carry {
+            let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { continue };
+            let window = window(self.flow, field);
+            let (before, after) = (window.before(), window.after());
+            // What is below a warp's last row is the first of the next, and the other way round.
+            let ways = [(after, neighbours.above, before, before), (before, neighbours.below, 0, rows)];
+            for (count, [warp, rank], slot, from) in ways.into_iter().filter(|way| way.0 > 0) {
+                self.each_row((0, count as i32), |maker, r| {
+                    let (slot, from) = (maker.on(r, slot as i32), maker.on(r, from as i32));
+                    let own = maker.own();
+                    let at = place_of_sent(own, (now.half, warp, slot), [warps, before + after, columns]);
+                    let barrier = place_of_barrier(own, neighbours.arrived, (now.half, warp), warps);
+                    let operands = vec![
+                        Operand::Place(sent, at),
+                        Operand::Place(own_rows, from),
+                        Operand::Value(here.lane),
+                        Operand::Value(rank),
+                        barrier,
+                    ];
+                    own.perform(Routine::PushRow, operands);
+                });
+            }
+        }
+    }
+
+    /// Takes row `r` of what the neighbours have sent, less its lag.
+    fn receive(&mut self, place: usize, here: &Here, now: Now, r: ValueId) {
+        let Shape { rows, warps, .. } = self.shape;
+        let (columns, lag) = (self.lower.subject.extents[0], self.flow.rows[place].lag);
+        let Part::State(field) = self.parts[place] else { return };
+        let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { return };
+        let window = window(self.flow, field);
+        let (before, after) = (window.before() as i32, window.after() as i32);
         // First those from above, then those from below.
-        let (above, below) = (plus(&self.r, before - lag), plus(&self.r, before - rows as i32 - lag));
+        let (above, below) = (self.on(r, before - lag), self.on(r, before - rows as i32 - lag));
         let slot = match (before, after) {
             (_, 0) => above,
             (0, _) => below,
-            _ => format!("({} < {lag} ? {above} : {below})", self.r),
+            _ => {
+                let own = self.own();
+                let is_above = is_above(own, r, lag);
+                own.choose(is_above, above, below)
+            }
         };
-        let count = before + after;
-        let to = plus(&self.r, before - lag);
-        vec![format!(
-            "pull_row({own}[{to}], {sent} + (({turn} % 2 * {warps} + {warp}) * {count} + {slot}) * {ni}, {lane});"
-        )]
+        let own = self.own();
+        let at = place_of_sent(own, (now.half, here.warp, slot), [warps, (before + after) as usize, columns]);
+        let operands = vec![Operand::Place(own_rows, above), Operand::Place(sent, at), Operand::Value(here.lane)];
+        own.perform(Routine::PullRow, operands);
     }
 
     /// The rows that a stage makes of a value, or store: received, and computed, loaded or fetched from other lanes.
-    fn made_in(&self, number: usize, stage: Stage) -> Vec<(Making, i32, i32)> {
+    fn made_in(&self, number: usize, stage: Stage) -> Vec<(Origin, i32, i32)> {
         let span = self.spans[number];
         let rows = self.shape.rows as i32;
         let range = |inner: [i32; 2], last: i32| match stage {
@@ -65,213 +181,238 @@ impl Printer<'_> {
             Stage::Bottom => (inner[1].max(last), span.end),
         };
         let mut made = Vec::new();
-        if let Some(Part::State(_)) = self.parts.get(number) {
+        let is_state = matches!(self.parts.get(number), Some(Part::State(_)));
+        if is_state {
             match (stage, self.shape.early) {
                 (Stage::Inner, _) | (Stage::Bottom, false) => {}
-                (Stage::Top, true) => made.push((Making::Received, span.first, 0)),
-                (Stage::Bottom, true) => made.push((Making::Received, rows, span.end)),
+                (Stage::Top, true) => made.push((Origin::Received, span.first, 0)),
+                (Stage::Bottom, true) => made.push((Origin::Received, rows, span.end)),
                 (Stage::Top, false) => {
-                    made.push((Making::Received, span.first, 0));
-                    made.push((Making::Received, rows, span.end));
+                    made.push((Origin::Received, span.first, 0));
+                    made.push((Origin::Received, rows, span.end));
                 }
             }
-            if self.widened.contains_key(&number) {
-                let (first, end) = range(span.inner, span.first);
-                made.push((Making::Made, first, end));
-            }
-        } else {
+        }
+        if !is_state || self.widened.contains_key(&number) {
             let (first, end) = range(span.inner, span.first);
-            made.push((Making::Made, first, end));
+            made.push((Origin::Made, first, end));
         }
         made.retain(|(_, first, end)| first < end);
         made
     }
 
     /// Everything that can be computed in a stage: a loop over rows, in which each value is as far behind as it lags.
-    pub fn stage(&mut self, stage: Stage, step: &str, turn: &str, steps: &str) -> Vec<String> {
-        let count = self.parts.len() + self.writer.subject.stencil.stores.len();
-        let mut made: Vec<(usize, Making, i32, i32)> = Vec::new();
+    fn stage(&mut self, stage: Stage, here: &Here, now: Now) {
+        let count = self.parts.len() + self.lower.subject.stencil.stores.len();
+        let mut made: Vec<(usize, Origin, i32, i32)> = Vec::new();
         for number in 0..count {
             let lag = self.flow.rows.get(number).map_or(self.flow.lag, |row| row.lag);
             let own = self.made_in(number, stage).into_iter();
-            made.extend(own.map(|(making, first, end)| (number, making, first + lag, end + lag)));
+            made.extend(own.map(|(origin, first, end)| (number, origin, first + lag, end + lag)));
         }
         let bounds = (made.iter().map(|own| own.2).min(), made.iter().map(|own| own.3).max());
-        let (Some(first), Some(end)) = bounds else { return Vec::new() };
-        let mut lines =
-            vec!["#pragma unroll".to_owned(), format!("for (int {0} = {first}; {0} < {end}; ++{0}) {{", self.r)];
-        for (number, making, from, to) in made {
-            let own = match (making, self.parts.get(number)) {
-                (Making::Received, _) => self.receive(number, turn),
-                (Making::Made, Some(_)) => self.value(number),
-                (Making::Made, None) => self.store(number - self.parts.len(), step, steps),
-            };
-            let mut guards = Vec::new();
-            if from > first {
-                guards.push(format!("{} >= {from}", self.r));
+        let (Some(first), Some(end)) = bounds else { return };
+        self.each_row((first, end), |maker, r| {
+            for (number, origin, from, to) in made {
+                let own = maker.own();
+                let [from_row, to_row] = [from, to].map(|row| own.int(i64::from(row)));
+                let mut guards = Vec::new();
+                if from > first {
+                    guards.push(own.compare(Relation::Ge, r, from_row));
+                }
+                if to < end {
+                    guards.push(own.less(r, to_row));
+                }
+                let guard = guards.into_iter().reduce(|all, guard| own.and(all, guard));
+                maker.when_if(guard, |maker| match (origin, maker.parts.get(number)) {
+                    (Origin::Received, _) => maker.receive(number, here, now, r),
+                    (Origin::Made, Some(_)) => maker.value(number, here, r),
+                    (Origin::Made, None) => maker.store(number - maker.parts.len(), here, now, r),
+                });
             }
-            if to < end {
-                guards.push(format!("{} < {to}", self.r));
-            }
-            let head = if guards.is_empty() { "{".to_owned() } else { format!("if ({}) {{", guards.join(" && ")) };
-            lines.push(format!("    {head}"));
-            lines.extend(own.into_iter().map(|line| format!("        {line}")));
-            lines.push("    }".into());
-        }
-        lines.push("}".into());
-        lines
+        });
     }
 
     /// Where the row of a value `on` rows from row `r` of the loop is.
-    fn row_of(&mut self, place: usize, on: i32) -> String {
-        let first = self.spans[place].first;
-        let name = match self.parts[place] {
-            Part::State(_) if !self.widened.contains_key(&place) => {
-                let base = self.writer.name(self.flow.rows[place].source).to_owned();
-                self.rows(&base)
-            }
-            _ => self.made(place),
+    fn row_of(&mut self, place: usize, r: ValueId, on: i32) -> Option<Operand> {
+        let rows = match self.parts[place] {
+            Part::State(field) if !self.widened.contains_key(&place) => self.state.get(&field),
+            _ => self.made.get(&place),
         };
-        format!("{name}[{}]", plus(&self.r, on - first))
+        let rows = rows.copied()?;
+        let number = self.on(r, on - self.spans[place].first);
+        Some(Operand::Place(rows, number))
     }
 
     /// Makes row `r`, less its lag, of a value.
-    fn value(&mut self, place: usize) -> Vec<String> {
+    fn value(&mut self, place: usize, here: &Here, r: ValueId) {
         let flow = self.flow;
         let row = &flow.rows[place];
-        let lane = self.lane();
-        let [lane_name, e] = self.writer.names.internals(["lane", "e"]);
-        let to = self.row_of(place, -row.lag);
         let wide = self.widened.get(&place).copied();
+        let Some(to) = self.row_of(place, r, -row.lag) else { return };
         match (self.parts[place], row.source) {
-            (Part::State(_), _) => {
-                let [before, after] = wide.unwrap_or_default();
-                let base = self.writer.name(row.source).to_owned();
-                let first = self.spans[place].first;
-                let from = format!("{}[{}]", self.rows(&base), plus(&self.r, -row.lag - first));
-                vec![format!("widen_row<{before}, {after}>({to}, {from}, {lane_name});")]
+            (Part::State(field), _) => {
+                let Some(rows) = self.state.get(&field).copied() else { return };
+                let number = self.on(r, -row.lag - self.spans[place].first);
+                self.widened_row(here, to, Operand::Place(rows, number), wide);
             }
-            (Part::Constant(field), _) => self.load(place, field, &to),
+            (Part::Constant(field), _) => self.load(place, field, here, r, to),
             (Part::Def, Source::Def(def, shift)) => {
-                let (mut lines, element) = self.looked_at(row.lag, &row.uses);
-                let body: &Body = &self.writer.subject.stencil.defs[def].body;
-                let text = self.writer.expression(body, shift, &element);
-                match wide {
-                    None => lines.extend(each(&e, lane, &format!("{to}[{e}] = {text};"))),
-                    Some([before, after]) => {
-                        let own = self.writer.names.internal(&format!("{}_own", self.writer.name(row.source)));
-                        lines.push(format!("{} {own}[{lane}];", self.writer.c_type(row.source)));
-                        lines.extend(each(&e, lane, &format!("{own}[{e}] = {text};")));
-                        lines.push(format!("widen_row<{before}, {after}>({to}, {own}, {lane_name});"));
+                let body = &self.lower.subject.stencil.defs[def].body;
+                let looked = self.looked_at(here, r, row.lag, &row.uses);
+                let name = self.lower.name(row.source).to_owned();
+                let (kind, lane) = (self.lower.kind(row.source), self.lane());
+                let made = match (wide, to) {
+                    (None, Operand::Place(rows, number)) => {
+                        self.own().row_to_write(&format!("{name}_row"), rows, number)
                     }
+                    _ => self.own().local(&format!("{name}_own"), kind, lane),
+                };
+                self.elements(made, |maker, e| {
+                    let elements = maker.elements_of(&looked, &row.uses, e);
+                    maker.lower.value(body, shift, &|used| elements.get(&used).copied())
+                });
+                if wide.is_some() {
+                    self.widened_row(here, to, Operand::Row(made), wide);
                 }
-                lines
             }
-            (Part::Def, Source::Field(..)) => Vec::new(),
+            (Part::Def, Source::Field(..)) => {}
+        }
+    }
+
+    /// A row as it is, or with columns of the neighbouring lanes.
+    fn widened_row(&mut self, here: &Here, to: Operand, from: Operand, halo: Option<[usize; 2]>) {
+        match halo {
+            None => self.own().perform(Routine::CopyRow, vec![to, from]),
+            Some([before, after]) => {
+                let operands = vec![to, from, Operand::Value(here.lane)];
+                self.own().perform(Routine::WidenRow(before, after), operands);
+            }
         }
     }
 
     /// Loads a row of what stays as it is.
-    fn load(&mut self, place: usize, field: FieldId, to: &str) -> Vec<String> {
-        let subject = self.writer.subject;
-        let row = &self.flow.rows[place];
-        let declared = &subject.stencil.fields[field];
-        let Rows { first, row: stride, plane } = subject.rows;
-        let [lane_name, first_row] = self.writer.names.internals(["lane", "first_row"]);
-        let base = self.writer.name(row.source).to_owned();
-        let [from, own] = ["from", "loaded"].map(|what| self.writer.names.internal(&format!("{base}_{what}")));
-        let at = [first, stride, if declared.place.levels == Levels::None { 0 } else { plane }];
-        let many = width(declared.stored.bytes(subject.precision), self.lane(), &at);
+    fn load(&mut self, place: usize, field: FieldId, here: &Here, r: ValueId, to: Operand) {
+        let subject = self.lower.subject;
+        let lag = self.flow.rows[place].lag;
+        let Some(&from) = self.from.get(&place) else { return };
+        let wish = format!("{}_loaded", self.lower.name(self.flow.rows[place].source));
+        let (kind, lane, at_once, span) = (self.stored(field), self.lane(), self.at_once(field), self.spans[place]);
         let nj = subject.extents[1] as i32;
-        let span = self.spans[place];
-        let index = match (span.first, span.end) {
-            (0, end) if end == self.shape.rows as i32 => format!("({first_row} + {})", plus(&self.r, -row.lag)),
-            _ => format!("(({first_row} + {}) % {nj})", plus(&self.r, nj - row.lag)),
-        };
-        let stored = stored_type(declared.stored, subject.precision);
-        let call = match self.widened.get(&place) {
-            None => format!("copy_row({to}, {own});"),
-            Some([before, after]) => format!("widen_row<{before}, {after}>({to}, {own}, {lane_name});"),
-        };
-        vec![
-            format!("{stored} {own}[{}];", self.lane()),
-            format!("load_row<{many}>({own}, {from} + {index} * {stride});"),
-            call,
-        ]
+        let is_inside = (span.first, span.end) == (0, self.shape.rows as i32);
+        let row = self.on(r, if is_inside { -lag } else { nj - lag });
+        let own = self.own();
+        let row = own.add(here.first_row, row);
+        let (nj, stride) = (own.int(i64::from(nj)), own.int(subject.rows.row as i64));
+        let row = if is_inside { row } else { own.binary(Binary::Rem, row, nj) };
+        let at = own.mul(row, stride);
+        let loaded = own.local(&wish, kind, lane);
+        own.perform(Routine::LoadRow(at_once), vec![Operand::Row(loaded), Operand::Place(from, at)]);
+        let wide = self.widened.get(&place).copied();
+        self.widened_row(here, to, Operand::Row(loaded), wide);
     }
 
-    /// What a user that lags so much looks at: what is fetched for it from neighbouring lanes, and its texts.
-    fn looked_at(&mut self, lag: i32, uses: &[Use]) -> (Vec<String>, impl Fn(Use) -> Option<String> + use<>) {
-        let lane = self.lane();
-        let [lane_name, e] = self.writer.names.internals(["lane", "e"]);
-        let mut lines = Vec::new();
+    /// Computes each element of a lane's row.
+    fn elements(&mut self, row: ArrayId, value: impl FnOnce(&mut Self, ValueId) -> ValueId) {
+        let lane = self.lane() as i64;
+        let [zero, one, count] = [0, 1, lane].map(|number| self.own().int(number));
+        self.each("e", (zero, count, Step::By(one)), Unroll::Whole, |maker, e| {
+            let value = value(maker, e);
+            maker.own().store(row, e, value);
+        });
+    }
+
+    /// The rows that a user that lags so much looks at, with what is fetched for it from neighbouring lanes.
+    fn looked_at(&mut self, here: &Here, r: ValueId, lag: i32, uses: &[Use]) -> BTreeMap<(Source, i32), Looked> {
         let mut windows: BTreeMap<(usize, i32), Window> = BTreeMap::new();
         for used in uses {
             if let Some(place) = self.flow.place(used.source) {
                 let window = windows.entry((place, used.j)).or_default();
-                *window = Window { low: window.low.min(used.i), high: window.high.max(used.i) };
+                *window = window.union(Window { low: used.i, high: used.i });
             }
         }
-        let mut texts: BTreeMap<(Source, i32), (String, usize, bool)> = BTreeMap::new();
+        let mut rows = BTreeMap::new();
         for ((place, j), window) in windows {
             let source = self.flow.rows[place].source;
-            let row = self.row_of(place, j - lag);
-            let is_stored = matches!(self.parts[place], Part::State(_)) && !self.widened.contains_key(&place);
-            let text = match (self.widened.get(&place), window == Window::default()) {
-                (Some([before, _]), _) => (row, *before, false),
-                (None, true) => (row, 0, is_stored),
+            let Some(Operand::Place(of, number)) = self.row_of(place, r, j - lag) else { continue };
+            let name = self.lower.name(source).to_owned();
+            let is_state = matches!(self.parts[place], Part::State(_));
+            let kept = self.widened.get(&place).copied();
+            let looked = match (kept, window == Window::default()) {
                 (None, false) => {
-                    let wide = self.writer.names.internal(&format!("{}_wide", self.writer.name(source)));
-                    let (before, after) = (window.before(), window.after());
-                    lines.push(format!("{} {wide}[{}];", self.writer.c_type(source), before + lane + after));
-                    lines.push(format!("widen_row<{before}, {after}>({wide}, {row}, {lane_name});"));
-                    (wide, before, false)
+                    let halo = [window.before(), window.after()];
+                    let (kind, width) = (self.lower.kind(source), halo[0] + self.lane() + halo[1]);
+                    let row = self.own().local(&format!("{name}_wide"), kind, width);
+                    self.widened_row(here, Operand::Row(row), Operand::Place(of, number), Some(halo));
+                    Looked { row, before: halo[0], is_stored: false }
+                }
+                _ => {
+                    let ending = match j {
+                        0 => "here".to_owned(),
+                        1.. => format!("below{j}"),
+                        _ => format!("above{}", j.unsigned_abs()),
+                    };
+                    let row = self.own().row(&format!("{name}_{ending}"), of, number);
+                    let before = kept.map_or(0, |halo| halo[0]);
+                    Looked { row, before, is_stored: is_state && kept.is_none() }
                 }
             };
-            texts.insert((source, j), text);
+            rows.insert((source, j), looked);
         }
-        let (stencil, precision) = (self.writer.subject.stencil, self.writer.subject.precision);
-        let stored: BTreeMap<FieldId, _> = stencil.fields.iter().map(|(id, field)| (id, field.stored)).collect();
-        let element = move |used: Use| {
-            let (name, before, is_stored) = texts.get(&(used.source, used.j))?;
-            let text = format!("{name}[{}]", plus(&e, *before as i32 + used.i));
-            match used.source {
-                Source::Field(field, _) if *is_stored => Some(read_as(text, stored[&field], precision)),
-                Source::Field(..) | Source::Def(..) => Some(text),
-            }
-        };
-        (lines, element)
+        rows
+    }
+
+    /// What is looked at from column `e`.
+    fn elements_of(
+        &mut self,
+        rows: &BTreeMap<(Source, i32), Looked>,
+        uses: &[Use],
+        e: ValueId,
+    ) -> BTreeMap<Use, ValueId> {
+        let mut found = BTreeMap::new();
+        for &used in uses {
+            let Some(looked) = rows.get(&(used.source, used.j)) else { continue };
+            let at = self.on(e, looked.before as i32 + used.i);
+            let element = self.own().load(looked.row, at);
+            let element = if looked.is_stored { self.lower.element(used.source, element) } else { element };
+            found.insert(used, element);
+        }
+        found
     }
 
     /// Makes row `r`, less its lag, of an output.
-    fn store(&mut self, number: usize, step: &str, steps: &str) -> Vec<String> {
-        let (subject, flow) = (self.writer.subject, self.flow);
-        let store: &Store = &subject.stencil.stores[number];
-        let [e] = self.writer.names.internals(["e"]);
-        let lane = self.lane();
-        let (mut lines, element) = self.looked_at(flow.lag, &flow.stores[number]);
-        let text = self.writer.stored(store, &element);
-        if self.is_carried(store.field) {
-            let to = format!("{}[{}]", self.new_rows(store.field), plus(&self.r, -flow.lag));
-            lines.extend(each(&e, lane, &format!("{to}[{e}] = {text};")));
-            return lines;
-        }
+    fn store(&mut self, number: usize, here: &Here, now: Now, r: ValueId) {
+        let (subject, flow) = (self.lower.subject, self.flow);
+        let store = &subject.stencil.stores[number];
+        let looked = self.looked_at(here, r, flow.lag, &flow.stores[number]);
+        let of_warp = self.on(r, -flow.lag);
+        let (name, kind, lane) =
+            (self.array_name(self.lower.output(store.field)), self.stored(store.field), self.lane());
+        let made = match self.new.get(&store.field).copied() {
+            Some(new) => self.own().row_to_write(&format!("{name}_row"), new, of_warp),
+            None => self.own().local(&format!("{name}_row"), kind, lane),
+        };
+        self.elements(made, |maker, e| {
+            let elements = maker.elements_of(&looked, &flow.stores[number], e);
+            maker.lower.stored(store, &|used| elements.get(&used).copied())
+        });
+        let Some(output) = self.lower.output(store.field).filter(|_| !self.new.contains_key(&store.field)) else {
+            return;
+        };
         // What is not looked at again is written once.
-        let declared = &subject.stencil.fields[store.field];
-        let Rows { first, row, plane } = subject.rows;
-        let [k, first_row, column] = self.writer.names.internals(["k", "first_row", "column"]);
-        let output = self.writer.output(store.field).to_owned();
-        let made = self.writer.names.internal(&format!("{output}_row"));
-        let stored = stored_type(declared.stored, subject.precision);
-        let has_levels = declared.place.levels != Levels::None;
-        let many =
-            width(declared.stored.bytes(subject.precision), lane, &[first, row, if has_levels { plane } else { 0 }]);
-        lines.push(format!("{stored} {made}[{lane}];"));
-        lines.extend(each(&e, lane, &format!("{made}[{e}] = {text};")));
-        let own = if has_levels { String::new() } else { format!(" && {k} == 0") };
-        let plane = subject.plane(declared.place.levels, 0, &k);
-        let at = format!("{output} + {plane} + ({first_row} + {}) * {row}LL + {column}", plus(&self.r, -flow.lag));
-        lines.push(format!("if ({step} == {steps} - 1{own}) put_row<{many}>({at}, {made});"));
-        lines
+        let levels = subject.stencil.fields[store.field].place.levels;
+        let (plane, at) = (self.lower.plane(levels, 0), self.at_row(here, of_warp));
+        let at_once = self.at_once(store.field);
+        let own = self.own();
+        let [zero, one] = [0, 1].map(|number| own.int(number));
+        let last = own.sub(here.steps, one);
+        let mut guard = own.compare(Relation::Eq, now.step, last);
+        if levels == Levels::None {
+            let is_first = own.compare(Relation::Eq, now.k, zero);
+            guard = own.and(guard, is_first);
+        }
+        let at = own.add(plane, at);
+        let operands = vec![Operand::Place(output, at), Operand::Row(made)];
+        own.when(guard, |own| own.perform(Routine::PutRow(at_once), operands));
     }
 }
