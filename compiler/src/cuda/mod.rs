@@ -3,12 +3,14 @@
 //! Templates hold the skeletons, this module fills them with ready texts. The text is the same to the byte for the same plan, and runs
 //! through NVRTC and nvcc alike.
 
+mod atomics;
 pub(crate) mod expression;
 mod functions;
 mod host;
 mod levels;
 pub(crate) mod prelude;
 mod print;
+pub mod quotients;
 
 use crate::cells::{self, Cells, checked::Site};
 use crate::diagnostic::Refusal;
@@ -78,12 +80,17 @@ pub fn lower(plan: &Plan) -> Result<kernel::Kernel, Refusal> {
 fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     let Cells { kernel, sites } = cells::kernel(plan, comment(plan))?;
     let text = print::text_with(&kernel, others, plan.choices.precision)?;
+    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters(&kernel), sites })
+}
+
+/// What a kernel takes, as C has it.
+pub fn parameters(kernel: &kernel::Kernel) -> Vec<Parameter> {
     let parameters = kernel.arguments.iter().map(|(_, own)| Parameter {
         name: own.name.clone(),
-        c_type: print::argument_type(&kernel, own),
-        meaning: own.meaning,
+        c_type: print::argument_type(kernel, own),
+        meaning: own.meaning.clone(),
     });
-    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters.collect(), sites })
+    parameters.collect()
 }
 
 /// Renders a template; an error in one is ours.

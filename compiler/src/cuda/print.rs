@@ -7,8 +7,8 @@ use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Relation};
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Argument, Axis, Binary, Coordinate, Element, Function, Kernel, Operation, Space, Statement, Step, Type, Unroll,
-    ValueId, What,
+    Argument, Attempt, Axis, Binary, Coordinate, Element, Function, Kernel, Operation, Space, Statement, Step, Type,
+    Unroll, ValueId, What,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
@@ -22,8 +22,10 @@ enum Tie {
     And,
     BitOr,
     Xor,
+    BitAnd,
     Equality,
     Relation,
+    Shift,
     Sum,
     Product,
     Prefix,
@@ -35,10 +37,13 @@ enum Tie {
 struct Texts {
     comment: Vec<Comment>,
     prelude: Vec<String>,
-    threads: u32,
+    bounds: String,
     name: Identifier,
     signature: Vec<String>,
     body: Vec<String>,
+    /// The names of the arguments.
+    arguments: Vec<Identifier>,
+    attempt: Option<Identifier>,
 }
 
 /// The kernel as CUDA C++, for NVRTC, nvcc and the emulator alike.
@@ -53,6 +58,9 @@ pub fn text(kernel: &Kernel) -> Result<String, Refusal> {
 pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision) -> Result<String, Refusal> {
     debug_assert!(verify(kernel).is_ok(), "{:?}\n{kernel}", verify(kernel));
     let mut body = Vec::new();
+    if let Some(Attempt { is_usual, .. }) = &kernel.attempt {
+        body.push(format!("bool {is_usual} = true;"));
+    }
     // What looks at indices is made of sizes, which come first.
     let is_size = |statement: &Statement| match statement {
         Statement::Let(value) => matches!(kernel.values[*value].operation, Operation::Int(_)),
@@ -60,10 +68,18 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     };
     let sizes = kernel.body.0.iter().take_while(|own| is_size(own)).count();
     block(kernel, &kernel.body.0[..sizes], 0, &mut body);
+    if let Some(memory) = &kernel.dynamic {
+        body.push(format!("STENCILC_DYNAMIC_SHARED(unsigned char, {memory});"));
+    }
     for (_, array) in kernel.arrays.iter() {
         let (c_type, name) = (c_type(array.element), &array.name);
         match array.space {
-            Space::Global { .. } | Space::Constant(_) => {}
+            Space::Global { .. } | Space::Listed(_) | Space::Constant(_) => {}
+            Space::Dynamic { offset, .. } => {
+                let memory = kernel.dynamic.as_ref().map_or("", |name| name);
+                let place = if offset == 0 { memory.to_owned() } else { format!("{memory} + {offset}") };
+                body.push(format!("{c_type}* const {name} = reinterpret_cast<{c_type}*>({place});"));
+            }
             Space::Shared(count) => body.push(format!("STENCILC_SHARED({c_type}, {name}, [{count}]);")),
             Space::Local(count) => body.push(format!("{c_type} {name}[{count}];")),
         }
@@ -73,10 +89,15 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     let mut texts = Texts {
         comment: Vec::new(),
         prelude: prelude::of_kernel(kernel, others, precision),
-        threads: kernel.threads,
+        bounds: match kernel.blocks {
+            0 => kernel.threads.to_string(),
+            blocks => format!("{}, {blocks}", kernel.threads),
+        },
         name: kernel.name.clone(),
         signature: kernel.arguments.iter().map(|(_, own)| argument(kernel, own)).collect(),
         body,
+        arguments: kernel.arguments.iter().map(|(_, own)| own.name.clone()).collect(),
+        attempt: kernel.attempt.as_ref().map(|own| own.is_quick.clone()),
     };
     // What a comment says is no use of it.
     let operations = device::lines(&render(TEMPLATE, &texts)?);
@@ -95,9 +116,7 @@ fn argument(kernel: &Kernel, own: &Argument) -> String {
         What::Array(array) => {
             let alone = match kernel.arrays[array].space {
                 Space::Global { aliased: true } => "",
-                Space::Global { aliased: false } | Space::Shared(_) | Space::Local(_) | Space::Constant(_) => {
-                    " __restrict__"
-                }
+                _ => " __restrict__",
             };
             format!("{}{alone} {}", argument_type(kernel, own), own.name)
         }
@@ -138,6 +157,8 @@ pub fn c_type(kind: Type) -> String {
         Element::F64 => ("double", "double"),
         Element::I32 => ("int", "int"),
         Element::I64 => ("long long", "longlong"),
+        Element::U32 => ("unsigned", "uint"),
+        Element::U16 => ("unsigned short", "ushort"),
         Element::U8 => ("unsigned char", "uchar"),
         Element::Bool => ("bool", "bool"),
     };
@@ -189,14 +210,36 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 _ => format!("{indent}{name}[{index}] = {};", shown(*value)),
             });
         }
+        Statement::AtomicAdd(array, index, values) => {
+            let (name, index) = (&kernel.arrays[*array].name, subscript(kernel, *index));
+            let texts: Vec<String> = values.iter().map(|&value| shown(value)).collect();
+            lines.push(match texts.as_slice() {
+                [one] => format!("{indent}atomicAdd(&{name}[{index}], {one});"),
+                several => format!("{indent}add_{}({name}, {index}, {});", several.len(), several.join(", ")),
+            });
+        }
+        Statement::List(array, values) => {
+            let own = &kernel.arrays[*array];
+            let texts: Vec<String> = values.iter().map(|&value| shown(value)).collect();
+            let (c_type, count) = (c_type(own.element), values.len());
+            lines.push(format!("{indent}const {c_type} {}[{count}] = {{{}}};", own.name, texts.join(", ")));
+        }
         Statement::If(condition, yes, no) => {
             let (mut condition, mut yes, mut no) = (*condition, yes, no);
             let mut head = format!("{indent}if");
             loop {
                 let truth = shown(condition);
                 // One short statement stands behind its condition.
-                if let ([Statement::Store(..) | Statement::Assign(..) | Statement::Return | Statement::Break], true) =
-                    (yes.0.as_slice(), no.0.is_empty() && head.len() == indent.len() + 2)
+                if let (
+                    [
+                        Statement::Store(..)
+                        | Statement::AtomicAdd(..)
+                        | Statement::Assign(..)
+                        | Statement::Return
+                        | Statement::Break,
+                    ],
+                    true,
+                ) = (yes.0.as_slice(), no.0.is_empty() && head.len() == indent.len() + 2)
                 {
                     let mut inner = Vec::new();
                     block(kernel, &yes.0, 0, &mut inner);
@@ -244,7 +287,15 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
         }
         Statement::Barrier => lines.push(format!("{indent}__syncthreads();")),
         Statement::Break => lines.push(format!("{indent}break;")),
-        Statement::Return => lines.push(format!("{indent}return;")),
+        Statement::Return => lines.push(match kernel.attempt {
+            Some(_) => format!("{indent}return true;"),
+            None => format!("{indent}return;"),
+        }),
+        Statement::GiveUp => {
+            if let Some(Attempt { is_quick, is_usual }) = &kernel.attempt {
+                lines.push(format!("{indent}if ({is_quick} && !{is_usual}) return false;"));
+            }
+        }
         Statement::Gap => lines.push(String::new()),
     }
 }
@@ -341,6 +392,14 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             Function::WatchShift | Function::WatchLevel => call(&format!("{}.allows", watch(kernel)), operands),
             Function::WatchNeighbour => call(&format!("{}.leads", watch(kernel)), operands),
             Function::Interleaved(fields) => call(&format!("interleaved<{fields}, {}>", c_type(own.kind)), operands),
+            Function::Inverse | Function::Quotient => {
+                let told = kernel.attempt.as_ref().map_or(["", ""], |own| [&*own.is_quick, &*own.is_usual]);
+                let told = if *function == Function::Inverse { &told[1..] } else { &told[..] };
+                let operands = operands.iter().map(|&operand| expression(kernel, operand).0);
+                let all: Vec<String> = operands.chain(told.iter().map(|&name| name.to_owned())).collect();
+                let name = prelude::function_name(*function, own.kind);
+                (format!("{name}({})", all.join(", ")), Tie::Atom)
+            }
             function => call(prelude::function_of(kernel, value, *function, operands), operands),
         },
         Operation::Argument(argument) => (kernel.arguments[*argument].name.to_string(), Tie::Atom),
@@ -353,7 +412,13 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             // Of whole numbers that are not negative, whose sign has no part in it.
             Binary::Div => infix(*a, "/", *b, Tie::Product, Tie::Prefix),
             Binary::Rem => infix(*a, "%", *b, Tie::Product, Tie::Prefix),
+            Binary::Min | Binary::Max => {
+                let name = if *binary == Binary::Min { "min" } else { "max" };
+                (format!("{name}({}, {})", signed(*a, Tie::Choice), signed(*b, Tie::Choice)), Tie::Atom)
+            }
             // Readers, and warnings of compilers, want brackets where operators on bits meet others.
+            Binary::BitAnd => (format!("{} & {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::BitAnd),
+            Binary::ShiftRight => (format!("{} >> {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Shift),
             Binary::Xor => (format!("{} ^ {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Xor),
             Binary::BitOr => {
                 let chain = match kernel.values[*a].operation {

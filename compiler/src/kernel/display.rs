@@ -21,6 +21,9 @@ impl Display for Function {
             Function::Rem => f.write_str("floored_rem"),
             Function::Less => f.write_str("less"),
             Function::Opaque => f.write_str("opaque"),
+            Function::Turned => f.write_str("turned"),
+            Function::Inverse => f.write_str("inverse"),
+            Function::Quotient => f.write_str("quotient"),
             Function::Interleaved(fields) => write!(f, "interleaved{fields}"),
             Function::WatchShift => f.write_str("watch_shift"),
             Function::WatchNeighbour => f.write_str("watch_neighbour"),
@@ -34,7 +37,9 @@ impl Display for Kernel {
         for line in &self.doc {
             writeln!(f, "{}", format!("// {line}").trim_end())?;
         }
-        writeln!(f, "kernel {} of {} threads", self.name, self.threads)?;
+        let tried = if self.attempt.is_some() { ", tried" } else { "" };
+        let blocks = if self.blocks > 0 { format!(", {} blocks at once", self.blocks) } else { String::new() };
+        writeln!(f, "kernel {} of {} threads{blocks}{tried}", self.name, self.threads)?;
         for (_, argument) in self.arguments.iter() {
             match argument.what {
                 What::Number(kind) => writeln!(f, "    number {}: {kind}", argument.name)?,
@@ -49,8 +54,11 @@ impl Display for Kernel {
         }
         for (_, array) in self.arrays.iter() {
             match &array.space {
-                Space::Global { .. } => {}
+                Space::Global { .. } | Space::Listed(_) => {}
                 Space::Shared(count) => writeln!(f, "    shared {}: {} {count}", array.name, array.element)?,
+                Space::Dynamic { offset, count } => {
+                    writeln!(f, "    shared {}: {} {count} at {offset}", array.name, array.element)?;
+                }
                 Space::Local(count) => writeln!(f, "    local {}: {} {count}", array.name, array.element)?,
                 Space::Constant(values) => {
                     let values: Vec<String> = values.iter().map(i32::to_string).collect();
@@ -84,6 +92,14 @@ impl Kernel {
                     let (index, value) = (self.shown(*index), self.shown(*value));
                     writeln!(f, "{indent}{}[{index}] = {value}", self.arrays[*array].name)?;
                 }
+                Statement::AtomicAdd(array, index, values) => {
+                    let (index, values) = (self.shown(*index), self.all(values));
+                    writeln!(f, "{indent}{}[{index}] += {values}", self.arrays[*array].name)?;
+                }
+                Statement::List(array, values) => {
+                    let own = &self.arrays[*array];
+                    writeln!(f, "{indent}list {}: {} = {}", own.name, own.element, self.all(values))?;
+                }
                 Statement::If(condition, yes, no) => {
                     writeln!(f, "{indent}if {}", self.shown(*condition))?;
                     self.block(yes, depth + 1, f)?;
@@ -111,10 +127,16 @@ impl Kernel {
                 Statement::Barrier => writeln!(f, "{indent}barrier")?,
                 Statement::Break => writeln!(f, "{indent}break")?,
                 Statement::Return => writeln!(f, "{indent}return")?,
+                Statement::GiveUp => writeln!(f, "{indent}give up")?,
                 Statement::Gap => writeln!(f)?,
             }
         }
         Ok(())
+    }
+
+    /// Several values.
+    fn all(&self, values: &[ValueId]) -> String {
+        values.iter().map(|&value| self.shown(value)).collect::<Vec<_>>().join(", ")
     }
 
     /// A value by its name, or else by what computes it.
@@ -124,8 +146,7 @@ impl Kernel {
 
     fn operation(&self, value: ValueId) -> String {
         let own = &self.values[value];
-        let operands =
-            || own.operation.operands().into_iter().map(|operand| self.shown(operand)).collect::<Vec<_>>().join(", ");
+        let operands = || self.all(&own.operation.operands());
         let called = |name: &str| format!("{}({})", name.to_lowercase(), operands());
         match &own.operation {
             Operation::Int(number) if own.kind == Type::I32 => number.to_string(),

@@ -16,6 +16,7 @@ pub mod build;
 pub mod cost;
 mod display;
 pub mod machine;
+mod meaning;
 mod operands;
 pub mod scalar;
 pub mod simplify;
@@ -23,9 +24,10 @@ mod types;
 pub mod verify;
 
 use crate::ir::arena::handles;
-use crate::ir::{self, Arena, FieldId, ParamId, Relation};
+use crate::ir::{self, Arena, Relation};
 use crate::names::Identifier;
 use crate::text::Comment;
+pub use meaning::{Meaning, MeshData, MeshTable, PieceTable, Size};
 use serde::{Deserialize, Serialize};
 pub use types::{Element, Type};
 
@@ -49,10 +51,14 @@ pub struct Kernel {
     pub doc: Vec<Comment>,
     /// The most threads of a block, of which registers are counted.
     pub threads: u32,
+    /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
+    pub blocks: u32,
     /// What it takes, in order.
     pub arguments: Arena<ArgumentId, Argument>,
     /// What it reads and writes.
     pub arrays: Arena<ArrayId, Array>,
+    /// What the shared memory is called that a launch gives a block, if it uses any.
+    pub dynamic: Option<Identifier>,
     /// What changes while it runs.
     pub variables: Arena<VariableId, Variable>,
     /// What it computes, operands first.
@@ -61,6 +67,25 @@ pub struct Kernel {
     pub body: Block,
     /// Of a checked kernel, how it looks at indices.
     pub watch: Option<Watch>,
+    /// Of a kernel that is tried first with quick divisions, what its attempts are told.
+    pub attempt: Option<Attempt>,
+}
+
+/// Of a kernel whose divisions share what they can ([`Function::Inverse`], [`Function::Quotient`]): every thread tries so, up to where
+/// it would [give up](Statement::GiveUp). If a division until there was not a usual one, it begins again with those of the device.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What the truth is called that this is the quick attempt.
+    pub is_quick: Identifier,
+    /// What the truth is called that all divisions so far were usual ones.
+    pub is_usual: Identifier,
+}
+
+impl Kernel {
+    /// What its arguments mean, in order.
+    pub fn meanings(&self) -> impl Iterator<Item = &Meaning> {
+        self.arguments.iter().map(|(_, own)| &own.meaning)
+    }
 }
 
 /// How a checked kernel looks at indices: what `Watch` of the prelude is made of.
@@ -85,46 +110,6 @@ pub struct Argument {
     pub what: What,
     /// What it means to who launches the kernel.
     pub meaning: Meaning,
-}
-
-/// What an argument means to who launches the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
-    /// What the kernel's documentation says: of kernels that no plan makes.
-    Told,
-    /// A field that is read: the value of the first cell.
-    Input(FieldId),
-    /// A field that is written: the value of the first cell.
-    Output(FieldId),
-    /// A parameter of the stencil.
-    Param(ParamId),
-    /// A table of the storage, by its number.
-    Table(usize),
-    /// Where a checked kernel writes what went wrong: 0 before the launch.
-    Report,
-    /// Of a checked kernel, the column of each place.
-    Columns,
-    /// A size.
-    Size(Size),
-}
-
-/// A size that a kernel uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// The first column along an axis of threads.
-    ColumnFirst(usize),
-    /// One past the last column along an axis of threads.
-    ColumnEnd(usize),
-    /// The first level computed.
-    LevelFirst,
-    /// One past the last level computed.
-    LevelEnd,
-    /// The number of levels.
-    Levels,
-    /// The distance of planes.
-    Plane,
-    /// A size of the storage, by its number.
-    Own(usize),
 }
 
 /// What an argument is.
@@ -172,8 +157,17 @@ pub enum Space {
     },
     /// In the shared memory of a block: so many elements.
     Shared(usize),
+    /// In the shared memory that a launch gives a block: so many elements, and behind how many bytes the first is.
+    Dynamic {
+        /// Where it begins, in bytes.
+        offset: usize,
+        /// How many elements it has.
+        count: usize,
+    },
     /// A thread's own: so many elements.
     Local(usize),
+    /// A thread's own: so many elements, which a [statement](Statement::List) gives, and nothing changes.
+    Listed(usize),
     /// In constant memory: these elements.
     Constant(Vec<i32>),
 }
@@ -288,6 +282,12 @@ pub enum Function {
     Less,
     /// The number itself, of which compilers do not know where it comes from.
     Opaque,
+    /// A real number, with the other sign where the highest bit of a whole number is set. The other bits of that are 0.
+    Turned,
+    /// The inverse of a divisor, for quotients by it, in a kernel that is tried. It is a usual one, or the attempt fails.
+    Inverse,
+    /// A quotient, of the dividend, the divisor and its inverse, in a kernel that is tried. It is a usual one, or the attempt fails.
+    Quotient,
     /// The index of an element of an array that shares blocks of 32 with others: of so many in all.
     Interleaved(u32),
     /// Whether a checked kernel may touch an element: site, index, how far the column is away, level, levels, own column, own level.
@@ -336,6 +336,14 @@ pub enum Binary {
     Xor,
     /// Of whole numbers the bits that either has.
     BitOr,
+    /// And those that both have.
+    BitAnd,
+    /// The first, without so many of its lowest bits.
+    ShiftRight,
+    /// The smaller of two whole numbers.
+    Min,
+    /// The larger of them.
+    Max,
 }
 
 /// Where a thread is, and how many there are.
@@ -377,6 +385,12 @@ pub enum Statement {
     Assign(VariableId, ValueId),
     /// Writes an element of an array, or several that follow each other, by the index of the first.
     Store(ArrayId, ValueId, ValueId),
+    /// Adds numbers to elements of an array that follow each other, by the index of the first, whoever else adds to them meanwhile. Of
+    /// one number. Of two or four, where all threads of the warp are here: neighbouring lanes add those at one index together; at -1
+    /// nothing is added.
+    AtomicAdd(ArrayId, ValueId, Vec<ValueId>),
+    /// Makes an array of these elements.
+    List(ArrayId, Vec<ValueId>),
     /// Does one thing where a truth holds, and another where it does not.
     If(ValueId, Block, Block),
     /// Does something again and again.
@@ -387,6 +401,9 @@ pub enum Statement {
     Break,
     /// The thread is done.
     Return,
+    /// The attempt has failed if a division was not a usual one: the thread begins again. Nothing is written before, and no quick
+    /// division is behind it.
+    GiveUp,
     /// An empty line, for readers.
     Gap,
 }

@@ -46,12 +46,16 @@ impl Statement {
             Statement::Let(value) | Statement::Assign(_, value) => vec![*value],
             Statement::Declare(_, value) => value.iter().copied().collect(),
             Statement::Store(_, index, value) => vec![*index, *value],
+            Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).copied().collect(),
+            Statement::List(_, values) => values.clone(),
             Statement::If(condition, ..) => vec![*condition],
             Statement::For(own) => match own.step {
                 Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
                 Step::Doubled => vec![own.first, own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
+                Vec::new()
+            }
         }
     }
 
@@ -61,7 +65,10 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::AtomicAdd(..) | Statement::List(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
+                Vec::new()
+            }
         }
     }
 
@@ -71,12 +78,16 @@ impl Statement {
             Statement::Let(value) | Statement::Assign(_, value) => vec![value],
             Statement::Declare(_, value) => value.iter_mut().collect(),
             Statement::Store(_, index, value) => vec![index, value],
+            Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).collect(),
+            Statement::List(_, values) => values.iter_mut().collect(),
             Statement::If(condition, ..) => vec![condition],
             Statement::For(own) => match &mut own.step {
                 Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
                 Step::Doubled => vec![&mut own.first, &mut own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
+                Vec::new()
+            }
         }
     }
 
@@ -86,7 +97,10 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&mut own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::Gap => Vec::new(),
+            Statement::AtomicAdd(..) | Statement::List(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
+                Vec::new()
+            }
         }
     }
 }

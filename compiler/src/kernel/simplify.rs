@@ -5,10 +5,11 @@ use super::{Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId, W
 use crate::ir::{Arena, Handle};
 
 /// The kernel without what nothing uses. Fields and parameters stay arguments: callers count on them.
-pub fn simplify(kernel: Kernel) -> Kernel {
+pub fn simplify(mut kernel: Kernel) -> Kernel {
     let mut used = Used {
         values: vec![false; kernel.values.len()],
         variables: vec![false; kernel.variables.len()],
+        arrays: vec![false; kernel.arrays.len()],
         waiting: Vec::new(),
     };
     if let Some(watch) = &kernel.watch {
@@ -23,23 +24,22 @@ pub fn simplify(kernel: Kernel) -> Kernel {
             break;
         }
     }
-    let Kernel { name, doc, threads, arguments, arrays, variables, values, body, watch } = kernel;
-    let body = used.kept(body);
-    let kernel = Kernel { name, doc, threads, arguments, arrays, variables, values, body, watch };
-    let kernel = compact(kernel);
-    without_arguments(kernel)
+    let body = used.kept(std::mem::take(&mut kernel.body));
+    without_arguments(compact(Kernel { body, ..kernel }))
 }
 
 /// What something that counts uses.
 struct Used {
     values: Vec<bool>,
     variables: Vec<bool>,
+    /// Arrays that are read.
+    arrays: Vec<bool>,
     waiting: Vec<ValueId>,
 }
 
 impl Used {
     fn count(&self) -> usize {
-        self.values.iter().chain(&self.variables).filter(|used| **used).count()
+        self.values.iter().chain(&self.variables).chain(&self.arrays).filter(|used| **used).count()
     }
 
     /// A value that counts, with all that it is made of.
@@ -50,8 +50,10 @@ impl Used {
                 continue;
             }
             let operation = &kernel.values[value].operation;
-            if let Operation::Variable(variable) = operation {
-                self.variables[variable.index()] = true;
+            match operation {
+                Operation::Variable(variable) => self.variables[variable.index()] = true,
+                Operation::Load(array, _) => self.arrays[array.index()] = true,
+                _ => {}
             }
             self.waiting.extend(operation.operands());
         }
@@ -76,7 +78,9 @@ impl Used {
             Statement::If(..) | Statement::For(_) => {
                 statement.blocks().into_iter().any(|block| block.0.iter().any(|own| self.counts(own)))
             }
-            Statement::Store(..) | Statement::Barrier | Statement::Break | Statement::Return => true,
+            Statement::List(array, _) => self.arrays[array.index()],
+            Statement::Store(..) | Statement::AtomicAdd(..) | Statement::Barrier => true,
+            Statement::Break | Statement::Return | Statement::GiveUp => true,
             Statement::Gap => false,
         }
     }
@@ -149,12 +153,13 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
         [watch.report, watch.columns].into_iter().for_each(|array| arrays[array.index()] = true);
     }
     for (id, argument) in kernel.arguments.iter() {
-        match argument.meaning {
+        match &argument.meaning {
             Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => match argument.what {
                 What::Array(array) => arrays[array.index()] = true,
                 What::Number(_) => numbers[id.index()] = true,
             },
-            Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Size(_) => {}
+            Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
+            Meaning::Size(_) | Meaning::Mesh(_) => {}
         }
     }
     let (kept_arrays, moved_arrays) = kept(std::mem::take(&mut kernel.arrays), |id, _| arrays[id]);
@@ -204,7 +209,7 @@ fn kept<H: Handle, T: Clone>(arena: Arena<H, T>, keep: impl Fn(usize, &T) -> boo
 
 fn stored(block: &Block, arrays: &mut [bool]) {
     for statement in &block.0 {
-        if let Statement::Store(array, ..) = statement {
+        if let Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) | Statement::List(array, _) = statement {
             arrays[array.index()] = true;
         }
         statement.blocks().into_iter().for_each(|inner| stored(inner, arrays));
@@ -213,7 +218,7 @@ fn stored(block: &Block, arrays: &mut [bool]) {
 
 fn each_store(block: &mut Block, visit: &mut impl FnMut(&mut super::ArrayId)) {
     for statement in &mut block.0 {
-        if let Statement::Store(array, ..) = statement {
+        if let Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) | Statement::List(array, _) = statement {
             visit(array);
         }
         statement.blocks_mut().into_iter().for_each(|inner| each_store(inner, visit));

@@ -13,6 +13,10 @@ pub enum Element {
     I32,
     /// A whole number of 64 bits.
     I64,
+    /// A whole number of 32 bits without a sign: what is shifted, masked and divided as bits are.
+    U32,
+    /// A whole number of 16 bits without a sign, of memory alone.
+    U16,
     /// A byte of memory. Nothing is computed with it but whether two are the same.
     U8,
     /// A truth value. It has no place in memory.
@@ -40,6 +44,8 @@ impl Type {
     pub const I32: Type = Type::one(Element::I32);
     /// A whole number of 64 bits.
     pub const I64: Type = Type::one(Element::I64);
+    /// A whole number of 32 bits without a sign.
+    pub const U32: Type = Type::one(Element::U32);
     /// Four whole numbers of 32 bits: the widest access that there is, 16 bytes.
     pub const WIDEST: Type = Type { element: Element::I32, lanes: 4 };
 
@@ -92,8 +98,9 @@ impl Type {
     /// The bytes of a value in memory.
     pub fn bytes(self) -> usize {
         let one = match self.element {
-            Element::F32 | Element::I32 => 4,
+            Element::F32 | Element::I32 | Element::U32 => 4,
             Element::F64 | Element::I64 => 8,
+            Element::U16 => 2,
             Element::U8 | Element::Bool => 1,
         };
         one * usize::from(self.lanes)

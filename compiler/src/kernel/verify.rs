@@ -5,6 +5,7 @@
 //!   where it is read; a counter changes by its loop alone.
 //! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
 //! - Threads of a block meet at barriers, and those of a warp at shuffles: both stand where all come or none, and nobody has left before.
+//! - In a kernel that is tried, nothing is written before it may give up, and it divides quickly only before that.
 //! - Every argument is used, and so is every array; those that are written are written to.
 
 use super::{
@@ -40,6 +41,9 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         ever_counted: HashSet::new(),
         uniform: HashSet::new(),
         has_left: false,
+        listed: HashSet::new(),
+        depth: 0,
+        is_final: kernel.attempt.is_none(),
     };
     if let Some(watch) = &kernel.watch {
         walk.arrays.extend([watch.report, watch.columns].map(Handle::index));
@@ -52,6 +56,9 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     let arrays = kernel.arrays.iter().map(|(_, array)| array.name.clone());
     walk.live.extend(arguments.chain(arrays));
     walk.block(&kernel.body, true).map_err(broken)?;
+    if !walk.is_final {
+        return Err(broken("it is tried, and nowhere could it give up".into()));
+    }
     for (id, argument) in kernel.arguments.iter() {
         let is_used = match argument.what {
             What::Number(_) => walk.arguments.contains(&id.index()),
@@ -78,8 +85,22 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     }
     let shared = |array: &Array| match array.space {
         Space::Shared(count) => count * array.element.bytes(),
-        Space::Global { .. } | Space::Local(_) | Space::Constant(_) => 0,
+        Space::Global { .. } | Space::Dynamic { .. } | Space::Local(_) | Space::Listed(_) | Space::Constant(_) => 0,
     };
+    let mut dynamic: Vec<(usize, usize)> = Vec::new();
+    for (_, array) in kernel.arrays.iter() {
+        if let Space::Dynamic { offset, count } = array.space {
+            let is_aligned = kernel.dynamic.is_some() && offset.is_multiple_of(array.element.bytes());
+            let end = offset + count * array.element.bytes();
+            if !is_aligned || dynamic.iter().any(|&(first, last)| offset < last && first < end) {
+                return Err(broken(format!(
+                    "`{}` overlaps another array, or stands at no place of its own",
+                    array.name
+                )));
+            }
+            dynamic.push((offset, end));
+        }
+    }
     let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
     match bytes > SHARED {
         true => Err(broken(format!("a block shares {bytes} bytes, and has {SHARED}"))),
@@ -99,7 +120,11 @@ fn types(kernel: &Kernel) -> Result<(), String> {
         let fits = match (&value.operation, of.as_slice()) {
             (Operation::Int(number), _) => {
                 let is_byte = own == Type::U8 && u8::try_from(*number).is_ok();
-                own == Type::I64 || is_byte || i32::try_from(*number).is_ok() && (own.is_whole() || own.is_real())
+                let is_bits = own == Type::U32 && u32::try_from(*number).is_ok();
+                own == Type::I64
+                    || is_byte
+                    || is_bits
+                    || i32::try_from(*number).is_ok() && (own.is_whole() || own.is_real())
             }
             (Operation::Argument(argument), _) => kernel.arguments[*argument].what == What::Number(own),
             (Operation::Variable(variable), _) => kernel.variables[*variable].kind == own,
@@ -108,9 +133,10 @@ fn types(kernel: &Kernel) -> Result<(), String> {
             (Operation::Bool(_), _) => own == Type::BOOL,
             (Operation::Mask(_), _) => own == Type::I32,
             (Operation::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, ..), &[a, b]) => {
-                a == b && a == own && (own.is_whole() || own.is_real())
+                a == b && a == own && (own.is_whole() || own.is_real() || own == Type::U32)
             }
-            (Operation::Binary(..), &[a, b]) => a == b && a == own && own.is_whole(),
+            (Operation::Binary(Binary::Min | Binary::Max, ..), &[a, b]) => a == b && a == own && own.is_whole(),
+            (Operation::Binary(..), &[a, b]) => a == b && a == own && (own.is_whole() || own == Type::U32),
             (Operation::Negate(_), &[a]) => a == own && (own.is_whole() || own.is_real()),
             (Operation::Not(_), &[a]) => [a, own] == [Type::BOOL; 2],
             (Operation::Call(function, _), of) => is_call(*function, of, own),
@@ -170,7 +196,9 @@ fn is_call(function: Function, of: &[Type], own: Type) -> bool {
         Function::WrappingAdd | Function::WrappingSub | Function::WrappingMul => are(&[Type::I32; 2]),
         Function::Rem => of == [own; 2] && (own.is_real() || own == Type::I32),
         Function::Less => of == [Type::I32; 2] && own == Type::BOOL,
-        Function::Opaque => of == [own] && own.is_real(),
+        Function::Opaque | Function::Inverse => of == [own] && own.is_real(),
+        Function::Quotient => of == [own; 3] && own.is_real(),
+        Function::Turned => of == [own, Type::I32] && own.is_real(),
         Function::Interleaved(_) => of == [own] && own.is_whole(),
         Function::WatchShift | Function::WatchNeighbour => {
             of.len() == 7 && of.iter().all(|kind| kind.is_whole()) && own == Type::BOOL
@@ -204,12 +232,19 @@ struct Walk<'a> {
     uniform: HashSet<VariableId>,
     /// Whether some threads may be done.
     has_left: bool,
+    /// Listed arrays that are there.
+    listed: HashSet<ArrayId>,
+    /// How many blocks stand around.
+    depth: usize,
+    /// Whether no attempt can fail any more.
+    is_final: bool,
 }
 
 impl Walk<'_> {
     /// The statements of a block, to which all threads come or, where that is not `together`, some.
     fn block(&mut self, block: &Block, together: bool) -> Result<(), String> {
-        let (mut named, mut declared, mut live) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut named, mut declared, mut live, mut listed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        self.depth += 1;
         for statement in &block.0 {
             let name = match statement {
                 Statement::Let(value) => self.kernel.values[*value].name.clone(),
@@ -263,6 +298,31 @@ impl Walk<'_> {
                     if !own.is_written || !index.is_whole() || !moves(self.kernel, *array, value) {
                         return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
                     }
+                    self.written()?;
+                }
+                Statement::AtomicAdd(array, index, values) => {
+                    let own = &self.kernel.arrays[*array];
+                    self.arrays.insert(array.index());
+                    self.stored.insert(array.index());
+                    let kind = |value: &ValueId| self.kernel.values[*value].kind;
+                    let are_numbers = own.element.is_real() || own.element == Type::I32;
+                    let fits = are_numbers && values.iter().all(|value| kind(value) == own.element);
+                    if !own.is_written || kind(index) != Type::I32 || !fits || ![1, 2, 4].contains(&values.len()) {
+                        return Err(format!("{} values are added to `{}`", values.len(), own.name));
+                    }
+                    if values.len() > 1 && (!together || self.has_left) {
+                        return Err("not all threads of a warp come to what its lanes add together".into());
+                    }
+                    self.written()?;
+                }
+                Statement::List(array, values) => {
+                    let own = &self.kernel.arrays[*array];
+                    self.arrays.insert(array.index());
+                    let fits = values.iter().all(|&value| self.kernel.values[value].kind == own.element);
+                    if own.space != Space::Listed(values.len()) || !fits || !self.listed.insert(*array) {
+                        return Err(format!("`{}` is no list of these {} values", own.name, values.len()));
+                    }
+                    listed.push(*array);
                 }
                 Statement::If(condition, yes, no) => {
                     if self.kernel.values[*condition].kind != Type::BOOL {
@@ -330,12 +390,23 @@ impl Walk<'_> {
                 // Those who leave a loop are missed in it.
                 Statement::Break => self.has_left |= !together,
                 Statement::Return => self.has_left |= !together,
+                Statement::GiveUp if self.is_final || self.depth > 1 => {
+                    return Err("it gives up where it is not tried, or where not all threads come".into());
+                }
+                Statement::GiveUp => self.is_final = true,
             }
         }
+        self.depth -= 1;
+        listed.iter().for_each(|array| _ = self.listed.remove(array));
         live.iter().for_each(|name| _ = self.live.remove(name));
         named.iter().for_each(|value| _ = self.named.remove(value));
         declared.iter().for_each(|variable| _ = self.declared.remove(variable));
         Ok(())
+    }
+
+    /// Whether something may be written here.
+    fn written(&self) -> Result<(), String> {
+        if self.is_final { Ok(()) } else { Err("something is written by an attempt that may fail".into()) }
     }
 
     fn fits(&self, variable: VariableId, value: ValueId) -> Result<(), String> {
@@ -369,7 +440,16 @@ impl Walk<'_> {
                 Operation::Variable(variable) if !self.set.contains(variable) => {
                     return Err(format!("`{}` is used before it has a value", self.kernel.variables[*variable].name));
                 }
-                Operation::Load(array, _) => _ = self.arrays.insert(array.index()),
+                Operation::Load(array, _) => {
+                    let own = &self.kernel.arrays[*array];
+                    if matches!(own.space, Space::Listed(_)) && !self.listed.contains(array) {
+                        return Err(format!("`{}` is read where it is not there", own.name));
+                    }
+                    self.arrays.insert(array.index());
+                }
+                Operation::Call(Function::Inverse | Function::Quotient, _) if self.is_final => {
+                    return Err("a quick division stands where no attempt fails".into());
+                }
                 Operation::Follow(follow) => {
                     self.arrays.extend(follow.patterns.iter().chain([&follow.table]).map(|table| table.index()));
                 }
@@ -400,7 +480,12 @@ impl Walk<'_> {
             }
             let operation = &self.kernel.values[id].operation;
             let is_own = match operation {
-                Operation::Coordinate(Coordinate::Thread, _) | Operation::Load(..) | Operation::Follow(_) => true,
+                Operation::Coordinate(Coordinate::Thread, _) | Operation::Follow(_) => true,
+                // What nobody writes is the same wherever it is read.
+                Operation::Load(array, _) => {
+                    let own = &self.kernel.arrays[*array];
+                    own.is_written || own.space != (Space::Global { aliased: false })
+                }
                 Operation::ShuffleDown(..) | Operation::Shuffle { .. } => true,
                 Operation::Variable(variable) => !self.uniform.contains(variable),
                 _ => false,

@@ -391,17 +391,15 @@ impl<'a, M: Machine> Kernels<'a, M> {
                 let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
                     Arg::Pointer(self.machine.address(buffer, self.packing(variable).pointer()))
                 };
-                let argument = |meaning: Meaning| match meaning {
-                    Meaning::Input(field) => read(field).map(pointer),
-                    Meaning::Output(field) => written(field).map(pointer),
+                let argument = |meaning: &Meaning| match meaning {
+                    Meaning::Input(field) => read(*field).map(pointer),
+                    Meaning::Output(field) => written(*field).map(pointer),
                     Meaning::Table(number) => {
-                        Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[number], 0)))
+                        Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[*number], 0)))
                     }
-                    Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Report | Meaning::Columns => {
-                        plain_argument(plan, fixed, &own.params, meaning)
-                    }
+                    other => plain_argument(plan, fixed, &own.params, other),
                 };
-                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.meaning));
+                let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
                 (&kernel.name, arguments.collect())
             }
             StageKernel::Rows(kernel) => {

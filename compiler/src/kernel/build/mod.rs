@@ -3,8 +3,8 @@
 mod values;
 
 use super::{
-    Argument, Array, ArrayId, Block, For, Kernel, Meaning, Operation, Space, Statement, Step, Type, Unroll, Value,
-    ValueId, Variable, VariableId, Watch, What,
+    Argument, Array, ArrayId, Attempt, Block, For, Kernel, Meaning, Operation, Space, Statement, Step, Type, Unroll,
+    Value, ValueId, Variable, VariableId, Watch, What,
 };
 use crate::ir::{Arena, Handle};
 use crate::names::{Identifier, Names};
@@ -62,12 +62,15 @@ impl Builder {
             name,
             doc,
             threads,
+            blocks: 0,
             arguments: Arena::new(),
             arrays: Arena::new(),
+            dynamic: None,
             variables: Arena::new(),
             values: Arena::new(),
             body: Block::default(),
             watch: None,
+            attempt: None,
         };
         let whole = Opened { parent: None, block: Block::default(), known: Known::new(), names: Vec::new() };
         Self { kernel, names, blocks: vec![whole], current: 0, is_used: Vec::new(), made_in: Vec::new() }
@@ -126,6 +129,14 @@ impl Builder {
         self.array(name, element, Space::Shared(count), true)
     }
 
+    /// An array of so many elements in the shared memory that a launch gives a block, behind so many bytes.
+    pub fn dynamic(&mut self, name: &str, element: Type, offset: usize, count: usize) -> ArrayId {
+        if self.kernel.dynamic.is_none() {
+            self.kernel.dynamic = Some(self.names.declared("shared"));
+        }
+        self.array(name, element, Space::Dynamic { offset, count }, true)
+    }
+
     /// An array of so many elements that a thread has for itself.
     pub fn local(&mut self, name: &str, element: Type, count: usize) -> ArrayId {
         self.array(name, element, Space::Local(count), true)
@@ -151,6 +162,16 @@ impl Builder {
     /// Makes it a checked kernel.
     pub fn watch(&mut self, watch: Watch) {
         self.kernel.watch = Some(watch);
+    }
+
+    /// Makes it a kernel that is tried.
+    pub fn attempt(&mut self, attempt: Attempt) {
+        self.kernel.attempt = Some(attempt);
+    }
+
+    /// Asks that so many blocks fit on a multiprocessor.
+    pub fn blocks_at_once(&mut self, blocks: u32) {
+        self.kernel.blocks = blocks;
     }
 
     /// The type of a value.
@@ -240,6 +261,25 @@ impl Builder {
     /// Writes an element of an array, or as many as the value has numbers.
     pub fn store(&mut self, array: ArrayId, index: ValueId, value: ValueId) {
         self.push(Statement::Store(array, index, value));
+    }
+
+    /// Adds numbers to elements of an array, whoever else does.
+    pub fn atomic_add(&mut self, array: ArrayId, index: ValueId, values: Vec<ValueId>) {
+        self.push(Statement::AtomicAdd(array, index, values));
+    }
+
+    /// An array of these elements, which a thread has for itself.
+    pub fn list(&mut self, wish: &str, element: Type, values: Vec<ValueId>) -> ArrayId {
+        let array = self.array(wish, element, Space::Listed(values.len()), false);
+        self.push(Statement::List(array, values));
+        array
+    }
+
+    /// Ends the attempt here, if there is one.
+    pub fn give_up(&mut self) {
+        if self.kernel.attempt.is_some() {
+            self.push(Statement::GiveUp);
+        }
     }
 
     /// Waits for all threads of the block.
