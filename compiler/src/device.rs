@@ -3,6 +3,8 @@
 //! Each has two bodies, one for the GPU and one for the emulator. A kernel that is printed gets the first of those that
 //! it uses, so it needs no header; the emulator puts the whole file, with the second, before it.
 
+use std::collections::BTreeSet;
+
 /// The operations, with both bodies. `STENCILC_EMULATED` chooses.
 pub const HEADER: &str = include_str!("../../templates/device.h");
 
@@ -41,8 +43,13 @@ impl Operation {
 
 /// The lines that a kernel needs before it for the operations in its `text`; none if it uses none.
 pub fn lines(text: &str) -> Vec<String> {
+    of(&operations().map(|operation| operation.name).filter(|name| has_word(text, name)).collect())
+}
+
+/// The lines that a kernel needs before it for operations with these names; none if there are none.
+pub fn of(names: &BTreeSet<&str>) -> Vec<String> {
     let all: Vec<Operation> = operations().collect();
-    let mut used: Vec<bool> = all.iter().map(|operation| has_word(text, operation.name)).collect();
+    let mut used: Vec<bool> = all.iter().map(|operation| names.contains(operation.name)).collect();
     // Whatever uses another stands after it.
     for user in (0..all.len()).rev() {
         if used[user] {
@@ -66,7 +73,8 @@ pub fn with_operations(text: &str) -> String {
     whole
 }
 
-fn has_word(text: &str, word: &str) -> bool {
+/// Whether a word stands in a text.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|found| found == word)
 }
 

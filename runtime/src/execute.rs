@@ -391,7 +391,7 @@ impl<M: Machine> Stage<M> {
         let argument = |meaning: &Meaning| match meaning {
             Meaning::Input(field) => pointer(*field, false),
             Meaning::Output(field) => pointer(*field, true),
-            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Mesh(_) => {
+            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {
                 plain_argument(plan, fixed, &problem.params, meaning).unwrap_or(Arg::Pointer(0))
             }
             Meaning::Table(number) => Arg::Pointer(machine.address(&self.tables[*number], 0)),
@@ -421,7 +421,7 @@ pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], meani
             Size::Own(number) => whole(fixed.layout.sizes[*number], plan.wide),
         },
         Meaning::Told | Meaning::Input(_) | Meaning::Output(_) => return None,
-        Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) => return None,
+        Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => return None,
     })
 }
 
@@ -432,7 +432,7 @@ fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &
             Meaning::Input(field) => (field, false, &problem.inputs[field.index()]),
             Meaning::Output(field) => (field, true, &problem.outputs[field.index()]),
             Meaning::Told | Meaning::Param(_) | Meaning::Size(_) => continue,
-            Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) => continue,
+            Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => continue,
         };
         let Some(data) = data else { continue };
         let seat = plan.seats[&(field, written)];

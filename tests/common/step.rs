@@ -5,8 +5,9 @@ use stencilc_compiler::analysis::extents::extents;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
+use stencilc_compiler::kernel::{Meaning, StepData};
 use stencilc_compiler::plan::prepare;
-use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, Subject, What};
+use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, Subject};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Emulator, Kernel as Loaded, Order, Settings, Source};
 use stencilc_runtime::interpreter::interpret;
@@ -194,14 +195,14 @@ impl Bed {
             let mut buffers = Vec::new();
             let (mut args, mut spare) = (Vec::new(), Vec::new());
             for parameter in &kernel.parameters {
-                match parameter.what {
-                    What::Input(id) => {
+                match parameter.meaning.clone() {
+                    Meaning::Input(id) => {
                         let data = self.packed(self.inputs[id.index()].as_ref().unwrap(), place(id));
                         let buffer = machine.upload(&bytes(&data)).unwrap();
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         buffers.push((id, data.clone(), data, buffer));
                     }
-                    What::Output(id) => {
+                    Meaning::Output(id) => {
                         let before = self.before[id.index()].as_ref().unwrap();
                         let data = self.packed(before, place(id));
                         let mut after = before.clone();
@@ -212,25 +213,26 @@ impl Bed {
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         buffers.push((id, data, after, buffer));
                     }
-                    What::Spare(id) => {
+                    Meaning::Step(StepData::Spare(id)) => {
                         let data = self.packed(self.before[id.index()].as_ref().unwrap(), place(id));
                         let buffer = machine.upload(&bytes(&data)).unwrap();
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         spare.push(buffer);
                     }
-                    What::Barrier | What::Flags(_) => {
-                        let count = if let What::Flags(count) = parameter.what { count } else { 1 };
+                    Meaning::Step(data @ (StepData::Barrier | StepData::Flags(_))) => {
+                        let count = if let StepData::Flags(count) = data { count } else { 1 };
                         let buffer = machine.upload(&vec![0; 4 * count]).unwrap();
                         args.push(Arg::Pointer(machine.address(&buffer, 0)));
                         spare.push(buffer);
                     }
-                    What::Steps => args.push(Arg::I32(steps)),
-                    What::Param(id) => args.push(match (self.stencil.params[id].kind, self.precision) {
+                    Meaning::Step(StepData::Count) => args.push(Arg::I32(steps)),
+                    Meaning::Param(id) => args.push(match (self.stencil.params[id].kind, self.precision) {
                         (Kind::Real, Precision::F32) => Arg::F32(self.params[id.index()].real() as f32),
                         (Kind::Real, Precision::F64) => Arg::F64(self.params[id.index()].real()),
                         (Kind::Int, _) => Arg::I32(self.params[id.index()].int()),
                         (Kind::Bool, _) => Arg::U8(u8::from(self.params[id.index()].truth())),
                     }),
+                    meaning => unreachable!("{meaning:?} of a kernel of whole steps"),
                 }
             }
             machine

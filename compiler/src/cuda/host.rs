@@ -241,7 +241,7 @@ impl<'a> Host<'a> {
                     if doc.is_empty() { Comment::new("a parameter") } else { doc }
                 }
                 Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
-                Meaning::Size(_) | Meaning::Mesh(_) => continue,
+                Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => continue,
             };
             let c_type = parameter.c_type.replace("bool", "int");
             members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
@@ -341,8 +341,10 @@ impl<'a> Host<'a> {
             Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => format!("args->{}", parameter.name),
             Meaning::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
             Meaning::Table(number) => format!("args->{}", self.member(plan.tables()[*number].0)),
-            // Refused before: a launcher has no place for a report, and knows no meshes.
-            Meaning::Told | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) => "nullptr".into(),
+            // Refused before: a launcher has no place for a report, and knows no meshes and steps.
+            Meaning::Told | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => {
+                "nullptr".into()
+            }
             Meaning::Size(size) => match size {
                 Size::ColumnFirst(axis) => plan.storage.bounds()[*axis].0.to_owned(),
                 Size::ColumnEnd(axis) => plan.storage.bounds()[*axis].1.to_owned(),

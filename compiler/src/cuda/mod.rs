@@ -11,10 +11,11 @@ mod levels;
 pub(crate) mod prelude;
 mod print;
 pub mod quotients;
+mod rows;
 
 use crate::cells::{self, Cells, checked::Site};
 use crate::diagnostic::Refusal;
-use crate::ir::Stencil;
+use crate::ir::{Precision, Stencil};
 use crate::kernel::{self, Meaning};
 use crate::names::Identifier;
 use crate::plan::Plan;
@@ -29,7 +30,6 @@ use tera::{Context, Tera};
 const TEMPLATES: &[(&str, &str)] = &[
     ("kernel.cu.tera", include_str!("../../../templates/kernel.cu.tera")),
     ("step_stream.cu.tera", include_str!("../../../templates/step_stream.cu.tera")),
-    ("step_tiled.cu.tera", include_str!("../../../templates/step_tiled.cu.tera")),
     ("step_resident.cu.tera", include_str!("../../../templates/step_resident.cu.tera")),
     ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
     ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),
@@ -79,8 +79,20 @@ pub fn lower(plan: &Plan) -> Result<kernel::Kernel, Refusal> {
 /// The kernel of a plan, with functions in its prelude that something else needs.
 fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
     let Cells { kernel, sites } = cells::kernel(plan, comment(plan))?;
-    let text = print::text_with(&kernel, others, plan.choices.precision)?;
-    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters(&kernel), sites })
+    Ok(Kernel { sites, ..printed_with(&kernel, others, plan.choices.precision)? })
+}
+
+/// A kernel as CUDA C++, in a precision.
+///
+/// # Errors
+/// The template is broken, which is a fault of the compiler.
+pub(crate) fn printed(kernel: &kernel::Kernel, precision: Precision) -> Result<Kernel, Refusal> {
+    printed_with(kernel, &Helpers::new(), precision)
+}
+
+fn printed_with(kernel: &kernel::Kernel, others: &Helpers, precision: Precision) -> Result<Kernel, Refusal> {
+    let text = print::text_with(kernel, others, precision)?;
+    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters(kernel), sites: Vec::new() })
 }
 
 /// What a kernel takes, as C has it.

@@ -1,7 +1,8 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
 use super::print::c_type;
-use super::{atomics, functions, host, quotients};
+use super::{atomics, functions, host, quotients, rows};
+use crate::device;
 use crate::ir::{self, Precision};
 use crate::kernel::{Array, Block, Function, Kernel, Math, Operation, Space, Statement, Type, ValueId};
 use std::collections::BTreeSet;
@@ -186,12 +187,8 @@ static __device__ __forceinline__ int neighbour_of(const Patterns& pattern, cons
     return cell + table[start + pattern[cell]];
 }";
 
-/// Elements that follow each other, moved at once.
+/// Moves elements that follow each other at once.
 const RUN: &str = "\
-/* N elements that follow each other, moved at once. */
-template <class T, int N> struct alignas(N * sizeof(T)) Run {
-    T at[N];
-};
 template <int N, class T> static __device__ __forceinline__ Run<T, N> load_run(const T* first)
 {
     return *reinterpret_cast<const Run<T, N>*>(first);
@@ -248,12 +245,27 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
         Precision::F64 => TURNED_F64,
         Precision::F32 => TURNED_F32,
     };
+    let mut routines = BTreeSet::new();
+    routines_of(&kernel.body, &mut routines);
+    for (_, array) in kernel.arrays.iter() {
+        match array.space {
+            Space::Shared(_) => _ = routines.insert("STENCILC_SHARED"),
+            Space::Dynamic(_) => _ = routines.insert("STENCILC_DYNAMIC_SHARED"),
+            _ => {}
+        }
+    }
+    if runs {
+        routines.insert("Run");
+    }
+    let routines = rows::with_used(routines);
+    let run = rows::lines(&routines.iter().copied().filter(|name| *name == "Run").collect()).join("\n");
     let texts = [
         (calls(Function::Turned), turned),
         (kernel.attempt.is_some(), quotients::functions(precision)),
         (kernel.watch.is_some(), WATCH),
         (follows[0], FOLLOW),
         (follows[1], FOLLOW_PATTERNS),
+        (!run.is_empty(), &run),
         (runs, RUN),
         (interleaves, INTERLEAVED),
     ];
@@ -266,7 +278,19 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
         lines.extend(atomics::together(lanes, &element).lines().map(str::to_owned));
     }
     lines.extend(kernel.arrays.iter().filter_map(|(_, array)| constant(array)));
+    lines.extend(device::of(&routines));
+    lines.extend(rows::lines(&routines.into_iter().filter(|name| *name != "Run").collect()));
     lines
+}
+
+/// The names of the routines in a block.
+fn routines_of(block: &Block, names: &mut BTreeSet<&'static str>) {
+    for statement in &block.0 {
+        if let Statement::Do(routine, _) = statement {
+            names.insert(routine.name());
+        }
+        statement.blocks().into_iter().for_each(|inner| routines_of(inner, names));
+    }
 }
 
 /// The functions that a kernel calls.

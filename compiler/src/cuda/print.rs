@@ -2,13 +2,12 @@
 
 use super::expression::{Helpers, real};
 use super::{prelude, render};
-use crate::device;
 use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Relation};
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Argument, Attempt, Axis, Binary, Coordinate, Element, Function, Kernel, Operation, Space, Statement, Step, Type,
-    Unroll, ValueId, What,
+    Argument, Attempt, Axis, Binary, Contents, Coordinate, Element, Function, Kernel, Operand, Operation, Space,
+    Statement, Step, Type, Unroll, ValueId, What,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
@@ -68,26 +67,23 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     };
     let sizes = kernel.body.0.iter().take_while(|own| is_size(own)).count();
     block(kernel, &kernel.body.0[..sizes], 0, &mut body);
-    if let Some(memory) = &kernel.dynamic {
-        body.push(format!("STENCILC_DYNAMIC_SHARED(unsigned char, {memory});"));
-    }
     for (_, array) in kernel.arrays.iter() {
         let (c_type, name) = (c_type(array.element), &array.name);
         match array.space {
-            Space::Global { .. } | Space::Listed(_) | Space::Constant(_) => {}
-            Space::Dynamic { offset, .. } => {
-                let memory = kernel.dynamic.as_ref().map_or("", |name| name);
-                let place = if offset == 0 { memory.to_owned() } else { format!("{memory} + {offset}") };
-                body.push(format!("{c_type}* const {name} = reinterpret_cast<{c_type}*>({place});"));
-            }
+            Space::Global { .. } | Space::Constant(_) | Space::Local(_) | Space::View(_) => {}
             Space::Shared(count) => body.push(format!("STENCILC_SHARED({c_type}, {name}, [{count}]);")),
-            Space::Local(count) => body.push(format!("{c_type} {name}[{count}];")),
+            Space::Dynamic(_) => body.push(format!("STENCILC_DYNAMIC_SHARED({c_type}, {name});")),
+            Space::Part { of, first, .. } => {
+                let of = &kernel.arrays[of].name;
+                let from = if first == 0 { of.to_string() } else { format!("{of} + {first}") };
+                body.push(format!("{c_type}* const {name} = reinterpret_cast<{c_type}*>({from});"));
+            }
         }
     }
     body.extend(watches(kernel));
     block(kernel, &kernel.body.0[sizes..], 0, &mut body);
-    let mut texts = Texts {
-        comment: Vec::new(),
+    let texts = Texts {
+        comment: kernel.doc.clone(),
         prelude: prelude::of_kernel(kernel, others, precision),
         bounds: match kernel.blocks {
             0 => kernel.threads.to_string(),
@@ -99,10 +95,6 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
         arguments: kernel.arguments.iter().map(|(_, own)| own.name.clone()).collect(),
         attempt: kernel.attempt.as_ref().map(|own| own.is_quick.clone()),
     };
-    // What a comment says is no use of it.
-    let operations = device::lines(&render(TEMPLATE, &texts)?);
-    texts.prelude.extend(operations);
-    texts.comment = kernel.doc.clone();
     render(TEMPLATE, &texts)
 }
 
@@ -218,11 +210,34 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 several => format!("{indent}add_{}({name}, {index}, {});", several.len(), several.join(", ")),
             });
         }
-        Statement::List(array, values) => {
+        Statement::Array(array, contents) => {
             let own = &kernel.arrays[*array];
-            let texts: Vec<String> = values.iter().map(|&value| shown(value)).collect();
-            let (c_type, count) = (c_type(own.element), values.len());
-            lines.push(format!("{indent}const {c_type} {}[{count}] = {{{}}};", own.name, texts.join(", ")));
+            let (c_type, name) = (c_type(own.element), &own.name);
+            let count = if let Space::Local(count) = own.space { count } else { 0 };
+            lines.push(match contents {
+                Contents::Unset => format!("{indent}{c_type} {name}[{count}];"),
+                Contents::Zeros => format!("{indent}{c_type} {name}[{count}] = {{}};"),
+                Contents::Listed(values) => {
+                    let values: Vec<String> = values.iter().map(|&value| shown(value)).collect();
+                    format!("{indent}const {c_type} {name}[{count}] = {{{}}};", values.join(", "))
+                }
+                Contents::From(first) => {
+                    let qualifier = if own.is_written { "" } else { "const " };
+                    let base = own.space.base().map_or("", |base| &kernel.arrays[base].name);
+                    let from = place(kernel, base, *first);
+                    format!("{indent}{qualifier}{c_type}* const {name} = {from};")
+                }
+            });
+        }
+        Statement::Do(routine, operands) => {
+            let number = routine.number().map(|number| format!("<{number}>"));
+            let operands = operands.iter().map(|operand| match operand {
+                Operand::Value(value) => shown(*value),
+                Operand::Place(array, index) => place(kernel, &kernel.arrays[*array].name, *index),
+            });
+            let operands: Vec<String> = operands.collect();
+            let (name, operands) = (routine.name(), operands.join(", "));
+            lines.push(format!("{indent}{name}{}({operands});", number.unwrap_or_default()));
         }
         Statement::If(condition, yes, no) => {
             let (mut condition, mut yes, mut no) = (*condition, yes, no);
@@ -297,6 +312,7 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             }
         }
         Statement::Gap => lines.push(String::new()),
+        Statement::Comment(comment) => lines.push(format!("{indent}// {comment}")),
     }
 }
 
@@ -330,6 +346,15 @@ fn given(kernel: &Kernel, value: ValueId) -> String {
 /// A value as an index.
 fn subscript(kernel: &Kernel, value: ValueId) -> String {
     signed(kernel, widened(kernel, value).unwrap_or(value)).0
+}
+
+/// Where an element of an array is: `phi + cell`.
+fn place(kernel: &Kernel, array: &str, index: ValueId) -> String {
+    let index = widened(kernel, index).unwrap_or(index);
+    match kernel.values[index].operation {
+        Operation::Int(0) => array.to_owned(),
+        _ => format!("{array} + {}", bracketed(signed(kernel, index), Tie::Sum)),
+    }
 }
 
 /// Whether a value is elements that were loaded at once.
@@ -456,6 +481,8 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
         Operation::Convert(a) if own.kind == Type::I64 => {
             (format!("({}){}", c_type(own.kind), signed(*a, Tie::Prefix)), Tie::Prefix)
         }
+        // What is made of coordinates alone has no sign already.
+        Operation::Convert(a) if own.kind == Type::U32 && has_coordinate(kernel, *a) => expression(kernel, *a),
         Operation::Convert(a) => (format!("{}({})", c_type(own.kind), signed(*a, Tie::Choice)), Tie::Atom),
         Operation::Lane(a, lane) if is_run(kernel, *a) => (format!("{}.at[{lane}]", within(*a, Tie::Atom)), Tie::Atom),
         Operation::Lane(a, lane) => {

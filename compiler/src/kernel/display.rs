@@ -1,6 +1,8 @@
 //! A kernel as a text that can be read: operations by their names, with what they are made of in brackets.
 
-use super::{Block, Function, Kernel, Math, Operation, Space, Statement, Step, Type, Unroll, ValueId, What};
+use super::{
+    Block, Contents, Function, Kernel, Math, Operand, Operation, Space, Statement, Step, Type, Unroll, ValueId, What,
+};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Type {
@@ -54,12 +56,13 @@ impl Display for Kernel {
         }
         for (_, array) in self.arrays.iter() {
             match &array.space {
-                Space::Global { .. } | Space::Listed(_) => {}
+                Space::Global { .. } | Space::Local(_) | Space::View(_) => {}
                 Space::Shared(count) => writeln!(f, "    shared {}: {} {count}", array.name, array.element)?,
-                Space::Dynamic { offset, count } => {
-                    writeln!(f, "    shared {}: {} {count} at {offset}", array.name, array.element)?;
+                Space::Dynamic(bytes) => writeln!(f, "    dynamic {}: {bytes} bytes", array.name)?,
+                Space::Part { of, first, count } => {
+                    let of = &self.arrays[*of].name;
+                    writeln!(f, "    part {}: {} {count}, from byte {first} of {of}", array.name, array.element)?;
                 }
-                Space::Local(count) => writeln!(f, "    local {}: {} {count}", array.name, array.element)?,
                 Space::Constant(values) => {
                     let values: Vec<String> = values.iter().map(i32::to_string).collect();
                     writeln!(f, "    constant {}: {} {}", array.name, array.element, values.join(" "))?;
@@ -96,9 +99,34 @@ impl Kernel {
                     let (index, values) = (self.shown(*index), self.all(values));
                     writeln!(f, "{indent}{}[{index}] += {values}", self.arrays[*array].name)?;
                 }
-                Statement::List(array, values) => {
+                Statement::Array(array, contents) => {
                     let own = &self.arrays[*array];
-                    writeln!(f, "{indent}list {}: {} = {}", own.name, own.element, self.all(values))?;
+                    let what = match &own.space {
+                        Space::Local(count) => format!("local {}: {} {count}", own.name, own.element),
+                        _ => format!("view {}: {}", own.name, own.element),
+                    };
+                    let first = match contents {
+                        Contents::Unset => String::new(),
+                        Contents::Zeros => " = zeros".to_owned(),
+                        Contents::Listed(values) => format!(" = {}", self.all(values)),
+                        Contents::From(index) => {
+                            let base = own.space.base().map_or("", |base| &self.arrays[base].name);
+                            format!(" = {base} from {}", self.shown(*index))
+                        }
+                    };
+                    writeln!(f, "{indent}{what}{first}")?;
+                }
+                Statement::Do(routine, operands) => {
+                    let number = routine.number().map(|number| number.to_string());
+                    let operands = operands.iter().map(|operand| match operand {
+                        Operand::Value(value) => self.shown(*value),
+                        Operand::Place(array, index) => {
+                            format!("{}[{}]", self.arrays[*array].name, self.shown(*index))
+                        }
+                    });
+                    let operands: Vec<String> = operands.collect();
+                    let (name, operands) = (routine.name(), operands.join(", "));
+                    writeln!(f, "{indent}{name}{}({operands})", number.unwrap_or_default())?;
                 }
                 Statement::If(condition, yes, no) => {
                     writeln!(f, "{indent}if {}", self.shown(*condition))?;
@@ -129,6 +157,7 @@ impl Kernel {
                 Statement::Return => writeln!(f, "{indent}return")?,
                 Statement::GiveUp => writeln!(f, "{indent}give up")?,
                 Statement::Gap => writeln!(f)?,
+                Statement::Comment(comment) => writeln!(f, "{indent}// {comment}")?,
             }
         }
         Ok(())

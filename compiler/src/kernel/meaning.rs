@@ -23,6 +23,8 @@ pub enum Meaning {
     Size(Size),
     /// What kernels over meshes alone take.
     Mesh(MeshData),
+    /// What a kernel of many steps takes beside fields and parameters.
+    Step(StepData),
 }
 
 /// A size that a kernel uses.
@@ -42,6 +44,19 @@ pub enum Size {
     Plane,
     /// A size of the storage, by its number.
     Own(usize),
+}
+
+/// What a kernel of many steps takes beside fields and parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepData {
+    /// How many steps are computed.
+    Count,
+    /// An array as that of an output, for what some of the steps write.
+    Spare(FieldId),
+    /// A number that is 0 before the first launch, for the blocks of a launch to wait for each other.
+    Barrier,
+    /// So many numbers that are 0 before the first launch, for blocks of a launch to wait for one another.
+    Flags(usize),
 }
 
 /// What kernels over meshes take, besides fields and parameters.

@@ -18,6 +18,7 @@ mod display;
 pub mod machine;
 mod meaning;
 mod operands;
+mod routine;
 pub mod scalar;
 pub mod simplify;
 mod types;
@@ -27,7 +28,8 @@ use crate::ir::arena::handles;
 use crate::ir::{self, Arena, Relation};
 use crate::names::Identifier;
 use crate::text::Comment;
-pub use meaning::{Meaning, MeshData, MeshTable, PieceTable, Size};
+pub use meaning::{Meaning, MeshData, MeshTable, PieceTable, Size, StepData};
+pub use routine::{Operand, Routine};
 use serde::{Deserialize, Serialize};
 pub use types::{Element, Type};
 
@@ -57,8 +59,6 @@ pub struct Kernel {
     pub arguments: Arena<ArgumentId, Argument>,
     /// What it reads and writes.
     pub arrays: Arena<ArrayId, Array>,
-    /// What the shared memory is called that a launch gives a block, if it uses any.
-    pub dynamic: Option<Identifier>,
     /// What changes while it runs.
     pub variables: Arena<VariableId, Variable>,
     /// What it computes, operands first.
@@ -157,17 +157,21 @@ pub enum Space {
     },
     /// In the shared memory of a block: so many elements.
     Shared(usize),
-    /// In the shared memory that a launch gives a block: so many elements, and behind how many bytes the first is.
-    Dynamic {
-        /// Where it begins, in bytes.
-        offset: usize,
-        /// How many elements it has.
+    /// The shared memory of a block whose size the launch gives: so many bytes. A kernel has at most one such array.
+    Dynamic(usize),
+    /// A part of that, which other parts may overlap.
+    Part {
+        /// All of it.
+        of: ArrayId,
+        /// The byte that it begins with.
+        first: usize,
+        /// Its elements.
         count: usize,
     },
-    /// A thread's own: so many elements.
+    /// Where another array is, from an element on that a [statement](Statement::Array) says.
+    View(ArrayId),
+    /// A thread's own: so many elements, from a [statement](Statement::Array) on.
     Local(usize),
-    /// A thread's own: so many elements, which a [statement](Statement::List) gives, and nothing changes.
-    Listed(usize),
     /// In constant memory: these elements.
     Constant(Vec<i32>),
 }
@@ -383,14 +387,16 @@ pub enum Statement {
     Declare(VariableId, Option<ValueId>),
     /// Gives a variable another value.
     Assign(VariableId, ValueId),
+    /// Makes an array that is a thread's own, or a view of another.
+    Array(ArrayId, Contents),
     /// Writes an element of an array, or several that follow each other, by the index of the first.
     Store(ArrayId, ValueId, ValueId),
     /// Adds numbers to elements of an array that follow each other, by the index of the first, whoever else adds to them meanwhile. Of
     /// one number. Of two or four, where all threads of the warp are here: neighbouring lanes add those at one index together; at -1
     /// nothing is added.
     AtomicAdd(ArrayId, ValueId, Vec<ValueId>),
-    /// Makes an array of these elements.
-    List(ArrayId, Vec<ValueId>),
+    /// Does what is done for its effect alone.
+    Do(Routine, Vec<Operand>),
     /// Does one thing where a truth holds, and another where it does not.
     If(ValueId, Block, Block),
     /// Does something again and again.
@@ -406,6 +412,21 @@ pub enum Statement {
     GiveUp,
     /// An empty line, for readers.
     Gap,
+    /// A comment, for readers.
+    Comment(Comment),
+}
+
+/// What an array has at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Nothing yet.
+    Unset,
+    /// Zeros.
+    Zeros,
+    /// These elements, which nothing changes.
+    Listed(Vec<ValueId>),
+    /// What another array has from an element on: the array is a view of it.
+    From(ValueId),
 }
 
 /// A loop: a counter goes on by a step until it reaches an end.

@@ -1,6 +1,7 @@
 //! What operations and statements are made of.
 
-use super::{Block, Operation, Statement, Step, ValueId};
+use super::{Array, ArrayId, Block, Contents, Kernel, Operand, Operation, Space, Statement, Step, ValueId};
+use crate::names::Identifier;
 
 impl Operation {
     /// The values that it is made of.
@@ -47,15 +48,17 @@ impl Statement {
             Statement::Declare(_, value) => value.iter().copied().collect(),
             Statement::Store(_, index, value) => vec![*index, *value],
             Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).copied().collect(),
-            Statement::List(_, values) => values.clone(),
+            Statement::Array(_, Contents::Listed(values)) => values.clone(),
+            Statement::Array(_, Contents::From(index)) => vec![*index],
+            Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
+            Statement::Do(_, operands) => operands.iter().map(Operand::value).collect(),
             Statement::If(condition, ..) => vec![*condition],
             Statement::For(own) => match own.step {
                 Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
                 Step::Doubled => vec![own.first, own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
-                Vec::new()
-            }
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -65,10 +68,9 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::AtomicAdd(..) | Statement::List(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
-                Vec::new()
-            }
+            Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -79,15 +81,17 @@ impl Statement {
             Statement::Declare(_, value) => value.iter_mut().collect(),
             Statement::Store(_, index, value) => vec![index, value],
             Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).collect(),
-            Statement::List(_, values) => values.iter_mut().collect(),
+            Statement::Array(_, Contents::Listed(values)) => values.iter_mut().collect(),
+            Statement::Array(_, Contents::From(index)) => vec![index],
+            Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
+            Statement::Do(_, operands) => operands.iter_mut().map(Operand::value_mut).collect(),
             Statement::If(condition, ..) => vec![condition],
             Statement::For(own) => match &mut own.step {
                 Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
                 Step::Doubled => vec![&mut own.first, &mut own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
-                Vec::new()
-            }
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
     }
 
@@ -97,10 +101,80 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&mut own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::AtomicAdd(..) | Statement::List(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp | Statement::Gap => {
+            Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
+        }
+    }
+
+    /// The arrays that it uses itself.
+    pub fn arrays(&self) -> Vec<ArrayId> {
+        match self {
+            Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![*array],
+            Statement::Do(_, operands) => operands.iter().filter_map(Operand::array).collect(),
+            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
+            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
                 Vec::new()
             }
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
         }
+    }
+
+    /// The same, to be changed.
+    pub fn arrays_mut(&mut self) -> Vec<&mut ArrayId> {
+        match self {
+            Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![array],
+            Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::array_mut).collect(),
+            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
+            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
+                Vec::new()
+            }
+            Statement::Gap | Statement::Comment(_) => Vec::new(),
+        }
+    }
+}
+
+impl Space {
+    /// The array that this one is a part or a view of.
+    pub fn base(&self) -> Option<ArrayId> {
+        match self {
+            Space::Part { of, .. } | Space::View(of) => Some(*of),
+            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Local(_) | Space::Constant(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn base_mut(&mut self) -> Option<&mut ArrayId> {
+        match self {
+            Space::Part { of, .. } | Space::View(of) => Some(of),
+            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Local(_) | Space::Constant(_) => None,
+        }
+    }
+}
+
+impl Kernel {
+    /// The array that another one is a part or a view of, in the end.
+    pub fn whole(&self, array: ArrayId) -> &Array {
+        let mut own = &self.arrays[array];
+        while let Some(base) = own.space.base() {
+            own = &self.arrays[base];
+        }
+        own
+    }
+
+    /// The name that means something from a statement on.
+    pub fn declares(&self, statement: &Statement) -> Option<&Identifier> {
+        match statement {
+            Statement::Let(value) => self.values[*value].name.as_ref(),
+            Statement::Declare(variable, _) => Some(&self.variables[*variable].name),
+            Statement::Array(array, _) => Some(&self.arrays[*array].name),
+            _ => None,
+        }
+    }
+
+    /// The bytes of shared memory whose size the launch gives.
+    pub fn dynamic_bytes(&self) -> usize {
+        let bytes = |array: &Array| if let Space::Dynamic(bytes) = array.space { bytes } else { 0 };
+        self.arrays.iter().map(|(_, array)| bytes(array)).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! Leaves out of a kernel what nothing uses: names that are never called, variables that nobody reads, loops and branches in which
 //! nothing is done, arguments and arrays that nothing needs. So whoever makes a kernel can declare all that might be needed.
 
-use super::{Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId, What};
+use super::{ArrayId, Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId, What};
 use crate::ir::{Arena, Handle};
 
 /// The kernel without what nothing uses. Fields and parameters stay arguments: callers count on them.
@@ -32,7 +32,7 @@ pub fn simplify(mut kernel: Kernel) -> Kernel {
 struct Used {
     values: Vec<bool>,
     variables: Vec<bool>,
-    /// Arrays that are read.
+    /// Arrays that are read or written.
     arrays: Vec<bool>,
     waiting: Vec<ValueId>,
 }
@@ -52,10 +52,19 @@ impl Used {
             let operation = &kernel.values[value].operation;
             match operation {
                 Operation::Variable(variable) => self.variables[variable.index()] = true,
-                Operation::Load(array, _) => self.arrays[array.index()] = true,
+                Operation::Load(array, _) => self.array(kernel, *array),
                 _ => {}
             }
             self.waiting.extend(operation.operands());
+        }
+    }
+
+    /// An array that counts, with what it is a part or a view of.
+    fn array(&mut self, kernel: &Kernel, array: ArrayId) {
+        let mut at = Some(array);
+        while let Some(array) = at {
+            self.arrays[array.index()] = true;
+            at = kernel.arrays[array].space.base();
         }
     }
 
@@ -65,6 +74,7 @@ impl Used {
             statement.blocks().into_iter().rev().for_each(|inner| self.block(kernel, inner));
             if self.counts(statement) {
                 statement.values().into_iter().for_each(|value| self.value(kernel, value));
+                statement.arrays().into_iter().for_each(|array| self.array(kernel, array));
             }
         }
     }
@@ -78,16 +88,17 @@ impl Used {
             Statement::If(..) | Statement::For(_) => {
                 statement.blocks().into_iter().any(|block| block.0.iter().any(|own| self.counts(own)))
             }
-            Statement::List(array, _) => self.arrays[array.index()],
-            Statement::Store(..) | Statement::AtomicAdd(..) | Statement::Barrier => true,
+            Statement::Array(array, _) => self.arrays[array.index()],
+            Statement::Store(..) | Statement::AtomicAdd(..) | Statement::Do(..) | Statement::Barrier => true,
             Statement::Break | Statement::Return | Statement::GiveUp => true,
-            Statement::Gap => false,
+            Statement::Gap | Statement::Comment(_) => false,
         }
     }
 
     /// A block without what does nothing.
     fn kept(&self, block: Block) -> Block {
-        let kept = block.0.into_iter().filter(|own| matches!(own, Statement::Gap) || self.counts(own));
+        let kept =
+            block.0.into_iter().filter(|own| matches!(own, Statement::Gap | Statement::Comment(_)) || self.counts(own));
         let inner = kept.map(|own| match own {
             Statement::If(condition, yes, no) => Statement::If(condition, self.kept(yes), self.kept(no)),
             Statement::For(mut own) => {
@@ -148,7 +159,7 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
             _ => {}
         }
     }
-    stored(&kernel.body, &mut arrays);
+    touched(&kernel.body, &mut arrays);
     if let Some(watch) = &kernel.watch {
         [watch.report, watch.columns].into_iter().for_each(|array| arrays[array.index()] = true);
     }
@@ -159,7 +170,13 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
                 What::Number(_) => numbers[id.index()] = true,
             },
             Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
-            Meaning::Size(_) | Meaning::Mesh(_) => {}
+            Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {}
+        }
+    }
+    // What an array is a part or a view of comes before it.
+    for (id, array) in kernel.arrays.iter().rev() {
+        if let Some(base) = array.space.base().filter(|_| arrays[id.index()]) {
+            arrays[base.index()] = true;
         }
     }
     let (kept_arrays, moved_arrays) = kept(std::mem::take(&mut kernel.arrays), |id, _| arrays[id]);
@@ -186,7 +203,10 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
             _ => {}
         }
     }
-    each_store(&mut kernel.body, &mut |array| *array = moved_arrays[array.index()]);
+    for base in kernel.arrays.values_mut().filter_map(|array| array.space.base_mut()) {
+        *base = moved_arrays[base.index()];
+    }
+    each_array(&mut kernel.body, &mut |array| *array = moved_arrays[array.index()]);
     if let Some(watch) = &mut kernel.watch {
         watch.report = moved_arrays[watch.report.index()];
         watch.columns = moved_arrays[watch.columns.index()];
@@ -207,21 +227,17 @@ fn kept<H: Handle, T: Clone>(arena: Arena<H, T>, keep: impl Fn(usize, &T) -> boo
     (own, moved)
 }
 
-fn stored(block: &Block, arrays: &mut [bool]) {
+fn touched(block: &Block, arrays: &mut [bool]) {
     for statement in &block.0 {
-        if let Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) | Statement::List(array, _) = statement {
-            arrays[array.index()] = true;
-        }
-        statement.blocks().into_iter().for_each(|inner| stored(inner, arrays));
+        statement.arrays().into_iter().for_each(|array| arrays[array.index()] = true);
+        statement.blocks().into_iter().for_each(|inner| touched(inner, arrays));
     }
 }
 
-fn each_store(block: &mut Block, visit: &mut impl FnMut(&mut super::ArrayId)) {
+fn each_array(block: &mut Block, visit: &mut impl FnMut(&mut ArrayId)) {
     for statement in &mut block.0 {
-        if let Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) | Statement::List(array, _) = statement {
-            visit(array);
-        }
-        statement.blocks_mut().into_iter().for_each(|inner| each_store(inner, visit));
+        statement.arrays_mut().into_iter().for_each(&mut *visit);
+        statement.blocks_mut().into_iter().for_each(|inner| each_array(inner, visit));
     }
 }
 

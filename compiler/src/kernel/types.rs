@@ -19,7 +19,7 @@ pub enum Element {
     U16,
     /// A byte of memory. Nothing is computed with it but whether two are the same.
     U8,
-    /// A truth value. It has no place in memory.
+    /// A truth value. It has no place in global memory.
     Bool,
 }
 

@@ -6,11 +6,14 @@
 //! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
 //! - Threads of a block meet at barriers, and those of a warp at shuffles: both stand where all come or none, and nobody has left before.
 //! - In a kernel that is tried, nothing is written before it may give up, and it divides quickly only before that.
+//! - A part lies within what it is a part of, where its elements are aligned; a view has the type of what it is a view of; a thread's
+//!   own arrays and views are there from the statement on that makes them.
+//! - Copies that threads start are made a group, and waited for, before the barrier behind which others see them.
 //! - Every argument is used, and so is every array; those that are written are written to.
 
 use super::{
-    Array, ArrayId, Binary, Block, Coordinate, Element, Function, Kernel, Meaning, Operation, Space, Statement, Step,
-    Type, ValueId, VariableId, What,
+    Array, ArrayId, Binary, Block, Contents, Coordinate, Element, Function, Kernel, Meaning, Operand, Operation,
+    Routine, Space, Statement, Step, Type, ValueId, VariableId, What,
 };
 use crate::diagnostic::Refusal;
 use crate::ir::{Handle, Relation};
@@ -20,6 +23,9 @@ use std::collections::HashSet;
 /// Bytes of shared memory that a block can declare.
 const SHARED: usize = 48 << 10;
 
+/// And with what the launch gives.
+const DYNAMIC: usize = 227 << 10;
+
 /// Looks whether a kernel keeps to all of it.
 ///
 /// # Errors
@@ -27,6 +33,7 @@ const SHARED: usize = 48 << 10;
 pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     let broken = |what: String| Refusal::new(format!("the kernel `{}` is broken: {what}", kernel.name));
     types(kernel).map_err(broken)?;
+    spaces(kernel).map_err(broken)?;
     let mut walk = Walk {
         kernel,
         named: HashSet::new(),
@@ -41,7 +48,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         ever_counted: HashSet::new(),
         uniform: HashSet::new(),
         has_left: false,
-        listed: HashSet::new(),
+        made: HashSet::new(),
+        copies: Copies::None,
         depth: 0,
         is_final: kernel.attempt.is_none(),
     };
@@ -53,7 +61,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         }
     }
     let arguments = kernel.arguments.iter().map(|(_, argument)| argument.name.clone());
-    let arrays = kernel.arrays.iter().map(|(_, array)| array.name.clone());
+    let arrays = kernel.arrays.iter().filter(|(_, array)| !is_made(array)).map(|(_, array)| array.name.clone());
     walk.live.extend(arguments.chain(arrays));
     walk.block(&kernel.body, true).map_err(broken)?;
     if !walk.is_final {
@@ -76,7 +84,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
             .iter()
             .any(|(_, argument)| argument.what == What::Array(id) && matches!(argument.meaning, Meaning::Input(_)));
         let (is_used, is_stored) = (walk.arrays.contains(&id.index()), walk.stored.contains(&id.index()));
-        if !is_used && !is_promised || is_stored != array.is_written {
+        let is_view = matches!(array.space, Space::View(_));
+        if !is_used && !is_promised || is_stored && !array.is_written || !is_stored && array.is_written && !is_view {
             return Err(broken(format!("nothing uses the array `{}`, or nothing writes to it", array.name)));
         }
     }
@@ -85,27 +94,53 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     }
     let shared = |array: &Array| match array.space {
         Space::Shared(count) => count * array.element.bytes(),
-        Space::Global { .. } | Space::Dynamic { .. } | Space::Local(_) | Space::Listed(_) | Space::Constant(_) => 0,
+        Space::Global { .. } | Space::Local(_) | Space::Constant(_) => 0,
+        Space::Dynamic(_) | Space::Part { .. } | Space::View(_) => 0,
     };
-    let mut dynamic: Vec<(usize, usize)> = Vec::new();
-    for (_, array) in kernel.arrays.iter() {
-        if let Space::Dynamic { offset, count } = array.space {
-            let is_aligned = kernel.dynamic.is_some() && offset.is_multiple_of(array.element.bytes());
-            let end = offset + count * array.element.bytes();
-            if !is_aligned || dynamic.iter().any(|&(first, last)| offset < last && first < end) {
-                return Err(broken(format!(
-                    "`{}` overlaps another array, or stands at no place of its own",
-                    array.name
-                )));
+    let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
+    let all = bytes + kernel.dynamic_bytes();
+    match (bytes > SHARED, all > DYNAMIC) {
+        (true, _) => Err(broken(format!("a block shares {bytes} bytes, and has {SHARED}"))),
+        (_, true) => Err(broken(format!("a block shares {all} bytes, and has {DYNAMIC}"))),
+        (false, false) => Ok(()),
+    }
+}
+
+/// Whether parts and views are of what they can be.
+fn spaces(kernel: &Kernel) -> Result<(), String> {
+    let mut dynamics = 0;
+    for (id, array) in kernel.arrays.iter() {
+        if array.space.base().is_some_and(|base| base.index() >= id.index()) {
+            return Err(format!("`{}` comes before what it is a part or a view of", array.name));
+        }
+        let fits = match &array.space {
+            Space::Part { of, first, count } => match kernel.arrays[*of].space {
+                Space::Dynamic(bytes) => {
+                    let end = count.saturating_mul(array.element.bytes()).saturating_add(*first);
+                    end <= bytes && first.is_multiple_of(array.element.bytes())
+                }
+                _ => false,
+            },
+            Space::View(of) => {
+                let of = &kernel.arrays[*of];
+                of.element == array.element && (of.is_written || !array.is_written)
             }
-            dynamic.push((offset, end));
+            Space::Dynamic(_) => {
+                dynamics += 1;
+                dynamics == 1
+            }
+            Space::Global { .. } | Space::Shared(_) | Space::Local(_) | Space::Constant(_) => true,
+        };
+        if !fits {
+            return Err(format!("`{}` cannot be {:?}", array.name, array.space));
         }
     }
-    let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
-    match bytes > SHARED {
-        true => Err(broken(format!("a block shares {bytes} bytes, and has {SHARED}"))),
-        false => Ok(()),
-    }
+    Ok(())
+}
+
+/// Whether a statement makes an array.
+fn is_made(array: &Array) -> bool {
+    matches!(array.space, Space::Local(_) | Space::View(_))
 }
 
 /// Whether values come after their operands, and have the types that their operations need and make.
@@ -230,28 +265,36 @@ struct Walk<'a> {
     ever_counted: HashSet<VariableId>,
     /// Counters that are the same for all threads of a block.
     uniform: HashSet<VariableId>,
-    /// Whether some threads may be done.
+    /// Whether some threads may be done, or done with the loop around.
     has_left: bool,
-    /// Listed arrays that are there.
-    listed: HashSet<ArrayId>,
     /// How many blocks stand around.
     depth: usize,
     /// Whether no attempt can fail any more.
     is_final: bool,
+    /// The arrays that statements have made.
+    made: HashSet<ArrayId>,
+    /// How far the copies are that threads have started.
+    copies: Copies,
+}
+
+/// How far copies are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copies {
+    /// There are none that nobody has waited for.
+    None,
+    /// Some have been started.
+    Started,
+    /// They are a group.
+    Grouped,
 }
 
 impl Walk<'_> {
     /// The statements of a block, to which all threads come or, where that is not `together`, some.
     fn block(&mut self, block: &Block, together: bool) -> Result<(), String> {
-        let (mut named, mut declared, mut live, mut listed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut named, mut declared, mut live, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         self.depth += 1;
         for statement in &block.0 {
-            let name = match statement {
-                Statement::Let(value) => self.kernel.values[*value].name.clone(),
-                Statement::Declare(variable, _) => Some(self.kernel.variables[*variable].name.clone()),
-                _ => None,
-            };
-            if let Some(name) = name {
+            if let Some(name) = self.kernel.declares(statement).cloned() {
                 if !self.live.insert(name.clone()) {
                     return Err(format!("two things are called `{name}`"));
                 }
@@ -292,8 +335,7 @@ impl Walk<'_> {
                 }
                 Statement::Store(array, index, value) => {
                     let own = &self.kernel.arrays[*array];
-                    self.arrays.insert(array.index());
-                    self.stored.insert(array.index());
+                    self.touched(*array, true)?;
                     let (index, value) = (self.kernel.values[*index].kind, self.kernel.values[*value].kind);
                     if !own.is_written || !index.is_whole() || !moves(self.kernel, *array, value) {
                         return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
@@ -302,8 +344,7 @@ impl Walk<'_> {
                 }
                 Statement::AtomicAdd(array, index, values) => {
                     let own = &self.kernel.arrays[*array];
-                    self.arrays.insert(array.index());
-                    self.stored.insert(array.index());
+                    self.touched(*array, true)?;
                     let kind = |value: &ValueId| self.kernel.values[*value].kind;
                     let are_numbers = own.element.is_real() || own.element == Type::I32;
                     let fits = are_numbers && values.iter().all(|value| kind(value) == own.element);
@@ -315,15 +356,26 @@ impl Walk<'_> {
                     }
                     self.written()?;
                 }
-                Statement::List(array, values) => {
+                Statement::Array(array, contents) => {
                     let own = &self.kernel.arrays[*array];
-                    self.arrays.insert(array.index());
-                    let fits = values.iter().all(|&value| self.kernel.values[value].kind == own.element);
-                    if own.space != Space::Listed(values.len()) || !fits || !self.listed.insert(*array) {
-                        return Err(format!("`{}` is no list of these {} values", own.name, values.len()));
+                    let fits = match (contents, &own.space) {
+                        (Contents::Unset | Contents::Zeros, Space::Local(_)) => true,
+                        (Contents::Listed(values), Space::Local(count)) => {
+                            let fits = |value: &ValueId| self.kernel.values[*value].kind == own.element;
+                            values.len() == *count && !own.is_written && values.iter().all(fits)
+                        }
+                        (Contents::From(index), Space::View(of)) => {
+                            self.touched(*of, false)?;
+                            self.kernel.values[*index].kind.is_whole()
+                        }
+                        _ => false,
+                    };
+                    if !fits || !self.made.insert(*array) {
+                        return Err(format!("`{}` is made twice, or otherwise than it is", own.name));
                     }
-                    listed.push(*array);
+                    made.push(*array);
                 }
+                Statement::Do(routine, operands) => self.done(*routine, operands)?,
                 Statement::If(condition, yes, no) => {
                     if self.kernel.values[*condition].kind != Type::BOOL {
                         return Err("a condition is no truth".into());
@@ -344,7 +396,8 @@ impl Walk<'_> {
                     let counter = own.counter;
                     let kind = self.kernel.variables[counter].kind;
                     let bounds = statement.values();
-                    if !kind.is_whole() || bounds.iter().any(|&value| self.kernel.values[value].kind != kind) {
+                    let counts = kind.is_whole() || kind == Type::U32;
+                    if !counts || bounds.iter().any(|&value| self.kernel.values[value].kind != kind) {
                         return Err(format!(
                             "the loop of `{}` counts in other numbers",
                             self.kernel.variables[counter].name
@@ -374,9 +427,13 @@ impl Walk<'_> {
                     let before = self.set.clone();
                     self.set.insert(counter);
                     self.loops += 1;
-                    // Who leaves in one turn is missed in the next.
-                    self.has_left |= leaves(&own.body);
+                    // Who leaves in one turn is missed in the next, but not behind the loop if the loop is all that is left.
+                    let has_left = self.has_left;
+                    self.has_left |= leaves(&own.body, true);
                     self.block(&own.body, together && is_uniform)?;
+                    if !leaves(&own.body, false) {
+                        self.has_left = has_left;
+                    }
                     self.declared.remove(&counter);
                     self.live.remove(&name);
                     self.loops -= 1;
@@ -385,7 +442,10 @@ impl Walk<'_> {
                 Statement::Barrier if !together || self.has_left => {
                     return Err("not all threads of a block come to a barrier".into());
                 }
-                Statement::Barrier | Statement::Gap => {}
+                Statement::Barrier if self.copies != Copies::None => {
+                    return Err("copies are not waited for before a barrier".into());
+                }
+                Statement::Barrier | Statement::Gap | Statement::Comment(_) => {}
                 Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
                 // Those who leave a loop are missed in it.
                 Statement::Break => self.has_left |= !together,
@@ -397,16 +457,75 @@ impl Walk<'_> {
             }
         }
         self.depth -= 1;
-        listed.iter().for_each(|array| _ = self.listed.remove(array));
         live.iter().for_each(|name| _ = self.live.remove(name));
         named.iter().for_each(|value| _ = self.named.remove(value));
         declared.iter().for_each(|variable| _ = self.declared.remove(variable));
+        made.iter().for_each(|array| _ = self.made.remove(array));
         Ok(())
     }
 
     /// Whether something may be written here.
     fn written(&self) -> Result<(), String> {
         if self.is_final { Ok(()) } else { Err("something is written by an attempt that may fail".into()) }
+    }
+
+    /// Notes that an array is read or written, which must be there.
+    fn touched(&mut self, array: ArrayId, is_stored: bool) -> Result<(), String> {
+        let (mut at, mut is_stored) = (Some(array), is_stored);
+        while let Some(array) = at {
+            let own = &self.kernel.arrays[array];
+            if is_made(own) && !self.made.contains(&array) {
+                return Err(format!("`{}` is used where it is not there", own.name));
+            }
+            self.arrays.insert(array.index());
+            is_stored &= !matches!(own.space, Space::Dynamic(_));
+            if is_stored {
+                self.stored.insert(array.index());
+            }
+            at = own.space.base();
+        }
+        Ok(())
+    }
+
+    /// Whether a routine takes what it can take.
+    fn done(&mut self, routine: Routine, operands: &[Operand]) -> Result<(), String> {
+        let mut are_places = Vec::new();
+        for (number, operand) in operands.iter().enumerate() {
+            if let Operand::Place(array, index) = operand {
+                self.touched(*array, routine.writes(number))?;
+                let own = &self.kernel.arrays[*array];
+                if !self.kernel.values[*index].kind.is_whole() || routine.writes(number) && !own.is_written {
+                    return Err(format!("`{}` is written by {}", own.name, routine.name()));
+                }
+            }
+            are_places.push(operand.array());
+        }
+        let element = |array: ArrayId| self.kernel.arrays[array].element;
+        let fits = match (routine, are_places.as_slice()) {
+            (Routine::CopyAsync(bytes), &[Some(to), Some(from)]) => {
+                self.copies = Copies::Started;
+                let spaces = [to, from].map(|array| &self.kernel.whole(array).space);
+                let is_shared = matches!(spaces, [Space::Shared(_) | Space::Dynamic(_), Space::Global { .. }]);
+                is_shared
+                    && element(to) == element(from)
+                    && [4, 8, 16].contains(&bytes)
+                    && bytes.is_multiple_of(element(to).bytes())
+            }
+            (Routine::CopyRun(count), &[Some(to), Some(from)]) => {
+                element(to) == element(from) && count.is_power_of_two() && count * element(to).bytes() <= 16
+            }
+            (Routine::CopyAsyncCommit, []) => {
+                self.copies = if self.copies == Copies::None { Copies::None } else { Copies::Grouped };
+                true
+            }
+            (Routine::CopyAsyncWait(pending), []) => {
+                let is_done = pending == 0 && self.copies == Copies::Grouped;
+                self.copies = if is_done { Copies::None } else { self.copies };
+                true
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(format!("{} takes {operands:?}", routine.name())) }
     }
 
     fn fits(&self, variable: VariableId, value: ValueId) -> Result<(), String> {
@@ -440,13 +559,7 @@ impl Walk<'_> {
                 Operation::Variable(variable) if !self.set.contains(variable) => {
                     return Err(format!("`{}` is used before it has a value", self.kernel.variables[*variable].name));
                 }
-                Operation::Load(array, _) => {
-                    let own = &self.kernel.arrays[*array];
-                    if matches!(own.space, Space::Listed(_)) && !self.listed.contains(array) {
-                        return Err(format!("`{}` is read where it is not there", own.name));
-                    }
-                    self.arrays.insert(array.index());
-                }
+                Operation::Load(array, _) => self.touched(*array, false)?,
                 Operation::Call(Function::Inverse | Function::Quotient, _) if self.is_final => {
                     return Err("a quick division stands where no attempt fails".into());
                 }
@@ -504,10 +617,14 @@ fn ends(block: &Block) -> bool {
     matches!(block.0.last(), Some(Statement::Return | Statement::Break))
 }
 
-/// Whether threads may be done, or done with a loop, in a block of statements.
-fn leaves(block: &Block) -> bool {
-    let is_end = |statement: &Statement| matches!(statement, Statement::Return | Statement::Break);
-    block.0.iter().any(|own| is_end(own) || own.blocks().into_iter().any(leaves))
+/// Whether threads may be done in a block of statements, or, where `breaks` count, with the loop around it.
+fn leaves(block: &Block, breaks: bool) -> bool {
+    block.0.iter().any(|own| match own {
+        Statement::Return => true,
+        Statement::Break => breaks,
+        Statement::For(inner) => leaves(&inner.body, false),
+        own => own.blocks().into_iter().any(|inner| leaves(inner, breaks)),
+    })
 }
 
 #[cfg(test)]

@@ -13,15 +13,18 @@ pub const MOST: usize = 227 << 10;
 /// What a block keeps there.
 #[derive(Default)]
 pub struct Shared {
+    memory: Option<ArrayId>,
     bytes: usize,
 }
 
 impl Shared {
     /// Adds an array of so many numbers of a type.
     pub fn array(&mut self, writer: &mut Writer, wish: &str, element: Type, count: usize) -> ArrayId {
-        let array = writer.own.dynamic(wish, element, self.bytes, count.max(1));
+        let memory = *self.memory.get_or_insert_with(|| writer.own.dynamic("shared", 0));
+        let first = self.bytes;
         self.bytes += bytes(element, count);
-        array
+        writer.own.grow(memory, self.bytes);
+        writer.own.part(wish, memory, element, (first, count))
     }
 
     /// Bytes of all of them.

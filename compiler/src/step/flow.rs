@@ -155,6 +155,11 @@ impl Flow {
         self.places.get(&source).copied()
     }
 
+    /// All that is looked at: rows, and what is the same on all columns.
+    pub fn sources(&self) -> impl Iterator<Item = Source> {
+        self.rows.iter().map(|row| row.source).chain(self.uniforms.iter().copied())
+    }
+
     /// How many rows back a user that lags so much looks.
     pub fn age(&self, lag: i32, used: Use) -> Option<(usize, usize)> {
         let place = self.place(used.source)?;

@@ -13,13 +13,15 @@
 //! to the last bit: operations are those of the stencil's bodies, in their order.
 
 mod flow;
+mod lower;
 pub mod resident;
 pub mod stream;
 pub mod tiled;
 mod write;
 
+use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Levels, ParamId, Precision, Stencil};
+use crate::ir::{FieldId, Levels, Precision, Stencil};
 use crate::names::Identifier;
 use flow::{Flow, Window};
 use std::collections::BTreeSet;
@@ -72,36 +74,6 @@ pub struct Kernel {
     pub parameters: Vec<Parameter>,
     /// How it is launched.
     pub launch: Launch,
-}
-
-/// What a step kernel takes.
-#[derive(Clone, Debug)]
-pub struct Parameter {
-    /// Its name in the code.
-    pub name: Identifier,
-    /// Its C type.
-    pub c_type: String,
-    /// What it is.
-    pub what: What,
-}
-
-/// What a parameter of a step kernel is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A field that is read: a pointer to the first element of its array.
-    Input(FieldId),
-    /// A field that is written: a pointer to the first element of its array, which no input shares.
-    Output(FieldId),
-    /// A parameter of the stencil.
-    Param(ParamId),
-    /// How many steps are computed, an `int`.
-    Steps,
-    /// An array as that of an output, for what some of the steps write.
-    Spare(FieldId),
-    /// An `unsigned` that is 0 before the first launch, for the blocks of a launch to wait for each other.
-    Barrier,
-    /// So many `unsigned`s that are 0 before the first launch, for blocks of a launch to wait for one another.
-    Flags(usize),
 }
 
 /// How a step kernel is launched.

@@ -1,9 +1,10 @@
 //! Names and texts that step kernels are made of.
 
 use super::flow::{Flow, Source, Use, used};
-use super::{Parameter, Subject, What};
+use super::{Parameter, Subject};
 use crate::cuda::expression::{Helpers, computing_type, read_as, stored_as, written};
 use crate::ir::{Binding, Body, FieldId, Kind, Levels, Node, ParamId, Precision, Role, Store};
+use crate::kernel::Meaning;
 use crate::names::{Identifier, Names};
 use crate::plan::{Math, stored_type};
 use crate::text::Comment;
@@ -73,18 +74,18 @@ impl<'a> Writer<'a> {
             let c_type = stored_type(field.stored, precision);
             if let Some(name) = inputs.get(&id).filter(|_| is_read(id)) {
                 let c_type = format!("const {c_type}*");
-                parameters.push(Parameter { name: name.clone(), c_type, what: What::Input(id) });
+                parameters.push(Parameter { name: name.clone(), c_type, meaning: Meaning::Input(id) });
             }
             if let Some(name) = outputs.get(&id) {
                 let c_type = format!("{c_type}*");
-                parameters.push(Parameter { name: name.clone(), c_type, what: What::Output(id) });
+                parameters.push(Parameter { name: name.clone(), c_type, meaning: Meaning::Output(id) });
             }
         }
         let bodies = || stencil.bodies().flat_map(Body::iter);
         for (id, param) in stencil.params.iter() {
             if bodies().any(|(_, node)| *node == Node::Param(id)) {
                 let c_type = computing_type(param.kind, precision).to_owned();
-                parameters.push(Parameter { name: params[&id].clone(), c_type, what: What::Param(id) });
+                parameters.push(Parameter { name: params[&id].clone(), c_type, meaning: Meaning::Param(id) });
             }
         }
         Self { subject, names, helpers: Helpers::new(), parameters, inputs, outputs, params, sources }
@@ -189,9 +190,13 @@ impl<'a> Writer<'a> {
     /// Takes the pointer of a field that would not be needed otherwise.
     pub fn need(&mut self, field: FieldId) {
         let stored = stored_type(self.subject.stencil.fields[field].stored, self.subject.precision);
-        let has = |own: &Self, what: What| own.parameters.iter().any(|parameter| parameter.what == what);
-        if let Some(name) = self.inputs.get(&field).cloned().filter(|_| !has(self, What::Input(field))) {
-            self.parameters.push(Parameter { name, c_type: format!("const {stored}*"), what: What::Input(field) });
+        let has = |own: &Self, meaning: Meaning| own.parameters.iter().any(|parameter| parameter.meaning == meaning);
+        if let Some(name) = self.inputs.get(&field).cloned().filter(|_| !has(self, Meaning::Input(field))) {
+            self.parameters.push(Parameter {
+                name,
+                c_type: format!("const {stored}*"),
+                meaning: Meaning::Input(field),
+            });
         }
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
-use stencilc_compiler::kernel::Meaning;
+use stencilc_compiler::kernel::{Meaning, StepData};
 use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
 use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
@@ -313,17 +313,17 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     let mut spares = Vec::new();
                     let mut signals = None;
                     for parameter in &own.parameters {
-                        match parameter.what {
-                            step::What::Spare(field) => {
+                        let Meaning::Step(data) = parameter.meaning else { continue };
+                        match data {
+                            StepData::Spare(field) => {
                                 let variable = problem.staged.stages[number].call.fields[field.index()].written;
                                 let variable = variable.ok_or_else(missing)?;
                                 let bytes = packing_of(planned, variable).bytes();
                                 spares.push((field, machine.upload(&vec![PADDING; bytes])?));
                             }
-                            step::What::Barrier => signals = Some(machine.upload(&[0; 4])?),
-                            step::What::Flags(count) => signals = Some(machine.upload(&vec![0; 4 * count])?),
-                            step::What::Input(_) | step::What::Output(_) | step::What::Param(_) | step::What::Steps => {
-                            }
+                            StepData::Barrier => signals = Some(machine.upload(&[0; 4])?),
+                            StepData::Flags(count) => signals = Some(machine.upload(&vec![0; 4 * count])?),
+                            StepData::Count => {}
                         }
                     }
                     Loaded { kernel, launch, tables: Vec::new(), spares, signals }
@@ -406,22 +406,23 @@ impl<'a, M: Machine> Kernels<'a, M> {
                 let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
                     Arg::Pointer(self.machine.address(buffer, self.first_cell(variable)))
                 };
-                let argument = |what: step::What| match what {
-                    step::What::Input(field) => read(field).map(pointer),
-                    step::What::Output(field) => written(field).map(pointer),
-                    // Parameters have become numbers.
-                    step::What::Param(_) => None,
-                    step::What::Steps => i32::try_from(times).ok().map(Arg::I32),
-                    step::What::Spare(field) => {
-                        let (_, spare) = self.stages[stage].spares.iter().find(|(id, _)| *id == field)?;
+                let argument = |meaning: &Meaning| match meaning {
+                    Meaning::Input(field) => read(*field).map(pointer),
+                    Meaning::Output(field) => written(*field).map(pointer),
+                    Meaning::Step(StepData::Count) => i32::try_from(times).ok().map(Arg::I32),
+                    Meaning::Step(StepData::Spare(field)) => {
+                        let (_, spare) = self.stages[stage].spares.iter().find(|(id, _)| id == field)?;
                         own.call.fields[field.index()].written.map(|variable| pointer((variable, spare)))
                     }
-                    step::What::Barrier | step::What::Flags(_) => {
+                    Meaning::Step(StepData::Barrier | StepData::Flags(_)) => {
                         let signals = self.stages[stage].signals.as_ref()?;
                         Some(Arg::Pointer(self.machine.address(signals, 0)))
                     }
+                    // Parameters have become numbers, and nothing else is taken.
+                    Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Table(_) => None,
+                    Meaning::Report | Meaning::Columns | Meaning::Mesh(_) => None,
                 };
-                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.what));
+                let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
                 (&kernel.name, arguments.collect())
             }
         };

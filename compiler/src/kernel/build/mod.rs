@@ -3,8 +3,8 @@
 mod values;
 
 use super::{
-    Argument, Array, ArrayId, Attempt, Block, For, Kernel, Meaning, Operation, Space, Statement, Step, Type, Unroll,
-    Value, ValueId, Variable, VariableId, Watch, What,
+    Argument, Array, ArrayId, Attempt, Block, Contents, For, Kernel, Meaning, Operand, Operation, Routine, Space,
+    Statement, Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch, What,
 };
 use crate::ir::{Arena, Handle};
 use crate::names::{Identifier, Names};
@@ -65,7 +65,6 @@ impl Builder {
             blocks: 0,
             arguments: Arena::new(),
             arrays: Arena::new(),
-            dynamic: None,
             variables: Arena::new(),
             values: Arena::new(),
             body: Block::default(),
@@ -129,17 +128,40 @@ impl Builder {
         self.array(name, element, Space::Shared(count), true)
     }
 
-    /// An array of so many elements in the shared memory that a launch gives a block, behind so many bytes.
-    pub fn dynamic(&mut self, name: &str, element: Type, offset: usize, count: usize) -> ArrayId {
-        if self.kernel.dynamic.is_none() {
-            self.kernel.dynamic = Some(self.names.declared("shared"));
-        }
-        self.array(name, element, Space::Dynamic { offset, count }, true)
+    /// An array of so many elements that a thread has for itself from here on.
+    pub fn local(&mut self, wish: &str, element: Type, count: usize) -> ArrayId {
+        let name = self.names.declared(wish);
+        let array = Array { name, element, space: Space::Local(count), is_written: true, watched: None };
+        self.make(array, Contents::Unset)
     }
 
-    /// An array of so many elements that a thread has for itself.
-    pub fn local(&mut self, name: &str, element: Type, count: usize) -> ArrayId {
-        self.array(name, element, Space::Local(count), true)
+    /// An array that is there from here on.
+    pub fn make(&mut self, array: Array, contents: Contents) -> ArrayId {
+        let array = self.add_array(array, Meaning::Told);
+        self.push(Statement::Array(array, contents));
+        array
+    }
+
+    /// The shared memory of a block whose size the launch gives: so many bytes.
+    pub fn dynamic(&mut self, wish: &str, bytes: usize) -> ArrayId {
+        self.array(wish, Type::U8, Space::Dynamic(bytes), false)
+    }
+
+    /// Lets it have so many bytes.
+    pub fn grow(&mut self, dynamic: ArrayId, bytes: usize) {
+        self.kernel.arrays[dynamic].space = Space::Dynamic(bytes);
+    }
+
+    /// A part of that: so many elements, from a byte on.
+    pub fn part(&mut self, wish: &str, of: ArrayId, element: Type, (first, count): (usize, usize)) -> ArrayId {
+        self.array(wish, element, Space::Part { of, first, count }, true)
+    }
+
+    /// A view of another array, from an element on.
+    pub fn view(&mut self, wish: &str, of: ArrayId, first: ValueId) -> ArrayId {
+        let Array { element, is_written, .. } = self.kernel.arrays[of];
+        let name = self.names.declared(wish);
+        self.make(Array { name, element, space: Space::View(of), is_written, watched: None }, Contents::From(first))
     }
 
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
@@ -195,11 +217,7 @@ impl Builder {
                 waiting.extend(own.operation.operands());
             }
         }
-        let name = match &statement {
-            Statement::Let(value) => self.kernel.values[*value].name.clone(),
-            Statement::Declare(variable, _) => Some(self.kernel.variables[*variable].name.clone()),
-            _ => None,
-        };
+        let name = self.kernel.declares(&statement).cloned();
         let block = &mut self.blocks[self.current];
         block.names.extend(name);
         block.block.0.push(statement);
@@ -270,9 +288,9 @@ impl Builder {
 
     /// An array of these elements, which a thread has for itself.
     pub fn list(&mut self, wish: &str, element: Type, values: Vec<ValueId>) -> ArrayId {
-        let array = self.array(wish, element, Space::Listed(values.len()), false);
-        self.push(Statement::List(array, values));
-        array
+        let (name, space) = (self.names.declared(wish), Space::Local(values.len()));
+        let array = Array { name, element, space, is_written: false, watched: None };
+        self.make(array, Contents::Listed(values))
     }
 
     /// Ends the attempt here, if there is one.
@@ -280,6 +298,11 @@ impl Builder {
         if self.kernel.attempt.is_some() {
             self.push(Statement::GiveUp);
         }
+    }
+
+    /// Does what is done for its effect alone.
+    pub fn perform(&mut self, routine: Routine, operands: Vec<Operand>) {
+        self.push(Statement::Do(routine, operands));
     }
 
     /// Waits for all threads of the block.
@@ -290,6 +313,11 @@ impl Builder {
     /// An empty line, for readers.
     pub fn gap(&mut self) {
         self.push(Statement::Gap);
+    }
+
+    /// A comment, for readers.
+    pub fn comment(&mut self, comment: impl AsRef<str>) {
+        self.push(Statement::Comment(Comment::new(comment)));
     }
 
     /// Ends threads for which a truth holds.

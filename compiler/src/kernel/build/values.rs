@@ -36,7 +36,7 @@ impl Builder {
             Operation::Variable(variable) => self.kernel.variables[*variable].is_counter,
             Operation::Load(array, _) => {
                 let own = &self.kernel.arrays[*array];
-                !own.is_written && own.space != (Space::Global { aliased: true })
+                !own.is_written && self.kernel.whole(*array).space != (Space::Global { aliased: true })
             }
             Operation::ShuffleDown(..) | Operation::Shuffle { .. } => false,
             Operation::Int(_)
@@ -111,6 +111,7 @@ impl Builder {
             (Binary::Add, Some(0), _) | (Binary::Mul, Some(1), _) => return b,
             (Binary::Mul, Some(0), _) | (Binary::Mul, _, Some(0)) => return self.literal(0, kind),
             (Binary::Add | Binary::Sub, _, Some(0)) | (Binary::Mul | Binary::Div, _, Some(1)) => return a,
+            (Binary::Min, Some(x), Some(y)) => return self.literal(x.min(y), kind),
             (Binary::Add, Some(x), Some(y)) => return self.literal(x.saturating_add(y), kind),
             (Binary::Sub, Some(x), Some(y)) => return self.literal(x.saturating_sub(y), kind),
             (Binary::Mul, Some(x), Some(y)) => return self.literal(x.saturating_mul(y), kind),

@@ -20,9 +20,10 @@ mod spans;
 
 use super::flow::Flow;
 use super::write::Writer;
-use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, SHARED, Subject, What, check_carry};
+use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, SHARED, Subject, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
+use crate::kernel::{Meaning, StepData};
 use print::Printer;
 pub use shapes::shapes;
 use spans::{Part, part, sent};
@@ -70,8 +71,16 @@ pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kern
     let name = writer.names.declared(&format!("{}_resident", subject.stencil.name));
     let [steps, flags] = ["steps", "flags"].map(|wish| writer.names.declared(wish));
     let blocks = subject.extents[2] * shape.blocks;
-    writer.parameters.push(Parameter { name: steps.clone(), c_type: "int".into(), what: What::Steps });
-    writer.parameters.push(Parameter { name: flags.clone(), c_type: "unsigned*".into(), what: What::Flags(blocks) });
+    writer.parameters.push(Parameter {
+        name: steps.clone(),
+        c_type: "int".into(),
+        meaning: Meaning::Step(StepData::Count),
+    });
+    writer.parameters.push(Parameter {
+        name: flags.clone(),
+        c_type: "unsigned*".into(),
+        meaning: Meaning::Step(StepData::Flags(blocks)),
+    });
     let r = writer.names.internal("r");
     let mut printer = Printer { writer, flow: &flow, shape, carry, parts, spans, widened: BTreeMap::new(), r };
     printer.widened = printer.kept_wide();

@@ -1,8 +1,9 @@
 //! The text of a kernel of many steps, around that of a warp's rows.
 
+use super::super::Parameter;
 use super::super::write::Writer;
-use super::super::{Parameter, What};
 use super::{Carry, LANES, Shape};
+use crate::kernel::{Meaning, StepData};
 use crate::names::Identifier;
 
 /// The number of a warp, in blocks of so many.
@@ -28,13 +29,17 @@ pub fn turns(
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let steps = writer.names.declared("steps");
     for &(to, from) in carry {
-        let place = |what: What| writer.parameters.iter().position(|parameter| parameter.what == what);
-        let (read, written) = (place(What::Input(from)), place(What::Output(to)));
+        let place = |meaning: Meaning| writer.parameters.iter().position(|parameter| parameter.meaning == meaning);
+        let (read, written) = (place(Meaning::Input(from)), place(Meaning::Output(to)));
         let Some(written) = written else { continue };
         let (output, c_type) = (writer.parameters[written].name.clone(), writer.parameters[written].c_type.clone());
         let spare = writer.names.declared(&format!("{output}_spare"));
         let turn = writer.names.fresh(&format!("{output}_of_step"));
-        writer.parameters.push(Parameter { name: spare.clone(), c_type: c_type.clone(), what: What::Spare(to) });
+        writer.parameters.push(Parameter {
+            name: spare.clone(),
+            c_type: c_type.clone(),
+            meaning: Meaning::Step(StepData::Spare(to)),
+        });
         before.push(format!("    {c_type} {turn} = {steps} % 2 == 1 ? {output} : {spare};"));
         arguments[written] = turn.clone();
         if let Some(read) = read {
@@ -46,9 +51,17 @@ pub fn turns(
         }
         after.push(format!("        {turn} = {turn} == {output} ? {spare} : {output};"));
     }
-    writer.parameters.push(Parameter { name: steps.clone(), c_type: "int".into(), what: What::Steps });
+    writer.parameters.push(Parameter {
+        name: steps.clone(),
+        c_type: "int".into(),
+        meaning: Meaning::Step(StepData::Count),
+    });
     let barrier = writer.names.declared("barrier");
-    writer.parameters.push(Parameter { name: barrier.clone(), c_type: "unsigned*".into(), what: What::Barrier });
+    writer.parameters.push(Parameter {
+        name: barrier.clone(),
+        c_type: "unsigned*".into(),
+        meaning: Meaning::Step(StepData::Barrier),
+    });
     arguments.push(warp.clone());
     let warps_of_block = shape.block / LANES;
     let mut lines = vec![

@@ -114,7 +114,7 @@ impl Work {
         }
         for (place, row) in flow.rows.iter().enumerate() {
             let Source::Field(field, _) = row.source else { continue };
-            let (_, bytes) = element(subject, row.source);
+            let bytes = element(subject, row.source).bytes();
             own.from_memory += cells * bytes as f64;
             if let Home::Tile(area) = loops.homes[place] {
                 let load = Load::new(subject, tiling, memory, field, area);
@@ -146,7 +146,7 @@ impl Work {
         let parts = all_rows.div_ceil(shape.rows);
         let items = (columns * parts) as f64;
         let rows = all_rows.div_ceil(parts) as i32;
-        let words = |place: usize| (element(subject, flow.rows[place].source).1 as f64 / 4.0).max(1.0);
+        let words = |place: usize| (element(subject, flow.rows[place].source).bytes() as f64 / 4.0).max(1.0);
         // What several rows look at is read once.
         let looks: BTreeSet<(usize, Use)> = loops
             .uses(flow, number)

@@ -2,20 +2,11 @@
 
 use super::super::flow::{Source, Window};
 use super::super::write::width;
+use super::body::Tile;
 use super::loops::{Area, Home};
-use super::memory::element;
-use super::print::{Own, Printer, around, plus};
 use super::{Memory, Subject, TOGETHER, Tiling};
 use crate::ir::{FieldId, Levels};
-use serde::Serialize;
-
-/// Tiles of fields that are loaded alike.
-#[derive(Serialize)]
-pub struct LoadTexts {
-    items: usize,
-    /// What is done for each item.
-    pub lines: Vec<String>,
-}
+use crate::kernel::{Operand, Routine, Type};
 
 /// How a field's tile is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,56 +46,56 @@ impl Load {
     }
 }
 
-/// Starts to load the tiles of fields, those together that have the same cells.
-pub fn loads(printer: &mut Printer) -> Vec<LoadTexts> {
+/// Starts to load the tiles of fields, those together that have the same cells. Whether some of them come while threads go on.
+pub fn loads(tile: &mut Tile) -> bool {
     let mut alike: Vec<(Load, Vec<usize>)> = Vec::new();
-    for (place, row) in printer.flow.rows.iter().enumerate() {
-        let (Source::Field(field, _), Home::Tile(area)) = (row.source, printer.loops.homes[place]) else { continue };
-        let load = Load::new(printer.writer.subject, printer.tiling, printer.memory, field, area);
+    for (place, row) in tile.flow.rows.iter().enumerate() {
+        let (Source::Field(field, _), Home::Tile(area)) = (row.source, tile.loops.homes[place]) else { continue };
+        let load = Load::new(tile.lowering.subject, tile.tiling, tile.memory, field, area);
         match alike.iter_mut().find(|(known, _)| *known == load) {
             Some((_, places)) => places.push(place),
             None => alike.push((load, vec![place])),
         }
     }
-    alike.into_iter().map(|(load, places)| load_texts(printer, load, &places)).collect()
-}
-
-/// Whether some of them come while the threads go on.
-pub fn is_async(loads: &[LoadTexts]) -> bool {
-    loads.iter().flat_map(|load| &load.lines).any(|line| line.starts_with("copy_async"))
-}
-
-fn load_texts(printer: &mut Printer, load: Load, places: &[usize]) -> LoadTexts {
-    let subject = printer.writer.subject;
-    let memory = printer.memory;
-    let [ni, nj, _] = subject.extents;
-    let Load { many, columns: [first, count], j } = load;
-    let pieces = count / many;
-    let Own { item, column, row, first_column, first_row, i, j: j_name, .. } = &printer.own;
-    let times = if many > 1 { format!(" * {many}") } else { String::new() };
-    let left = first as i32 - memory.before as i32;
-    let is_inside =
-        [first >= memory.before && first + count <= memory.before + printer.tiling.tile[0], j.low >= 0 && j.high <= 0];
-    let [i_text, j_text] = [
-        around(&format!("{first_column} + {column}"), left, ni, is_inside[0]),
-        around(&format!("{first_row} + {row}"), j.low, nj, is_inside[1]),
-    ];
-    let mut lines = vec![
-        format!("const int {column} = {item} % {pieces}{times}, {row} = {item} / {pieces};"),
-        format!("const int {i} = {i_text};"),
-        format!("const int {j_name} = {j_text};"),
-        printer.cell_line(),
-    ];
-    for &place in places {
-        let Some(slot) = memory.homes[place] else { continue };
-        let (tile, from) = (printer.tile(place), printer.from(place));
-        let (_, bytes) = element(subject, printer.flow.rows[place].source);
-        let Own { row, column, cell, .. } = &printer.own;
-        let to = plus(format!("{tile} + {row} * {} + {column}", memory.pitch), memory.index(slot, left, j.low));
-        lines.push(match many * bytes {
-            bytes @ (4 | 8 | 16) => format!("copy_async<{bytes}>({to}, {from} + {cell});"),
-            _ => format!("copy_run<{many}>({to}, {from} + {cell});"),
-        });
+    let mut is_async = false;
+    for (load, places) in alike {
+        is_async |= tile.load(load, &places);
     }
-    LoadTexts { items: load.items(printer.tiling.tile[1]), lines }
+    if is_async {
+        tile.lowering.own.perform(Routine::CopyAsyncCommit, Vec::new());
+    }
+    is_async
+}
+
+impl Tile<'_> {
+    /// Starts to load tiles of fields. Whether some of them come while threads go on.
+    fn load(&mut self, load: Load, places: &[usize]) -> bool {
+        let memory = self.memory;
+        let [ni, nj, _] = self.lowering.subject.extents;
+        let Load { many, columns: [first, count], j } = load;
+        let left = first as i32 - memory.before as i32;
+        let is_inside =
+            [first >= memory.before && first + count <= memory.before + self.tiling.tile[0], j.low >= 0 && j.high <= 0];
+        let mut is_async = false;
+        self.each_item(load.items(self.tiling.tile[1]), count / many, |own, column, row| {
+            let many_columns = own.lowering.own.literal(many as i64, Type::U32);
+            let column = own.lowering.own.mul(column, many_columns);
+            let (column, row) = (own.whole("column", column), own.whole("row", row));
+            let i = own.column(column, left, ni, is_inside[0]);
+            let j_row = own.lowering.own.add(own.first_row, row);
+            let cell = own.cell(i, j_row, (j.low, nj, is_inside[1]));
+            for &place in places {
+                let (Some((slot, to)), Some(from)) = (own.tiles[place], own.planes[place]) else { continue };
+                let bytes = many * memory.slots[slot].element.bytes();
+                let index = own.in_tile(row, column, memory.index(slot, left, j.low));
+                let routine = match bytes {
+                    4 | 8 | 16 => Routine::CopyAsync(bytes),
+                    _ => Routine::CopyRun(many),
+                };
+                is_async |= matches!(routine, Routine::CopyAsync(_));
+                own.lowering.own.perform(routine, vec![Operand::Place(to, index), Operand::Place(from, cell)]);
+            }
+        });
+        is_async
+    }
 }

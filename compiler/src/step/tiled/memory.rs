@@ -9,20 +9,17 @@
 use super::super::flow::{Flow, Source};
 use super::loops::{Area, Home, Loops};
 use super::{Subject, TOGETHER, Tiling};
-use crate::cuda::expression::computing_type;
-use crate::plan::stored_type;
+use crate::kernel::Type;
 
 /// An array in shared memory, for some values one after the other.
 #[derive(Clone, Debug)]
 pub struct Slot {
     /// The type of its elements.
-    pub c_type: &'static str,
+    pub element: Type,
     /// Where it begins, in bytes.
     pub offset: usize,
     /// The first row, from the tile's own.
     pub first_row: i32,
-    /// Bytes of an element.
-    bytes: usize,
     last_row: i32,
     /// The last loop that looks at its present value.
     busy_until: usize,
@@ -91,16 +88,16 @@ impl Memory {
         let rank = |number: usize| loops.loops[number].rank;
         let is_alone = readers.iter().filter(|&&number| rank(number) == rank(last)).count() == 1;
         let may_replace = is_alone && looks(last).all(|(_, used)| (used.i, used.j) == (0, 0));
-        let (c_type, bytes) = element(subject, flow.rows[place].source);
+        let element = element(subject, flow.rows[place].source);
         let is_free = |slot: &Slot| {
             let free = number.is_some_and(|number| {
                 rank(slot.busy_until) > rank(number) || slot.may_replace && slot.busy_until == number
             });
-            free && slot.c_type == c_type
+            free && slot.element == element
         };
         let slot = self.slots.iter().position(is_free).unwrap_or_else(|| {
             let (first_row, last_row) = (area.j.low, area.j.high);
-            let slot = Slot { c_type, bytes, offset: 0, first_row, last_row, busy_until: 0, may_replace: false };
+            let slot = Slot { element, offset: 0, first_row, last_row, busy_until: 0, may_replace: false };
             self.slots.push(slot);
             self.slots.len() - 1
         });
@@ -116,6 +113,11 @@ impl Memory {
         self.slots.iter().map(|slot| slot_bytes(slot, self.pitch, self.rows)).sum()
     }
 
+    /// How many elements a slot has.
+    pub fn elements(&self, slot: usize) -> usize {
+        elements(&self.slots[slot], self.pitch, self.rows)
+    }
+
     /// How far a cell is from the beginning of a slot, of which so many columns and rows of a tile come before it.
     pub fn index(&self, slot: usize, i: i32, j: i32) -> i64 {
         let row = i64::from(j) - i64::from(self.slots[slot].first_row);
@@ -123,23 +125,19 @@ impl Memory {
     }
 }
 
-fn slot_bytes(slot: &Slot, pitch: usize, rows: usize) -> usize {
-    let rows = rows.saturating_add_signed((slot.last_row - slot.first_row) as isize);
-    (rows.saturating_mul(pitch).saturating_mul(slot.bytes)).next_multiple_of(ALIGNED)
+fn elements(slot: &Slot, pitch: usize, rows: usize) -> usize {
+    rows.saturating_add_signed((slot.last_row - slot.first_row) as isize).saturating_mul(pitch)
 }
 
-/// The type of a value's elements, and its bytes. Fields stay as they are stored, for then they can be copied as they are.
-pub fn element(subject: &Subject, source: Source) -> (&'static str, usize) {
+fn slot_bytes(slot: &Slot, pitch: usize, rows: usize) -> usize {
+    elements(slot, pitch, rows).saturating_mul(slot.element.bytes()).next_multiple_of(ALIGNED)
+}
+
+/// The type of a value's elements. Fields stay as they are stored, for then they can be copied as they are.
+pub fn element(subject: &Subject, source: Source) -> Type {
     let (stencil, precision) = (subject.stencil, subject.precision);
     match source {
-        Source::Field(field, _) => {
-            let stored = stencil.fields[field].stored;
-            (stored_type(stored, precision), stored.bytes(precision))
-        }
-        Source::Def(def, _) => match computing_type(stencil.defs[def].body.kind(), precision) {
-            "double" => ("double", 8),
-            "bool" => ("bool", 1),
-            c_type => (c_type, 4),
-        },
+        Source::Field(field, _) => Type::stored(stencil.fields[field].stored, precision),
+        Source::Def(def, _) => Type::computing(stencil.defs[def].body.kind(), precision),
     }
 }

@@ -12,19 +12,19 @@
 //! A thread computes some rows of a column: threads of a warp stand side by side, so that no two of them want the same bank
 //! of shared memory, and what two rows look at is read once. Wider accesses would move no more bytes at a time.
 
+mod body;
 mod cost;
 mod load;
 mod loops;
 mod memory;
-mod print;
 
 use super::flow::Flow;
 use super::{Kernel, LANES, Launch, SHARED, Subject, computed};
 use crate::diagnostic::Refusal;
+use body::Tile;
 pub use cost::shapes;
 use loops::Loops;
 use memory::Memory;
-use print::Printer;
 use std::ops::Range;
 
 /// How a kernel cuts planes into tiles.
@@ -120,8 +120,6 @@ pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
     let Some(blocks) = u32::try_from(tiling.count(subject)).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
         return refuse(format!("{} tiles are more than a launch can have", tiling.count(subject)));
     };
-    let mut printer = Printer::new(subject, &flow, &loops, &memory, &tiling, shape);
-    let (name, text) = printer.print()?;
     let launch = Launch {
         grid: [blocks, 1, 1],
         block: [shape.threads as u32, 1, 1],
@@ -129,5 +127,5 @@ pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
         shared: bytes as u32,
         cooperative: false,
     };
-    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
+    Tile::new(subject, &flow, &loops, &memory, &tiling, shape).lower().finish(launch)
 }

@@ -256,7 +256,12 @@ impl<M: Machine> Kernels<'_, M> {
                         let own = arrays.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
                         address(own.ok_or_else(|| Error::check("what goes between two steps has no array"))?.buffer()?)
                     }
-                    Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Size(_) => {
+                    Meaning::Told
+                    | Meaning::Table(_)
+                    | Meaning::Report
+                    | Meaning::Columns
+                    | Meaning::Size(_)
+                    | Meaning::Step(_) => {
                         return Err(Error::check("a kernel over a mesh takes what only grids have"));
                     }
                 });
