@@ -29,7 +29,6 @@ use tera::{Context, Tera};
 /// The templates, embedded so that the compiler works from any folder.
 const TEMPLATES: &[(&str, &str)] = &[
     ("kernel.cu.tera", include_str!("../../../templates/kernel.cu.tera")),
-    ("step_stream.cu.tera", include_str!("../../../templates/step_stream.cu.tera")),
     ("step_resident.cu.tera", include_str!("../../../templates/step_resident.cu.tera")),
     ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
     ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),

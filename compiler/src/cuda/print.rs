@@ -70,7 +70,7 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     for (_, array) in kernel.arrays.iter() {
         let (c_type, name) = (c_type(array.element), &array.name);
         match array.space {
-            Space::Global { .. } | Space::Constant(_) | Space::Local(_) | Space::View(_) => {}
+            Space::Global { .. } | Space::Constant(_) | Space::Local(_) | Space::Rows(..) | Space::View(_) => {}
             Space::Shared(count) => body.push(format!("STENCILC_SHARED({c_type}, {name}, [{count}]);")),
             Space::Dynamic(_) => body.push(format!("STENCILC_DYNAMIC_SHARED({c_type}, {name});")),
             Space::Part { of, first, .. } => {
@@ -213,31 +213,50 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
         Statement::Array(array, contents) => {
             let own = &kernel.arrays[*array];
             let (c_type, name) = (c_type(own.element), &own.name);
-            let count = if let Space::Local(count) = own.space { count } else { 0 };
+            let extents = match own.space {
+                Space::Local(count) => format!("[{count}]"),
+                Space::Rows(count, width) => format!("[{count}][{width}]"),
+                _ => kernel.row_width(*array).map(|width| format!("[{width}]")).unwrap_or_default(),
+            };
+            let qualifier = if own.is_written { "" } else { "const " };
+            let base = own.space.base().map_or("", |base| &kernel.arrays[base].name);
             lines.push(match contents {
-                Contents::Unset => format!("{indent}{c_type} {name}[{count}];"),
-                Contents::Zeros => format!("{indent}{c_type} {name}[{count}] = {{}};"),
+                Contents::Unset => format!("{indent}{c_type} {name}{extents};"),
+                Contents::Zeros => format!("{indent}{c_type} {name}{extents} = {{}};"),
                 Contents::Listed(values) => {
                     let values: Vec<String> = values.iter().map(|&value| shown(value)).collect();
-                    format!("{indent}const {c_type} {name}[{count}] = {{{}}};", values.join(", "))
+                    format!("{indent}const {c_type} {name}{extents} = {{{}}};", values.join(", "))
+                }
+                Contents::From(row) if !extents.is_empty() => {
+                    format!("{indent}{qualifier}{c_type} (&{name}){extents} = {base}[{}];", subscript(kernel, *row))
                 }
                 Contents::From(first) => {
-                    let qualifier = if own.is_written { "" } else { "const " };
-                    let base = own.space.base().map_or("", |base| &kernel.arrays[base].name);
                     let from = place(kernel, base, *first);
                     format!("{indent}{qualifier}{c_type}* const {name} = {from};")
+                }
+                Contents::Either(condition, other) => {
+                    let (condition, other) = (shown(*condition), &kernel.arrays[*other].name);
+                    format!("{indent}{qualifier}{c_type}* const {name} = {condition} ? {base} : {other};")
                 }
             });
         }
         Statement::Do(routine, operands) => {
-            let number = routine.number().map(|number| format!("<{number}>"));
+            let numbers: Vec<String> = routine.numbers().iter().map(usize::to_string).collect();
+            let numbers = if numbers.is_empty() { String::new() } else { format!("<{}>", numbers.join(", ")) };
             let operands = operands.iter().map(|operand| match operand {
                 Operand::Value(value) => shown(*value),
-                Operand::Place(array, index) => place(kernel, &kernel.arrays[*array].name, *index),
+                Operand::Row(array) => kernel.arrays[*array].name.to_string(),
+                Operand::Place(array, index) => {
+                    let own = &kernel.arrays[*array];
+                    match own.space {
+                        Space::Rows(..) => format!("{}[{}]", own.name, subscript(kernel, *index)),
+                        _ => place(kernel, &own.name, *index),
+                    }
+                }
             });
             let operands: Vec<String> = operands.collect();
             let (name, operands) = (routine.name(), operands.join(", "));
-            lines.push(format!("{indent}{name}{}({operands});", number.unwrap_or_default()));
+            lines.push(format!("{indent}{name}{numbers}({operands});"));
         }
         Statement::If(condition, yes, no) => {
             let (mut condition, mut yes, mut no) = (*condition, yes, no);
@@ -245,17 +264,16 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             loop {
                 let truth = shown(condition);
                 // One short statement stands behind its condition.
-                if let (
-                    [
-                        Statement::Store(..)
+                let is_short = matches!(
+                    yes.0.as_slice(),
+                    [Statement::Store(..)
                         | Statement::AtomicAdd(..)
+                        | Statement::Do(..)
                         | Statement::Assign(..)
                         | Statement::Return
-                        | Statement::Break,
-                    ],
-                    true,
-                ) = (yes.0.as_slice(), no.0.is_empty() && head.len() == indent.len() + 2)
-                {
+                        | Statement::Break]
+                );
+                if is_short && no.0.is_empty() && head.len() == indent.len() + 2 {
                     let mut inner = Vec::new();
                     block(kernel, &yes.0, 0, &mut inner);
                     lines.push(format!("{head} ({truth}) {}", inner.join(" ")));
@@ -312,7 +330,7 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             }
         }
         Statement::Gap => lines.push(String::new()),
-        Statement::Comment(comment) => lines.push(format!("{indent}// {comment}")),
+        Statement::Note(note) => lines.push(format!("{indent}// {note}")),
     }
 }
 

@@ -56,7 +56,7 @@ impl Display for Kernel {
         }
         for (_, array) in self.arrays.iter() {
             match &array.space {
-                Space::Global { .. } | Space::Local(_) | Space::View(_) => {}
+                Space::Global { .. } | Space::Local(_) | Space::Rows(..) | Space::View(_) => {}
                 Space::Shared(count) => writeln!(f, "    shared {}: {} {count}", array.name, array.element)?,
                 Space::Dynamic(bytes) => writeln!(f, "    dynamic {}: {bytes} bytes", array.name)?,
                 Space::Part { of, first, count } => {
@@ -103,6 +103,7 @@ impl Kernel {
                     let own = &self.arrays[*array];
                     let what = match &own.space {
                         Space::Local(count) => format!("local {}: {} {count}", own.name, own.element),
+                        Space::Rows(count, width) => format!("rows {}: {} {count} of {width}", own.name, own.element),
                         _ => format!("view {}: {}", own.name, own.element),
                     };
                     let first = match contents {
@@ -113,20 +114,25 @@ impl Kernel {
                             let base = own.space.base().map_or("", |base| &self.arrays[base].name);
                             format!(" = {base} from {}", self.shown(*index))
                         }
+                        Contents::Either(truth, other) => {
+                            let base = own.space.base().map_or("", |base| &self.arrays[base].name);
+                            format!(" = {base} if {}, else {}", self.shown(*truth), self.arrays[*other].name)
+                        }
                     };
                     writeln!(f, "{indent}{what}{first}")?;
                 }
                 Statement::Do(routine, operands) => {
-                    let number = routine.number().map(|number| number.to_string());
+                    let numbers: String = routine.numbers().into_iter().map(|number| format!(" {number}")).collect();
                     let operands = operands.iter().map(|operand| match operand {
                         Operand::Value(value) => self.shown(*value),
+                        Operand::Row(array) => self.arrays[*array].name.to_string(),
                         Operand::Place(array, index) => {
                             format!("{}[{}]", self.arrays[*array].name, self.shown(*index))
                         }
                     });
                     let operands: Vec<String> = operands.collect();
                     let (name, operands) = (routine.name(), operands.join(", "));
-                    writeln!(f, "{indent}{name}{}({operands})", number.unwrap_or_default())?;
+                    writeln!(f, "{indent}{name}{numbers}({operands})")?;
                 }
                 Statement::If(condition, yes, no) => {
                     writeln!(f, "{indent}if {}", self.shown(*condition))?;
@@ -157,7 +163,7 @@ impl Kernel {
                 Statement::Return => writeln!(f, "{indent}return")?,
                 Statement::GiveUp => writeln!(f, "{indent}give up")?,
                 Statement::Gap => writeln!(f)?,
-                Statement::Comment(comment) => writeln!(f, "{indent}// {comment}")?,
+                Statement::Note(note) => writeln!(f, "{indent}// {note}")?,
             }
         }
         Ok(())

@@ -22,6 +22,7 @@ mod routine;
 pub mod scalar;
 pub mod simplify;
 mod types;
+mod uniform;
 pub mod verify;
 
 use crate::ir::arena::handles;
@@ -32,6 +33,7 @@ pub use meaning::{Meaning, MeshData, MeshTable, PieceTable, Size, StepData};
 pub use routine::{Operand, Routine};
 use serde::{Deserialize, Serialize};
 pub use types::{Element, Type};
+pub use uniform::Together;
 
 handles! {
     /// An argument of a kernel.
@@ -168,10 +170,12 @@ pub enum Space {
         /// Its elements.
         count: usize,
     },
-    /// Where another array is, from an element on that a [statement](Statement::Array) says.
+    /// Where another array is, from an element or in a row that a [statement](Statement::Array) says.
     View(ArrayId),
     /// A thread's own: so many elements, from a [statement](Statement::Array) on.
     Local(usize),
+    /// A thread's own: so many rows of so many elements, from a statement on. An index is that of a row.
+    Rows(usize, usize),
     /// In constant memory: these elements.
     Constant(Vec<i32>),
 }
@@ -412,8 +416,8 @@ pub enum Statement {
     GiveUp,
     /// An empty line, for readers.
     Gap,
-    /// A comment, for readers.
-    Comment(Comment),
+    /// What readers are told.
+    Note(Comment),
 }
 
 /// What an array has at first.
@@ -425,8 +429,10 @@ pub enum Contents {
     Zeros,
     /// These elements, which nothing changes.
     Listed(Vec<ValueId>),
-    /// What another array has from an element on: the array is a view of it.
+    /// What another array has from an element on, or in a row of it: the array is a view of it.
     From(ValueId),
+    /// All that another array has where a truth holds, of which it is a view; else what a third one has.
+    Either(ValueId, ArrayId),
 }
 
 /// A loop: a counter goes on by a step until it reaches an end.

@@ -49,16 +49,16 @@ impl Statement {
             Statement::Store(_, index, value) => vec![*index, *value],
             Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).copied().collect(),
             Statement::Array(_, Contents::Listed(values)) => values.clone(),
-            Statement::Array(_, Contents::From(index)) => vec![*index],
+            Statement::Array(_, Contents::From(value) | Contents::Either(value, _)) => vec![*value],
             Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
-            Statement::Do(_, operands) => operands.iter().map(Operand::value).collect(),
+            Statement::Do(_, operands) => operands.iter().filter_map(Operand::value).collect(),
             Statement::If(condition, ..) => vec![*condition],
             Statement::For(own) => match own.step {
                 Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
                 Step::Doubled => vec![own.first, own.end],
             },
             Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Comment(_) => Vec::new(),
+            Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Statement {
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
             Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
             Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Comment(_) => Vec::new(),
+            Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
 
@@ -82,16 +82,16 @@ impl Statement {
             Statement::Store(_, index, value) => vec![index, value],
             Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).collect(),
             Statement::Array(_, Contents::Listed(values)) => values.iter_mut().collect(),
-            Statement::Array(_, Contents::From(index)) => vec![index],
+            Statement::Array(_, Contents::From(value) | Contents::Either(value, _)) => vec![value],
             Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
-            Statement::Do(_, operands) => operands.iter_mut().map(Operand::value_mut).collect(),
+            Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::value_mut).collect(),
             Statement::If(condition, ..) => vec![condition],
             Statement::For(own) => match &mut own.step {
                 Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
                 Step::Doubled => vec![&mut own.first, &mut own.end],
             },
             Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Comment(_) => Vec::new(),
+            Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
 
@@ -103,33 +103,35 @@ impl Statement {
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
             Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
             Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Comment(_) => Vec::new(),
+            Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
 
     /// The arrays that it uses itself.
     pub fn arrays(&self) -> Vec<ArrayId> {
         match self {
+            Statement::Array(array, Contents::Either(_, other)) => vec![*array, *other],
             Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![*array],
             Statement::Do(_, operands) => operands.iter().filter_map(Operand::array).collect(),
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
             Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
                 Vec::new()
             }
-            Statement::Gap | Statement::Comment(_) => Vec::new(),
+            Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
 
     /// The same, to be changed.
     pub fn arrays_mut(&mut self) -> Vec<&mut ArrayId> {
         match self {
+            Statement::Array(array, Contents::Either(_, other)) => vec![array, other],
             Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![array],
             Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::array_mut).collect(),
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
             Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
                 Vec::new()
             }
-            Statement::Gap | Statement::Comment(_) => Vec::new(),
+            Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
 }
@@ -139,7 +141,8 @@ impl Space {
     pub fn base(&self) -> Option<ArrayId> {
         match self {
             Space::Part { of, .. } | Space::View(of) => Some(*of),
-            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Local(_) | Space::Constant(_) => None,
+            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Constant(_) => None,
+            Space::Local(_) | Space::Rows(..) => None,
         }
     }
 
@@ -147,7 +150,8 @@ impl Space {
     pub fn base_mut(&mut self) -> Option<&mut ArrayId> {
         match self {
             Space::Part { of, .. } | Space::View(of) => Some(of),
-            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Local(_) | Space::Constant(_) => None,
+            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Constant(_) => None,
+            Space::Local(_) | Space::Rows(..) => None,
         }
     }
 }

@@ -91,14 +91,14 @@ impl Used {
             Statement::Array(array, _) => self.arrays[array.index()],
             Statement::Store(..) | Statement::AtomicAdd(..) | Statement::Do(..) | Statement::Barrier => true,
             Statement::Break | Statement::Return | Statement::GiveUp => true,
-            Statement::Gap | Statement::Comment(_) => false,
+            Statement::Gap | Statement::Note(_) => false,
         }
     }
 
     /// A block without what does nothing.
     fn kept(&self, block: Block) -> Block {
         let kept =
-            block.0.into_iter().filter(|own| matches!(own, Statement::Gap | Statement::Comment(_)) || self.counts(own));
+            block.0.into_iter().filter(|own| matches!(own, Statement::Gap | Statement::Note(_)) || self.counts(own));
         let inner = kept.map(|own| match own {
             Statement::If(condition, yes, no) => Statement::If(condition, self.kept(yes), self.kept(no)),
             Statement::For(mut own) => {

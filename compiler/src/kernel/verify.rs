@@ -4,16 +4,18 @@
 //! - A value with a name is computed once, before all that use it; a variable is declared before, and has a value on every way to
 //!   where it is read; a counter changes by its loop alone.
 //! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
-//! - Threads of a block meet at barriers, and those of a warp at shuffles: both stand where all come or none, and nobody has left before.
+//! - Threads of a block meet at barriers, those of a warp at shuffles, those of a launch at its barriers: each stands where all come or
+//!   none, and nobody has left before.
 //! - In a kernel that is tried, nothing is written before it may give up, and it divides quickly only before that.
 //! - A part lies within what it is a part of, where its elements are aligned; a view has the type of what it is a view of; a thread's
 //!   own arrays and views are there from the statement on that makes them.
 //! - Copies that threads start are made a group, and waited for, before the barrier behind which others see them.
 //! - Every argument is used, and so is every array; those that are written are written to.
 
+use super::uniform::{Counters, Together, uniform};
 use super::{
-    Array, ArrayId, Binary, Block, Contents, Coordinate, Element, Function, Kernel, Meaning, Operand, Operation,
-    Routine, Space, Statement, Step, Type, ValueId, VariableId, What,
+    Array, ArrayId, Binary, Block, Contents, Element, Function, Kernel, Meaning, Operand, Operation, Routine, Space,
+    Statement, Step, Type, ValueId, VariableId, What,
 };
 use crate::diagnostic::Refusal;
 use crate::ir::{Handle, Relation};
@@ -46,8 +48,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         stored: HashSet::new(),
         arguments: HashSet::new(),
         ever_counted: HashSet::new(),
-        uniform: HashSet::new(),
-        has_left: false,
+        counters: Counters::new(),
+        whole: Together::Launch,
         made: HashSet::new(),
         copies: Copies::None,
         depth: 0,
@@ -63,7 +65,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     let arguments = kernel.arguments.iter().map(|(_, argument)| argument.name.clone());
     let arrays = kernel.arrays.iter().filter(|(_, array)| !is_made(array)).map(|(_, array)| array.name.clone());
     walk.live.extend(arguments.chain(arrays));
-    walk.block(&kernel.body, true).map_err(broken)?;
+    walk.block(&kernel.body, Together::Launch).map_err(broken)?;
     if !walk.is_final {
         return Err(broken("it is tried, and nowhere could it give up".into()));
     }
@@ -94,7 +96,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     }
     let shared = |array: &Array| match array.space {
         Space::Shared(count) => count * array.element.bytes(),
-        Space::Global { .. } | Space::Local(_) | Space::Constant(_) => 0,
+        Space::Global { .. } | Space::Local(_) | Space::Rows(..) | Space::Constant(_) => 0,
         Space::Dynamic(_) | Space::Part { .. } | Space::View(_) => 0,
     };
     let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
@@ -129,7 +131,7 @@ fn spaces(kernel: &Kernel) -> Result<(), String> {
                 dynamics += 1;
                 dynamics == 1
             }
-            Space::Global { .. } | Space::Shared(_) | Space::Local(_) | Space::Constant(_) => true,
+            Space::Global { .. } | Space::Shared(_) | Space::Local(_) | Space::Rows(..) | Space::Constant(_) => true,
         };
         if !fits {
             return Err(format!("`{}` cannot be {:?}", array.name, array.space));
@@ -140,7 +142,7 @@ fn spaces(kernel: &Kernel) -> Result<(), String> {
 
 /// Whether a statement makes an array.
 fn is_made(array: &Array) -> bool {
-    matches!(array.space, Space::Local(_) | Space::View(_))
+    matches!(array.space, Space::Local(_) | Space::Rows(..) | Space::View(_))
 }
 
 /// Whether values come after their operands, and have the types that their operations need and make.
@@ -217,7 +219,9 @@ fn is_exact(number: f64, kind: Type) -> bool {
 /// Whether an array's elements, one or several that follow each other, have a type.
 fn moves(kernel: &Kernel, array: ArrayId, kind: Type) -> bool {
     let Type { element, lanes } = kernel.arrays[array].element;
-    kind.element == element && (kind.lanes / lanes).is_power_of_two() && kind.lanes.is_multiple_of(lanes)
+    let is_element = !matches!(kernel.arrays[array].space, Space::Rows(..));
+    let is_run = (kind.lanes / lanes).is_power_of_two() && kind.lanes.is_multiple_of(lanes);
+    is_element && kind.element == element && is_run
 }
 
 /// Whether a function takes values of these types and makes one of this.
@@ -263,10 +267,10 @@ struct Walk<'a> {
     arguments: HashSet<usize>,
     /// Counters of loops.
     ever_counted: HashSet<VariableId>,
-    /// Counters that are the same for all threads of a block.
-    uniform: HashSet<VariableId>,
-    /// Whether some threads may be done, or done with the loop around.
-    has_left: bool,
+    /// Counters, and for which threads they are the same.
+    counters: Counters,
+    /// Of which threads nobody may be done, or done with the loop around.
+    whole: Together,
     /// How many blocks stand around.
     depth: usize,
     /// Whether no attempt can fail any more.
@@ -289,8 +293,8 @@ enum Copies {
 }
 
 impl Walk<'_> {
-    /// The statements of a block, to which all threads come or, where that is not `together`, some.
-    fn block(&mut self, block: &Block, together: bool) -> Result<(), String> {
+    /// The statements of a block, to which threads come together.
+    fn block(&mut self, block: &Block, together: Together) -> Result<(), String> {
         let (mut named, mut declared, mut live, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         self.depth += 1;
         for statement in &block.0 {
@@ -351,7 +355,7 @@ impl Walk<'_> {
                     if !own.is_written || kind(index) != Type::I32 || !fits || ![1, 2, 4].contains(&values.len()) {
                         return Err(format!("{} values are added to `{}`", values.len(), own.name));
                     }
-                    if values.len() > 1 && (!together || self.has_left) {
+                    if values.len() > 1 && together.min(self.whole) < Together::Warp {
                         return Err("not all threads of a warp come to what its lanes add together".into());
                     }
                     self.written()?;
@@ -359,7 +363,7 @@ impl Walk<'_> {
                 Statement::Array(array, contents) => {
                     let own = &self.kernel.arrays[*array];
                     let fits = match (contents, &own.space) {
-                        (Contents::Unset | Contents::Zeros, Space::Local(_)) => true,
+                        (Contents::Unset | Contents::Zeros, Space::Local(_) | Space::Rows(..)) => true,
                         (Contents::Listed(values), Space::Local(count)) => {
                             let fits = |value: &ValueId| self.kernel.values[*value].kind == own.element;
                             values.len() == *count && !own.is_written && values.iter().all(fits)
@@ -368,6 +372,16 @@ impl Walk<'_> {
                             self.touched(*of, false)?;
                             self.kernel.values[*index].kind.is_whole()
                         }
+                        (Contents::Either(condition, other), Space::View(of)) => {
+                            self.touched(*of, own.is_written)?;
+                            self.touched(*other, own.is_written)?;
+                            let is_like = |array: ArrayId| {
+                                let array = &self.kernel.arrays[array];
+                                let is_global = matches!(array.space, Space::Global { aliased: true } | Space::View(_));
+                                is_global && array.element == own.element && array.is_written >= own.is_written
+                            };
+                            self.kernel.values[*condition].kind == Type::BOOL && is_like(*of) && is_like(*other)
+                        }
                         _ => false,
                     };
                     if !fits || !self.made.insert(*array) {
@@ -375,12 +389,17 @@ impl Walk<'_> {
                     }
                     made.push(*array);
                 }
-                Statement::Do(routine, operands) => self.done(*routine, operands)?,
+                Statement::Do(routine, operands) => {
+                    if together.min(self.whole) < routine.together() {
+                        return Err(format!("not all threads come to {}", routine.name()));
+                    }
+                    self.done(*routine, operands)?;
+                }
                 Statement::If(condition, yes, no) => {
                     if self.kernel.values[*condition].kind != Type::BOOL {
                         return Err("a condition is no truth".into());
                     }
-                    let together = together && self.is_uniform(*condition);
+                    let together = together.min(self.uniform(*condition));
                     // A variable that both ways set has a value behind them.
                     let before = self.set.clone();
                     self.block(yes, together)?;
@@ -415,10 +434,8 @@ impl Walk<'_> {
                     if matches!(self.kernel.values[grows_by].operation, Operation::Int(..=0)) {
                         return Err(format!("the loop of `{}` never ends", self.kernel.variables[counter].name));
                     }
-                    let is_uniform = bounds.iter().all(|&value| self.is_uniform(value));
-                    if is_uniform {
-                        self.uniform.insert(counter);
-                    }
+                    let bound = bounds.iter().map(|&value| self.uniform(value)).min().unwrap_or(Together::Nobody);
+                    self.counters.insert(counter, bound);
                     self.declared.insert(counter);
                     let name = self.kernel.variables[counter].name.clone();
                     if !self.live.insert(name.clone()) {
@@ -428,28 +445,29 @@ impl Walk<'_> {
                     self.set.insert(counter);
                     self.loops += 1;
                     // Who leaves in one turn is missed in the next, but not behind the loop if the loop is all that is left.
-                    let has_left = self.has_left;
-                    self.has_left |= leaves(&own.body, true);
-                    self.block(&own.body, together && is_uniform)?;
+                    let whole = self.whole;
+                    if leaves(&own.body, true) {
+                        self.whole = Together::Nobody;
+                    }
+                    self.block(&own.body, together.min(bound))?;
                     if !leaves(&own.body, false) {
-                        self.has_left = has_left;
+                        self.whole = whole;
                     }
                     self.declared.remove(&counter);
                     self.live.remove(&name);
                     self.loops -= 1;
                     self.set = before;
                 }
-                Statement::Barrier if !together || self.has_left => {
+                Statement::Barrier if together.min(self.whole) < Together::Block => {
                     return Err("not all threads of a block come to a barrier".into());
                 }
                 Statement::Barrier if self.copies != Copies::None => {
                     return Err("copies are not waited for before a barrier".into());
                 }
-                Statement::Barrier | Statement::Gap | Statement::Comment(_) => {}
+                Statement::Barrier | Statement::Gap | Statement::Note(_) => {}
                 Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
                 // Those who leave a loop are missed in it.
-                Statement::Break => self.has_left |= !together,
-                Statement::Return => self.has_left |= !together,
+                Statement::Break | Statement::Return => self.whole = self.whole.min(together),
                 Statement::GiveUp if self.is_final || self.depth > 1 => {
                     return Err("it gives up where it is not tried, or where not all threads come".into());
                 }
@@ -491,10 +509,11 @@ impl Walk<'_> {
     fn done(&mut self, routine: Routine, operands: &[Operand]) -> Result<(), String> {
         let mut are_places = Vec::new();
         for (number, operand) in operands.iter().enumerate() {
-            if let Operand::Place(array, index) = operand {
-                self.touched(*array, routine.writes(number))?;
-                let own = &self.kernel.arrays[*array];
-                if !self.kernel.values[*index].kind.is_whole() || routine.writes(number) && !own.is_written {
+            if let Some(array) = operand.array() {
+                self.touched(array, routine.writes(number))?;
+                let own = &self.kernel.arrays[array];
+                let is_index = operand.value().is_none_or(|index| self.kernel.values[index].kind.is_whole());
+                if !is_index || routine.writes(number) && !own.is_written {
                     return Err(format!("`{}` is written by {}", own.name, routine.name()));
                 }
             }
@@ -523,7 +542,7 @@ impl Walk<'_> {
                 self.copies = if is_done { Copies::None } else { self.copies };
                 true
             }
-            _ => false,
+            _ => routine.takes(self.kernel, operands),
         };
         if fits { Ok(()) } else { Err(format!("{} takes {operands:?}", routine.name())) }
     }
@@ -537,7 +556,7 @@ impl Walk<'_> {
     }
 
     /// Whether all that a statement needs for a value is there.
-    fn used(&mut self, value: ValueId, is_let: bool, together: bool) -> Result<(), String> {
+    fn used(&mut self, value: ValueId, is_let: bool, together: Together) -> Result<(), String> {
         let (mut waiting, mut seen) = (vec![(value, is_let, together)], HashSet::new());
         while let Some((id, is_let, together)) = waiting.pop() {
             let value = &self.kernel.values[id];
@@ -566,7 +585,7 @@ impl Walk<'_> {
                 Operation::Follow(follow) => {
                     self.arrays.extend(follow.patterns.iter().chain([&follow.table]).map(|table| table.index()));
                 }
-                Operation::ShuffleDown(..) | Operation::Shuffle { .. } if !together || self.has_left => {
+                Operation::ShuffleDown(..) | Operation::Shuffle { .. } if together.min(self.whole) < Together::Warp => {
                     return Err("not all threads of a warp come to a shuffle".into());
                 }
                 _ => {}
@@ -577,38 +596,17 @@ impl Walk<'_> {
                 Operation::Choose(condition, yes, no) => (vec![condition], vec![yes, no]),
                 _ => (value.operation.operands(), Vec::new()),
             };
-            let meet = together && always.iter().all(|&value| sometimes.is_empty() || self.is_uniform(value));
+            let condition = always.first().filter(|_| !sometimes.is_empty());
+            let meet = condition.map_or(together, |&condition| together.min(self.uniform(condition)));
             waiting.extend(always.into_iter().map(|operand| (operand, false, together)));
             waiting.extend(sometimes.into_iter().map(|operand| (operand, false, meet)));
         }
         Ok(())
     }
 
-    /// Whether a value is the same for all threads of a block.
-    fn is_uniform(&self, value: ValueId) -> bool {
-        let (mut waiting, mut seen) = (vec![value], HashSet::new());
-        while let Some(id) = waiting.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let operation = &self.kernel.values[id].operation;
-            let is_own = match operation {
-                Operation::Coordinate(Coordinate::Thread, _) | Operation::Follow(_) => true,
-                // What nobody writes is the same wherever it is read.
-                Operation::Load(array, _) => {
-                    let own = &self.kernel.arrays[*array];
-                    own.is_written || own.space != (Space::Global { aliased: false })
-                }
-                Operation::ShuffleDown(..) | Operation::Shuffle { .. } => true,
-                Operation::Variable(variable) => !self.uniform.contains(variable),
-                _ => false,
-            };
-            if is_own {
-                return false;
-            }
-            waiting.extend(operation.operands());
-        }
-        true
+    /// For which threads a value is the same.
+    fn uniform(&self, value: ValueId) -> Together {
+        uniform(self.kernel, &self.counters, value)
     }
 }
 
@@ -630,7 +628,7 @@ fn leaves(block: &Block, breaks: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::build::Builder;
-    use super::super::{Axis, Kernel, Unroll};
+    use super::super::{Axis, Coordinate, Kernel, Unroll};
     use super::*;
 
     fn told(write: impl FnOnce(&mut Builder)) -> String {

@@ -14,6 +14,7 @@
 
 mod flow;
 mod lower;
+mod making;
 pub mod resident;
 pub mod stream;
 pub mod tiled;

@@ -305,6 +305,27 @@ impl Builder {
         self.push(Statement::Do(routine, operands));
     }
 
+    /// Rows of so many elements that a thread has for itself from here on: zeros, or nothing yet.
+    pub fn rows(&mut self, wish: &str, element: Type, (count, width): (usize, usize), contents: Contents) -> ArrayId {
+        let array = self.array(wish, element, Space::Rows(count, width), true);
+        self.push(Statement::Array(array, contents));
+        array
+    }
+
+    /// A row of them, to be read.
+    pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
+        let array = self.array(wish, self.kernel.arrays[of].element, Space::View(of), false);
+        self.push(Statement::Array(array, Contents::From(number)));
+        array
+    }
+
+    /// A view of one of two arrays: of the first where a truth holds.
+    pub fn either(&mut self, wish: &str, condition: ValueId, [yes, no]: [ArrayId; 2], is_written: bool) -> ArrayId {
+        let array = self.array(wish, self.kernel.arrays[yes].element, Space::View(yes), is_written);
+        self.push(Statement::Array(array, Contents::Either(condition, no)));
+        array
+    }
+
     /// Waits for all threads of the block.
     pub fn barrier(&mut self) {
         self.push(Statement::Barrier);
@@ -315,9 +336,9 @@ impl Builder {
         self.push(Statement::Gap);
     }
 
-    /// A comment, for readers.
-    pub fn comment(&mut self, comment: impl AsRef<str>) {
-        self.push(Statement::Comment(Comment::new(comment)));
+    /// What readers are told.
+    pub fn note(&mut self, note: impl AsRef<str>) {
+        self.push(Statement::Note(Comment::new(note)));
     }
 
     /// Ends threads for which a truth holds.

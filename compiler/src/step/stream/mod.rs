@@ -7,15 +7,16 @@
 //! How a strip begins and ends ([`Strip`]): its outermost lanes may hold columns that neighbouring strips own, and whose
 //! values spoil step by step from outside; or each lane also computes the columns beside its own that others need.
 
-mod print;
+mod kernel;
+mod rows;
 mod tiling;
 mod turns;
 
 use super::flow::Flow;
 use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, Subject, check_carry, computed};
 use crate::diagnostic::Refusal;
-use print::{Frame, Printer};
-use tiling::{Tiling, held};
+use kernel::{Frame, Maker};
+use tiling::Tiling;
 
 /// How a strip's edges get what lies beyond them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,6 @@ fn framed(subject: &Subject, shape: &Shape, frame: Frame) -> Result<Kernel, Refu
         return refuse(format!("{} rows ahead, and 1 to 8 are possible", shape.ahead));
     }
     let tiling = Tiling::new(subject, &flow, shape)?;
-    let held = held(&flow, shape, &tiling);
     let warps = tiling.strips as u128 * tiling.parts as u128 * subject.extents[2] as u128;
     let blocks = warps.div_ceil((shape.block / LANES) as u128);
     let Some(blocks) = u32::try_from(blocks).ok().filter(|_| warps <= i32::MAX as u128) else {
@@ -113,8 +113,8 @@ fn framed(subject: &Subject, shape: &Shape, frame: Frame) -> Result<Kernel, Refu
     };
     let registers = shape.registers.unwrap_or(tiling.registers(subject, &flow, shape));
     let at_once = shape.gpu.warps(registers, shape.block) / (shape.block / LANES) as u32;
-    let mut printer = Printer::new(subject, &flow, shape, tiling, held);
-    let (name, text) = printer.print(warps, frame)?;
+    let mut maker = Maker::new(subject, &flow, shape, tiling, frame);
+    maker.write(warps, frame);
     let cooperative = matches!(frame, Frame::Turns(_));
     let launch = Launch {
         grid: [if cooperative { blocks.min(at_once) } else { blocks }, 1, 1],
@@ -123,5 +123,5 @@ fn framed(subject: &Subject, shape: &Shape, frame: Frame) -> Result<Kernel, Refu
         shared: 0,
         cooperative,
     };
-    Ok(Kernel { name, text, parameters: printer.writer.parameters, launch })
+    maker.lower.finish(launch)
 }

@@ -1,87 +1,101 @@
-//! The text of a kernel of many steps, around that of a warp's rows.
+//! Many steps in one kernel, between which all threads wait for each other.
 
-use super::super::Parameter;
-use super::super::write::Writer;
-use super::{Carry, LANES, Shape};
-use crate::kernel::{Meaning, StepData};
-use crate::names::Identifier;
+use super::super::making::Making;
+use super::kernel::Maker;
+use super::{Carry, LANES};
+use crate::ir::{FieldId, Relation};
+use crate::kernel::build::Builder;
+use crate::kernel::{
+    Array, ArrayId, Axis, Binary, Coordinate, Meaning, Operand, Routine, Space, Step, StepData, Type, Unroll, ValueId,
+};
 
-/// The number of a warp, in blocks of so many.
-pub fn warp_text(warps_of_block: usize) -> String {
-    match warps_of_block {
-        1 => "blockIdx.x".to_owned(),
-        _ => format!("blockIdx.x * {warps_of_block} + threadIdx.x / 32"),
+/// The number of a thread's warp, in blocks of so many.
+pub fn warp_of_thread(own: &mut Builder, warps_of_block: usize) -> ValueId {
+    let block = own.coordinate(Coordinate::Block, Axis::X);
+    if warps_of_block == 1 {
+        return block;
     }
+    let [warps, lanes] = [warps_of_block, LANES].map(|number| own.int(number as i64));
+    let before = own.mul(block, warps);
+    let thread = own.coordinate(Coordinate::Thread, Axis::X);
+    let warp = own.binary(Binary::Div, thread, lanes);
+    own.add(before, warp)
 }
 
-/// Name and text of the kernel that calls the function `rows` for every one of `warps` warps, step after step. Takes the
-/// parameters that it has beyond those of the function.
-pub fn turns(
-    writer: &mut Writer,
-    rows: &str,
-    carry: &[Carry],
-    shape: &Shape,
-    warps: u128,
-) -> (Identifier, Vec<String>) {
-    let name = writer.names.declared(&format!("{}_persistent", writer.subject.stencil.name));
-    let [step, warp] = writer.names.internals(["step", "warp"]);
-    let mut arguments: Vec<String> = writer.parameters.iter().map(|parameter| parameter.name.to_string()).collect();
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    let steps = writer.names.declared("steps");
-    for &(to, from) in carry {
-        let place = |meaning: Meaning| writer.parameters.iter().position(|parameter| parameter.meaning == meaning);
-        let (read, written) = (place(Meaning::Input(from)), place(Meaning::Output(to)));
-        let Some(written) = written else { continue };
-        let (output, c_type) = (writer.parameters[written].name.clone(), writer.parameters[written].c_type.clone());
-        let spare = writer.names.declared(&format!("{output}_spare"));
-        let turn = writer.names.fresh(&format!("{output}_of_step"));
-        writer.parameters.push(Parameter {
-            name: spare.clone(),
-            c_type: c_type.clone(),
-            meaning: Meaning::Step(StepData::Spare(to)),
-        });
-        before.push(format!("    {c_type} {turn} = {steps} % 2 == 1 ? {output} : {spare};"));
-        arguments[written] = turn.clone();
-        if let Some(read) = read {
-            let input = writer.parameters[read].name.clone();
-            let own = writer.names.fresh(&format!("{input}_of_step"));
-            before.push(format!("    {} {own} = {input};", writer.parameters[read].c_type));
-            after.push(format!("        {own} = {turn};"));
-            arguments[read] = own;
+/// An output that is carried: where steps write it, and where they read what it was.
+struct Carried {
+    from: FieldId,
+    to: FieldId,
+    input: Option<ArrayId>,
+    output: ArrayId,
+    spare: ArrayId,
+}
+
+impl Maker<'_> {
+    /// Lets the warps that there are walk down all of so many strips, step after step.
+    pub(super) fn turns(&mut self, carry: &[Carry], warps: u128) {
+        let mut carried = Vec::new();
+        for &(to, from) in carry {
+            let Some(output) = self.lower.output(to) else { continue };
+            let (wish, element) = (format!("{}_spare", self.written_name(to)), self.element(output));
+            let spare = self.argument(&wish, element, Meaning::Step(StepData::Spare(to)));
+            carried.push(Carried { from, to, input: self.lower.input(from), output, spare });
         }
-        after.push(format!("        {turn} = {turn} == {output} ? {spare} : {output};"));
+        let name = self.own().names().declared("steps");
+        let steps = self.own().argument(name, Type::I32, Meaning::Step(StepData::Count));
+        let barrier = self.argument("barrier", Type::U32, Meaning::Step(StepData::Barrier));
+        let own = self.own();
+        let [zero, one, two, all] = [0, 1, 2, warps as i64].map(|number| own.int(number));
+        self.each("time_step", (zero, steps, Step::By(one)), Unroll::Times(1), |own, time| {
+            // So that the last step writes the output.
+            let left = own.own().sub(steps, time);
+            let parity = own.own().binary(Binary::Rem, left, two);
+            let is_output = own.own().compare(Relation::Eq, parity, one);
+            let is_output = own.own().name("writes_output", is_output);
+            own.own().note("Steps write the output and what is spare in turn, the last one the output.");
+            for step in &carried {
+                own.of_step(step, time, is_output);
+            }
+            let warps_of_block = own.shape.block / LANES;
+            let first = warp_of_thread(own.own(), warps_of_block);
+            let (blocks, each) =
+                (own.own().coordinate(Coordinate::Blocks, Axis::X), own.own().int(warps_of_block as i64));
+            let by = own.own().mul(blocks, each);
+            own.each("warp", (first, all, Step::By(by)), Unroll::Times(1), |own, warp| own.walk(warp));
+            let own = own.own();
+            let next = own.add(time, one);
+            let goes_on = own.less(next, steps);
+            own.when(goes_on, |own| own.perform(Routine::GridBarrier, vec![Operand::Place(barrier, zero)]));
+        });
     }
-    writer.parameters.push(Parameter {
-        name: steps.clone(),
-        c_type: "int".into(),
-        meaning: Meaning::Step(StepData::Count),
-    });
-    let barrier = writer.names.declared("barrier");
-    writer.parameters.push(Parameter {
-        name: barrier.clone(),
-        c_type: "unsigned*".into(),
-        meaning: Meaning::Step(StepData::Barrier),
-    });
-    arguments.push(warp.clone());
-    let warps_of_block = shape.block / LANES;
-    let mut lines = vec![
-        format!("extern \"C\" __global__ void __launch_bounds__({})", shape.block),
-        format!("{name}({})", writer.signature(false).join(",\n    ")),
-        "{".to_owned(),
-        "    // Steps write the output and what is spare in turn, the last one the output.".to_owned(),
-    ];
-    lines.extend(before);
-    lines.push("#pragma unroll 1".to_owned());
-    lines.push(format!("    for (int {step} = 0; {step} < {steps}; ++{step}) {{"));
-    lines.push("#pragma unroll 1".to_owned());
-    lines.push(format!(
-        "        for (int {warp} = {}; {warp} < {warps}; {warp} += gridDim.x * {warps_of_block})",
-        warp_text(warps_of_block)
-    ));
-    lines.push(format!("            {rows}({});", arguments.join(", ")));
-    lines.push(format!("        if ({step} + 1 < {steps}) grid_barrier({barrier});"));
-    lines.extend(after);
-    lines.push("    }".to_owned());
-    lines.push("}".to_owned());
-    (name, lines)
+
+    /// Where a step reads and writes.
+    fn of_step(&mut self, step: &Carried, time: ValueId, is_output: ValueId) {
+        let &Carried { from, to, input, output, spare } = step;
+        let name = self.written_name(to);
+        let own = self.own();
+        let written = own.either(&format!("{name}_of_step"), is_output, [output, spare], true);
+        self.outputs.insert(to, written);
+        if let Some(input) = input {
+            let name = self.lower.own.kernel().arrays[input].name.to_string();
+            let own = self.own();
+            let zero = own.int(0);
+            let is_first = own.compare(Relation::Eq, time, zero);
+            let before = own.either(&format!("{name}_before"), is_output, [spare, output], false);
+            let read = own.either(&format!("{name}_of_step"), is_first, [input, before], false);
+            self.inputs.insert(from, read);
+        }
+    }
+
+    fn element(&self, array: ArrayId) -> Type {
+        self.lower.own.kernel().arrays[array].element
+    }
+
+    /// An array that the kernel takes beside fields.
+    fn argument(&mut self, wish: &str, element: Type, meaning: Meaning) -> ArrayId {
+        let own = self.own();
+        let name = own.names().declared(wish);
+        let array = Array { name, element, space: Space::Global { aliased: true }, is_written: true, watched: None };
+        own.add_array(array, meaning)
+    }
 }

@@ -100,6 +100,7 @@ impl<'a> Tile<'a> {
         let Tiling { tile, tiles, computed } = self.tiling;
         let columns = self.lowering.subject.extents[0];
         let number = self.lowering.own.coordinate(Coordinate::Block, Axis::X);
+        let number = self.lowering.own.name("block", number);
         self.first_column = self.begin("first_column", number, (tile[0], tiles[0]), (0, columns));
         let own = &mut self.lowering.own;
         let [along_i, both] = [tiles[0], tiles[0] * tiles[1]].map(|tiles| own.int(tiles as i64));
@@ -228,6 +229,14 @@ impl<'a> Tile<'a> {
         own.add(index, by)
     }
 
+    /// Where a cell is in a tile, from the place of one so many rows before it.
+    fn rows_on(&mut self, at: ValueId, rows: ValueId) -> ValueId {
+        let own = &mut self.lowering.own;
+        let pitch = own.int(self.memory.pitch as i64);
+        let below = own.mul(rows, pitch);
+        own.add(at, below)
+    }
+
     /// What is looked at in a loop, at the present cell.
     fn looks(&mut self, number: usize, here: ValueId, cell: ValueId) -> BTreeMap<Use, ValueId> {
         let Area { i, j } = self.loops.loops[number].area;
@@ -260,7 +269,7 @@ impl<'a> Tile<'a> {
         let names: Vec<&str> = values.iter().map(|&place| self.lowering.name(self.flow.rows[place].source)).collect();
         let what = if is_last { "The outputs".to_owned() } else { names.join(", ") };
         self.lowering.own.gap();
-        self.lowering.own.comment(format!("{what}: {columns}x{all_rows} cells."));
+        self.lowering.own.note(format!("{what}: {columns}x{all_rows} cells."));
         self.each_item(columns * parts, columns, |own, column, part| {
             let (column, part) = (own.whole("column", column), own.whole("part", part));
             let row = own.first_of(part, rows, longer);
@@ -301,7 +310,7 @@ impl<'a> Tile<'a> {
         });
         let kept: BTreeMap<usize, (usize, ArrayId, ArrayId)> = kept.collect();
         self.each_row(&cells, |own, r| {
-            let here = own.in_tile(r, at, 0);
+            let here = own.rows_on(at, r);
             let here = own.lowering.own.name("here", here);
             let row = own.lowering.own.add(own.first_row, cells.row);
             let row = own.lowering.own.add(row, r);
@@ -331,7 +340,8 @@ impl<'a> Tile<'a> {
             self.each_row(&cells, |own, r| {
                 for &(slot, tile, array) in kept.values() {
                     let by = own.memory.index(slot, area.i.low, area.j.low);
-                    let index = own.in_tile(r, at, by);
+                    let (by, here) = (own.lowering.own.int(by), own.rows_on(at, r));
+                    let index = own.lowering.own.add(here, by);
                     let value = own.lowering.own.load(array, r);
                     own.lowering.own.store(tile, index, value);
                 }
