@@ -656,7 +656,7 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         type Fault = fn(&mut Builder);
-        let faults: [(&str, Fault); 19] = [
+        let faults: [(&str, Fault); 24] = [
             ("not all threads of a block", |own| {
                 let [zero, two, ten] = [0, 2, 10].map(|number| own.int(number));
                 let one = own.int(1);
@@ -752,6 +752,35 @@ mod tests {
                 let (thread, yes) = (own.coordinate(Coordinate::Thread, Axis::X), own.truth(true));
                 let sum = own.add(yes, thread);
                 own.variable("sum", sum);
+            }),
+            ("copies are not waited for", |own| {
+                let (memory, from) = (own.dynamic("memory", 64), own.input("from", Type::I32));
+                let (tile, zero) = (own.part("tile", memory, Type::I32, (0, 16)), own.int(0));
+                let places = vec![Operand::Place(tile, zero), Operand::Place(from, zero)];
+                own.perform(Routine::CopyAsync(4), places);
+                own.perform(Routine::CopyAsyncCommit, Vec::new());
+                own.barrier();
+            }),
+            ("copy_async takes", |own| {
+                let (to, from, zero) = (own.output("to", Type::I32), own.input("from", Type::I32), own.int(0));
+                let places = vec![Operand::Place(to, zero), Operand::Place(from, zero)];
+                own.perform(Routine::CopyAsync(4), places);
+            }),
+            ("`tile` cannot be", |own| {
+                let memory = own.dynamic("memory", 64);
+                own.part("tile", memory, Type::I32, (4, 16));
+            }),
+            ("a block shares 262144 bytes", |own| {
+                let memory = own.dynamic("memory", 1 << 18);
+                let (tile, zero) = (own.part("tile", memory, Type::I32, (0, 16)), own.int(0));
+                own.store(tile, zero, zero);
+            }),
+            ("`inside` is used where it is not there", |own| {
+                let (from, zero, one) = (own.input("from", Type::I32), own.int(0), own.int(1));
+                let mut view = from;
+                own.each("i", (zero, one, Step::By(one)), Unroll::Free, |own, i| view = own.view("inside", from, i));
+                let value = own.load(view, zero);
+                own.variable("outside", value);
             }),
             ("made by", |own| {
                 // A third is no number of single precision.
