@@ -62,7 +62,7 @@ fn the_fluxes_of_an_airfoil_and_the_step_are_one_kernel() {
     assert!(usual.merges(&problem.chains[0], Precision::F64, 1 << 20));
     let kernels = printed(&problem, 0);
     assert_eq!(kernels.len(), 1);
-    insta::assert_snapshot!(kernels[0].text);
+    insta::assert_snapshot!(stencilc_compiler::cuda::text(&kernels[0].code).unwrap());
 }
 
 #[test]

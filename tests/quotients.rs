@@ -1,8 +1,8 @@
 //! Divisions that share an inverse come to the bits of the division: on the emulator, and on a GPU, where there is one.
 
+use stencilc_compiler::cuda::quotients::functions;
 use stencilc_compiler::device::with_operations;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::quotient::functions;
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::machine::{Arg, Launch, Machine};

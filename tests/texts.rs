@@ -310,7 +310,12 @@ fn documentation_over_meshes_is_no_code() {
                     from_zero: &|_| false,
                     counts: &Quadrilaterals,
                 };
-                mesh::kernels(&subject, &choices).unwrap().kernels.into_iter().map(|kernel| kernel.text).collect()
+                mesh::kernels(&subject, &choices)
+                    .unwrap()
+                    .kernels
+                    .into_iter()
+                    .map(|kernel| cuda::text(&kernel.code).unwrap())
+                    .collect()
             });
         }
     }

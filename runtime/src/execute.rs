@@ -388,40 +388,40 @@ impl<M: Machine> Stage<M> {
             });
             Arg::Pointer(found.unwrap_or(0))
         };
-        let argument = |meaning: Meaning| match meaning {
-            Meaning::Input(field) => pointer(field, false),
-            Meaning::Output(field) => pointer(field, true),
-            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Step(_) => {
+        let argument = |meaning: &Meaning| match meaning {
+            Meaning::Input(field) => pointer(*field, false),
+            Meaning::Output(field) => pointer(*field, true),
+            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {
                 plain_argument(plan, fixed, &problem.params, meaning).unwrap_or(Arg::Pointer(0))
             }
-            Meaning::Table(number) => Arg::Pointer(machine.address(&self.tables[number], 0)),
+            Meaning::Table(number) => Arg::Pointer(machine.address(&self.tables[*number], 0)),
             Meaning::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
             Meaning::Columns => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.columns, 0))),
         };
-        kernel.parameters.iter().map(|parameter| argument(parameter.meaning)).collect()
+        kernel.parameters.iter().map(|parameter| argument(&parameter.meaning)).collect()
     }
 }
 
 /// An argument that is no address: a parameter of the stencil, or a size. Nothing of what is one.
-pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], meaning: Meaning) -> Option<Arg> {
+pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], meaning: &Meaning) -> Option<Arg> {
     let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
     let columns = || plan.storage.columns(&fixed.region, &fixed.layout);
     Some(match meaning {
         Meaning::Param(param) => {
-            let kind = plan.stencil.params[param].kind;
+            let kind = plan.stencil.params[*param].kind;
             number(*params.get(param.index())?, kind, plan.choices.precision)
         }
         Meaning::Size(size) => match size {
-            Size::ColumnFirst(axis) => whole(columns()[axis].start, false),
-            Size::ColumnEnd(axis) => whole(columns()[axis].end, false),
+            Size::ColumnFirst(axis) => whole(columns()[*axis].start, false),
+            Size::ColumnEnd(axis) => whole(columns()[*axis].end, false),
             Size::LevelFirst => whole(fixed.region.k.start, false),
             Size::LevelEnd => whole(fixed.region.k.end, false),
             Size::Levels => whole(fixed.grid.nk, false),
             Size::Plane => whole(fixed.layout.plane, plan.wide),
-            Size::Own(number) => whole(fixed.layout.sizes[number], plan.wide),
+            Size::Own(number) => whole(fixed.layout.sizes[*number], plan.wide),
         },
         Meaning::Told | Meaning::Input(_) | Meaning::Output(_) => return None,
-        Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Step(_) => return None,
+        Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => return None,
     })
 }
 
@@ -432,7 +432,7 @@ fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &
             Meaning::Input(field) => (field, false, &problem.inputs[field.index()]),
             Meaning::Output(field) => (field, true, &problem.outputs[field.index()]),
             Meaning::Told | Meaning::Param(_) | Meaning::Size(_) => continue,
-            Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Step(_) => continue,
+            Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => continue,
         };
         let Some(data) = data else { continue };
         let seat = plan.seats[&(field, written)];

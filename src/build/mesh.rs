@@ -12,10 +12,10 @@ use serde_json::json;
 use std::cell::Cell;
 use std::path::Path;
 use stencilc_compiler::analysis::levels;
+use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{MeshStencil, Path as MeshPath};
-use stencilc_compiler::mesh::{
-    self as printed, Choices, Counts, Cut, Degrees, Group, Kernel, Largest, Subject, Table, What,
-};
+use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
+use stencilc_compiler::mesh::{self as over, Choices, Counts, Cut, Degrees, Group, Kernel, Largest, Subject};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::mesh::program::kernels::Placed;
 use stencilc_runtime::mesh::program::{measure, prepared};
@@ -53,20 +53,20 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     }
     let kernels = kernels(args, stencil, &choices)?;
     let folder = args.output.as_deref().unwrap_or(Path::new("."));
-    let file = |kernel: &Kernel| will_write("-o", folder, &format!("{}.cu", kernel.name));
+    let texts = texts(&kernels)?;
+    let file = |kernel: &Kernel| will_write("-o", folder, &format!("{}.cu", kernel.code.name));
     let files = kernels.iter().map(file).collect::<Result<Vec<_>>>()?;
-    let tried = tried(&kernels, &args.arch)?;
+    let tried = tried(&kernels, &texts, &args.arch)?;
     let mut reports = Vec::new();
-    for (kernel, file) in kernels.iter().zip(&files) {
+    for ((kernel, text), file) in kernels.iter().zip(&texts).zip(&files) {
         reports.push(Report {
-            name: kernel.name.to_string(),
-            parameters: kernel
-                .parameters
-                .iter()
-                .map(|own| Parameter { name: own.name.to_string(), c_type: own.c_type.clone() })
+            name: kernel.code.name.to_string(),
+            parameters: cuda::parameters(&kernel.code)
+                .into_iter()
+                .map(|own| Parameter { name: own.name.to_string(), c_type: own.c_type })
                 .collect(),
-            resources: tried.resources.iter().find(|own| own.kernel == *kernel.name).cloned(),
-            file: Some(write(file, kernel.text.as_bytes())?),
+            resources: tried.resources.iter().find(|own| own.kernel == *kernel.code.name).cloned(),
+            file: Some(write(file, text.as_bytes())?),
         });
     }
     let precision = own.choices().precision;
@@ -102,9 +102,14 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
 }
 
 /// Compiles what is about to be written.
-fn tried(kernels: &[Kernel], arch: &str) -> Result<Tried> {
-    let texts = kernels.iter().map(|own| Text { whole: &own.text, name: &own.name, kernel: &own.text });
+fn tried(kernels: &[Kernel], texts: &[String], arch: &str) -> Result<Tried> {
+    let texts = kernels.iter().zip(texts).map(|(own, text)| Text { whole: text, name: &own.code.name, kernel: text });
     Tried::compile(&texts.collect::<Vec<_>>(), arch)
+}
+
+/// The kernels as CUDA.
+fn texts(kernels: &[Kernel]) -> Result<Vec<String>> {
+    kernels.iter().map(|own| Ok(cuda::text(&own.code)?)).collect()
 }
 
 /// The kernels: for a mesh if one is given, else for any.
@@ -120,8 +125,8 @@ fn kernels(args: &Args, stencil: &MeshStencil, choices: &Choices) -> Result<Vec<
         return placed.kernels(&problem, measure::only_call(&problem)?, choices);
     }
     let kernels = kernels_for_any(stencil, (precision, contract), own.levels, &own.set, choices)?;
-    let is_list = |own: &printed::Parameter| matches!(own.what, What::Table(_, Table::Offsets));
-    if kernels.iter().flat_map(|kernel| &kernel.parameters).any(is_list) {
+    let is_list = |own: &Meaning| matches!(own, Meaning::Mesh(MeshData::Table(_, MeshTable::Offsets)));
+    if kernels.iter().flat_map(|kernel| kernel.code.meanings()).any(is_list) {
         terminal::note(
             "targets gather over lists, as suits any mesh: with --mesh FILE, over rows where these are short",
         );
@@ -197,8 +202,8 @@ pub fn kernels_for_any(
         from_zero: &|_| false,
         counts: &any,
     };
-    match printed::kernels(&subject, choices) {
-        Ok(printed) => Ok(printed.kernels),
+    match over::kernels(&subject, choices) {
+        Ok(lowered) => Ok(lowered.kernels),
         Err(_) if any.is_cut.get() => {
             let name = choices.strategy.name();
             Err(Error::input(format!("{name} cuts a mesh into pieces, and none is given")).help("give it: --mesh FILE"))
@@ -215,7 +220,7 @@ pub fn kernels_for_any(
 }
 
 fn compile(args: &Args, kernel: &Kernel, kind: Kind) -> Result<Compiled> {
-    Ok(compile_cached(&kernel.text, &format!("{}.cu", kernel.name), &args.arch, kind)?.compiled)
+    Ok(compile_cached(&cuda::text(&kernel.code)?, &format!("{}.cu", kernel.code.name), &args.arch, kind)?.compiled)
 }
 
 /// Shows what one step makes of it.
@@ -230,7 +235,8 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
     };
     let text = match emit {
         Emit::Ast | Emit::Ir => prepared(stencil, of_code.precision, of_code.contract).to_string(),
-        Emit::Cuda => all(&|kernel| Ok(kernel.text.clone()))?,
+        Emit::Cuda => all(&|kernel| Ok(cuda::text(&kernel.code)?))?,
+        Emit::Kernel => all(&|kernel| Ok(kernel.code.to_string()))?,
         Emit::Ptx => all(&|kernel| {
             let image = compile(args, kernel, Kind::Ptx)?.image;
             // The driver wants a zero byte at the end, a reader does not.
@@ -239,10 +245,6 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
         Emit::Plan => {
             return Err(Error::call(format!("`{name}` runs over a mesh, and has no plan but its strategy"))
                 .help("`stencilc explain` says what that does; --emit cuda shows the kernels"));
-        }
-        Emit::Kernel => {
-            return Err(Error::call(format!("`{name}` runs over a mesh, and its kernels are written as CUDA at once"))
-                .help("--emit cuda shows them"));
         }
         Emit::Cubin => {
             return Err(Error::call(format!(
@@ -257,7 +259,10 @@ fn show(args: &Args, stencil: &MeshStencil, choices: &Choices, emit: Emit, json:
         Some(path) => {
             // Only kernels are for a compiler; assembly comes from one.
             let tried = match emit {
-                Emit::Cuda => Some(tried(&kernels(args, stencil, choices)?, &args.arch)?),
+                Emit::Cuda => {
+                    let kernels = kernels(args, stencil, choices)?;
+                    Some(tried(&kernels, &texts(&kernels)?, &args.arch)?)
+                }
                 Emit::Ast | Emit::Ir | Emit::Plan | Emit::Kernel | Emit::Ptx | Emit::Cubin => None,
             };
             let path = write(&path, text.as_bytes())?;

@@ -230,7 +230,7 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
                 works.kernels.into_iter().map(|work| work.name).collect()
             }),
             None => kernels_for_any(stencil, (precision, contract), levels, set, &choices)
-                .map(|kernels| kernels.into_iter().map(|kernel| kernel.name.into()).collect()),
+                .map(|kernels| kernels.into_iter().map(|kernel| kernel.code.name.into()).collect()),
         };
         match found {
             Ok(kernels) => own.kernels = kernels,

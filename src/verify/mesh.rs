@@ -10,6 +10,7 @@ use crate::run::mesh::{compiled, emulated};
 use crate::terminal::Progress;
 use serde::Serialize;
 use std::rc::Rc;
+use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{MeshStencil, Precision};
 use stencilc_compiler::mesh::{Choices, Kernel, Layout};
 use stencilc_compiler::text::ShellWord;
@@ -223,7 +224,7 @@ impl Bench {
             let Some(kernels) = of.kernels(placed, &choices)?.filter(|_| self.has_nvrtc) else {
                 return Ok(Outcome::Skipped);
             };
-            kernels.iter().try_for_each(|kernel| by_nvrtc(&kernel.name, &kernel.text))?;
+            kernels.iter().try_for_each(|kernel| by_nvrtc(&kernel.code.name, &cuda::text(&kernel.code)?))?;
             return Ok(Outcome::Compiled);
         };
         let mut all = Outcome::Equal;

@@ -195,7 +195,7 @@ impl Bed {
             let mut buffers = Vec::new();
             let (mut args, mut spare) = (Vec::new(), Vec::new());
             for parameter in &kernel.parameters {
-                match parameter.meaning {
+                match parameter.meaning.clone() {
                     Meaning::Input(id) => {
                         let data = self.packed(self.inputs[id.index()].as_ref().unwrap(), place(id));
                         let buffer = machine.upload(&bytes(&data)).unwrap();

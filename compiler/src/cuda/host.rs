@@ -166,8 +166,8 @@ impl<'a> Host<'a> {
         let fixed = plan.fixed.as_ref();
         let mut tables = Vec::new();
         for parameter in &kernel.parameters {
-            if let (Meaning::Table(number), Some(fixed)) = (parameter.meaning, fixed) {
-                let values = &fixed.layout.tables[number];
+            if let (Meaning::Table(number), Some(fixed)) = (&parameter.meaning, fixed) {
+                let values = &fixed.layout.tables[*number];
                 tables.push(Table {
                     name: parameter.name.clone(),
                     symbol: global(&parameter.name),
@@ -222,13 +222,13 @@ impl<'a> Host<'a> {
         let Host { plan, kernel, .. } = *self;
         let mut members = Vec::new();
         for parameter in &kernel.parameters {
-            let meaning = match parameter.meaning {
+            let meaning = match &parameter.meaning {
                 Meaning::Input(id) | Meaning::Output(id) => {
-                    let field = &plan.stencil.fields[id];
+                    let field = &plan.stencil.fields[*id];
                     let new = *parameter.name != *field.name
                         && field.role.is_read()
                         && matches!(parameter.meaning, Meaning::Output(_));
-                    let way = match (parameter.meaning, new) {
+                    let way = match (&parameter.meaning, new) {
                         (Meaning::Output(_), true) => "out, must not be the array that is read",
                         (Meaning::Output(_), false) => "out",
                         _ => "in",
@@ -237,11 +237,11 @@ impl<'a> Host<'a> {
                     Comment::new(format!("{way}{}{}{doc}", field.place, if doc.is_empty() { "" } else { ": " }))
                 }
                 Meaning::Param(id) => {
-                    let doc = plan.stencil.params[id].doc.first_comment();
+                    let doc = plan.stencil.params[*id].doc.first_comment();
                     if doc.is_empty() { Comment::new("a parameter") } else { doc }
                 }
                 Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
-                Meaning::Size(_) | Meaning::Step(_) => continue,
+                Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => continue,
             };
             let c_type = parameter.c_type.replace("bool", "int");
             members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
@@ -337,20 +337,22 @@ impl<'a> Host<'a> {
     /// What the launcher passes for a parameter of the kernel.
     fn argument(&self, parameter: &Parameter) -> String {
         let plan = self.plan;
-        match parameter.meaning {
+        match &parameter.meaning {
             Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => format!("args->{}", parameter.name),
             Meaning::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
-            Meaning::Table(number) => format!("args->{}", self.member(plan.tables()[number].0)),
-            // Refused before: a launcher has no place for a report.
-            Meaning::Told | Meaning::Report | Meaning::Columns | Meaning::Step(_) => "nullptr".into(),
+            Meaning::Table(number) => format!("args->{}", self.member(plan.tables()[*number].0)),
+            // Refused before: a launcher has no place for a report, and knows no meshes and steps.
+            Meaning::Told | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => {
+                "nullptr".into()
+            }
             Meaning::Size(size) => match size {
-                Size::ColumnFirst(axis) => plan.storage.bounds()[axis].0.to_owned(),
-                Size::ColumnEnd(axis) => plan.storage.bounds()[axis].1.to_owned(),
+                Size::ColumnFirst(axis) => plan.storage.bounds()[*axis].0.to_owned(),
+                Size::ColumnEnd(axis) => plan.storage.bounds()[*axis].1.to_owned(),
                 Size::LevelFirst => "k_first".into(),
                 Size::LevelEnd => "k_end".into(),
                 Size::Levels => "nk".into(),
                 Size::Plane => self.narrowed("plane"),
-                Size::Own(number) => self.narrowed(plan.storage.sizes()[number].0),
+                Size::Own(number) => self.narrowed(plan.storage.sizes()[*number].0),
             },
         }
     }

@@ -3,12 +3,14 @@
 //! Templates hold the skeletons, this module fills them with ready texts. The text is the same to the byte for the same plan, and runs
 //! through NVRTC and nvcc alike.
 
+mod atomics;
 pub(crate) mod expression;
 mod functions;
 mod host;
 mod levels;
 pub(crate) mod prelude;
 mod print;
+pub mod quotients;
 mod rows;
 
 use crate::cells::{self, Cells, checked::Site};
@@ -89,12 +91,17 @@ pub(crate) fn printed(kernel: &kernel::Kernel, precision: Precision) -> Result<K
 
 fn printed_with(kernel: &kernel::Kernel, others: &Helpers, precision: Precision) -> Result<Kernel, Refusal> {
     let text = print::text_with(kernel, others, precision)?;
+    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters(kernel), sites: Vec::new() })
+}
+
+/// What a kernel takes, as C has it.
+pub fn parameters(kernel: &kernel::Kernel) -> Vec<Parameter> {
     let parameters = kernel.arguments.iter().map(|(_, own)| Parameter {
         name: own.name.clone(),
         c_type: print::argument_type(kernel, own),
-        meaning: own.meaning,
+        meaning: own.meaning.clone(),
     });
-    Ok(Kernel { name: kernel.name.clone(), text, parameters: parameters.collect(), sites: Vec::new() })
+    parameters.collect()
 }
 
 /// Renders a template; an error in one is ours.

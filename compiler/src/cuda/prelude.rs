@@ -1,6 +1,7 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
-use super::{functions, host, rows};
+use super::print::c_type;
+use super::{atomics, functions, host, quotients, rows};
 use crate::device;
 use crate::ir::{self, Precision};
 use crate::kernel::{Array, Block, Function, Kernel, Math, Operation, Space, Statement, Type, ValueId};
@@ -197,6 +198,20 @@ template <class T, class... Values> static __device__ __forceinline__ void store
     *reinterpret_cast<Run<T, sizeof...(Values)>*>(first) = {{T(values)...}};
 }";
 
+/// A double with the other sign where `turn` is the bit of the sign. Devices negate a double as they add two.
+const TURNED_F64: &str = "\
+static __device__ __forceinline__ double real_turned(const double x, const int turn)
+{
+    return __hiloint2double(__double2hiint(x) ^ turn, __double2loint(x));
+}";
+
+/// The same of a single.
+const TURNED_F32: &str = "\
+static __device__ __forceinline__ float real_turned(const float x, const int turn)
+{
+    return __int_as_float(__float_as_int(x) ^ turn);
+}";
+
 /// The index of an element of an array of structs of arrays.
 const INTERLEAVED: &str = "\
 /* The index of element i of an array that shares blocks of 32 with N - 1 others. */
@@ -209,6 +224,9 @@ template <int N, class Index> static __device__ __forceinline__ Index interleave
 /// them, of that of the others.
 pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision: Precision) -> Vec<String> {
     let called = called(kernel).union(others).copied().collect();
+    let calls = |function: Function| {
+        kernel.values.iter().any(|(_, value)| matches!(value.operation, Operation::Call(own, _) if own == function))
+    };
     let (mut follows, mut runs, mut interleaves) = ([false; 2], stores_runs(kernel, &kernel.body), false);
     for (id, value) in kernel.values.iter() {
         match &value.operation {
@@ -223,6 +241,10 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
         }
     }
     let mut lines = functions(&called, precision);
+    let turned = match precision {
+        Precision::F64 => TURNED_F64,
+        Precision::F32 => TURNED_F32,
+    };
     let mut routines = BTreeSet::new();
     routines_of(&kernel.body, &mut routines);
     if called.contains("cluster_rank") {
@@ -241,6 +263,8 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
     let routines = rows::with_used(routines);
     let run = rows::lines(&routines.iter().copied().filter(|name| *name == "Run").collect()).join("\n");
     let texts = [
+        (calls(Function::Turned), turned),
+        (kernel.attempt.is_some(), quotients::functions(precision)),
         (kernel.watch.is_some(), WATCH),
         (follows[0], FOLLOW),
         (follows[1], FOLLOW_PATTERNS),
@@ -250,6 +274,11 @@ pub fn of_kernel(kernel: &Kernel, others: &BTreeSet<&'static str>, mut precision
     ];
     for (_, text) in texts.iter().filter(|(is_needed, _)| *is_needed) {
         lines.extend(text.lines().map(str::to_owned));
+    }
+    let mut together = BTreeSet::new();
+    added_together(kernel, &kernel.body, &mut together);
+    for (lanes, element) in together {
+        lines.extend(atomics::together(lanes, &element).lines().map(str::to_owned));
     }
     lines.extend(kernel.arrays.iter().filter_map(|(_, array)| constant(array)));
     lines.extend(device::of(&routines));
@@ -304,6 +333,9 @@ pub fn function_name(function: Function, kind: Type) -> &'static str {
         Function::Less => "int_less",
         Function::Opaque => "real_opaque",
         Function::ClusterRank => "cluster_rank",
+        Function::Turned => "real_turned",
+        Function::Inverse => "real_inverse",
+        Function::Quotient => "real_quotient",
         Function::Interleaved(_) => "interleaved",
         Function::WatchShift | Function::WatchLevel => "allows",
         Function::WatchNeighbour => "leads",
@@ -328,6 +360,18 @@ pub fn function_name(function: Function, kind: Type) -> &'static str {
             ir::Function::Tanh => inexact(math, "real_tanh", "tanh", "tanhf"),
             ir::Function::Cbrt => inexact(math, "real_cbrt", "cbrt", "cbrtf"),
         },
+    }
+}
+
+/// How many numbers of which type lanes add together anywhere in a block.
+fn added_together(kernel: &Kernel, block: &Block, found: &mut BTreeSet<(usize, String)>) {
+    for statement in &block.0 {
+        if let Statement::AtomicAdd(array, _, values) = statement
+            && values.len() > 1
+        {
+            found.insert((values.len(), c_type(kernel.arrays[*array].element)));
+        }
+        statement.blocks().into_iter().for_each(|inner| added_together(kernel, inner, found));
     }
 }
 

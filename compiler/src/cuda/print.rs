@@ -6,8 +6,8 @@ use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Relation};
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Argument, Axis, Binary, Contents, Coordinate, Element, Function, Kernel, Operand, Operation, Space, Statement,
-    Step, Type, Unroll, ValueId, What,
+    Argument, Attempt, Axis, Binary, Contents, Coordinate, Element, Function, Kernel, Operand, Operation, Space,
+    Statement, Step, Type, Unroll, ValueId, What,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
@@ -24,6 +24,7 @@ enum Tie {
     BitAnd,
     Equality,
     Relation,
+    Shift,
     Sum,
     Product,
     Prefix,
@@ -39,6 +40,9 @@ struct Texts {
     name: Identifier,
     signature: Vec<String>,
     body: Vec<String>,
+    /// The names of the arguments.
+    arguments: Vec<Identifier>,
+    attempt: Option<Identifier>,
 }
 
 /// The kernel as CUDA C++, for NVRTC, nvcc and the emulator alike.
@@ -53,6 +57,9 @@ pub fn text(kernel: &Kernel) -> Result<String, Refusal> {
 pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision) -> Result<String, Refusal> {
     debug_assert!(verify(kernel).is_ok(), "{:?}\n{kernel}", verify(kernel));
     let mut body = Vec::new();
+    if let Some(Attempt { is_usual, .. }) = &kernel.attempt {
+        body.push(format!("bool {is_usual} = true;"));
+    }
     // What looks at indices is made of sizes, which come first.
     let is_size = |statement: &Statement| match statement {
         Statement::Let(value) => matches!(kernel.values[*value].operation, Operation::Int(_)),
@@ -85,6 +92,8 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
         name: kernel.name.clone(),
         signature: kernel.arguments.iter().map(|(_, own)| argument(kernel, own)).collect(),
         body,
+        arguments: kernel.arguments.iter().map(|(_, own)| own.name.clone()).collect(),
+        attempt: kernel.attempt.as_ref().map(|own| own.is_quick.clone()),
     };
     render(TEMPLATE, &texts)
 }
@@ -142,6 +151,7 @@ pub fn c_type(kind: Type) -> String {
         Element::I64 => ("long long", "longlong"),
         Element::U32 => ("unsigned", "uint"),
         Element::Barrier => ("unsigned long long", "ulonglong"),
+        Element::U16 => ("unsigned short", "ushort"),
         Element::U8 => ("unsigned char", "uchar"),
         Element::Bool => ("bool", "bool"),
     };
@@ -193,6 +203,14 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 _ => format!("{indent}{name}[{index}] = {};", shown(*value)),
             });
         }
+        Statement::AtomicAdd(array, index, values) => {
+            let (name, index) = (&kernel.arrays[*array].name, subscript(kernel, *index));
+            let texts: Vec<String> = values.iter().map(|&value| shown(value)).collect();
+            lines.push(match texts.as_slice() {
+                [one] => format!("{indent}atomicAdd(&{name}[{index}], {one});"),
+                several => format!("{indent}add_{}({name}, {index}, {});", several.len(), several.join(", ")),
+            });
+        }
         Statement::Array(array, contents) => {
             let own = &kernel.arrays[*array];
             let (c_type, name) = (c_type(own.element), &own.name);
@@ -206,6 +224,10 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             lines.push(match contents {
                 Contents::Unset => format!("{indent}{c_type} {name}{extents};"),
                 Contents::Zeros => format!("{indent}{c_type} {name}{extents} = {{}};"),
+                Contents::Listed(values) => {
+                    let values: Vec<String> = values.iter().map(|&value| shown(value)).collect();
+                    format!("{indent}const {c_type} {name}{extents} = {{{}}};", values.join(", "))
+                }
                 Contents::From(row) if !extents.is_empty() => {
                     format!("{indent}{qualifier}{c_type} (&{name}){extents} = {base}[{}];", subscript(kernel, *row))
                 }
@@ -246,6 +268,7 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 let is_short = matches!(
                     yes.0.as_slice(),
                     [Statement::Store(..)
+                        | Statement::AtomicAdd(..)
                         | Statement::Do(..)
                         | Statement::Assign(..)
                         | Statement::Return
@@ -298,7 +321,15 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
         }
         Statement::Barrier => lines.push(format!("{indent}__syncthreads();")),
         Statement::Break => lines.push(format!("{indent}break;")),
-        Statement::Return => lines.push(format!("{indent}return;")),
+        Statement::Return => lines.push(match kernel.attempt {
+            Some(_) => format!("{indent}return true;"),
+            None => format!("{indent}return;"),
+        }),
+        Statement::GiveUp => {
+            if let Some(Attempt { is_quick, is_usual }) = &kernel.attempt {
+                lines.push(format!("{indent}if ({is_quick} && !{is_usual}) return false;"));
+            }
+        }
         Statement::Gap => lines.push(String::new()),
         Statement::Note(note) => lines.push(format!("{indent}// {note}")),
     }
@@ -405,6 +436,14 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             Function::WatchShift | Function::WatchLevel => call(&format!("{}.allows", watch(kernel)), operands),
             Function::WatchNeighbour => call(&format!("{}.leads", watch(kernel)), operands),
             Function::Interleaved(fields) => call(&format!("interleaved<{fields}, {}>", c_type(own.kind)), operands),
+            Function::Inverse | Function::Quotient => {
+                let told = kernel.attempt.as_ref().map_or(["", ""], |own| [&*own.is_quick, &*own.is_usual]);
+                let told = if *function == Function::Inverse { &told[1..] } else { &told[..] };
+                let operands = operands.iter().map(|&operand| expression(kernel, operand).0);
+                let all: Vec<String> = operands.chain(told.iter().map(|&name| name.to_owned())).collect();
+                let name = prelude::function_name(*function, own.kind);
+                (format!("{name}({})", all.join(", ")), Tie::Atom)
+            }
             function => call(prelude::function_of(kernel, value, *function, operands), operands),
         },
         Operation::Argument(argument) => (kernel.arguments[*argument].name.to_string(), Tie::Atom),
@@ -417,9 +456,13 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             // Of whole numbers that are not negative, whose sign has no part in it.
             Binary::Div => infix(*a, "/", *b, Tie::Product, Tie::Prefix),
             Binary::Rem => infix(*a, "%", *b, Tie::Product, Tie::Prefix),
-            Binary::Min => (format!("min({}, {})", signed(*a, Tie::Choice), signed(*b, Tie::Choice)), Tie::Atom),
+            Binary::Min | Binary::Max => {
+                let name = if *binary == Binary::Min { "min" } else { "max" };
+                (format!("{name}({}, {})", signed(*a, Tie::Choice), signed(*b, Tie::Choice)), Tie::Atom)
+            }
             // Readers, and warnings of compilers, want brackets where operators on bits meet others.
             Binary::BitAnd => (format!("{} & {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::BitAnd),
+            Binary::ShiftRight => (format!("{} >> {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Shift),
             Binary::Xor => (format!("{} ^ {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Xor),
             Binary::BitOr => {
                 let chain = match kernel.values[*a].operation {

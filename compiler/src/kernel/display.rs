@@ -24,6 +24,9 @@ impl Display for Function {
             Function::Less => f.write_str("less"),
             Function::Opaque => f.write_str("opaque"),
             Function::ClusterRank => f.write_str("cluster_rank"),
+            Function::Turned => f.write_str("turned"),
+            Function::Inverse => f.write_str("inverse"),
+            Function::Quotient => f.write_str("quotient"),
             Function::Interleaved(fields) => write!(f, "interleaved{fields}"),
             Function::WatchShift => f.write_str("watch_shift"),
             Function::WatchNeighbour => f.write_str("watch_neighbour"),
@@ -37,7 +40,9 @@ impl Display for Kernel {
         for line in &self.doc {
             writeln!(f, "{}", format!("// {line}").trim_end())?;
         }
-        writeln!(f, "kernel {} of {} threads", self.name, self.threads)?;
+        let tried = if self.attempt.is_some() { ", tried" } else { "" };
+        let blocks = if self.blocks > 0 { format!(", {} blocks at once", self.blocks) } else { String::new() };
+        writeln!(f, "kernel {} of {} threads{blocks}{tried}", self.name, self.threads)?;
         for (_, argument) in self.arguments.iter() {
             match argument.what {
                 What::Number(kind) => writeln!(f, "    number {}: {kind}", argument.name)?,
@@ -91,6 +96,10 @@ impl Kernel {
                     let (index, value) = (self.shown(*index), self.shown(*value));
                     writeln!(f, "{indent}{}[{index}] = {value}", self.arrays[*array].name)?;
                 }
+                Statement::AtomicAdd(array, index, values) => {
+                    let (index, values) = (self.shown(*index), self.all(values));
+                    writeln!(f, "{indent}{}[{index}] += {values}", self.arrays[*array].name)?;
+                }
                 Statement::Array(array, contents) => {
                     let own = &self.arrays[*array];
                     let what = match &own.space {
@@ -101,6 +110,7 @@ impl Kernel {
                     let first = match contents {
                         Contents::Unset => String::new(),
                         Contents::Zeros => " = zeros".to_owned(),
+                        Contents::Listed(values) => format!(" = {}", self.all(values)),
                         Contents::From(index) => {
                             let base = own.space.base().map_or("", |base| &self.arrays[base].name);
                             format!(" = {base} from {}", self.shown(*index))
@@ -152,11 +162,17 @@ impl Kernel {
                 Statement::Barrier => writeln!(f, "{indent}barrier")?,
                 Statement::Break => writeln!(f, "{indent}break")?,
                 Statement::Return => writeln!(f, "{indent}return")?,
+                Statement::GiveUp => writeln!(f, "{indent}give up")?,
                 Statement::Gap => writeln!(f)?,
                 Statement::Note(note) => writeln!(f, "{indent}// {note}")?,
             }
         }
         Ok(())
+    }
+
+    /// Several values.
+    fn all(&self, values: &[ValueId]) -> String {
+        values.iter().map(|&value| self.shown(value)).collect::<Vec<_>>().join(", ")
     }
 
     /// A value by its name, or else by what computes it.
@@ -166,8 +182,7 @@ impl Kernel {
 
     fn operation(&self, value: ValueId) -> String {
         let own = &self.values[value];
-        let operands =
-            || own.operation.operands().into_iter().map(|operand| self.shown(operand)).collect::<Vec<_>>().join(", ");
+        let operands = || self.all(&own.operation.operands());
         let called = |name: &str| format!("{}({})", name.to_lowercase(), operands());
         match &own.operation {
             Operation::Int(number) if own.kind == Type::I32 => number.to_string(),

@@ -16,6 +16,7 @@ pub mod build;
 pub mod cost;
 mod display;
 pub mod machine;
+mod meaning;
 mod operands;
 mod routine;
 pub mod scalar;
@@ -25,9 +26,10 @@ mod uniform;
 pub mod verify;
 
 use crate::ir::arena::handles;
-use crate::ir::{self, Arena, FieldId, ParamId, Relation};
+use crate::ir::{self, Arena, Relation};
 use crate::names::Identifier;
 use crate::text::Comment;
+pub use meaning::{Meaning, MeshData, MeshTable, PieceTable, Size, StepData};
 pub use routine::{Operand, Routine};
 use serde::{Deserialize, Serialize};
 pub use types::{Element, Type};
@@ -67,6 +69,25 @@ pub struct Kernel {
     pub body: Block,
     /// Of a checked kernel, how it looks at indices.
     pub watch: Option<Watch>,
+    /// Of a kernel that is tried first with quick divisions, what its attempts are told.
+    pub attempt: Option<Attempt>,
+}
+
+/// Of a kernel whose divisions share what they can ([`Function::Inverse`], [`Function::Quotient`]): every thread tries so, up to where
+/// it would [give up](Statement::GiveUp). If a division until there was not a usual one, it begins again with those of the device.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What the truth is called that this is the quick attempt.
+    pub is_quick: Identifier,
+    /// What the truth is called that all divisions so far were usual ones.
+    pub is_usual: Identifier,
+}
+
+impl Kernel {
+    /// What its arguments mean, in order.
+    pub fn meanings(&self) -> impl Iterator<Item = &Meaning> {
+        self.arguments.iter().map(|(_, own)| &own.meaning)
+    }
 }
 
 /// How a checked kernel looks at indices: what `Watch` of the prelude is made of.
@@ -91,61 +112,6 @@ pub struct Argument {
     pub what: What,
     /// What it means to who launches the kernel.
     pub meaning: Meaning,
-}
-
-/// What an argument means to who launches the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
-    /// What the kernel's documentation says: of kernels that no plan makes.
-    Told,
-    /// A field that is read: the value of the first cell.
-    Input(FieldId),
-    /// A field that is written: the value of the first cell.
-    Output(FieldId),
-    /// A parameter of the stencil.
-    Param(ParamId),
-    /// A table of the storage, by its number.
-    Table(usize),
-    /// Where a checked kernel writes what went wrong: 0 before the launch.
-    Report,
-    /// Of a checked kernel, the column of each place.
-    Columns,
-    /// A size.
-    Size(Size),
-    /// What a kernel of many steps takes beside fields and parameters.
-    Step(StepData),
-}
-
-/// What a kernel of many steps takes beside fields and parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepData {
-    /// How many steps are computed.
-    Count,
-    /// An array as that of an output, for what some of the steps write.
-    Spare(FieldId),
-    /// A number that is 0 before the first launch, for the blocks of a launch to wait for each other.
-    Barrier,
-    /// So many numbers that are 0 before the first launch, for blocks of a launch to wait for one another.
-    Flags(usize),
-}
-
-/// A size that a kernel uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// The first column along an axis of threads.
-    ColumnFirst(usize),
-    /// One past the last column along an axis of threads.
-    ColumnEnd(usize),
-    /// The first level computed.
-    LevelFirst,
-    /// One past the last level computed.
-    LevelEnd,
-    /// The number of levels.
-    Levels,
-    /// The distance of planes.
-    Plane,
-    /// A size of the storage, by its number.
-    Own(usize),
 }
 
 /// What an argument is.
@@ -324,6 +290,12 @@ pub enum Function {
     Less,
     /// The number itself, of which compilers do not know where it comes from.
     Opaque,
+    /// A real number, with the other sign where the highest bit of a whole number is set. The other bits of that are 0.
+    Turned,
+    /// The inverse of a divisor, for quotients by it, in a kernel that is tried. It is a usual one, or the attempt fails.
+    Inverse,
+    /// A quotient, of the dividend, the divisor and its inverse, in a kernel that is tried. It is a usual one, or the attempt fails.
+    Quotient,
     /// The index of an element of an array that shares blocks of 32 with others: of so many in all.
     Interleaved(u32),
     /// Which block of its cluster this is.
@@ -376,8 +348,12 @@ pub enum Binary {
     BitOr,
     /// And those that both have.
     BitAnd,
+    /// The first, without so many of its lowest bits.
+    ShiftRight,
     /// The smaller of two whole numbers.
     Min,
+    /// The larger of them.
+    Max,
 }
 
 /// Where a thread is, and how many there are.
@@ -421,6 +397,10 @@ pub enum Statement {
     Array(ArrayId, Contents),
     /// Writes an element of an array, or several that follow each other, by the index of the first.
     Store(ArrayId, ValueId, ValueId),
+    /// Adds numbers to elements of an array that follow each other, by the index of the first, whoever else adds to them meanwhile. Of
+    /// one number. Of two or four, where all threads of the warp are here: neighbouring lanes add those at one index together; at -1
+    /// nothing is added.
+    AtomicAdd(ArrayId, ValueId, Vec<ValueId>),
     /// Does what is done for its effect alone.
     Do(Routine, Vec<Operand>),
     /// Does one thing where a truth holds, and another where it does not.
@@ -433,6 +413,9 @@ pub enum Statement {
     Break,
     /// The thread is done.
     Return,
+    /// The attempt has failed if a division was not a usual one: the thread begins again. Nothing is written before, and no quick
+    /// division is behind it.
+    GiveUp,
     /// An empty line, for readers.
     Gap,
     /// What readers are told.
@@ -440,12 +423,14 @@ pub enum Statement {
 }
 
 /// What an array has at first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Nothing yet.
     Unset,
     /// Zeros.
     Zeros,
+    /// These elements, which nothing changes.
+    Listed(Vec<ValueId>),
     /// What another array has from an element on, or in a row of it: the array is a view of it.
     From(ValueId),
     /// All that another array has where a truth holds, of which it is a view; else what a third one has.

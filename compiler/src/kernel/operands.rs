@@ -47,6 +47,8 @@ impl Statement {
             Statement::Let(value) | Statement::Assign(_, value) => vec![*value],
             Statement::Declare(_, value) => value.iter().copied().collect(),
             Statement::Store(_, index, value) => vec![*index, *value],
+            Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).copied().collect(),
+            Statement::Array(_, Contents::Listed(values)) => values.clone(),
             Statement::Array(_, Contents::From(value) | Contents::Either(value, _)) => vec![*value],
             Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
             Statement::Do(_, operands) => operands.iter().filter_map(Operand::value).collect(),
@@ -55,7 +57,7 @@ impl Statement {
                 Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
                 Step::Doubled => vec![own.first, own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
             Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
@@ -66,8 +68,8 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Array(..) | Statement::Do(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
             Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
@@ -78,6 +80,8 @@ impl Statement {
             Statement::Let(value) | Statement::Assign(_, value) => vec![value],
             Statement::Declare(_, value) => value.iter_mut().collect(),
             Statement::Store(_, index, value) => vec![index, value],
+            Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).collect(),
+            Statement::Array(_, Contents::Listed(values)) => values.iter_mut().collect(),
             Statement::Array(_, Contents::From(value) | Contents::Either(value, _)) => vec![value],
             Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
             Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::value_mut).collect(),
@@ -86,7 +90,7 @@ impl Statement {
                 Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
                 Step::Doubled => vec![&mut own.first, &mut own.end],
             },
-            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
             Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
@@ -97,8 +101,8 @@ impl Statement {
             Statement::If(_, yes, no) => vec![yes, no],
             Statement::For(own) => vec![&mut own.body],
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Array(..) | Statement::Do(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
             Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
@@ -107,10 +111,12 @@ impl Statement {
     pub fn arrays(&self) -> Vec<ArrayId> {
         match self {
             Statement::Array(array, Contents::Either(_, other)) => vec![*array, *other],
-            Statement::Array(array, _) | Statement::Store(array, ..) => vec![*array],
+            Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![*array],
             Statement::Do(_, operands) => operands.iter().filter_map(Operand::array).collect(),
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
-            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
+                Vec::new()
+            }
             Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }
@@ -119,10 +125,12 @@ impl Statement {
     pub fn arrays_mut(&mut self) -> Vec<&mut ArrayId> {
         match self {
             Statement::Array(array, Contents::Either(_, other)) => vec![array, other],
-            Statement::Array(array, _) | Statement::Store(array, ..) => vec![array],
+            Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![array],
             Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::array_mut).collect(),
             Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
-            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return => Vec::new(),
+            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
+                Vec::new()
+            }
             Statement::Gap | Statement::Note(_) => Vec::new(),
         }
     }

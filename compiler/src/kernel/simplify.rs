@@ -89,8 +89,8 @@ impl Used {
                 statement.blocks().into_iter().any(|block| block.0.iter().any(|own| self.counts(own)))
             }
             Statement::Array(array, _) => self.arrays[array.index()],
-            Statement::Store(..) | Statement::Do(..) | Statement::Barrier => true,
-            Statement::Break | Statement::Return => true,
+            Statement::Store(..) | Statement::AtomicAdd(..) | Statement::Do(..) | Statement::Barrier => true,
+            Statement::Break | Statement::Return | Statement::GiveUp => true,
             Statement::Gap | Statement::Note(_) => false,
         }
     }
@@ -164,13 +164,13 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
         [watch.report, watch.columns].into_iter().for_each(|array| arrays[array.index()] = true);
     }
     for (id, argument) in kernel.arguments.iter() {
-        match argument.meaning {
+        match &argument.meaning {
             Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => match argument.what {
                 What::Array(array) => arrays[array.index()] = true,
                 What::Number(_) => numbers[id.index()] = true,
             },
             Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
-            Meaning::Size(_) | Meaning::Step(_) => {}
+            Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {}
         }
     }
     // What an array is a part or a view of comes before it.

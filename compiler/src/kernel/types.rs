@@ -17,6 +17,8 @@ pub enum Element {
     U32,
     /// A barrier in shared memory, which routines alone read and write.
     Barrier,
+    /// A whole number of 16 bits without a sign, of memory alone.
+    U16,
     /// A byte of memory. Nothing is computed with it but whether two are the same.
     U8,
     /// A truth value. It has no place in global memory.
@@ -102,6 +104,7 @@ impl Type {
         let one = match self.element {
             Element::F32 | Element::I32 | Element::U32 => 4,
             Element::F64 | Element::I64 | Element::Barrier => 8,
+            Element::U16 => 2,
             Element::U8 | Element::Bool => 1,
         };
         one * usize::from(self.lanes)

@@ -1,6 +1,6 @@
 //! Which threads come to a place together: those for which the same holds.
 
-use super::{Axis, Binary, Coordinate, Function, Kernel, Operation, ValueId, VariableId};
+use super::{Array, Axis, Binary, Coordinate, Function, Kernel, Operation, Space, ValueId, VariableId};
 use std::collections::{HashMap, HashSet};
 
 /// Threads that do the same.
@@ -36,9 +36,12 @@ pub fn uniform(kernel: &Kernel, counters: &Counters, value: ValueId) -> Together
                 all = all.min(Together::Warp);
                 continue;
             }
-            Operation::Coordinate(Coordinate::Thread, _) | Operation::Load(..) | Operation::Follow(_) => {
-                Together::Nobody
-            }
+            // What nobody writes is the same for all who read it at one index.
+            Operation::Load(array, _) => match kernel.arrays[*array] {
+                Array { is_written: false, space: Space::Global { aliased: false }, .. } => Together::Launch,
+                _ => Together::Nobody,
+            },
+            Operation::Coordinate(Coordinate::Thread, _) | Operation::Follow(_) => Together::Nobody,
             Operation::ShuffleDown(..) | Operation::Shuffle { .. } => Together::Nobody,
             Operation::Coordinate(Coordinate::Block, _) | Operation::Call(Function::ClusterRank, _) => Together::Block,
             Operation::Variable(variable) => counters.get(variable).copied().unwrap_or(Together::Nobody),

@@ -6,6 +6,7 @@
 //! - What is read or written is a number of the array's type, at a whole index; only arrays that say so are written.
 //! - Threads of a block meet at barriers, those of a warp at shuffles, those of a launch at its barriers: each stands where all come or
 //!   none, and nobody has left before.
+//! - In a kernel that is tried, nothing is written before it may give up, and it divides quickly only before that.
 //! - A part lies within what it is a part of, where its elements are aligned; a view has the type of what it is a view of; a thread's
 //!   own arrays and views are there from the statement on that makes them.
 //! - Copies that threads start are made a group, and waited for, before the barrier behind which others see them.
@@ -51,6 +52,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         whole: Together::Launch,
         made: HashSet::new(),
         copies: Copies::None,
+        depth: 0,
+        is_final: kernel.attempt.is_none(),
     };
     if let Some(watch) = &kernel.watch {
         walk.arrays.extend([watch.report, watch.columns].map(Handle::index));
@@ -63,6 +66,9 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     let arrays = kernel.arrays.iter().filter(|(_, array)| !is_made(array)).map(|(_, array)| array.name.clone());
     walk.live.extend(arguments.chain(arrays));
     walk.block(&kernel.body, Together::Launch).map_err(broken)?;
+    if !walk.is_final {
+        return Err(broken("it is tried, and nowhere could it give up".into()));
+    }
     for (id, argument) in kernel.arguments.iter() {
         let is_used = match argument.what {
             What::Number(_) => walk.arguments.contains(&id.index()),
@@ -166,7 +172,7 @@ fn types(kernel: &Kernel) -> Result<(), String> {
             (Operation::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, ..), &[a, b]) => {
                 a == b && a == own && (own.is_whole() || own.is_real() || own == Type::U32)
             }
-            (Operation::Binary(Binary::Min, ..), &[a, b]) => a == b && a == own && own.is_whole(),
+            (Operation::Binary(Binary::Min | Binary::Max, ..), &[a, b]) => a == b && a == own && own.is_whole(),
             (Operation::Binary(..), &[a, b]) => a == b && a == own && (own.is_whole() || own == Type::U32),
             (Operation::Negate(_), &[a]) => a == own && (own.is_whole() || own.is_real()),
             (Operation::Not(_), &[a]) => [a, own] == [Type::BOOL; 2],
@@ -229,8 +235,10 @@ fn is_call(function: Function, of: &[Type], own: Type) -> bool {
         Function::WrappingAdd | Function::WrappingSub | Function::WrappingMul => are(&[Type::I32; 2]),
         Function::Rem => of == [own; 2] && (own.is_real() || own == Type::I32),
         Function::Less => of == [Type::I32; 2] && own == Type::BOOL,
-        Function::Opaque => of == [own] && own.is_real(),
         Function::ClusterRank => of.is_empty() && own == Type::I32,
+        Function::Opaque | Function::Inverse => of == [own] && own.is_real(),
+        Function::Quotient => of == [own; 3] && own.is_real(),
+        Function::Turned => of == [own, Type::I32] && own.is_real(),
         Function::Interleaved(_) => of == [own] && own.is_whole(),
         Function::WatchShift | Function::WatchNeighbour => {
             of.len() == 7 && of.iter().all(|kind| kind.is_whole()) && own == Type::BOOL
@@ -264,6 +272,10 @@ struct Walk<'a> {
     counters: Counters,
     /// Of which threads nobody may be done, or done with the loop around.
     whole: Together,
+    /// How many blocks stand around.
+    depth: usize,
+    /// Whether no attempt can fail any more.
+    is_final: bool,
     /// The arrays that statements have made.
     made: HashSet<ArrayId>,
     /// How far the copies are that threads have started.
@@ -285,6 +297,7 @@ impl Walk<'_> {
     /// The statements of a block, to which threads come together.
     fn block(&mut self, block: &Block, together: Together) -> Result<(), String> {
         let (mut named, mut declared, mut live, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        self.depth += 1;
         for statement in &block.0 {
             if let Some(name) = self.kernel.declares(statement).cloned() {
                 if !self.live.insert(name.clone()) {
@@ -332,11 +345,30 @@ impl Walk<'_> {
                     if !own.is_written || !index.is_whole() || !moves(self.kernel, *array, value) {
                         return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
                     }
+                    self.written()?;
+                }
+                Statement::AtomicAdd(array, index, values) => {
+                    let own = &self.kernel.arrays[*array];
+                    self.touched(*array, true)?;
+                    let kind = |value: &ValueId| self.kernel.values[*value].kind;
+                    let are_numbers = own.element.is_real() || own.element == Type::I32;
+                    let fits = are_numbers && values.iter().all(|value| kind(value) == own.element);
+                    if !own.is_written || kind(index) != Type::I32 || !fits || ![1, 2, 4].contains(&values.len()) {
+                        return Err(format!("{} values are added to `{}`", values.len(), own.name));
+                    }
+                    if values.len() > 1 && together.min(self.whole) < Together::Warp {
+                        return Err("not all threads of a warp come to what its lanes add together".into());
+                    }
+                    self.written()?;
                 }
                 Statement::Array(array, contents) => {
                     let own = &self.kernel.arrays[*array];
                     let fits = match (contents, &own.space) {
                         (Contents::Unset | Contents::Zeros, Space::Local(_) | Space::Rows(..)) => true,
+                        (Contents::Listed(values), Space::Local(count)) => {
+                            let fits = |value: &ValueId| self.kernel.values[*value].kind == own.element;
+                            values.len() == *count && !own.is_written && values.iter().all(fits)
+                        }
                         (Contents::From(index), Space::View(of)) => {
                             self.touched(*of, false)?;
                             self.kernel.values[*index].kind.is_whole()
@@ -437,13 +469,23 @@ impl Walk<'_> {
                 Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
                 // Those who leave a loop are missed in it.
                 Statement::Break | Statement::Return => self.whole = self.whole.min(together),
+                Statement::GiveUp if self.is_final || self.depth > 1 => {
+                    return Err("it gives up where it is not tried, or where not all threads come".into());
+                }
+                Statement::GiveUp => self.is_final = true,
             }
         }
+        self.depth -= 1;
         live.iter().for_each(|name| _ = self.live.remove(name));
         named.iter().for_each(|value| _ = self.named.remove(value));
         declared.iter().for_each(|variable| _ = self.declared.remove(variable));
         made.iter().for_each(|array| _ = self.made.remove(array));
         Ok(())
+    }
+
+    /// Whether something may be written here.
+    fn written(&self) -> Result<(), String> {
+        if self.is_final { Ok(()) } else { Err("something is written by an attempt that may fail".into()) }
     }
 
     /// Notes that an array is read or written, which must be there.
@@ -538,6 +580,9 @@ impl Walk<'_> {
                     return Err(format!("`{}` is used before it has a value", self.kernel.variables[*variable].name));
                 }
                 Operation::Load(array, _) => self.touched(*array, false)?,
+                Operation::Call(Function::Inverse | Function::Quotient, _) if self.is_final => {
+                    return Err("a quick division stands where no attempt fails".into());
+                }
                 Operation::Follow(follow) => {
                     self.arrays.extend(follow.patterns.iter().chain([&follow.table]).map(|table| table.index()));
                 }
@@ -612,7 +657,7 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         type Fault = fn(&mut Builder);
-        let faults: [(&str, Fault); 19] = [
+        let faults: [(&str, Fault); 24] = [
             ("not all threads of a block", |own| {
                 let [zero, two, ten] = [0, 2, 10].map(|number| own.int(number));
                 let one = own.int(1);
@@ -708,6 +753,35 @@ mod tests {
                 let (thread, yes) = (own.coordinate(Coordinate::Thread, Axis::X), own.truth(true));
                 let sum = own.add(yes, thread);
                 own.variable("sum", sum);
+            }),
+            ("copies are not waited for", |own| {
+                let (memory, from) = (own.dynamic("memory", 64), own.input("from", Type::I32));
+                let (tile, zero) = (own.part("tile", memory, Type::I32, (0, 16)), own.int(0));
+                let places = vec![Operand::Place(tile, zero), Operand::Place(from, zero)];
+                own.perform(Routine::CopyAsync(4), places);
+                own.perform(Routine::CopyAsyncCommit, Vec::new());
+                own.barrier();
+            }),
+            ("copy_async takes", |own| {
+                let (to, from, zero) = (own.output("to", Type::I32), own.input("from", Type::I32), own.int(0));
+                let places = vec![Operand::Place(to, zero), Operand::Place(from, zero)];
+                own.perform(Routine::CopyAsync(4), places);
+            }),
+            ("`tile` cannot be", |own| {
+                let memory = own.dynamic("memory", 64);
+                own.part("tile", memory, Type::I32, (4, 16));
+            }),
+            ("a block shares 262144 bytes", |own| {
+                let memory = own.dynamic("memory", 1 << 18);
+                let (tile, zero) = (own.part("tile", memory, Type::I32, (0, 16)), own.int(0));
+                own.store(tile, zero, zero);
+            }),
+            ("`inside` is used where it is not there", |own| {
+                let (from, zero, one) = (own.input("from", Type::I32), own.int(0), own.int(1));
+                let mut view = from;
+                own.each("i", (zero, one, Step::By(one)), Unroll::Free, |own, i| view = own.view("inside", from, i));
+                let value = own.load(view, zero);
+                own.variable("outside", value);
             }),
             ("made by", |own| {
                 // A third is no number of single precision.

@@ -1,15 +1,15 @@
 //! The kernel of a chain: a thread an element gathers what calls add to it, and goes on with what others make of that.
 
-use super::emit::Emitter;
 use super::group::{Group, groups};
 use super::own::Written;
 use super::sums::Sums;
 use super::walk::Walk;
+use super::writer::Writer;
 use super::{Choices, Items, Kernel, Kernels, Subject, quotient};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 
-/// Writes the kernel of a chain, of whose stages these are the subjects. Internal fields are not written.
+/// Returns the kernel of a chain, of whose stages these are the subjects. Internal fields are not written.
 ///
 /// # Errors
 /// Increments come in orders that differ.
@@ -32,38 +32,36 @@ pub fn kernels(
         walks.iter().zip(adding).map(|(walk, own)| walk.subject(own)).chain(after.iter().copied()).collect();
     let Some(last) = stages.last() else { return Ok(Kernels { kernels: Vec::new(), groups }) };
     let set = last.stencil.set();
-    let mut emitter = Emitter::new(&stages[0], choices);
-    emitter.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
-    let element = emitter.thread_of(set);
-    emitter.level_line();
-    let sums = Sums::new(&mut emitter, &fields, &element, false);
+    let names: Vec<&str> = subjects.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
+    let mut writer = Writer::new(&stages[0], choices, &names.join("_"));
+    writer.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
+    let element = writer.thread_of(set);
+    writer.find_level();
+    let sums = Sums::new(&mut writer, &fields, element, false);
     for (walk, stage) in walks.iter().zip(&stages) {
-        emitter.go_on_with(stage, None);
-        walk.write(&mut emitter, &element, None, &sums);
+        writer.go_on_with(stage, None);
+        walk.write(&mut writer, element, None, &sums);
     }
     let after = &stages[walks.len()..];
     let mut all: Vec<Written> = Vec::new();
     for stage in after {
-        emitter.go_on_with(stage, Some(&element));
-        sums.remember(&mut emitter);
-        let mut written = Written::new(&mut emitter);
+        writer.go_on_with(stage, Some(element));
+        sums.remember(&mut writer);
+        let mut written = Written::new(&mut writer);
         // Before anything is written it has to be known whether all divisions were usual ones.
-        written.remember(&mut emitter);
+        written.remember(&mut writer);
         all.push(written);
     }
-    emitter.leave_if_unusual();
+    writer.own.give_up();
     let is_seen = |field: FieldId| !is_internal(field);
     for (stage, written) in after.iter().zip(&all) {
-        emitter.go_on_with(stage, Some(&element));
-        written.store(&mut emitter, &element, &is_seen);
+        writer.go_on_with(stage, Some(element));
+        written.store(&mut writer, element, &is_seen);
     }
-    sums.store(&mut emitter, &element, &is_seen, "true");
-    let names: Vec<&str> = subjects.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
-    let name = emitter.names.declared(&names.join("_"));
+    sums.store(&mut writer, element, &is_seen, None);
     let what =
         format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
-    let (text, parameters) = emitter.text(&name, &what, &[]);
     let in_place = fields.into_iter().filter(|&field| !(last.from_zero)(field)).collect();
-    let kernel = Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place };
+    let kernel = Kernel { code: writer.finish(&what), items: Items::Set(set), in_place };
     Ok(Kernels { kernels: vec![kernel], groups })
 }

@@ -1,8 +1,8 @@
 //! What increments look at.
 
 use super::Subject;
-use super::emit::At;
 use super::group::Group;
+use super::writer::At;
 use crate::ir::{Body, FieldId, Hop, Node, Path};
 use std::collections::HashSet;
 

@@ -10,36 +10,16 @@
 //! but -0, so long as nothing divides by it or asks for its sign; there, expressions stay as they are written.
 
 use super::Subject;
-use super::emit::At;
 use super::ends::Ends;
 use super::group::{Add, Group};
+use super::writer::At;
 use crate::depth::needed_first;
 use crate::ir::mesh::{How, Write};
 use crate::ir::{
     Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Origin,
-    Path, Precision, Stages, Stencil, Store, Verify, split,
+    Path, Stages, Stencil, Store, Verify, split,
 };
 use std::collections::HashMap;
-
-/// `real_turned(x, turn)`: a number with the other sign where `turn` is the bit of the sign. Devices negate a double as they add two.
-pub fn function(precision: Precision) -> &'static str {
-    match precision {
-        Precision::F64 => {
-            "static __device__ __forceinline__ double real_turned(const double x, const int turn)
-{
-    return __hiloint2double(__double2hiint(x) ^ turn, __double2loint(x));
-}
-"
-        }
-        Precision::F32 => {
-            "static __device__ __forceinline__ float real_turned(const float x, const int turn)
-{
-    return __int_as_float(__float_as_int(x) ^ turn);
-}
-"
-        }
-    }
-}
 
 /// A node, or what it is with the other sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,20 +1,19 @@
 //! Kernels of stencils over meshes.
 //!
 //! ```text
-//! stencil -> group: what is written where -> one or more kernels, by a strategy -> emit: their texts
+//! stencil -> group: what is written where -> one or more kernels, by a strategy -> writer: what each thread does
 //! ```
 //!
 //! What a stencil writes at its own elements is one kernel, a thread an element. What it adds to the elements of another set
 //! is a matter of the [`Strategy`], since several elements may lead to the same one: each target gathers, the hardware adds, elements of
 //! one colour are launched together, or values go through memory, through the shared memory of tiles of targets or of blocks of elements.
 //!
-//! A kernel says what it takes ([`What`]); tables that depend on the mesh are made by whoever runs it, from the paths that a
-//! [`Table`] names. So nothing here knows a mesh, but for how many elements lead to one ([`Degrees`]) and how many a block has
+//! A kernel says what it takes ([`kernel::MeshData`]); tables that depend on the mesh are made by whoever runs it, from the paths that a
+//! [`kernel::MeshTable`] names. So nothing here knows a mesh, but for how many elements lead to one ([`Degrees`]) and how many a block has
 //! ([`Largest`]).
 
 mod chain;
 mod chained;
-mod emit;
 mod ends;
 mod group;
 mod layout;
@@ -28,13 +27,14 @@ mod shared;
 pub mod strategy;
 mod sums;
 mod walk;
+mod writer;
 
 pub use chain::{Chain, Link};
 pub use chained::kernels as kernels_of_chain;
 
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, MapId, MeshStencil, ParamId, Path, Precision, SetId};
-use crate::names::Identifier;
+use crate::ir::{FieldId, MeshStencil, Path, Precision, SetId};
+use crate::kernel;
 pub use group::{Group, groups};
 pub use layout::Layout;
 pub use seats::Seats;
@@ -170,19 +170,13 @@ impl Subject<'_> {
     }
 }
 
-/// A printed kernel.
+/// A kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Its name.
-    pub name: Identifier,
-    /// Its CUDA C++.
-    pub text: String,
-    /// What it takes, in order.
-    pub parameters: Vec<Parameter>,
+    /// What each thread does.
+    pub code: kernel::Kernel,
     /// What its threads are.
     pub items: Items,
-    /// Threads of a block.
-    pub block: u32,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }
@@ -208,88 +202,6 @@ pub enum Items {
     },
 }
 
-/// What a kernel takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// Its name in the code.
-    pub name: Identifier,
-    /// Its C type.
-    pub c_type: String,
-    /// What it is.
-    pub what: What,
-}
-
-/// What a parameter is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A field that is read.
-    Input(FieldId),
-    /// A field that is written.
-    Output(FieldId),
-    /// A parameter of the stencil.
-    Param(ParamId),
-    /// The table of a map.
-    Map(MapId),
-    /// How many elements a set has, an `int`.
-    Size(SetId),
-    /// How many items there are, an `int`.
-    Items,
-    /// The first of the items of a launch, an `int`.
-    First,
-    /// A table of a group of increments.
-    Table(usize, Table),
-    /// A table of the pieces that blocks of threads work on.
-    Piece(PieceTable),
-    /// For each element and level a number that is to be folded, in the user's order: into which field.
-    Leaves(FieldId),
-    /// The user's numbers of the elements of a set.
-    Users(SetId),
-    /// What elements add, between two steps: which group.
-    Between(usize),
-}
-
-/// A table of numbers, made of a mesh, for a group of increments. Each target has a row with a place for each element and
-/// path that leads to it, in the order in which they are added; -1 is a place that nobody takes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Table {
-    /// An element's number times the number of paths, plus the number of the path.
-    Entries,
-    /// Of two paths: where the other leads, x, if the target stands at the first; -2 - x if it stands at the second.
-    Others,
-    /// Where a path leads from the element.
-    Leaf(Path),
-    /// The different elements to which paths lead from any of a target's elements, as they come: so many for each target.
-    Seats(Vec<Path>),
-    /// Which of these they are: words of so many places, each the number of a seat for each path.
-    Codes(Vec<Path>),
-    /// The targets to which any element leads.
-    Targets,
-    /// Where the row of each target begins, and at last where all end; then rows have no empty places.
-    Offsets,
-    /// The elements, colour after colour.
-    Coloured,
-}
-
-/// A table of the pieces of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PieceTable {
-    /// Of each piece four numbers: of a tile where its rows of targets begin and end, and where its elements do; of a block
-    /// where its elements begin and end, and where its targets do. Blocks stand colour after colour.
-    Ranges,
-    /// The elements of each piece; those of a block by their colours.
-    Elements,
-    /// The rows of a map, in the order of [`PieceTable::Elements`].
-    Rows(MapId),
-    /// Of tiles, as [`Table::Entries`], but with the places of elements among those of the tile instead of their numbers. In
-    /// rows of places, two numbers of 16 bits in one of 32, the first below, and [`NOWHERE`] where nobody stands.
-    Entries,
-    /// Of blocks, the targets of each.
-    Targets,
-    /// Of blocks, for each element its colour, and for each path its target's place among those of the block;
-    /// [`NOWHERE`] in a hole. Numbers of 16 bits.
-    Places,
-}
-
 /// The place of a hole.
 pub const NOWHERE: u16 = u16::MAX;
 
@@ -302,7 +214,7 @@ pub struct Kernels {
     pub groups: Vec<Group>,
 }
 
-/// Writes the kernels of a stencil.
+/// Returns the kernels of a stencil.
 ///
 /// # Errors
 /// The strategy cannot compute it.

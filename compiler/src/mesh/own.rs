@@ -1,105 +1,108 @@
 //! A thread an element: what a stencil writes at its own elements, and what is to be folded.
 
-use super::emit::Emitter;
-use super::{Choices, Items, Kernel, Subject, What};
-use crate::cuda::expression::{read_as, stored_as};
+use super::writer::Writer;
+use super::writer::numbers::part_name;
+use super::{Choices, Items, Kernel, Subject};
 use crate::ir::mesh::How;
-use crate::ir::{FieldId, Kind, Levels};
+use crate::ir::{FieldId, Kind, Levels, Relation, SetId};
+use crate::kernel::{Axis, Coordinate, Meaning, MeshData, ValueId};
 use std::collections::BTreeMap;
 
-/// What a stencil writes at its own elements: texts.
+/// What a stencil writes at its own elements.
 #[derive(Default)]
 pub struct Written {
     /// By field, all its numbers.
-    assigned: BTreeMap<FieldId, Vec<String>>,
+    assigned: BTreeMap<FieldId, Vec<ValueId>>,
     /// What is folded, and into which fields.
-    folded: Vec<(FieldId, Kind, String)>,
+    folded: Vec<(FieldId, Kind, ValueId)>,
 }
 
 /// The kernel of what a stencil writes at its own elements.
 pub fn kernel(subject: &Subject, choices: &Choices) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.thread_of(set);
-    emitter.level_line();
-    emitter.set_index(&[], &element);
-    let written = Written::new(&mut emitter);
-    written.store(&mut emitter, &element, &|_| true);
-    let name = emitter.names.declared(&stencil.stencil.name);
-    let (text, parameters) = emitter.text(&name, "a thread an element", &[]);
-    Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
+    let mut writer = Writer::new(subject, choices, &stencil.stencil.name);
+    let element = writer.thread_of(set);
+    writer.find_level();
+    writer.set_index(&[], element);
+    let written = Written::new(&mut writer);
+    written.store(&mut writer, element, &|_| true);
+    Kernel { code: writer.finish("a thread an element"), items: Items::Set(set), in_place: Vec::new() }
 }
 
 impl Written {
-    /// What the emitter's stencil writes.
-    pub fn new(emitter: &mut Emitter) -> Self {
+    /// What the writer's stencil writes.
+    pub fn new(writer: &mut Writer) -> Self {
         let mut own = Self::default();
-        let subject = emitter.subject;
+        let subject = writer.subject;
         for (store, write) in subject.stencil.stores() {
             if matches!(write.how, How::Add(_)) {
                 continue;
             }
-            let text = emitter.body(&store.body, &Default::default());
+            let value = writer.body(&store.body, &Default::default());
             if matches!(write.how, How::Reduce(_)) {
-                own.folded.push((store.field, store.body.kind(), text));
+                own.folded.push((store.field, store.body.kind(), value));
             } else {
-                own.assigned.entry(store.field).or_default().push(text);
+                own.assigned.entry(store.field).or_default().push(value);
             }
         }
         own
     }
 
-    /// Computes everything, and gives it names, by which what is assigned is known where its element is at hand: as it would be
-    /// read again.
-    pub fn remember(&mut self, emitter: &mut Emitter) {
-        let subject = emitter.subject;
-        for (&field, texts) in &mut self.assigned {
+    /// Computes everything here, and says that what is assigned is what is read of the element at hand: as it would be read again.
+    pub fn remember(&mut self, writer: &mut Writer) {
+        let (subject, scalar) = (writer.subject, writer.scalar());
+        for (&field, values) in &mut self.assigned {
             let own = &subject.stencil.stencil.fields[field];
-            let c_type = emitter.c_type(own.stored.kind());
-            let is_one = texts.len() == 1;
-            for (part, text) in texts.iter_mut().enumerate() {
-                let value =
-                    read_as(stored_as(text.clone(), own.stored, subject.precision), own.stored, subject.precision);
-                let wish = if is_one { own.name.clone() } else { format!("{}_{part}", own.name) };
-                let name = emitter.names.fresh(&wish);
-                emitter.line(format!("const {c_type} {name} = {value};"));
-                emitter.remember((field, Default::default(), part as u32), &name);
-                *text = name;
+            let width = values.len();
+            for (part, value) in values.iter_mut().enumerate() {
+                let stored = scalar.stored(&mut writer.own, *value, own.stored);
+                let read = scalar.read(&mut writer.own, stored, own.stored);
+                *value = writer.own.name(&part_name(&own.name, width, part), read);
+                writer.remember((field, Default::default(), part as u32), *value);
             }
         }
-        for (field, kind, text) in &mut self.folded {
-            let name = emitter.names.fresh(&format!("{}_here", subject.stencil.stencil.fields[*field].name));
-            emitter.line(format!("const {} {name} = {text};", emitter.c_type(*kind)));
-            *text = name;
+        for (field, _, value) in &mut self.folded {
+            let wish = format!("{}_here", subject.stencil.stencil.fields[*field].name);
+            *value = writer.own.name(&wish, *value);
         }
     }
 
     /// Writes it to the fields that are wanted.
-    pub fn store(&self, emitter: &mut Emitter, element: &str, is_wanted: &dyn Fn(FieldId) -> bool) {
-        let subject = emitter.subject;
+    pub fn store(&self, writer: &mut Writer, element: ValueId, is_wanted: &dyn Fn(FieldId) -> bool) {
+        let subject = writer.subject;
         let (stencil, set) = (subject.stencil, subject.stencil.set());
-        for (field, kind, text) in &self.folded {
-            let users = emitter.parameter(&format!("{element}_user"), "const int*", What::Users(set));
-            let c_type = format!("{}*", emitter.c_type(*kind));
-            let leaves = emitter.parameter(&stencil.stencil.fields[*field].name, &c_type, What::Leaves(*field));
-            let at = format!("{users}[{element}]");
-            let levels = subject.computed.len();
-            let at = if levels == 1 { at } else { format!("{at} * {levels} + blockIdx.y") };
-            emitter.line(format!("{leaves}[{at}] = {text};"));
+        for (field, kind, value) in &self.folded {
+            let at = leaf_of(writer, set, element);
+            let (name, kind) = (&stencil.stencil.fields[*field].name, writer.computing(*kind));
+            let leaves = writer.array(name, kind, true, Meaning::Mesh(MeshData::Leaves(*field)));
+            writer.own.store(leaves, at, *value);
         }
-        for (&field, texts) in self.assigned.iter().filter(|(field, _)| is_wanted(**field)) {
-            let array = emitter.output(field);
-            let once = stencil.mesh.levels && stencil.stencil.fields[field].place.levels == Levels::None;
-            if once {
-                emitter.open("if (blockIdx.y == 0)");
-            }
-            let stored = stencil.stencil.fields[field].stored;
-            let texts: Vec<String> =
-                texts.iter().map(|text| stored_as(text.clone(), stored, subject.precision)).collect();
-            emitter.store_all(&array, field, element, &texts);
-            if once {
-                emitter.close();
-            }
+        for (&field, values) in self.assigned.iter().filter(|(field, _)| is_wanted(**field)) {
+            let array = writer.output(field);
+            let declared = &stencil.stencil.fields[field];
+            let once = stencil.mesh.levels && declared.place.levels == Levels::None;
+            let [zero, level] = [writer.own.int(0), writer.own.coordinate(Coordinate::Block, Axis::Y)];
+            let is_first = once.then(|| writer.own.compare(Relation::Eq, level, zero));
+            let scalar = writer.scalar();
+            writer.when_any(is_first, |writer| {
+                let stored = values.iter().map(|&value| scalar.stored(&mut writer.own, value, declared.stored));
+                let stored: Vec<ValueId> = stored.collect();
+                writer.store_all(array, field, element, &stored);
+            });
         }
     }
+}
+
+/// Where the number of an element stands that is to be folded: in the user's order, level after level.
+fn leaf_of(writer: &mut Writer, set: SetId, element: ValueId) -> ValueId {
+    let name = &writer.subject.stencil.mesh.sets[set].name;
+    let users = writer.table(&format!("{name}_user"), MeshData::Users(set));
+    let user = writer.own.load(users, element);
+    let levels = writer.subject.computed.len();
+    if levels == 1 {
+        return user;
+    }
+    let [levels, level] = [writer.own.int(levels as i64), writer.own.coordinate(Coordinate::Block, Axis::Y)];
+    let row = writer.own.mul(user, levels);
+    writer.own.add(row, level)
 }

@@ -1,28 +1,30 @@
 //! Rows of tables: the places of a target, so many for each, as an array in registers.
 
 use super::Degrees;
-use super::emit::Emitter;
+use super::writer::Writer;
+use crate::kernel::{ArrayId, Type, ValueId};
 
 /// Up to so many places a target, a row is walked without a loop.
 const UNROLLED: usize = 8;
 
 /// The row of an item as an array in registers.
-pub fn row(emitter: &mut Emitter, table: &str, width: usize, item: &str) -> String {
-    let name = emitter.names.fresh(&format!("{table}_here"));
+pub fn row(writer: &mut Writer, table: ArrayId, width: usize, item: ValueId) -> ArrayId {
+    let name = writer.own.kernel().arrays[table].name.to_string();
     let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
     let mut parts = Vec::new();
     for first in (0..width).step_by(at_once) {
-        let at = if first == 0 { format!("{width} * {item}") } else { format!("{width} * {item} + {first}") };
+        let [length, first] = [width, first].map(|number| writer.own.int(number as i64));
+        let row = writer.own.mul(length, item);
+        let at = writer.own.add(row, first);
+        let some = writer.own.load_run(table, at, at_once as u8);
         if at_once == 1 {
-            parts.push(format!("{table}[{at}]"));
+            parts.push(some);
             continue;
         }
-        let some = emitter.names.fresh(&format!("{table}_row"));
-        emitter.line(format!("const int{at_once} {some} = *reinterpret_cast<const int{at_once}*>({table} + {at});"));
-        parts.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{some}.{part}")));
+        let some = writer.own.name(&format!("{name}_row"), some);
+        parts.extend((0..at_once).map(|lane| writer.own.lane(some, lane as u8)));
     }
-    emitter.line(format!("const int {name}[{width}] = {{{}}};", parts.join(", ")));
-    name
+    writer.own.list(&format!("{name}_here"), Type::I32, parts)
 }
 
 /// Whether rows of so many places are walked without a loop.

@@ -3,10 +3,10 @@
 //! The edges of a quadrilateral have eight ends, which are four nodes. A target has a row of these, its *seats*, and for each place and
 //! path a few bits, which say at which seat the path ends.
 
-use super::emit::Emitter;
 use super::rows::row;
-use super::{Table, What};
-use crate::ir::Path;
+use super::writer::Writer;
+use crate::ir::{Path, Relation};
+use crate::kernel::{ArrayId, Binary, Element, Meaning, MeshData, MeshTable, Type, ValueId};
 
 /// More than these are not chosen from.
 const MOST: usize = 8;
@@ -64,62 +64,71 @@ impl Seats {
 pub struct Read {
     shape: Seats,
     paths: Vec<Path>,
-    /// The array of seats, and that of words.
-    names: [String; 2],
+    seats: ArrayId,
+    /// The words that name them.
+    codes: ArrayId,
 }
 
 impl Read {
     /// Reads the seats of paths.
-    pub fn new(emitter: &mut Emitter, shape: Seats, group: usize, paths: Vec<Path>, item: &str, set: &str) -> Self {
-        let seats =
-            emitter.parameter(&format!("{set}_seats"), "const int*", What::Table(group, Table::Seats(paths.clone())));
-        let c_type = if shape.is_short() { "const unsigned short*" } else { "const int*" };
-        let codes = emitter.parameter(&format!("{set}_codes"), c_type, What::Table(group, Table::Codes(paths.clone())));
+    pub fn new(writer: &mut Writer, shape: Seats, group: usize, paths: Vec<Path>, item: ValueId, set: &str) -> Self {
+        let seats = writer.table(&format!("{set}_seats"), MeshData::Table(group, MeshTable::Seats(paths.clone())));
+        let (wish, table) = (format!("{set}_codes"), MeshData::Table(group, MeshTable::Codes(paths.clone())));
         let codes = if shape.is_short() {
-            let name = emitter.names.fresh(&format!("{codes}_here"));
-            emitter.line(format!("const unsigned {name}[1] = {{{codes}[{item}]}};"));
-            name
+            let codes = writer.array(&wish, Type::one(Element::U16), false, Meaning::Mesh(table));
+            let code = writer.own.load(codes, item);
+            let code = writer.own.convert(code, Type::I32);
+            writer.own.list(&format!("{wish}_here"), Type::I32, vec![code])
         } else {
-            row(emitter, &codes, shape.words(), item)
+            let codes = writer.table(&wish, table);
+            row(writer, codes, shape.words(), item)
         };
-        let seats = row(emitter, &seats, shape.seats, item);
-        Self { shape, paths, names: [seats, codes] }
+        let seats = row(writer, seats, shape.seats, item);
+        Self { shape, paths, seats, codes }
     }
 
-    /// Says where the paths of a place lead, which is a variable of an unrolled loop.
-    pub fn step(&self, emitter: &mut Emitter, place: &str) {
-        let (shape, [seats, codes]) = (self.shape, &self.names);
-        let of_word = shape.places_of_word();
-        let word = if shape.words() == 1 { format!("{codes}[0]") } else { format!("{codes}[{place} / {of_word}]") };
+    /// Says where the paths of a place lead, which is the counter of an unrolled loop.
+    pub fn step(&self, writer: &mut Writer, place: ValueId) {
+        let shape = self.shape;
+        let (word, within) = match shape.words() {
+            1 => (writer.own.int(0), place),
+            _ => {
+                let of_word = writer.own.int(shape.places_of_word() as i64);
+                let word = writer.own.binary(Binary::Div, place, of_word);
+                (word, writer.own.binary(Binary::Rem, place, of_word))
+            }
+        };
+        let word = writer.own.load(self.codes, word);
+        let word = writer.own.convert(word, Type::U32);
         for (number, path) in self.paths.iter().enumerate() {
-            let within = if shape.words() == 1 { place.to_owned() } else { format!("({place} % {of_word})") };
-            let shift = match number * shape.bits() {
-                0 => format!("{} * {within}", shape.place_bits()),
-                by => format!("({} * {within} + {by})", shape.place_bits()),
-            };
-            let wish = emitter.names.fresh("seat");
-            let mask = (1u32 << shape.bits()) - 1;
-            emitter.line(format!("const unsigned {wish} = unsigned({word}) >> {shift} & {mask};"));
-            let text = chosen(seats, &wish, 0..shape.seats);
-            let name = emitter.end_of(path);
-            emitter.line(format!("const int {name} = {text};"));
-            emitter.set_index(path.hops(), &name);
+            let [each, by] = [shape.place_bits(), number * shape.bits()].map(|bits| writer.own.int(bits as i64));
+            let before = writer.own.mul(each, within);
+            let before = writer.own.add(before, by);
+            let before = writer.own.convert(before, Type::U32);
+            let mask = writer.own.literal((1 << shape.bits()) - 1, Type::U32);
+            let seat = writer.own.binary(Binary::ShiftRight, word, before);
+            let seat = writer.own.binary(Binary::BitAnd, seat, mask);
+            let seat = writer.own.name("seat", seat);
+            let end = chosen(writer, self.seats, seat, 0..shape.seats);
+            let end = writer.own.name(&writer.end_name(path), end);
+            writer.set_index(path.hops(), end);
         }
     }
 }
 
-/// The text of one of some numbers of an array: bit after bit, from the highest.
-fn chosen(array: &str, which: &str, from: std::ops::Range<usize>) -> String {
+/// One of some numbers of an array: bit after bit, from the highest.
+fn chosen(writer: &mut Writer, array: ArrayId, which: ValueId, from: std::ops::Range<usize>) -> ValueId {
     if from.len() == 1 {
-        return format!("{array}[{}]", from.start);
+        let at = writer.own.int(from.start as i64);
+        return writer.own.load(array, at);
     }
     let half = from.len().next_power_of_two() / 2;
-    let side = |from: std::ops::Range<usize>| match from.len() {
-        1 => chosen(array, which, from),
-        _ => format!("({})", chosen(array, which, from)),
-    };
-    let (low, high) = (side(from.start..from.start + half), side(from.start + half..from.end));
-    format!("{which} & {half} ? {high} : {low}")
+    let low = chosen(writer, array, which, from.start..from.start + half);
+    let high = chosen(writer, array, which, from.start + half..from.end);
+    let [half, none] = [half, 0].map(|bits| writer.own.literal(bits as i64, Type::U32));
+    let bit = writer.own.binary(Binary::BitAnd, which, half);
+    let is_high = writer.own.compare(Relation::Ne, bit, none);
+    writer.own.choose(is_high, high, low)
 }
 
 #[cfg(test)]
@@ -154,12 +163,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_seat_is_chosen_bit_by_bit() {
-        assert_eq!(chosen("s", "n", 0..4), "n & 2 ? (n & 1 ? s[3] : s[2]) : (n & 1 ? s[1] : s[0])");
-        assert_eq!(chosen("s", "n", 0..3), "n & 2 ? s[2] : (n & 1 ? s[1] : s[0])");
-        assert_eq!(chosen("s", "n", 0..1), "s[0]");
     }
 }

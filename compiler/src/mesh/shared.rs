@@ -1,7 +1,8 @@
 //! The shared memory of a block of threads: arrays one behind the other.
 
-use super::emit::Emitter;
+use super::writer::Writer;
 use crate::diagnostic::Refusal;
+use crate::kernel::{ArrayId, Type};
 
 /// Bytes that every GPU gives to a block, without being asked.
 pub const USUAL: usize = 48 << 10;
@@ -12,50 +13,29 @@ pub const MOST: usize = 227 << 10;
 /// What a block keeps there.
 #[derive(Default)]
 pub struct Shared {
-    arrays: Vec<Array>,
-}
-
-struct Array {
-    name: String,
-    c_type: &'static str,
-    /// Bytes of all of it.
+    memory: Option<ArrayId>,
     bytes: usize,
 }
 
 impl Shared {
     /// Adds an array of so many numbers of a type.
-    pub fn array(&mut self, name: &str, c_type: &'static str, len: usize) {
-        self.arrays.push(Array { name: name.to_owned(), c_type, bytes: bytes(c_type, len) });
+    pub fn array(&mut self, writer: &mut Writer, wish: &str, element: Type, count: usize) -> ArrayId {
+        let memory = *self.memory.get_or_insert_with(|| writer.own.dynamic("shared", 0));
+        let first = self.bytes;
+        self.bytes += bytes(element, count);
+        writer.own.grow(memory, self.bytes);
+        writer.own.part(wish, memory, element, (first, count))
     }
 
     /// Bytes of all of them.
     pub fn bytes(&self) -> usize {
-        self.arrays.iter().map(|own| own.bytes).sum()
-    }
-
-    /// Declares them, in lines before the line with a number.
-    pub fn declare(&self, emitter: &mut Emitter, before: usize) {
-        let after = emitter.lines.split_off(before);
-        let memory = emitter.names.internal("shared");
-        emitter.line(format!("STENCILC_DYNAMIC_SHARED(unsigned char, {memory});"));
-        let mut offset = 0;
-        for Array { name, c_type, bytes } in &self.arrays {
-            let place = if offset == 0 { memory.clone() } else { format!("{memory} + {offset}") };
-            emitter.line(format!("{c_type}* const {name} = reinterpret_cast<{c_type}*>({place});"));
-            offset += bytes;
-        }
-        emitter.lines.extend(after);
+        self.bytes
     }
 }
 
 /// Bytes of an array, up to where the next one may begin.
-pub fn bytes(c_type: &str, len: usize) -> usize {
-    let each = match c_type {
-        "double" => 8,
-        "float" | "int" => 4,
-        _ => 1,
-    };
-    (len.max(1) * each).next_multiple_of(16)
+pub fn bytes(element: Type, count: usize) -> usize {
+    (count.max(1) * element.bytes()).next_multiple_of(16)
 }
 
 /// How large pieces are, of `most` at most, so that what a block keeps fits into shared memory: halves of halves, until they take
@@ -82,6 +62,7 @@ pub fn fitting(most: usize, bytes: &dyn Fn(usize) -> Option<usize>, strategy: &s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Element;
 
     #[test]
     fn pieces_are_halved_until_they_fit() {
@@ -103,7 +84,7 @@ mod tests {
 
     #[test]
     fn arrays_begin_at_sixteen_bytes() {
-        assert_eq!([bytes("double", 3), bytes("int", 4), bytes("unsigned char", 17)], [32, 16, 32]);
-        assert_eq!(bytes("float", 0), 16);
+        assert_eq!([bytes(Type::one(Element::F64), 3), bytes(Type::I32, 4), bytes(Type::U8, 17)], [32, 16, 32]);
+        assert_eq!(bytes(Type::one(Element::F32), 0), 16);
     }
 }

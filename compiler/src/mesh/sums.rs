@@ -1,111 +1,143 @@
 //! The numbers of a target that are added to, while they are in registers.
 
-use super::emit::Emitter;
-use crate::cuda::expression::{read_as, stored_as};
-use crate::ir::{FieldId, Kind, Precision, Stored};
-use crate::plan::stored_type;
+use super::writer::Writer;
+use super::writer::numbers::part_name;
+use crate::ir::{FieldId, Kind, Stored};
+use crate::kernel::{ArrayId, Function, Type, ValueId, VariableId};
 
-/// Sums: names, by field and part.
-pub struct Sums(Vec<(FieldId, Vec<String>)>);
+/// Sums, by field and part.
+pub struct Sums(Vec<(FieldId, Vec<VariableId>)>);
 
 impl Sums {
     /// Those of a target, as one computes with them. They start from 0 where fields do, or else from what is there.
-    pub fn new(emitter: &mut Emitter, fields: &[FieldId], target: &str, in_place: bool) -> Self {
-        Self::begun(emitter, fields, target, in_place, false)
+    pub fn new(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool) -> Self {
+        Self::begun(writer, fields, target, in_place, false)
     }
 
     /// The same as they are stored.
-    pub fn stored(emitter: &mut Emitter, fields: &[FieldId], target: &str, in_place: bool) -> Self {
-        Self::begun(emitter, fields, target, in_place, true)
+    pub fn stored(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool) -> Self {
+        Self::begun(writer, fields, target, in_place, true)
     }
 
-    fn begun(emitter: &mut Emitter, fields: &[FieldId], target: &str, in_place: bool, as_stored: bool) -> Self {
+    fn begun(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool, as_stored: bool) -> Self {
         let mut all = Vec::new();
         for &field in fields {
-            let own = &emitter.subject.stencil.stencil.fields[field];
-            let (name, stored) = (own.name.clone(), own.stored);
-            let width = own.place.home.map_or(1, |home| home.width as usize);
-            let c_type =
-                if as_stored { stored_type(stored, emitter.subject.precision) } else { emitter.c_type(stored.kind()) };
-            let starts = if (emitter.subject.from_zero)(field) && !in_place {
-                let zero = match c_type {
-                    "int" => "0",
-                    "float" => "0.0f",
-                    _ => "0.0",
+            let own = &writer.subject.stencil.stencil.fields[field];
+            let (name, width) = (own.name.clone(), writer.width(field));
+            let kind = if as_stored { writer.stored(field) } else { writer.computing(own.stored.kind()) };
+            let starts = if (writer.subject.from_zero)(field) && !in_place {
+                let zero = match kind.is_real() {
+                    true => writer.own.real(0.0, kind),
+                    false => writer.own.literal(0, kind),
                 };
-                vec![zero.to_owned(); width]
+                vec![zero; width]
             } else {
-                let (array, wish) = (emitter.output(field), format!("{name}_before"));
+                let (array, wish, spot) = (writer.output(field), format!("{name}_before"), (Some(target), 0));
                 match as_stored {
-                    true => emitter.load_stored(&array, field, target, 0, &wish),
-                    false => emitter.load(&array, field, target, 0, &wish),
+                    true => writer.load_stored(array, field, spot, &wish),
+                    false => writer.load(array, field, spot, &wish),
                 }
             };
-            let mut names = Vec::new();
-            for (part, start) in starts.into_iter().enumerate() {
-                let wish = if width == 1 { format!("{name}_sum") } else { format!("{name}_sum_{part}") };
-                let sum = emitter.names.fresh(&wish);
-                emitter.line(format!("{c_type} {sum} = {start};"));
-                names.push(sum);
-            }
-            all.push((field, names));
+            let wish = format!("{name}_sum");
+            let sums = starts.into_iter().enumerate();
+            let sums = sums.map(|(part, start)| writer.own.variable(&part_name(&wish, width, part), start));
+            all.push((field, sums.collect()));
         }
         Self(all)
     }
 
-    /// The name of a sum.
-    pub fn of(&self, field: FieldId, part: u32) -> String {
-        let names = self.0.iter().find(|(own, _)| *own == field).and_then(|(_, names)| names.get(part as usize));
-        names.cloned().unwrap_or_default()
+    /// A sum.
+    fn of(&self, field: FieldId, part: u32) -> Option<VariableId> {
+        let sums = self.0.iter().find(|(own, _)| *own == field).map(|(_, sums)| sums)?;
+        sums.get(part as usize).copied()
     }
 
-    /// All of them, by field.
-    pub fn iter(&self) -> impl Iterator<Item = (FieldId, &[String])> {
-        self.0.iter().map(|(field, names)| (*field, names.as_slice()))
+    /// Adds a value to one of them, as one computes with it.
+    pub fn add(&self, writer: &mut Writer, field: FieldId, part: u32, value: ValueId) {
+        let Some(sum) = self.of(field, part) else { return };
+        let before = writer.own.get(sum);
+        let total = added(writer, field, before, value);
+        writer.own.assign(sum, total);
     }
 
-    /// Adds a value to one of them.
-    pub fn add(&self, emitter: &mut Emitter, field: FieldId, part: u32, value: &str) {
-        let (sum, stored) = (self.of(field, part), emitter.subject.stencil.stencil.fields[field].stored);
-        let total = added(&sum, value, stored, emitter.subject.precision);
-        emitter.line(format!("{sum} = {total};"));
+    /// The same where they are as they are stored.
+    pub fn add_stored(&self, writer: &mut Writer, field: FieldId, part: u32, value: ValueId) {
+        let Some(sum) = self.of(field, part) else { return };
+        let before = writer.own.get(sum);
+        let total = added_stored(writer, field, before, value);
+        writer.own.assign(sum, total);
     }
 
     /// Says that they are what is read of the element at hand.
-    pub fn remember(&self, emitter: &mut Emitter) {
-        for (field, names) in self.iter() {
-            for (part, name) in names.iter().enumerate() {
-                emitter.remember((field, Default::default(), part as u32), name);
+    pub fn remember(&self, writer: &mut Writer) {
+        for (field, sums) in &self.0 {
+            for (part, &sum) in sums.iter().enumerate() {
+                let sum = writer.own.get(sum);
+                writer.remember((*field, Default::default(), part as u32), sum);
             }
+        }
+    }
+
+    /// Writes them to their target as they are, stored.
+    pub fn store_stored(&self, writer: &mut Writer, target: ValueId) {
+        for (field, sums) in &self.0 {
+            let values: Vec<ValueId> = sums.iter().map(|&sum| writer.own.get(sum)).collect();
+            let array = writer.output(*field);
+            writer.store_all(array, *field, target, &values);
         }
     }
 
     /// Writes those that are wanted to their target. What has more bits than sums are computed in stays as it was where nothing is added to it.
-    pub fn store(&self, emitter: &mut Emitter, target: &str, is_wanted: &dyn Fn(FieldId) -> bool, is_led_to: &str) {
-        for (field, names) in self.iter().filter(|(field, _)| is_wanted(*field)) {
-            let (stored, precision) = (emitter.subject.stencil.stencil.fields[field].stored, emitter.subject.precision);
-            let texts: Vec<String> = names.iter().map(|name| stored_as(name.clone(), stored, precision)).collect();
-            let array = emitter.output(field);
-            let is_wide = stored.bytes(precision) > precision.bytes() && !(emitter.subject.from_zero)(field);
-            if is_wide {
-                emitter.open(&format!("if ({is_led_to})"));
-            }
-            emitter.store_all(&array, field, target, &texts);
-            if is_wide {
-                emitter.close();
-            }
+    pub fn store(
+        &self,
+        writer: &mut Writer,
+        target: ValueId,
+        is_wanted: &dyn Fn(FieldId) -> bool,
+        is_led_to: Option<ValueId>,
+    ) {
+        for (field, sums) in self.0.iter().filter(|(field, _)| is_wanted(*field)) {
+            let (stored, precision) = (stored_of(writer, *field), writer.subject.precision);
+            let is_wide = stored.bytes(precision) > precision.bytes() && !(writer.subject.from_zero)(*field);
+            writer.when_any(is_led_to.filter(|_| is_wide), |writer| {
+                let scalar = writer.scalar();
+                let stored = |writer: &mut Writer, &sum: &VariableId| {
+                    let sum = writer.own.get(sum);
+                    scalar.stored(&mut writer.own, sum, stored)
+                };
+                let values: Vec<ValueId> = sums.iter().map(|sum| stored(writer, sum)).collect();
+                let array = writer.output(*field);
+                writer.store_all(array, *field, target, &values);
+            });
         }
     }
 }
 
-/// A sum and one value more, as it would be read after it was stored. Whole numbers wrap.
-pub fn added(sum: &str, value: &str, stored: Stored, precision: Precision) -> String {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let value = if value.chars().all(is_name) { value.to_owned() } else { format!("({value})") };
-    let text = match stored.kind() {
-        Kind::Int => format!("int(unsigned({sum}) + unsigned({value}))"),
-        Kind::Real | Kind::Bool => format!("{sum} + {value}"),
+fn stored_of(writer: &Writer, field: FieldId) -> Stored {
+    writer.subject.stencil.stencil.fields[field].stored
+}
+
+/// A sum of a field's number and one value more, as it would be read after it was stored. Whole numbers wrap.
+fn added(writer: &mut Writer, field: FieldId, sum: ValueId, value: ValueId) -> ValueId {
+    let (stored, scalar) = (stored_of(writer, field), writer.scalar());
+    let total = match stored.kind() {
+        Kind::Int => writer.own.call(Function::WrappingAdd, vec![sum, value], Type::I32),
+        Kind::Real | Kind::Bool => writer.own.add(sum, value),
     };
-    let as_stored = stored_as(text.clone(), stored, precision);
-    if as_stored == text { text } else { read_as(as_stored, stored, precision) }
+    let total = scalar.stored(&mut writer.own, total, stored);
+    scalar.read(&mut writer.own, total, stored)
+}
+
+/// The same as it is stored, of a sum that is as it is stored.
+pub fn added_stored(writer: &mut Writer, field: FieldId, sum: ValueId, value: ValueId) -> ValueId {
+    let (stored, scalar) = (stored_of(writer, field), writer.scalar());
+    let sum = scalar.read(&mut writer.own, sum, stored);
+    let total = added(writer, field, sum, value);
+    scalar.stored(&mut writer.own, total, stored)
+}
+
+/// Adds a value to an element of an array that holds a field's numbers.
+pub fn add_to(writer: &mut Writer, field: FieldId, array: ArrayId, index: ValueId, value: ValueId) {
+    let before = writer.own.load(array, index);
+    let total = added_stored(writer, field, before, value);
+    writer.own.store(array, index, total);
 }

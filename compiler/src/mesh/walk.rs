@@ -1,6 +1,5 @@
 //! How a thread of a target walks over the elements that lead to it, and computes what each adds.
 
-use super::emit::{At, Emitter};
 use super::ends::Ends;
 use super::group::Group;
 use super::looks::Looks;
@@ -8,10 +7,12 @@ use super::mirror::{Mirror, mirrored};
 use super::rows::{is_row, row};
 use super::seats::{self, Seats};
 use super::sums::Sums;
-use super::{Degrees, Subject, Table, What};
+use super::writer::{At, Turn, Writer};
+use super::{Degrees, Subject};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
-use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, SetId};
+use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Relation, SetId};
+use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Type, Unroll, ValueId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What those who lead to a target add, as a thread of it computes it.
@@ -64,88 +65,91 @@ impl<'a> Walk<'a> {
     }
 
     /// Writes the walk of the thread of `target`, whose row is that of `item`, if there are rows for those alone to which any leads.
-    /// The emitter's subject is that of the walk. Returns the condition that any element leads there.
-    pub fn write(&self, emitter: &mut Emitter, target: &str, sparse: Option<&str>, sums: &Sums) -> String {
+    /// The writer's subject is that of the walk. Returns whether any element leads there, where that is not sure.
+    pub fn write(&self, writer: &mut Writer, target: ValueId, sparse: Option<ValueId>, sums: &Sums) -> Option<ValueId> {
         let item = sparse.unwrap_or(target);
-        let is_mirrored = self.mirror.is_some();
-        let Looks { reads, present } = Looks::new(emitter.subject, self.computed());
-        let leaves = self.leaves(emitter.subject, &reads);
+        let Looks { reads, present } = Looks::new(writer.subject, self.computed());
+        let leaves = self.leaves(writer.subject, &reads);
         if let Some(Mirror { ends, .. }) = &self.mirror {
-            emitter.set_index(&[ends.own], target);
-            emitter.ends = Some(*ends);
-            own_first(emitter, &reads, *ends);
+            writer.set_index(&[ends.own], target);
+            writer.ends = Some(*ends);
+            own_first(writer, &reads, *ends);
         }
-        if let ([only], false) = (self.group.paths.as_slice(), is_mirrored) {
-            emitter.set_index(only.hops(), target);
+        if let ([only], None) = (self.group.paths.as_slice(), &self.mirror) {
+            writer.set_index(only.hops(), target);
         }
-        // With the other element known, and nothing read at the elements in between, nobody needs their numbers.
-        let needs_entries = !is_mirrored || {
-            let at_element = |hops: &[Hop]| self.begins_at_element(hops, &leaves);
-            reads.iter().any(|(_, at, _)| at_element(&at.0)) || present.iter().any(|hops| at_element(hops))
-        };
-        let mut tables: Vec<(Table, String)> = Vec::new();
-        if is_mirrored {
-            tables.push((Table::Others, "others".to_owned()));
+        let needs_entries = self.needs_entries(&reads, &present, &leaves);
+        let mut tables: Vec<(MeshTable, String)> = Vec::new();
+        if self.mirror.is_some() {
+            tables.push((MeshTable::Others, "others".to_owned()));
         }
         if needs_entries {
-            tables.push((Table::Entries, "entries".to_owned()));
+            tables.push((MeshTable::Entries, "entries".to_owned()));
         }
-        let width = self.degrees.max;
-        let is_row = self.in_rows;
         let mut shared: Vec<(Seats, Vec<Path>)> = Vec::new();
-        if is_mirrored && !needs_entries {
-            for leaves in self.by_set(emitter.subject, &leaves) {
-                let seats = emitter.subject.counts.seats(self.group, &leaves);
-                match Seats::of_row(seats, leaves.len(), width).filter(|_| is_row) {
+        if self.mirror.is_some() && !needs_entries {
+            for leaves in self.by_set(writer.subject, &leaves) {
+                let seats = writer.subject.counts.seats(self.group, &leaves);
+                match Seats::of_row(seats, leaves.len(), self.degrees.max).filter(|_| self.in_rows) {
                     Some(shape) => shared.push((shape, leaves)),
                     None => tables.extend(leaves.into_iter().map(|leaf| {
-                        let wish = emitter.hops_name(leaf.hops());
-                        (Table::Leaf(leaf), wish)
+                        let wish = writer.hops_name(leaf.hops());
+                        (MeshTable::Leaf(leaf), wish)
                     })),
                 }
             }
         }
-        let place = emitter.names.internal("place");
-        let (mut columns, mut seats) = (Vec::new(), Vec::new());
-        if is_row {
-            for (table, wish) in &tables {
-                let name = emitter.parameter(wish, "const int*", What::Table(self.group.number, table.clone()));
-                columns.push(row(emitter, &name, width, item));
+        let read = |writer: &mut Writer, (table, wish): (MeshTable, String)| {
+            let array = writer.table(&wish, MeshData::Table(self.group.number, table.clone()));
+            let array = if self.in_rows { row(writer, array, self.degrees.max, item) } else { array };
+            (table, array)
+        };
+        match self.in_rows {
+            true => {
+                let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
+                let seats: Vec<seats::Read> =
+                    shared.into_iter().map(|(shape, leaves)| self.seats(writer, shape, leaves, item)).collect();
+                let [zero, width, hole] = [0, self.degrees.max as i64, -1].map(|number| writer.own.int(number));
+                let first = columns.first().map(|(_, column)| *column)?;
+                writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
+                    let here = writer.own.load(first, place);
+                    let is_taken = writer.own.compare(Relation::Ne, here, hole);
+                    writer.when(is_taken, |writer| {
+                        self.step(writer, &columns, place);
+                        seats.iter().for_each(|own| own.step(writer, place));
+                        self.add(writer, sums);
+                    });
+                });
+                let here = writer.own.load(first, zero);
+                sparse.is_none().then(|| writer.own.compare(Relation::Ne, here, hole))
             }
-            for (shape, leaves) in shared {
-                let mesh = &emitter.subject.stencil.mesh;
-                let set = mesh.sets[mesh.end(emitter.subject.stencil.set(), &leaves[0])].name.clone();
-                seats.push(seats::Read::new(emitter, shape, self.group.number, leaves, item, &set));
-            }
-            emitter.line("#pragma unroll");
-            emitter.open(&format!("for (int {place} = 0; {place} < {width}; ++{place})"));
-        } else {
-            let offsets = emitter.parameter("offsets", "const int*", What::Table(self.group.number, Table::Offsets));
-            for (table, wish) in &tables {
-                columns.push(emitter.parameter(wish, "const int*", What::Table(self.group.number, table.clone())));
-            }
-            emitter.open(&format!("for (int {place} = {offsets}[{item}]; {place} < {offsets}[{item} + 1]; ++{place})"));
-        }
-        let first = format!("{}[{place}]", columns[0]);
-        if is_row {
-            emitter.open(&format!("if ({first} != -1)"));
-        }
-        self.step(emitter, &tables, &columns, &place);
-        seats.iter().for_each(|own: &seats::Read| own.step(emitter, &place));
-        self.add(emitter, sums);
-        if is_row {
-            emitter.close();
-        }
-        emitter.close();
-        match (sparse, is_row) {
-            (Some(_), _) => "true".to_owned(),
-            (None, true) => format!("{}[0] != -1", columns[0]),
-            (None, false) => {
-                let offsets =
-                    emitter.parameter("offsets", "const int*", What::Table(self.group.number, Table::Offsets));
-                format!("{offsets}[{item}] < {offsets}[{item} + 1]")
+            false => {
+                let offsets = writer.table("offsets", MeshData::Table(self.group.number, MeshTable::Offsets));
+                let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
+                let [first, end] = ends_of(writer, offsets, item);
+                writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
+                    self.step(writer, &columns, place);
+                    self.add(writer, sums);
+                });
+                sparse.is_none().then(|| writer.own.less(first, end))
             }
         }
+    }
+
+    /// Whether the numbers of the elements that are walked over are needed. With the other element known, and nothing read at the elements in
+    /// between, they are not.
+    fn needs_entries(&self, reads: &[(FieldId, At, u32)], present: &[Vec<Hop>], leaves: &[Path]) -> bool {
+        let at_element = |hops: &[Hop]| self.begins_at_element(hops, leaves);
+        self.mirror.is_none()
+            || reads.iter().any(|(_, at, _)| at_element(&at.0))
+            || present.iter().any(|hops| at_element(hops))
+    }
+
+    /// Reads the seats where some paths end, all in one set.
+    fn seats(&self, writer: &mut Writer, shape: Seats, leaves: Vec<Path>, item: ValueId) -> seats::Read {
+        let mesh = &writer.subject.stencil.mesh;
+        let set = mesh.sets[mesh.end(writer.subject.stencil.set(), &leaves[0])].name.clone();
+        seats::Read::new(writer, shape, self.group.number, leaves, item, &set)
     }
 
     /// Where reads begin, other than at the group's own targets: the first hops of their ways.
@@ -183,42 +187,52 @@ impl<'a> Walk<'a> {
     }
 
     /// Finds the element of a place, and where its paths lead.
-    fn step(&self, emitter: &mut Emitter, tables: &[(Table, String)], columns: &[String], place: &str) {
-        let paths = self.group.paths.len();
-        for ((table, _), column) in tables.iter().zip(columns) {
-            let here = format!("{column}[{place}]");
+    fn step(&self, writer: &mut Writer, columns: &[(MeshTable, ArrayId)], place: ValueId) {
+        for (table, column) in columns {
+            let here = writer.own.load(*column, place);
             match table {
-                Table::Others => {
-                    let is_second = emitter.names.internal("is_second");
-                    emitter.line(format!("const bool {is_second} = {here} < 0;"));
-                    let turn = emitter.names.internal("turn");
-                    emitter.line(format!("const int {turn} = int(unsigned({here}) & 0x80000000);"));
-                    let name = emitter.names.internal("other");
-                    emitter.line(format!("const int {name} = {is_second} ? -2 - {here} : {here};"));
-                    if let Some(Mirror { ends, .. }) = &self.mirror {
-                        emitter.set_index(&[ends.other], &name);
-                    }
-                }
-                Table::Entries => {
+                MeshTable::Others => self.other(writer, here),
+                MeshTable::Entries => {
+                    let element = entry(writer, here, self.group.paths.len(), Binary::Div);
                     // Not by the name of its set, which may be the target's.
-                    let element = emitter.names.internal("element");
-                    let text = if paths == 1 { here.clone() } else { format!("unsigned({here}) / {paths}") };
-                    emitter.line(format!("const int {element} = {text};"));
-                    emitter.set_index(&[], &element);
-                    if paths > 1 && self.mirror.is_none() {
-                        let path = emitter.names.internal("path");
-                        emitter.line(format!("const int {path} = unsigned({here}) % {paths};"));
-                    }
+                    let element = writer.own.name("element", element);
+                    writer.set_index(&[], element);
+                    writer.path = (self.group.paths.len() > 1 && self.mirror.is_none()).then(|| {
+                        let path = entry(writer, here, self.group.paths.len(), Binary::Rem);
+                        writer.own.name("path", path)
+                    });
                 }
-                Table::Leaf(leaf) => emitter.set_index(leaf.hops(), &here),
-                Table::Seats(_) | Table::Codes(_) | Table::Targets | Table::Offsets | Table::Coloured => {}
+                MeshTable::Leaf(leaf) => writer.set_index(leaf.hops(), here),
+                MeshTable::Seats(_)
+                | MeshTable::Codes(_)
+                | MeshTable::Targets
+                | MeshTable::Offsets
+                | MeshTable::Coloured => {}
             }
         }
     }
 
+    /// Finds the other element of a place, and which of two places the own one has.
+    fn other(&self, writer: &mut Writer, here: ValueId) {
+        let [zero, beyond] = [0, -2].map(|number| writer.own.int(number));
+        let is_second = writer.own.less(here, zero);
+        let is_second = writer.own.name("is_second", is_second);
+        let (bits, sign) = (writer.own.convert(here, Type::U32), writer.own.literal(1 << 31, Type::U32));
+        let bit = writer.own.binary(Binary::BitAnd, bits, sign);
+        let bit = writer.own.convert(bit, Type::I32);
+        let bit = writer.own.name("turn", bit);
+        let other = writer.own.sub(beyond, here);
+        let other = writer.own.choose(is_second, other, here);
+        let other = writer.own.name("other", other);
+        writer.turn = Some(Turn { is_second, bit });
+        if let Some(Mirror { ends, .. }) = &self.mirror {
+            writer.set_index(&[ends.other], other);
+        }
+    }
+
     /// Adds what the element of a place adds.
-    fn add(&self, emitter: &mut Emitter, sums: &Sums) {
-        let subject = emitter.subject;
+    fn add(&self, writer: &mut Writer, sums: &Sums) {
+        let subject = writer.subject;
         let stores = &subject.stencil.stencil.stores;
         let group = self.computed();
         let paths = group.paths.len();
@@ -226,33 +240,30 @@ impl<'a> Walk<'a> {
             (0..paths).map(|path| group.adds.iter().filter(|add| add.path == path).collect()).collect();
         if paths > 1 {
             // What several paths need is computed before; what only one needs, in its branch.
-            self.share(emitter, &by_path);
+            self.share(writer, &by_path);
         }
         for (path, adds) in by_path.iter().enumerate() {
-            if paths > 1 {
-                let condition = format!("{} == {path}", emitter.names.internal("path"));
-                emitter.open(&format!("if ({condition})"));
-            }
-            // Loads and values first, so that none waits for a sum.
-            let texts: Vec<String> =
-                adds.iter().map(|add| emitter.body(&stores[add.store].body, &At::default())).collect();
-            for (add, text) in adds.iter().zip(texts) {
-                sums.add(emitter, add.field, add.part, &text);
-            }
-            if paths > 1 {
-                emitter.close();
-            }
+            let number = writer.own.int(path as i64);
+            let is_here = writer.path.map(|own| writer.own.compare(Relation::Eq, own, number));
+            writer.when_any(is_here.filter(|_| paths > 1), |writer| {
+                // Loads and values first, so that none waits for a sum.
+                let values: Vec<ValueId> =
+                    adds.iter().map(|add| writer.body(&stores[add.store].body, &At::default())).collect();
+                for (add, value) in adds.iter().zip(values) {
+                    sums.add(writer, add.field, add.part, value);
+                }
+            });
         }
     }
 
     /// Names what the increments along several paths are made of.
-    fn share(&self, emitter: &mut Emitter, by_path: &[Vec<&super::group::Add>]) {
-        let stencil = &emitter.subject.stencil.stencil;
+    fn share(&self, writer: &mut Writer, by_path: &[Vec<&super::group::Add>]) {
+        let stencil = &writer.subject.stencil.stencil;
         let mut seen: Vec<HashSet<DefId>> = Vec::new();
         for adds in by_path {
             let mut own = HashSet::new();
             for add in adds {
-                definitions(emitter.subject, &stencil.stores[add.store].body, &mut own);
+                definitions(writer.subject, &stencil.stores[add.store].body, &mut own);
             }
             seen.push(own);
         }
@@ -260,18 +271,35 @@ impl<'a> Walk<'a> {
             if seen.iter().filter(|used| used.contains(&def)).count() > 1 {
                 let mut body = Body::new();
                 body.add(Node::Use { def, path: Path::default() }, own.body.kind(), Default::default());
-                emitter.body(&body, &At::default());
+                writer.body(&body, &At::default());
             }
         }
     }
 }
 
-/// Reads the own element's numbers, and computes what is made of them alone, before the walk.
-fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)], ends: Ends) {
-    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == [ends.own]) {
-        emitter.read(*field, at, *part);
+/// Where the list of an item begins and ends.
+pub fn ends_of(writer: &mut Writer, offsets: ArrayId, item: ValueId) -> [ValueId; 2] {
+    let one = writer.own.int(1);
+    let next = writer.own.add(item, one);
+    [item, next].map(|at| writer.own.load(offsets, at))
+}
+
+/// What an entry says: its number divided by that of the paths is the element's, and the rest is the path's.
+pub fn entry(writer: &mut Writer, entry: ValueId, paths: usize, operation: Binary) -> ValueId {
+    if paths == 1 {
+        return if operation == Binary::Div { entry } else { writer.own.int(0) };
     }
-    let stencil = emitter.subject.stencil;
+    let (bits, paths) = (writer.own.convert(entry, Type::U32), writer.own.literal(paths as i64, Type::U32));
+    let number = writer.own.binary(operation, bits, paths);
+    writer.own.convert(number, Type::I32)
+}
+
+/// Reads the own element's numbers, and computes what is made of them alone, before the walk.
+fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
+    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == [ends.own]) {
+        writer.read(*field, at, *part);
+    }
+    let stencil = writer.subject.stencil;
     let mut is_own: Vec<bool> = Vec::new();
     for (def, own) in stencil.stencil.defs.iter() {
         let alone = own.body.iter().all(|(_, node)| match node {
@@ -284,7 +312,7 @@ fn own_first(emitter: &mut Emitter, reads: &[(FieldId, At, u32)], ends: Ends) {
         });
         is_own.push(alone);
         if alone {
-            emitter.value(def, &At::default());
+            writer.value(def, &At::default());
         }
     }
 }

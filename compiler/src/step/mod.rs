@@ -1,7 +1,7 @@
 //! Step kernels: whole time steps of a stencil on a grid in rows whose planes are independent of each other.
 //!
 //! ```text
-//! stencil -> flow: which rows of which values, and when -> write: their texts -> stream, ...: one kernel
+//! stencil -> flow: which rows of which values, and when -> stream, ...: one kernel, of what lower knows -> cuda
 //! ```
 //!
 //! A kernel of [`crate::plan`] computes a cell a thread, whatever the grid. One of these knows more: columns stand in

@@ -391,32 +391,27 @@ impl<'a, M: Machine> Kernels<'a, M> {
                 let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
                     Arg::Pointer(self.machine.address(buffer, self.packing(variable).pointer()))
                 };
-                let argument = |meaning: Meaning| match meaning {
-                    Meaning::Input(field) => read(field).map(pointer),
-                    Meaning::Output(field) => written(field).map(pointer),
+                let argument = |meaning: &Meaning| match meaning {
+                    Meaning::Input(field) => read(*field).map(pointer),
+                    Meaning::Output(field) => written(*field).map(pointer),
                     Meaning::Table(number) => {
-                        Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[number], 0)))
+                        Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[*number], 0)))
                     }
-                    Meaning::Told
-                    | Meaning::Param(_)
-                    | Meaning::Size(_)
-                    | Meaning::Report
-                    | Meaning::Columns
-                    | Meaning::Step(_) => plain_argument(plan, fixed, &own.params, meaning),
+                    other => plain_argument(plan, fixed, &own.params, other),
                 };
-                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.meaning));
+                let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
                 (&kernel.name, arguments.collect())
             }
             StageKernel::Rows(kernel) => {
                 let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
                     Arg::Pointer(self.machine.address(buffer, self.first_cell(variable)))
                 };
-                let argument = |meaning: Meaning| match meaning {
-                    Meaning::Input(field) => read(field).map(pointer),
-                    Meaning::Output(field) => written(field).map(pointer),
+                let argument = |meaning: &Meaning| match meaning {
+                    Meaning::Input(field) => read(*field).map(pointer),
+                    Meaning::Output(field) => written(*field).map(pointer),
                     Meaning::Step(StepData::Count) => i32::try_from(times).ok().map(Arg::I32),
                     Meaning::Step(StepData::Spare(field)) => {
-                        let (_, spare) = self.stages[stage].spares.iter().find(|(id, _)| *id == field)?;
+                        let (_, spare) = self.stages[stage].spares.iter().find(|(id, _)| id == field)?;
                         own.call.fields[field.index()].written.map(|variable| pointer((variable, spare)))
                     }
                     Meaning::Step(StepData::Barrier | StepData::Flags(_)) => {
@@ -425,9 +420,9 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     }
                     // Parameters have become numbers, and nothing else is taken.
                     Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Table(_) => None,
-                    Meaning::Report | Meaning::Columns => None,
+                    Meaning::Report | Meaning::Columns | Meaning::Mesh(_) => None,
                 };
-                let arguments = kernel.parameters.iter().map(|parameter| argument(parameter.meaning));
+                let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
                 (&kernel.name, arguments.collect())
             }
         };

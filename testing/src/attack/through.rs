@@ -181,7 +181,12 @@ impl Way<'_> {
                 counts: &AnyMesh { is_short: self.rng.bool() },
             };
             if let Ok(kernels) = mesh::kernels(&subject, &choices) {
-                self.made.extend(kernels.kernels.into_iter().map(|kernel| (kernel.name.to_string(), kernel.text)));
+                self.made.extend(
+                    kernels
+                        .kernels
+                        .into_iter()
+                        .map(|kernel| (kernel.code.name.to_string(), cuda::text(&kernel.code).unwrap_or_default())),
+                );
             }
         }
     }

@@ -3,8 +3,8 @@
 mod values;
 
 use super::{
-    Argument, Array, ArrayId, Block, Contents, For, Kernel, Meaning, Operand, Operation, Routine, Space, Statement,
-    Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch, What,
+    Argument, Array, ArrayId, Attempt, Block, Contents, For, Kernel, Meaning, Operand, Operation, Routine, Space,
+    Statement, Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch, What,
 };
 use crate::ir::{Arena, Handle};
 use crate::names::{Identifier, Names};
@@ -69,6 +69,7 @@ impl Builder {
             values: Arena::new(),
             body: Block::default(),
             watch: None,
+            attempt: None,
         };
         let whole = Opened { parent: None, block: Block::default(), known: Known::new(), names: Vec::new() };
         Self { kernel, names, blocks: vec![whole], current: 0, is_used: Vec::new(), made_in: Vec::new() }
@@ -146,6 +147,11 @@ impl Builder {
         self.array(wish, Type::U8, Space::Dynamic(bytes), false)
     }
 
+    /// Lets it have so many bytes.
+    pub fn grow(&mut self, dynamic: ArrayId, bytes: usize) {
+        self.kernel.arrays[dynamic].space = Space::Dynamic(bytes);
+    }
+
     /// A part of that: so many elements, from a byte on.
     pub fn part(&mut self, wish: &str, of: ArrayId, element: Type, (first, count): (usize, usize)) -> ArrayId {
         self.array(wish, element, Space::Part { of, first, count }, true)
@@ -175,14 +181,19 @@ impl Builder {
         array
     }
 
-    /// Says how many blocks have to fit on a multiprocessor.
-    pub fn fits(&mut self, blocks: u32) {
-        self.kernel.blocks = blocks;
-    }
-
     /// Makes it a checked kernel.
     pub fn watch(&mut self, watch: Watch) {
         self.kernel.watch = Some(watch);
+    }
+
+    /// Makes it a kernel that is tried.
+    pub fn attempt(&mut self, attempt: Attempt) {
+        self.kernel.attempt = Some(attempt);
+    }
+
+    /// Asks that so many blocks fit on a multiprocessor.
+    pub fn blocks_at_once(&mut self, blocks: u32) {
+        self.kernel.blocks = blocks;
     }
 
     /// The type of a value.
@@ -268,6 +279,25 @@ impl Builder {
     /// Writes an element of an array, or as many as the value has numbers.
     pub fn store(&mut self, array: ArrayId, index: ValueId, value: ValueId) {
         self.push(Statement::Store(array, index, value));
+    }
+
+    /// Adds numbers to elements of an array, whoever else does.
+    pub fn atomic_add(&mut self, array: ArrayId, index: ValueId, values: Vec<ValueId>) {
+        self.push(Statement::AtomicAdd(array, index, values));
+    }
+
+    /// An array of these elements, which a thread has for itself.
+    pub fn list(&mut self, wish: &str, element: Type, values: Vec<ValueId>) -> ArrayId {
+        let (name, space) = (self.names.declared(wish), Space::Local(values.len()));
+        let array = Array { name, element, space, is_written: false, watched: None };
+        self.make(array, Contents::Listed(values))
+    }
+
+    /// Ends the attempt here, if there is one.
+    pub fn give_up(&mut self) {
+        if self.kernel.attempt.is_some() {
+            self.push(Statement::GiveUp);
+        }
     }
 
     /// Does what is done for its effect alone.

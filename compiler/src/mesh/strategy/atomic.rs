@@ -7,9 +7,10 @@
 
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Kind, Precision, Stored};
-use crate::mesh::emit::Emitter;
+use crate::ir::{FieldId, Kind, Precision, Relation, Stored};
+use crate::kernel::ValueId;
 use crate::mesh::group::{Add, Group};
+use crate::mesh::writer::Writer;
 use crate::mesh::{Choices, Items, Kernel, Subject};
 
 /// Each element adds to its targets by atomic operations, in no order.
@@ -47,75 +48,67 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
                 .help("choose another strategy, or store it as `real`"));
         }
     }
-    let mut emitter = Emitter::new(subject, choices);
+    let mut writer = Writer::new(subject, choices, &format!("{}_scatter", stencil.stencil.name));
     let parts = Parts::new(subject, choices, group);
     let all_stay = parts.iter().any(|part| part.lanes > 1);
     let (element, is_there) = if all_stay {
         // All lanes take part in turning.
-        let element = emitter.element_of(set);
-        let (item, is_there) = (emitter.names.internal("item"), emitter.names.internal("is_there"));
-        let n = emitter.size(set);
-        emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
-        emitter.line(format!("const bool {is_there} = {item} < {n};"));
-        emitter.line(format!("const int {element} = {is_there} ? {item} : {n} - 1;"));
-        (element, is_there)
+        let item = writer.item();
+        let item = writer.own.name("item", item);
+        let (n, one) = (writer.size(set), writer.own.int(1));
+        let is_there = writer.own.less(item, n);
+        let is_there = writer.own.name("is_there", is_there);
+        let last = writer.own.sub(n, one);
+        let element = writer.own.choose(is_there, item, last);
+        (writer.own.name(&stencil.mesh.sets[set].name, element), Some(is_there))
     } else {
-        (emitter.thread_of(set), String::new())
+        (writer.thread_of(set), None)
     };
-    emitter.level_line();
-    emitter.set_index(&[], &element);
-    let values = values(&mut emitter, group);
-    let mut targets: Vec<String> = Vec::new();
+    writer.find_level();
+    writer.set_index(&[], element);
+    let values = values(&mut writer, group);
+    let [zero, nowhere] = [0, -1].map(|number| writer.own.int(number));
+    let mut targets: Vec<ValueId> = Vec::new();
     for path in &group.paths {
-        let to = emitter.raw(path.hops());
-        targets.push(if all_stay {
-            let name = emitter.names.fresh(&format!("{to}_or_none"));
-            emitter.line(format!("const int {name} = {is_there} ? {to} : -1;"));
-            name
-        } else {
-            to
+        let to = writer.raw(path.hops());
+        targets.push(match is_there {
+            None => to,
+            Some(is_there) => {
+                let to = writer.own.choose(is_there, to, nowhere);
+                writer.own.name(&format!("{}_or_none", writer.end_name(path)), to)
+            }
         });
     }
-    let mut values_of: Vec<Vec<String>> = (0..group.paths.len()).map(|path| along(group, &values, path)).collect();
+    let mut values_of: Vec<Vec<ValueId>> = (0..group.paths.len()).map(|path| along(group, &values, path)).collect();
     if all_stay && is_alike(group) {
-        smaller_first(&mut emitter, group, &mut targets, &mut values_of);
+        smaller_first(&mut writer, group, &mut targets, &mut values_of);
     }
-    for (path, to) in targets.iter().enumerate() {
+    for (path, &to) in targets.iter().enumerate() {
         let adds: Vec<Add> = group.adds.iter().copied().filter(|add| add.path == path).collect();
-        let value_of = |field: FieldId, part: usize| {
+        let added_to = |field: FieldId, part: usize| {
             let at = adds.iter().position(|add| add.field == field && add.part as usize == part);
-            at.map(|at| values_of[path][at].clone()).unwrap_or_default()
+            at.map(|at| values_of[path][at])
         };
         for own in parts.iter().filter(|own| own.path == path) {
-            let array = emitter.output(own.field);
-            let place = emitter.index_at(own.field, to, own.first);
+            let array = writer.output(own.field);
+            let place = writer.index_at(own.field, (Some(to), 0), own.first);
             if own.lanes > 1 {
-                let texts: Vec<String> =
-                    (own.first..own.first + own.lanes).map(|part| value_of(own.field, part)).collect();
-                let place = format!("{to} < 0 ? -1 : {place}");
-                let index = emitter.names.fresh(&format!("{array}_at"));
-                emitter.line(format!("const int {index} = {place};"));
-                emitter.line(format!("add_{}({array}, {index}, {});", own.lanes, texts.join(", ")));
-            } else {
-                let value = &values_of[path][own.add];
-                let can_miss = all_stay || emitter.can_miss(group.paths[path].hops());
-                let condition = if can_miss { format!("if ({to} >= 0) ") } else { String::new() };
-                emitter.line(format!("{condition}atomicAdd({array} + {place}, {value});"));
+                let values = (own.first..own.first + own.lanes).filter_map(|part| added_to(own.field, part)).collect();
+                let is_hole = writer.own.less(to, zero);
+                let place = writer.own.choose(is_hole, nowhere, place);
+                let wish = writer.own.kernel().arrays[array].name.to_string();
+                let index = writer.own.name(&format!("{wish}_at"), place);
+                writer.own.atomic_add(array, index, values);
+                continue;
             }
+            let value = values_of[path][own.add];
+            let can_miss = all_stay || writer.can_miss(group.paths[path].hops());
+            let is_somewhere = can_miss.then(|| writer.own.compare(Relation::Ge, to, zero));
+            writer.when_any(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
         }
     }
-    let mut functions: Vec<String> = Vec::new();
-    for own in parts.iter().filter(|own| own.lanes > 1) {
-        let c_type = emitter.c_type(stencil.stencil.fields[own.field].stored.kind());
-        let text = turning(own.lanes, c_type);
-        if !functions.contains(&text) {
-            functions.push(text);
-        }
-    }
-    let name = emitter.names.declared(&format!("{}_scatter", stencil.stencil.name));
-    let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
-    let (text, parameters) = emitter.text(&name, "a thread an element, which adds atomically", &functions);
-    Ok(Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: group.fields() })
+    let code = writer.finish("a thread an element, which adds atomically");
+    Ok(Kernel { code, items: Items::Set(set), in_place: group.fields() })
 }
 
 /// Whether sums are stored as they are computed.
@@ -170,8 +163,8 @@ impl Parts {
 }
 
 /// The values that are added along a path.
-fn along(group: &Group, values: &[String], path: usize) -> Vec<String> {
-    group.adds.iter().zip(values).filter(|(add, _)| add.path == path).map(|(_, value)| value.clone()).collect()
+fn along(group: &Group, values: &[ValueId], path: usize) -> Vec<ValueId> {
+    group.adds.iter().zip(values).filter(|(add, _)| add.path == path).map(|(_, value)| *value).collect()
 }
 
 /// Whether the same numbers are added to along two paths.
@@ -184,55 +177,20 @@ fn is_alike(group: &Group) -> bool {
 }
 
 /// Changes two targets round, and what is added to them, where the second is the smaller.
-fn smaller_first(emitter: &mut Emitter, group: &Group, targets: &mut [String], values: &mut [Vec<String>]) {
-    let [a, b] = [targets[0].clone(), targets[1].clone()];
-    let [is_turned, smaller, larger] = ["is_turned", "smaller", "larger"].map(|name| emitter.names.fresh(name));
-    emitter.line(format!("const bool {is_turned} = {b} < {a};"));
-    emitter.line(format!("const int {smaller} = {is_turned} ? {b} : {a}, {larger} = {is_turned} ? {a} : {b};"));
-    (targets[0], targets[1]) = (smaller, larger);
+fn smaller_first(writer: &mut Writer, group: &Group, targets: &mut [ValueId], values: &mut [Vec<ValueId>]) {
+    let [a, b] = [targets[0], targets[1]];
+    let is_turned = writer.own.less(b, a);
+    let is_turned = writer.own.name("is_turned", is_turned);
+    for (path, [no, yes], name) in [(0, [a, b], "smaller"), (1, [b, a], "larger")] {
+        let target = writer.own.choose(is_turned, yes, no);
+        targets[path] = writer.own.name(name, target);
+    }
     let adds = group.adds.iter().filter(|add| add.path == 0);
     for (number, add) in adds.enumerate() {
-        let stencil = &emitter.subject.stencil.stencil;
-        let c_type = emitter.c_type(stencil.stores[add.store].body.kind());
-        let [x, y] = [values[0][number].clone(), values[1][number].clone()];
-        for (path, [no, yes]) in [[&x, &y], [&y, &x]].into_iter().enumerate() {
-            let name = emitter.names.fresh(&format!("{}_{}", ["smaller", "larger"][path], add.part));
-            emitter.line(format!("const {c_type} {name} = {is_turned} ? {yes} : {no};"));
-            values[path][number] = name;
+        let [x, y] = [values[0][number], values[1][number]];
+        for (path, [no, yes], name) in [(0, [x, y], "smaller"), (1, [y, x], "larger")] {
+            let value = writer.own.choose(is_turned, yes, no);
+            values[path][number] = writer.own.name(&format!("{name}_{}", add.part), value);
         }
     }
-}
-
-/// A function that adds a thread's two or four numbers at an index, or nowhere if that is -1. Its lanes turn them round: lane n
-/// has then number n of each.
-fn turning(lanes: usize, c_type: &str) -> String {
-    let numbers: Vec<String> = (0..lanes).map(|n| format!("v{n}")).collect();
-    let parameters: Vec<String> = numbers.iter().map(|name| format!("{c_type} {name}")).collect();
-    let mut text = format!(
-        "static __device__ __forceinline__ void add_{lanes}({c_type}* const to, const int at, {})\n{{\n",
-        parameters.join(", ")
-    );
-    let mut line = |own: &str| text.push_str(&format!("    {own}\n"));
-    line(&format!("const int lane = threadIdx.x % {lanes}, first = threadIdx.x % 32 - lane;"));
-    // Numbers a distance apart change places with those of the lane as far away: rows become columns.
-    for by in (0..lanes.ilog2()).map(|bit| 1 << bit) {
-        for low in (0..lanes).filter(|low| low & by == 0) {
-            let (low, high) = (&numbers[low], &numbers[low + by]);
-            line(&format!(
-                "{{ const bool is_high = lane & {by}; const {c_type} got = __shfl_xor_sync(0xffffffffu, is_high ? {low} : {high}, {by}); if (is_high) {low} = got; else {high} = got; }}"
-            ));
-        }
-    }
-    for n in 0..lanes {
-        line(&format!("const int at_{n} = __shfl_sync(0xffffffffu, at, first + {n});"));
-    }
-    for n in 1..lanes {
-        let before = n - 1;
-        line(&format!(
-            "if (at_{before} == at_{n}) v{n} = v{before} + v{n}; else if (at_{before} >= 0) atomicAdd(to + at_{before} + lane, v{before});"
-        ));
-    }
-    line(&format!("if (at_{0} >= 0) atomicAdd(to + at_{0} + lane, v{0});", lanes - 1));
-    text.push_str("}\n");
-    text
 }

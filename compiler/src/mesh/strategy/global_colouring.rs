@@ -1,12 +1,12 @@
 //! A thread an element of one colour: no two elements of a launch lead to the same target, and each adds as to any other number.
 
 use super::{Additions, Strategy, values};
-use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
-use crate::mesh::emit::Emitter;
+use crate::kernel::{MeshData, MeshTable};
 use crate::mesh::group::Group;
-use crate::mesh::sums::added;
-use crate::mesh::{Choices, Items, Kernel, Subject, Table, What};
+use crate::mesh::sums::add_to;
+use crate::mesh::writer::Writer;
+use crate::mesh::{Choices, Items, Kernel, Subject};
 
 /// Elements are launched colour by colour; no two of a colour lead to the same target.
 pub struct GlobalColouring;
@@ -32,44 +32,28 @@ impl Strategy for GlobalColouring {
 /// The kernel of a group.
 fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.element_of(set);
-    let n = emitter.parameter("items", "int", What::Items);
-    let first = emitter.parameter("first", "int", What::First);
-    let coloured = emitter.parameter("coloured", "const int*", What::Table(group.number, Table::Coloured));
-    let item = emitter.names.internal("item");
-    emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
-    emitter.line(format!("if ({item} >= {n}) return;"));
-    emitter.line(format!("const int {element} = {coloured}[{first} + {item}];"));
-    emitter.level_line();
-    emitter.set_index(&[], &element);
-    let values = values(&mut emitter, group);
+    let mut writer = Writer::new(subject, choices, &format!("{}_scatter", stencil.stencil.name));
+    let n = writer.count("items", MeshData::Items);
+    let first = writer.count("first", MeshData::First);
+    let coloured = writer.table("coloured", MeshData::Table(group.number, MeshTable::Coloured));
+    let item = writer.item_below("item", n);
+    let at = writer.own.add(first, item);
+    let element = writer.own.load(coloured, at);
+    let element = writer.own.name(&stencil.mesh.sets[set].name, element);
+    writer.find_level();
+    writer.set_index(&[], element);
+    let values = values(&mut writer, group);
     for (number, path) in group.paths.iter().enumerate() {
-        let to = emitter.raw(path.hops());
-        let can_miss = emitter.can_miss(path.hops());
-        if can_miss {
-            emitter.open(&format!("if ({to} >= 0)"));
-        }
-        for (add, value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
-            let stored = stencil.stencil.fields[add.field].stored;
-            let array = emitter.output(add.field);
-            let place = emitter.number_at(&array, add.field, &to, 0, add.part);
-            let before = read_as(place.clone(), stored, subject.precision);
-            let total = added(&before, value, stored, subject.precision);
-            emitter.line(format!("{place} = {};", stored_as(total, stored, subject.precision)));
-        }
-        if can_miss {
-            emitter.close();
-        }
+        let to = writer.raw(path.hops());
+        let is_there = writer.presence(path.hops(), to);
+        writer.when_any(is_there, |writer| {
+            for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
+                let array = writer.output(add.field);
+                let index = writer.index_at(add.field, (Some(to), 0), add.part as usize);
+                add_to(writer, add.field, array, index, value);
+            }
+        });
     }
-    let name = emitter.names.declared(&format!("{}_scatter", stencil.stencil.name));
-    let (text, parameters) = emitter.text(&name, "a thread an element of one colour", &[]);
-    Kernel {
-        name,
-        text,
-        parameters,
-        items: Items::Colours(group.number),
-        block: choices.block,
-        in_place: group.fields(),
-    }
+    let code = writer.finish("a thread an element of one colour");
+    Kernel { code, items: Items::Colours(group.number), in_place: group.fields() }
 }

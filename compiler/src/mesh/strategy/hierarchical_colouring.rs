@@ -4,18 +4,17 @@
 //!
 //! After A. Sulyok and others, "Locality Optimized Unstructured Mesh Algorithms on GPUs", 2019, section 2.2.
 
-use super::{Additions, Strategy};
-use crate::cuda::expression::{read_as, stored_as};
+use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
-use crate::ir::mesh::Missing;
-use crate::ir::{FieldId, Path};
-use crate::mesh::emit::{At, Emitter};
+use crate::ir::{FieldId, Relation};
+use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, PieceTable, Type, Unroll, ValueId};
 use crate::mesh::group::Group;
 use crate::mesh::looks::Looks;
 use crate::mesh::shared::{Shared, USUAL, bytes, fitting};
-use crate::mesh::sums::added;
-use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Subject, What};
-use crate::plan::stored_type;
+use crate::mesh::sums::add_to;
+use crate::mesh::writer::Writer;
+use crate::mesh::writer::numbers::part_name;
+use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, Subject};
 
 /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
 pub struct HierarchicalColouring;
@@ -43,9 +42,9 @@ impl Strategy for HierarchicalColouring {
 /// # Errors
 /// What a single element adds to does not fit into shared memory.
 fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
-    let stencil = subject.stencil;
-    let width = |field: FieldId| stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
-    let stored = |field: FieldId| stored_type(stencil.stencil.fields[field].stored, subject.precision);
+    let stencil = &subject.stencil.stencil;
+    let width = |field: FieldId| stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
+    let stored = |field: FieldId| Type::stored(stencil.fields[field].stored, subject.precision);
     let targets =
         |elements: usize| subject.counts.largest(group, Cut::Blocks { elements }).map(|largest| largest.targets);
     let bytes_of = |elements: usize| {
@@ -57,68 +56,62 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     // Where elements are few, so are threads.
     let block = choices.block.min(elements.next_multiple_of(32) as u32);
     let choices = &Choices { block, ..*choices };
-    let mut emitter = Emitter::new(subject, choices);
-    let own = Block::new(&mut emitter, group, targets);
-    own.load(&mut emitter);
-    emitter.line("__syncthreads();");
-    own.add(&mut emitter);
-    own.write_back(&mut emitter);
-    let name = emitter.names.declared(&format!("{}_in_blocks", stencil.stencil.name));
+    let mut writer = Writer::new(subject, choices, &format!("{}_in_blocks", stencil.name));
+    let own = Block::new(&mut writer, group, targets);
+    own.load(&mut writer);
+    writer.own.barrier();
+    own.add(&mut writer);
+    own.write_back(&mut writer);
     let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
-    let (text, parameters) = emitter.text(&name, &what, &[]);
-    let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared.bytes() };
-    Ok(Kernel { name, text, parameters, items, block, in_place: group.fields() })
+    let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared };
+    Ok(Kernel { code: writer.finish(&what), items, in_place: group.fields() })
 }
 
-/// The texts of a block of threads.
+/// A block of threads.
 struct Block<'g> {
     group: &'g Group,
-    shared: Shared,
-    /// What is added to, as it is stored: a name in shared memory for each part of a field.
-    kept: Vec<(FieldId, Vec<String>)>,
+    /// Bytes of shared memory.
+    shared: usize,
+    /// What is added to, as it is stored: an array in shared memory for each part of a field.
+    kept: Vec<(FieldId, Vec<ArrayId>)>,
     /// What is read of targets.
     staged: Vec<Staged>,
-    /// The ranges of the block, and the number of the thread.
-    range: String,
-    thread: String,
+    thread: ValueId,
+    /// Where its elements begin and end.
+    elements: [ValueId; 2],
+    /// Where its targets do, among those of all blocks.
+    targets: [ValueId; 2],
     /// The targets of all blocks.
-    targets: String,
+    table: ArrayId,
 }
 
 /// Numbers of a field at targets, on a level so far away.
 struct Staged {
     field: FieldId,
     shift: i32,
-    /// Names in shared memory, by part.
-    parts: Vec<(u32, String)>,
+    /// Arrays in shared memory, by part.
+    parts: Vec<(u32, Option<ArrayId>)>,
     /// Along which paths which parts are read.
     reads: Vec<(usize, u32)>,
 }
 
 impl<'g> Block<'g> {
     /// Decides what lies in shared memory, and finds the block.
-    fn new(emitter: &mut Emitter, group: &'g Group, targets: usize) -> Self {
-        let subject = emitter.subject;
-        let (fields, precision) = (&subject.stencil.stencil.fields, subject.precision);
+    fn new(writer: &mut Writer, group: &'g Group, targets: usize) -> Self {
+        let subject = writer.subject;
+        let fields = &subject.stencil.stencil.fields;
         let mut shared = Shared::default();
         let mut kept = Vec::new();
         for field in group.fields() {
-            let own = &fields[field];
-            let width = own.place.home.map_or(1, |home| home.width as usize);
-            let c_type = stored_type(own.stored, precision);
-            let mut names = Vec::new();
-            for part in 0..width {
-                let name = emitter.names.fresh(&part_name(&format!("{}_kept", own.name), width, part));
-                shared.array(&name, c_type, targets);
-                names.push(name);
-            }
-            kept.push((field, names));
+            let (wish, width, kind) =
+                (format!("{}_kept", fields[field].name), writer.width(field), writer.stored(field));
+            let part = |part| shared.array(writer, &part_name(&wish, width, part), kind, targets);
+            kept.push((field, (0..width).map(part).collect()));
         }
         let mut staged = Vec::new();
         for mut own in readable(subject, group) {
-            let field = &fields[own.field];
-            let c_type = stored_type(field.stored, precision);
-            if shared.bytes() + own.parts.len() * bytes(c_type, targets) > USUAL {
+            let kind = writer.stored(own.field);
+            if shared.bytes() + own.parts.len() * bytes(kind, targets) > USUAL {
                 continue;
             }
             let level = match own.shift {
@@ -126,153 +119,160 @@ impl<'g> Block<'g> {
                 1.. => format!("_down{}", own.shift),
                 _ => format!("_up{}", -own.shift),
             };
-            let width = field.place.home.map_or(1, |home| home.width as usize);
-            for (part, name) in &mut own.parts {
-                *name = emitter.names.fresh(&part_name(&format!("{}_near{level}", field.name), width, *part as usize));
-                shared.array(name, c_type, targets);
+            let (wish, width) = (format!("{}_near{level}", fields[own.field].name), writer.width(own.field));
+            for (part, array) in &mut own.parts {
+                *array = Some(shared.array(writer, &part_name(&wish, width, *part as usize), kind, targets));
             }
             staged.push(own);
         }
-        shared.declare(emitter, emitter.lines.len());
-        let blocks = emitter.parameter("blocks", "const int4*", What::Piece(PieceTable::Ranges));
-        let first = emitter.parameter("first", "int", What::First);
-        let (range, thread) = (emitter.names.fresh("range"), emitter.names.fresh("thread"));
-        emitter.line(format!("const int {thread} = threadIdx.x;"));
-        emitter.line(format!("const int4 {range} = {blocks}[{first} + blockIdx.x];"));
-        emitter.level_line();
+        let blocks = writer.array("blocks", Type::WIDEST, false, Meaning::Mesh(MeshData::Piece(PieceTable::Ranges)));
+        let first = writer.count("first", MeshData::First);
+        let [thread, block] = [Coordinate::Thread, Coordinate::Block].map(|own| writer.own.coordinate(own, Axis::X));
+        let thread = writer.own.name("thread", thread);
+        let block = writer.own.add(first, block);
+        let range = writer.own.load(blocks, block);
+        let range = writer.own.name("range", range);
+        let [x, y, z, w] = [0, 1, 2, 3].map(|lane| writer.own.lane(range, lane));
+        writer.find_level();
         let set_name = &subject.stencil.mesh.sets[group.target].name;
-        let table = What::Piece(PieceTable::Targets);
-        let targets = emitter.parameter(&format!("{set_name}_of_blocks"), "const int*", table);
-        Self { group, shared, kept, staged, range, thread, targets }
+        let table = writer.table(&format!("{set_name}_of_blocks"), MeshData::Piece(PieceTable::Targets));
+        Self { group, shared: shared.bytes(), kept, staged, thread, elements: [x, y], targets: [z, w], table }
     }
 
     /// A loop over the targets of the block: the target, and its place among them.
-    fn open_targets(&self, emitter: &mut Emitter) -> [String; 2] {
-        let (range, thread, block) = (&self.range, &self.thread, emitter.choices.block);
-        let place = emitter.names.fresh("place");
-        emitter.open(&format!("for (int {place} = {thread}; {place} < {range}.w - {range}.z; {place} += {block})"));
-        let target = emitter.names.fresh(&emitter.subject.stencil.mesh.sets[self.group.target].name);
-        emitter.line(format!("const int {target} = {}[{range}.z + {place}];", self.targets));
-        [target, place]
+    fn each_target(&self, writer: &mut Writer, write: impl FnOnce(&mut Writer, ValueId, ValueId)) {
+        let [first, end] = self.targets;
+        let (count, step) = (writer.own.sub(end, first), i64::from(writer.choices.block));
+        writer.each("place", (self.thread, count, step), Unroll::Free, |writer, place| {
+            let at = writer.own.add(first, place);
+            let target = writer.own.load(self.table, at);
+            let set_name = &writer.subject.stencil.mesh.sets[self.group.target].name;
+            let target = writer.own.name(set_name, target);
+            write(writer, target, place);
+        });
     }
 
     /// Loads what is kept in shared memory.
-    fn load(&self, emitter: &mut Emitter) {
-        let [target, place] = self.open_targets(emitter);
-        // All loads first, so that they wait together.
-        let mut stores = Vec::new();
-        let name_of = |emitter: &Emitter, field: FieldId| emitter.subject.stencil.stencil.fields[field].name.clone();
-        for (field, arrays) in &self.kept {
-            let (array, wish) = (emitter.output(*field), format!("{}_before", name_of(emitter, *field)));
-            let values = emitter.load_stored(&array, *field, &target, 0, &wish);
-            stores.extend(arrays.iter().cloned().zip(values));
-        }
-        for own in &self.staged {
-            let (array, wish) = (emitter.input(own.field), format!("{}_there", name_of(emitter, own.field)));
-            let values = emitter.load_stored(&array, own.field, &target, own.shift, &wish);
-            stores.extend(own.parts.iter().map(|(part, array)| (array.clone(), values[*part as usize].clone())));
-        }
-        for (array, value) in stores {
-            emitter.line(format!("{array}[{place}] = {value};"));
-        }
-        emitter.close();
+    fn load(&self, writer: &mut Writer) {
+        self.each_target(writer, |writer, target, place| {
+            let fields = &writer.subject.stencil.stencil.fields;
+            // All loads first, so that they wait together.
+            let mut stores = Vec::new();
+            for (field, arrays) in &self.kept {
+                let (array, wish) = (writer.output(*field), format!("{}_before", fields[*field].name));
+                let values = writer.load_stored(array, *field, (Some(target), 0), &wish);
+                stores.extend(arrays.iter().copied().zip(values));
+            }
+            for own in &self.staged {
+                let (array, wish) = (writer.input(own.field), format!("{}_there", fields[own.field].name));
+                let values = writer.load_stored(array, own.field, (Some(target), own.shift), &wish);
+                stores.extend(own.parts.iter().filter_map(|(part, array)| Some(((*array)?, values[*part as usize]))));
+            }
+            for (array, value) in stores {
+                writer.own.store(array, place, value);
+            }
+        });
     }
 
     /// Computes what elements add, and adds it, colour after colour.
-    fn add(&self, emitter: &mut Emitter) {
-        let subject = emitter.subject;
-        let (stencil, group, range, thread) = (subject.stencil, self.group, &self.range, &self.thread);
-        let columns = group.paths.len() + 1;
-        let table = What::Piece(PieceTable::Places);
-        let places = emitter.parameter("places", "const unsigned short*", table);
-        let item = emitter.names.fresh("item");
+    fn add(&self, writer: &mut Writer) {
+        let group = self.group;
+        let [first, end] = self.elements;
+        let table = Meaning::Mesh(MeshData::Piece(PieceTable::Places));
+        let places = writer.array("places", Type::one(Element::U16), false, table);
+        // Of an element, its colour and then its places.
+        let of_element = |writer: &mut Writer, element: ValueId, number: usize| {
+            let [columns, number] = [group.paths.len() + 1, number].map(|number| writer.own.int(number as i64));
+            let row = writer.own.mul(columns, element);
+            let at = writer.own.add(row, number);
+            let number = writer.own.load(places, at);
+            writer.own.convert(number, Type::I32)
+        };
+        let [zero, one, none] = [0, 1, -1].map(|number| writer.own.int(number));
         // Threads without an element of their own compute the last one's, and add nothing.
-        emitter.line(format!("const int {item} = min({range}.x + {thread}, {range}.y - 1);"));
-        let colour = emitter.names.fresh("colour");
-        let own = format!("{thread} < {range}.y - {range}.x");
-        emitter.line(format!("const int {colour} = {own} ? int({places}[{columns} * {item}]) : -1;"));
-        emitter.in_piece = Some(item.clone());
+        let (item, last) = (writer.own.add(first, self.thread), writer.own.sub(end, one));
+        let item = writer.own.binary(Binary::Min, item, last);
+        let item = writer.own.name("item", item);
+        let count = writer.own.sub(end, first);
+        let (is_own, colour) = (writer.own.less(self.thread, count), of_element(writer, item, 0));
+        let colour = writer.own.choose(is_own, colour, none);
+        let colour = writer.own.name("colour", colour);
+        writer.in_piece = Some(item);
         let mut own_places = Vec::new();
-        for (path, way) in group.paths.iter().enumerate() {
-            let place = emitter.names.fresh(&format!("place_{path}"));
-            emitter.line(format!("const int {place} = {places}[{columns} * {item} + {}];", path + 1));
-            own_places.push((place, can_miss(subject, way)));
+        for path in 0..group.paths.len() {
+            let place = of_element(writer, item, path + 1);
+            own_places.push(writer.own.name(&format!("place_{path}"), place));
         }
-        self.near(emitter, &own_places);
+        self.near(writer, &own_places);
         // Values come before all barriers.
-        let mut values = Vec::new();
-        for add in &group.adds {
-            let body = &stencil.stencil.stores[add.store].body;
-            let text = emitter.body(body, &At::default());
-            let c_type = emitter.c_type(body.kind());
-            let name = emitter.names.fresh(&format!("{}_add_{}", stencil.stencil.fields[add.field].name, add.part));
-            emitter.line(format!("const {c_type} {name} = {text};"));
-            values.push(name);
-        }
-        let (colours, turn) = (emitter.names.fresh("colours"), emitter.names.fresh("turn"));
+        let values = values(writer, group);
         // The last element has the last colour.
-        emitter.line(format!("const int {colours} = {places}[{columns} * ({range}.y - 1)] + 1;"));
-        emitter.open(&format!("for (int {turn} = 0; {turn} < {colours}; ++{turn})"));
-        emitter.open(&format!("if ({turn} == {colour})"));
-        for (path, (place, can_miss)) in own_places.iter().enumerate() {
-            if *can_miss {
-                emitter.open(&format!("if ({place} != {NOWHERE})"));
-            }
-            for (add, value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == path) {
-                let stored = stencil.stencil.fields[add.field].stored;
-                let arrays = self.kept.iter().find(|(field, _)| *field == add.field).map(|(_, arrays)| arrays);
-                let Some(array) = arrays.and_then(|arrays| arrays.get(add.part as usize)) else { continue };
-                let before = read_as(format!("{array}[{place}]"), stored, subject.precision);
-                let total = added(&before, value, stored, subject.precision);
-                emitter.line(format!("{array}[{place}] = {};", stored_as(total, stored, subject.precision)));
-            }
-            if *can_miss {
-                emitter.close();
-            }
-        }
-        emitter.close();
-        emitter.line("__syncthreads();");
-        emitter.close();
+        let colours = of_element(writer, last, 0);
+        let colours = writer.own.add(colours, one);
+        let colours = writer.own.name("colours", colours);
+        writer.each("turn", (zero, colours, 1), Unroll::Free, |writer, turn| {
+            let is_turn = writer.own.compare(Relation::Eq, turn, colour);
+            writer.when(is_turn, |writer| {
+                for (path, &place) in own_places.iter().enumerate() {
+                    let is_there = self.is_there(writer, path, place);
+                    writer.when_any(is_there, |writer| {
+                        for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == path) {
+                            let arrays = self.kept.iter().find(|(field, _)| *field == add.field);
+                            let array = arrays.and_then(|(_, arrays)| arrays.get(add.part as usize));
+                            if let Some(&array) = array {
+                                add_to(writer, add.field, array, place, value);
+                            }
+                        }
+                    });
+                }
+            });
+            writer.own.barrier();
+        });
+        writer.in_piece = None;
     }
 
-    /// Names what is read of targets in shared memory.
-    fn near(&self, emitter: &mut Emitter, places: &[(String, bool)]) {
-        let subject = emitter.subject;
+    /// Whether there is a target at a place, if there may be none.
+    fn is_there(&self, writer: &mut Writer, path: usize, place: ValueId) -> Option<ValueId> {
+        let nowhere = writer.own.int(i64::from(NOWHERE));
+        let can_miss = writer.can_miss(self.group.paths[path].hops());
+        can_miss.then(|| writer.own.compare(Relation::Ne, place, nowhere))
+    }
+
+    /// Says what is read of targets: what lies in shared memory.
+    fn near(&self, writer: &mut Writer, places: &[ValueId]) {
         for own in &self.staged {
-            let field = &subject.stencil.stencil.fields[own.field];
-            let c_type = emitter.c_type(field.stored.kind());
+            let stored = writer.subject.stencil.stencil.fields[own.field].stored;
             for (path, part) in &own.reads {
-                let Some((_, array)) = own.parts.iter().find(|(known, _)| known == part) else { continue };
-                let (place, can_miss) = &places[*path];
-                let text = match can_miss {
-                    // Nobody looks at what comes through a hole.
-                    true => format!("{array}[{place} != {NOWHERE} ? {place} : 0]"),
-                    false => format!("{array}[{place}]"),
-                };
+                let array = own.parts.iter().find(|(known, _)| known == part).and_then(|(_, array)| *array);
+                let Some(array) = array else { continue };
+                // Nobody looks at what comes through a hole.
+                let (mut place, first) = (places[*path], writer.own.int(0));
+                if let Some(is_there) = self.is_there(writer, *path, place) {
+                    place = writer.own.choose(is_there, place, first);
+                }
                 let at = (self.group.paths[*path].hops().to_vec(), own.shift);
-                let width = field.place.home.map_or(1, |home| home.width as usize);
-                let wish = part_name(&emitter.read_name(own.field, &at), width, *part as usize);
-                let name = emitter.names.fresh(&wish);
-                let text = read_as(text, field.stored, subject.precision);
-                emitter.line(format!("const {c_type} {name} = {text};"));
-                emitter.remember((own.field, at, *part), &name);
+                let wish = part_name(&writer.read_name(own.field, &at), writer.width(own.field), *part as usize);
+                let number = writer.own.load(array, place);
+                let number = writer.scalar().read(&mut writer.own, number, stored);
+                let number = writer.own.name(&wish, number);
+                writer.remember((own.field, at, *part), number);
             }
         }
     }
 
     /// Writes what is kept to memory.
-    fn write_back(&self, emitter: &mut Emitter) {
-        let [target, place] = self.open_targets(emitter);
-        for (field, arrays) in &self.kept {
-            let array = emitter.output(*field);
-            let texts: Vec<String> = arrays.iter().map(|kept| format!("{kept}[{place}]")).collect();
-            emitter.store_all(&array, *field, &target, &texts);
-        }
-        emitter.close();
+    fn write_back(&self, writer: &mut Writer) {
+        self.each_target(writer, |writer, target, place| {
+            for (field, arrays) in &self.kept {
+                let array = writer.output(*field);
+                let values: Vec<ValueId> = arrays.iter().map(|&kept| writer.own.load(kept, place)).collect();
+                writer.store_all(array, *field, target, &values);
+            }
+        });
     }
 }
 
-/// What is read where a group's paths lead, each field and level by itself; names are still missing. Numbers of slots of maps
+/// What is read where a group's paths lead, each field and level by itself; arrays are still missing. Numbers of slots of maps
 /// are read by one element each, and an element's own by itself.
 fn readable(subject: &Subject, group: &Group) -> Vec<Staged> {
     let mut all: Vec<Staged> = Vec::new();
@@ -289,21 +289,13 @@ fn readable(subject: &Subject, group: &Group) -> Vec<Staged> {
             }
         };
         if own.parts.iter().all(|(known, _)| *known != part) {
-            own.parts.push((part, String::new()));
+            own.parts.push((part, None));
         }
         own.reads.push((path, part));
     }
     for own in &mut all {
-        own.parts.sort();
+        own.parts.sort_by_key(|(part, _)| *part);
         own.reads.sort();
     }
     all
-}
-
-fn can_miss(subject: &Subject, path: &Path) -> bool {
-    path.hops().iter().any(|hop| subject.stencil.mesh.maps[hop.map].missing != Missing::Never)
-}
-
-fn part_name(wish: &str, width: usize, part: usize) -> String {
-    if width == 1 { wish.to_owned() } else { format!("{wish}_{part}") }
 }

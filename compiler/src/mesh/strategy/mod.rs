@@ -7,10 +7,11 @@ mod owner;
 mod tiled;
 mod two_step;
 
-use super::emit::{At, Emitter};
 use super::group::{Add, Group};
+use super::writer::{At, Writer};
 use super::{Choices, Kernel, Subject};
 use crate::diagnostic::Refusal;
+use crate::kernel::ValueId;
 use std::fmt;
 
 /// Every strategy, in the order that lists show. The first is the one that is taken if none is chosen.
@@ -84,16 +85,13 @@ impl fmt::Debug for dyn Strategy {
     }
 }
 
-/// What an element adds, each a constant with a name: first of all, so that loads need not wait for what is written.
-fn values(emitter: &mut Emitter, group: &Group) -> Vec<String> {
-    let stencil = emitter.subject.stencil;
+/// What an element adds, each computed here by a name: first of all, so that loads need not wait for what is written.
+fn values(writer: &mut Writer, group: &Group) -> Vec<ValueId> {
+    let stencil = writer.subject.stencil;
     let named = |add: &Add| {
-        let body = &stencil.stencil.stores[add.store].body;
-        let text = emitter.body(body, &At::default());
-        let (field, c_type) = (&stencil.stencil.fields[add.field].name, emitter.c_type(body.kind()));
-        let name = emitter.names.fresh(&format!("{field}_add_{}", add.part));
-        emitter.line(format!("const {c_type} {name} = {text};"));
-        name
+        let value = writer.body(&stencil.stencil.stores[add.store].body, &At::default());
+        let field = &stencil.stencil.fields[add.field].name;
+        writer.own.name(&format!("{field}_add_{}", add.part), value)
     };
     group.adds.iter().map(named).collect()
 }

@@ -6,11 +6,12 @@
 
 use super::{Additions, Strategy};
 use crate::diagnostic::Refusal;
-use crate::mesh::emit::Emitter;
+use crate::kernel::{MeshData, MeshTable};
 use crate::mesh::group::Group;
 use crate::mesh::sums::Sums;
 use crate::mesh::walk::Walk;
-use crate::mesh::{Choices, Items, Kernel, Subject, Table, What, quotient};
+use crate::mesh::writer::Writer;
+use crate::mesh::{Choices, Items, Kernel, Subject, quotient};
 
 /// Each target gathers over the elements that lead to it, and computes their contributions again.
 pub struct Owner;
@@ -48,30 +49,26 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     let walk = Walk::new(subject, group, from_zero)?;
     let own = walk.subject(subject);
     let stencil = own.stencil;
-    let mut emitter = Emitter::new(&own, choices);
-    emitter.share_divisions(quotient::divides(stencil));
     let set_name = &stencil.mesh.sets[group.target].name;
+    let mut writer = Writer::new(&own, choices, &format!("{}_to_{set_name}", stencil.stencil.name));
+    writer.share_divisions(quotient::divides(stencil));
     let (target, item) = if is_sparse {
-        let (item, n) = (emitter.names.internal("item"), emitter.parameter("items", "int", What::Items));
-        let table = What::Table(group.number, Table::Targets);
-        let targets = emitter.parameter(&format!("{set_name}_led_to"), "const int*", table);
-        emitter.line(format!("const int {item} = blockIdx.x * {} + threadIdx.x;", choices.block));
-        emitter.line(format!("if ({item} >= {n}) {}", emitter.leave()));
-        let target = emitter.element_of(group.target);
-        emitter.line(format!("const int {target} = {targets}[{item}];"));
-        (target, Some(item))
+        let n = writer.count("items", MeshData::Items);
+        let table = MeshData::Table(group.number, MeshTable::Targets);
+        let targets = writer.table(&format!("{set_name}_led_to"), table);
+        let item = writer.item_below("item", n);
+        let target = writer.own.load(targets, item);
+        (writer.own.name(set_name, target), Some(item))
     } else {
-        (emitter.thread_of(group.target), None)
+        (writer.thread_of(group.target), None)
     };
-    emitter.level_line();
-    let sums = Sums::new(&mut emitter, &fields, &target, is_sparse);
-    let is_led_to = walk.write(&mut emitter, &target, item.as_deref(), &sums);
-    emitter.leave_if_unusual();
-    sums.store(&mut emitter, &target, &|_| true, &is_led_to);
-    let name = emitter.names.declared(&format!("{}_to_{set_name}", stencil.stencil.name));
-    let what = format!("a thread a {set_name}, which gathers what is added to it");
-    let (text, parameters) = emitter.text(&name, &what, &[]);
+    writer.find_level();
+    let sums = Sums::new(&mut writer, &fields, target, is_sparse);
+    let is_led_to = walk.write(&mut writer, target, item, &sums);
+    writer.own.give_up();
+    sums.store(&mut writer, target, &|_| true, is_led_to);
+    let code = writer.finish(&format!("a thread a {set_name}, which gathers what is added to it"));
     let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
     let in_place = fields.into_iter().filter(|&field| is_sparse || !(subject.from_zero)(field)).collect();
-    Ok(Kernel { name, text, parameters, items, block: choices.block, in_place })
+    Ok(Kernel { code, items, in_place })
 }

@@ -4,15 +4,18 @@
 //! Nothing races, and nothing is computed twice but at the rims of tiles: elements that lead into several are computed by each.
 
 use super::{Additions, Strategy};
-use crate::cuda::expression::{read_as, stored_as};
 use crate::diagnostic::Refusal;
-use crate::ir::FieldId;
-use crate::mesh::emit::{At, Emitter};
+use crate::ir::Relation;
+use crate::kernel::{
+    ArrayId, Axis, Binary, Coordinate, Meaning, MeshData, MeshTable, PieceTable, Type, Unroll, ValueId,
+};
 use crate::mesh::group::{Add, Group};
 use crate::mesh::rows::{is_row, row};
-use crate::mesh::shared::{Shared, fitting};
-use crate::mesh::sums::{Sums, added};
-use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, PieceTable, Subject, Table, What};
+use crate::mesh::shared::{Shared, bytes, fitting};
+use crate::mesh::sums::Sums;
+use crate::mesh::walk::{ends_of, entry};
+use crate::mesh::writer::{At, Writer};
+use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, Subject};
 
 /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
 pub struct Tiled;
@@ -45,78 +48,111 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     let degrees = subject.degrees(group);
     let is_sparse = degrees.share < 0.5;
     let set_name = &stencil.mesh.sets[group.target].name;
-    let mut emitter = Emitter::new(subject, choices);
-    let declarations = emitter.lines.len();
-    let tiles = emitter.parameter("tiles", "const int4*", What::Piece(PieceTable::Ranges));
-    let (tile, thread) = (emitter.names.fresh("tile"), emitter.names.fresh("thread"));
-    emitter.line(format!("const int {thread} = threadIdx.x;"));
-    emitter.line(format!("const int4 {tile} = {tiles}[blockIdx.x];"));
-    emitter.level_line();
-    // Threads without a target of their own do as the last one does, but for the end.
-    let target = emitter.names.fresh(set_name);
-    let last = format!("min({tile}.x + {thread}, {tile}.y - 1)");
-    let row_of = if is_sparse {
-        let item = emitter.names.fresh("item");
-        let targets =
-            emitter.parameter(&format!("{set_name}_led_to"), "const int*", What::Table(group.number, Table::Targets));
-        emitter.line(format!("const int {item} = {last};"));
-        emitter.line(format!("const int {target} = {targets}[{item}];"));
-        item
-    } else {
-        emitter.line(format!("const int {target} = {last};"));
-        target.clone()
-    };
-    let sums = Sums::stored(&mut emitter, &group.fields(), &target, is_sparse);
-    let entries = emitter.parameter("entries", "const int*", What::Piece(PieceTable::Entries));
-    let in_rows = is_row(degrees);
-    let here = if in_rows { row(&mut emitter, &entries, degrees.max.div_ceil(2), &row_of) } else { entries };
-    let columns = computed(&mut emitter, group, &tile, &thread);
-    emitter.line("__syncthreads();");
-    let place = emitter.names.fresh("place");
-    if in_rows {
-        emitter.line("#pragma unroll");
-        emitter.open(&format!("for (int {place} = 0; {place} < {}; ++{place})", degrees.max));
-    } else {
-        let offsets = emitter.parameter("offsets", "const int*", What::Table(group.number, Table::Offsets));
-        let range = format!("{place} = {offsets}[{row_of}]; {place} < {offsets}[{row_of} + 1]");
-        emitter.open(&format!("for (int {range}; ++{place})"));
-    }
-    let entry = emitter.names.fresh("entry");
-    if in_rows {
-        // Two stand in one number.
-        emitter.line(format!("const int {entry} = {here}[{place} / 2] >> 16 * ({place} % 2) & {NOWHERE};"));
-        emitter.open(&format!("if ({entry} != {NOWHERE})"));
-    } else {
-        emitter.line(format!("const int {entry} = {here}[{place}];"));
-    }
-    columns.gather(&mut emitter, group, &sums, &entry);
-    if in_rows {
-        emitter.close();
-    }
-    emitter.close();
-    emitter.open(&format!("if ({thread} < {tile}.y - {tile}.x)"));
-    for (field, names) in sums.iter() {
-        let array = emitter.output(field);
-        emitter.store_all(&array, field, &target, names);
-    }
-    emitter.close();
-
+    let columns = Columns::new(subject, group);
     let of_tile = |targets: usize| {
         let largest = subject.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
-        Some(columns.shared(largest.elements).bytes())
+        Some(columns.bytes(largest.elements))
     };
     let targets = fitting(choices.block as usize, &of_tile, Tiled.name())?;
     let cut = Cut::Tiles { targets, is_sparse };
     let elements = subject.counts.largest(group, cut).map_or(0, |largest| largest.elements);
-    let shared = columns.shared(elements);
-    shared.declare(&mut emitter, declarations);
-    let name = emitter.names.declared(&format!("{}_tiled", stencil.stencil.name));
-    let what = format!("a block of threads a tile, of {set_name} at most {targets}");
-    let (text, parameters) = emitter.text(&name, &what, &[]);
-    let starts_from_zero = |field: &FieldId| !is_sparse && (subject.from_zero)(*field);
+
+    let mut writer = Writer::new(subject, choices, &format!("{}_tiled", stencil.stencil.name));
+    let (arrays, shared) = columns.declared(&mut writer, elements);
+    let own = Tile::find(&mut writer);
+    writer.find_level();
+    // Threads without a target of their own do as the last one does, but for the end.
+    let target = writer.own.add(own.rows[0], own.thread);
+    let target = writer.own.binary(Binary::Min, target, own.last_row);
+    let (target, row_of) = if is_sparse {
+        let table = MeshData::Table(group.number, MeshTable::Targets);
+        let led_to = writer.table(&format!("{set_name}_led_to"), table);
+        let item = writer.own.name("item", target);
+        let target = writer.own.load(led_to, item);
+        (writer.own.name(set_name, target), item)
+    } else {
+        let target = writer.own.name(set_name, target);
+        (target, target)
+    };
+    let sums = Sums::stored(&mut writer, &group.fields(), target, is_sparse);
+    let entries = writer.table("entries", MeshData::Piece(PieceTable::Entries));
+    let in_rows = is_row(degrees);
+    let here = if in_rows { row(&mut writer, entries, degrees.max.div_ceil(2), row_of) } else { entries };
+    own.compute(&mut writer, &columns, &arrays);
+    writer.own.barrier();
+    if in_rows {
+        let [zero, width, two, bits, nowhere] =
+            [0, degrees.max as i64, 2, 16, i64::from(NOWHERE)].map(|number| writer.own.int(number));
+        writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
+            // Two stand in one number.
+            let [word, half] = [Binary::Div, Binary::Rem].map(|own| writer.own.binary(own, place, two));
+            let pair = writer.own.load(here, word);
+            let by = writer.own.mul(bits, half);
+            let [pair, by] = [pair, by].map(|bits| writer.own.convert(bits, Type::U32));
+            let mask = writer.own.literal(i64::from(NOWHERE), Type::U32);
+            let entry = writer.own.binary(Binary::ShiftRight, pair, by);
+            let entry = writer.own.binary(Binary::BitAnd, entry, mask);
+            let entry = writer.own.convert(entry, Type::I32);
+            let entry = writer.own.name("entry", entry);
+            let is_taken = writer.own.compare(Relation::Ne, entry, nowhere);
+            writer.when(is_taken, |writer| columns.gather(writer, &arrays, &sums, entry));
+        });
+    } else {
+        let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
+        let [first, end] = ends_of(&mut writer, offsets, row_of);
+        writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
+            let entry = writer.own.load(here, place);
+            let entry = writer.own.name("entry", entry);
+            columns.gather(writer, &arrays, &sums, entry);
+        });
+    }
+    let count = writer.own.sub(own.rows[1], own.rows[0]);
+    let has_target = writer.own.less(own.thread, count);
+    writer.when(has_target, |writer| sums.store_stored(writer, target));
+
+    let code = writer.finish(&format!("a block of threads a tile, of {set_name} at most {targets}"));
+    let starts_from_zero = |field: &crate::ir::FieldId| !is_sparse && (subject.from_zero)(*field);
     let in_place = group.fields().into_iter().filter(|field| !starts_from_zero(field)).collect();
-    let items = Items::Pieces { group: group.number, cut, shared: shared.bytes() };
-    Ok(Kernel { name, text, parameters, items, block: choices.block, in_place })
+    let items = Items::Pieces { group: group.number, cut, shared };
+    Ok(Kernel { code, items, in_place })
+}
+
+/// What a block of threads works on.
+struct Tile {
+    thread: ValueId,
+    /// Where its rows of targets begin and end.
+    rows: [ValueId; 2],
+    last_row: ValueId,
+    /// Where its elements do.
+    elements: [ValueId; 2],
+}
+
+impl Tile {
+    /// Finds the tile of the block.
+    fn find(writer: &mut Writer) -> Self {
+        let tiles = writer.array("tiles", Type::WIDEST, false, Meaning::Mesh(MeshData::Piece(PieceTable::Ranges)));
+        let [thread, block] = [Coordinate::Thread, Coordinate::Block].map(|own| writer.own.coordinate(own, Axis::X));
+        let thread = writer.own.name("thread", thread);
+        let tile = writer.own.load(tiles, block);
+        let tile = writer.own.name("tile", tile);
+        let [x, y, z, w] = [0, 1, 2, 3].map(|lane| writer.own.lane(tile, lane));
+        let one = writer.own.int(1);
+        Self { thread, rows: [x, y], last_row: writer.own.sub(y, one), elements: [z, w] }
+    }
+
+    /// Computes what the elements of the tile add.
+    fn compute(&self, writer: &mut Writer, columns: &Columns, arrays: &[ArrayId]) {
+        let [first, end] = self.elements;
+        let begin = writer.own.add(first, self.thread);
+        let step = i64::from(writer.choices.block);
+        writer.each("at", (begin, end, step), Unroll::Free, |writer, at| {
+            let place = writer.own.sub(at, first);
+            let place = writer.own.name("place", place);
+            writer.in_piece = Some(at);
+            columns.store(writer, arrays, place);
+            writer.in_piece = None;
+        });
+    }
 }
 
 /// What lies in shared memory.
@@ -131,150 +167,130 @@ struct Columns {
 
 /// Values of each element of a tile.
 struct Column {
-    array: String,
-    c_type: &'static str,
+    wish: String,
+    kind: Type,
     /// Whether there is one for each path, and not one for all.
     by_path: bool,
     /// By path, whether it is the negative that is added.
     is_negative: Vec<bool>,
 }
 
-/// Computes what the elements of a tile add.
-fn computed(emitter: &mut Emitter, group: &Group, tile: &str, thread: &str) -> Columns {
-    let stores = &emitter.subject.stencil.stencil.stores;
-    let kind = |add: &Add| stores[add.store].body.kind();
-    let paths = group.paths.len();
-    let along = |path: usize| -> Vec<Add> { group.adds.iter().copied().filter(|add| add.path == path).collect() };
-    let by_path: Vec<Vec<Add>> = (0..paths).map(along).collect();
-    let same = |a: &Add, b: &Add| (a.field, a.part, kind(a)) == (b.field, b.part, kind(b));
-    let are_alike = by_path
-        .iter()
-        .all(|own| own.len() == by_path[0].len() && own.iter().zip(&by_path[0]).all(|(own, first)| same(own, first)));
-
-    let (at, place) = (emitter.names.fresh("at"), emitter.names.fresh("place"));
-    let block = emitter.choices.block;
-    emitter.open(&format!("for (int {at} = {tile}.z + {thread}; {at} < {tile}.w; {at} += {block})"));
-    emitter.line(format!("const int {place} = {at} - {tile}.z;"));
-    emitter.in_piece = Some(at);
-    // Values come first, so that loads need not wait for what is written.
-    let texts: Vec<Vec<String>> = by_path
-        .iter()
-        .map(|adds| adds.iter().map(|add| emitter.body(&stores[add.store].body, &At::default())).collect())
-        .collect();
-    let mut columns = Columns { paths, along: vec![Vec::new(); paths], are_alike, columns: Vec::new() };
-    let wish = |emitter: &Emitter, add: &Add| {
-        format!("{}_added_{}", emitter.subject.stencil.stencil.fields[add.field].name, add.part)
-    };
-    if are_alike {
-        for (n, first) in by_path[0].iter().enumerate() {
-            let wish = wish(emitter, first);
-            let array = emitter.names.fresh(&wish);
-            let (by_path_of, is_negative) = match group.signs(emitter.subject.stencil, n) {
-                Some(is_negative) => {
-                    emitter.line(format!("{array}[{place}] = {};", texts[0][n]));
-                    (false, is_negative)
-                }
-                None => {
-                    for (path, texts) in texts.iter().enumerate() {
-                        let index = entry_text(paths, path, &place);
-                        emitter.line(format!("{array}[{index}] = {};", texts[n]));
-                    }
-                    (paths > 1, vec![false; paths])
-                }
-            };
-            for (path, adds) in by_path.iter().enumerate() {
-                columns.along[path].push((adds[n], columns.columns.len()));
-            }
-            let c_type = emitter.c_type(kind(first));
-            columns.columns.push(Column { array, c_type, by_path: by_path_of, is_negative });
-        }
-    } else {
-        for (path, adds) in by_path.iter().enumerate() {
-            for (add, text) in adds.iter().zip(&texts[path]) {
-                let wish = wish(emitter, add);
-                let array = emitter.names.fresh(&wish);
-                emitter.line(format!("{array}[{place}] = {text};"));
-                columns.along[path].push((*add, columns.columns.len()));
-                let c_type = emitter.c_type(kind(add));
-                columns.columns.push(Column { array, c_type, by_path: false, is_negative: vec![false; paths] });
-            }
-        }
-    }
-    emitter.close();
-    emitter.in_piece = None;
-    columns
-}
-
-/// An entry: where the values of an element along a path stand.
-fn entry_text(paths: usize, path: usize, place: &str) -> String {
-    match (paths, path) {
-        (1, _) => place.to_owned(),
-        (_, 0) => format!("{paths} * {place}"),
-        _ => format!("{paths} * {place} + {path}"),
-    }
-}
-
 impl Columns {
-    /// The shared memory of tiles of so many elements.
-    fn shared(&self, elements: usize) -> Shared {
-        let mut shared = Shared::default();
-        for own in &self.columns {
-            shared.array(&own.array, own.c_type, elements * if own.by_path { self.paths } else { 1 });
+    /// What the elements of a tile add to the targets of a group.
+    fn new(subject: &Subject, group: &Group) -> Self {
+        let stencil = &subject.stencil.stencil;
+        let kind = |add: &Add| stencil.stores[add.store].body.kind();
+        let paths = group.paths.len();
+        let by_path: Vec<Vec<Add>> = (0..paths).map(|path| group.along(path)).collect();
+        let same = |a: &Add, b: &Add| (a.field, a.part, kind(a)) == (b.field, b.part, kind(b));
+        let is_alike =
+            |own: &Vec<Add>| own.len() == by_path[0].len() && own.iter().zip(&by_path[0]).all(|(a, b)| same(a, b));
+        let are_alike = by_path.iter().all(is_alike);
+        let mut own = Self { paths, along: vec![Vec::new(); paths], are_alike, columns: Vec::new() };
+        let column = |add: &Add, signs: Option<Vec<bool>>| Column {
+            wish: format!("{}_added_{}", stencil.fields[add.field].name, add.part),
+            kind: Type::computing(kind(add), subject.precision),
+            by_path: are_alike && paths > 1 && signs.is_none(),
+            is_negative: signs.unwrap_or_else(|| vec![false; paths]),
+        };
+        if are_alike {
+            for (n, first) in by_path[0].iter().enumerate() {
+                for (path, adds) in by_path.iter().enumerate() {
+                    own.along[path].push((adds[n], own.columns.len()));
+                }
+                own.columns.push(column(first, group.signs(subject.stencil, n)));
+            }
+        } else {
+            for (path, adds) in by_path.iter().enumerate() {
+                for add in adds {
+                    own.along[path].push((*add, own.columns.len()));
+                    own.columns.push(column(add, None));
+                }
+            }
         }
-        shared
+        own
+    }
+
+    /// How many numbers a column has, for so many elements.
+    fn count(&self, column: &Column, elements: usize) -> usize {
+        elements * if column.by_path { self.paths } else { 1 }
+    }
+
+    /// The shared memory of tiles of so many elements, in bytes.
+    fn bytes(&self, elements: usize) -> usize {
+        self.columns.iter().map(|own| bytes(own.kind, self.count(own, elements))).sum()
+    }
+
+    /// The arrays, one a column, for so many elements, and their bytes.
+    fn declared(&self, writer: &mut Writer, elements: usize) -> (Vec<ArrayId>, usize) {
+        let mut shared = Shared::default();
+        let all = self.columns.iter();
+        let arrays = all.map(|own| shared.array(writer, &own.wish, own.kind, self.count(own, elements))).collect();
+        (arrays, shared.bytes())
+    }
+
+    /// Computes what the element at hand adds, and keeps it at its place.
+    fn store(&self, writer: &mut Writer, arrays: &[ArrayId], place: ValueId) {
+        let stores = &writer.subject.stencil.stencil.stores;
+        // Values come first, so that loads need not wait for what is written.
+        let mut values = Vec::new();
+        for (path, adds) in self.along.iter().enumerate() {
+            for (add, column) in adds {
+                let is_needed = path == 0 || !self.are_alike || self.columns[*column].by_path;
+                if is_needed {
+                    values.push((path, *column, writer.body(&stores[add.store].body, &At::default())));
+                }
+            }
+        }
+        for (path, column, value) in values {
+            let mut index = place;
+            if self.columns[column].by_path {
+                let [paths, path] = [self.paths, path].map(|number| writer.own.int(number as i64));
+                let first = writer.own.mul(paths, place);
+                index = writer.own.add(first, path);
+            }
+            writer.own.store(arrays[column], index, value);
+        }
     }
 
     /// Adds what lies at an entry.
-    fn gather(&self, emitter: &mut Emitter, group: &Group, sums: &Sums, entry: &str) {
-        let paths = self.paths;
-        let (mut at, mut path_name) = (entry.to_owned(), String::new());
-        if paths > 1 && self.columns.iter().any(|own| !own.by_path) {
-            at = emitter.names.fresh("at");
-            emitter.line(format!("const int {at} = unsigned({entry}) / {paths};"));
-        }
-        let differ = |own: &Column| own.is_negative.iter().any(|&own_sign| own_sign != own.is_negative[0]);
-        if paths > 1 && (!self.are_alike || self.columns.iter().any(differ)) {
-            path_name = emitter.names.fresh("path");
-            emitter.line(format!("const int {path_name} = unsigned({entry}) % {paths};"));
-        }
-        // Loads first, so that none waits for a sum.
-        for path in 0..if self.are_alike { 1 } else { group.paths.len() } {
-            if !self.are_alike {
-                emitter.open(&format!("if ({path_name} == {path})"));
-            }
-            let mut values = Vec::new();
-            for (_, column) in &self.along[path] {
-                let own = &self.columns[*column];
-                let value = emitter.names.fresh("value");
-                let place = if own.by_path { entry } else { &at };
-                emitter.line(format!("const {} {value} = {}[{place}];", own.c_type, own.array));
-                values.push(own.signed(&value, &path_name));
-            }
-            for ((add, _), value) in self.along[path].iter().zip(values) {
-                let stored = emitter.subject.stencil.stencil.fields[add.field].stored;
-                let sum = sums.of(add.field, add.part);
-                let precision = emitter.subject.precision;
-                let total = added(&read_as(sum.clone(), stored, precision), &value, stored, precision);
-                emitter.line(format!("{sum} = {};", stored_as(total, stored, precision)));
-            }
-            if !self.are_alike {
-                emitter.close();
-            }
+    fn gather(&self, writer: &mut Writer, arrays: &[ArrayId], sums: &Sums, at: ValueId) {
+        let element = entry(writer, at, self.paths, Binary::Div);
+        let element = if self.paths == 1 { element } else { writer.own.name("at", element) };
+        let path = entry(writer, at, self.paths, Binary::Rem);
+        let path = if self.paths == 1 { path } else { writer.own.name("path", path) };
+        for number in 0..if self.are_alike { 1 } else { self.paths } {
+            let own = writer.own.int(number as i64);
+            let is_own = (!self.are_alike).then(|| writer.own.compare(Relation::Eq, path, own));
+            writer.when_any(is_own, |writer| {
+                // Loads first, so that none waits for a sum.
+                let mut values = Vec::new();
+                for (_, column) in &self.along[number] {
+                    let own = &self.columns[*column];
+                    let value = writer.own.load(arrays[*column], if own.by_path { at } else { element });
+                    let value = writer.own.name("value", value);
+                    values.push(own.signed(writer, value, path));
+                }
+                for ((add, _), value) in self.along[number].iter().zip(values) {
+                    sums.add_stored(writer, add.field, add.part, value);
+                }
+            });
         }
     }
 }
 
 impl Column {
-    /// What is added of a value, along the path with a number in `path`.
-    fn signed(&self, value: &str, path: &str) -> String {
-        let negative: Vec<String> = (0..self.is_negative.len())
-            .filter(|&number| self.is_negative[number])
-            .map(|number| format!("{path} == {number}"))
-            .collect();
-        match negative.len() {
-            0 => value.to_owned(),
-            all if all == self.is_negative.len() => format!("-{value}"),
-            _ => format!("{} ? -{value} : {value}", negative.join(" || ")),
-        }
+    /// What is added of a value, along the path with a number.
+    fn signed(&self, writer: &mut Writer, value: ValueId, path: ValueId) -> ValueId {
+        let numbers = (0..self.is_negative.len()).filter(|&number| self.is_negative[number]);
+        let is_own = |writer: &mut Writer, number: usize| {
+            let number = writer.own.int(number as i64);
+            writer.own.compare(Relation::Eq, path, number)
+        };
+        let negative: Vec<ValueId> = numbers.map(|number| is_own(writer, number)).collect();
+        let is_always = negative.len() == self.is_negative.len();
+        let Some(is_negative) = negative.into_iter().reduce(|any, own| writer.own.or(any, own)) else { return value };
+        let negated = writer.own.negate(value);
+        if is_always { negated } else { writer.own.choose(is_negative, negated, value) }
     }
 }

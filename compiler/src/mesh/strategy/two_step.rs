@@ -2,12 +2,14 @@
 
 use super::{Additions, Strategy};
 use crate::diagnostic::Refusal;
-use crate::ir::FieldId;
-use crate::mesh::emit::{At, Emitter};
+use crate::ir::{FieldId, Relation};
+use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Type, Unroll, ValueId};
 use crate::mesh::group::Group;
 use crate::mesh::rows::{is_row, row};
 use crate::mesh::sums::Sums;
-use crate::mesh::{Choices, Items, Kernel, Subject, Table, What};
+use crate::mesh::walk::{ends_of, entry};
+use crate::mesh::writer::{At, Writer};
+use crate::mesh::{Choices, Items, Kernel, Subject};
 
 /// Each element writes its contributions to memory, then each target gathers them.
 pub struct TwoStep;
@@ -53,167 +55,190 @@ fn kernels(subject: &Subject, choices: &Choices, group: &Group) -> Result<[Kerne
 /// differ in signs alone. So what comes along an entry, which is an element's number times the paths plus that of the path, stands
 /// together.
 struct Between {
-    name: String,
+    array: ArrayId,
     /// By increment and path, whether it is the negative of what lies there, if that lies there once.
     turned: Option<Vec<Vec<bool>>>,
     /// How many values come along a path.
     each: usize,
     paths: usize,
-    c_type: &'static str,
+    kind: Type,
 }
 
 impl Between {
-    fn new(emitter: &mut Emitter, group: &Group) -> Self {
-        let body = &emitter.subject.stencil.stencil.stores[group.adds[0].store].body;
-        let c_type = emitter.c_type(body.kind());
-        let name = emitter.parameter("between", &format!("{c_type}*"), What::Between(group.number));
-        let turned = group.turned(emitter.subject.stencil);
+    fn new(writer: &mut Writer, group: &Group, is_written: bool) -> Self {
+        let stencil = writer.subject.stencil;
+        let kind = writer.computing(stencil.stencil.stores[group.adds[0].store].body.kind());
+        let array = writer.array("between", kind, is_written, Meaning::Mesh(MeshData::Between(group.number)));
+        let turned = group.turned(stencil);
         let paths = if turned.is_some() { 1 } else { group.paths.len() };
         let each = (0..paths).map(|path| group.along(path).len()).max().unwrap_or(0);
-        Self { name, turned, each, paths, c_type }
+        Self { array, turned, each, paths, kind }
     }
 
     /// How many values one instruction moves.
     fn at_once(&self) -> usize {
-        match self.c_type {
-            "double" if self.each.is_multiple_of(2) => 2,
-            "float" if self.each.is_multiple_of(4) => 4,
+        match self.kind.element {
+            Element::F64 if self.each.is_multiple_of(2) => 2,
+            Element::F32 if self.each.is_multiple_of(4) => 4,
             _ => 1,
         }
     }
 
     /// Where the values begin that stand for an element, or for an element and a path.
-    fn place(&self, emitter: &mut Emitter, entry: &str) -> String {
-        let n = emitter.size(emitter.subject.stencil.set());
-        match emitter.subject.computed.len() {
-            1 => format!("{} * {entry}", self.each),
-            _ => format!("{} * ({entry} + blockIdx.y * {n} * {})", self.each, self.paths),
+    fn place(&self, writer: &mut Writer, entry: ValueId) -> ValueId {
+        let each = writer.own.int(self.each as i64);
+        let mut entry = entry;
+        if writer.subject.computed.len() > 1 {
+            let n = writer.size(writer.subject.stencil.set());
+            let (level, paths) = (writer.own.coordinate(Coordinate::Block, Axis::Y), writer.own.int(self.paths as i64));
+            let rows = writer.own.mul(level, n);
+            let before = writer.own.mul(rows, paths);
+            entry = writer.own.add(entry, before);
         }
+        writer.own.mul(each, entry)
+    }
+
+    /// What lies at a place.
+    fn load(&self, writer: &mut Writer, place: ValueId) -> Vec<ValueId> {
+        let (mut values, at_once) = (Vec::new(), self.at_once());
+        for first in (0..self.each).step_by(at_once) {
+            let first = writer.own.int(first as i64);
+            let at = writer.own.add(place, first);
+            let all = writer.own.load_run(self.array, at, at_once as u8);
+            let all = writer.own.name("added", all);
+            match at_once {
+                1 => values.push(all),
+                count => values.extend((0..count).map(|lane| writer.own.lane(all, lane as u8))),
+            }
+        }
+        values
+    }
+
+    /// Writes values to a place.
+    fn store(&self, writer: &mut Writer, place: ValueId, values: &[ValueId]) {
+        let at_once = self.at_once();
+        for (n, some) in values.chunks(at_once).enumerate() {
+            let whole = if some.len() == at_once && at_once > 1 { at_once } else { 1 };
+            for (m, moved) in some.chunks(whole).enumerate() {
+                let first = writer.own.int((n * at_once + m) as i64);
+                let at = writer.own.add(place, first);
+                let value = if let [one] = moved { *one } else { writer.own.lanes(moved.to_vec()) };
+                writer.own.store(self.array, at, value);
+            }
+        }
+    }
+
+    /// What is added of values along the path of an entry: where paths add to the same numbers, it does not matter which one it was, but
+    /// for signs.
+    fn signed(&self, writer: &mut Writer, at: ValueId, paths: usize, values: Vec<ValueId>) -> Vec<ValueId> {
+        let Some(turned) = &self.turned else { return values };
+        let path = entry(writer, at, paths, Binary::Rem);
+        let path = writer.own.name("path", path);
+        let signed = values.into_iter().zip(turned).map(|(value, turned)| {
+            let is_own = |writer: &mut Writer, number: usize| {
+                let number = writer.own.int(number as i64);
+                writer.own.compare(Relation::Eq, path, number)
+            };
+            let negative: Vec<ValueId> =
+                (0..paths).filter(|&number| turned[number]).map(|number| is_own(writer, number)).collect();
+            match negative.into_iter().reduce(|any, own| writer.own.or(any, own)) {
+                None => value,
+                Some(is_negative) => {
+                    let negative = writer.own.negate(value);
+                    writer.own.choose(is_negative, negative, value)
+                }
+            }
+        });
+        signed.collect()
     }
 }
 
 fn written(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let mut emitter = Emitter::new(subject, choices);
-    let element = emitter.thread_of(set);
-    emitter.level_line();
-    emitter.set_index(&[], &element);
-    let between = Between::new(&mut emitter, group);
-    let at_once = between.at_once();
+    let mut writer = Writer::new(subject, choices, &format!("{}_values", stencil.stencil.name));
+    let element = writer.thread_of(set);
+    writer.find_level();
+    writer.set_index(&[], element);
+    let between = Between::new(&mut writer, group, true);
     for path in 0..between.paths {
-        let mut values = Vec::new();
-        for add in group.along(path) {
-            values.push(emitter.body(&stencil.stencil.stores[add.store].body, &At::default()));
-        }
+        let values = group.along(path).into_iter();
+        let values = values.map(|add| writer.body(&stencil.stencil.stores[add.store].body, &At::default()));
+        let values: Vec<ValueId> = values.collect();
         // A path along which less comes leaves some places as they are.
-        let entry = match (between.paths, path) {
-            (1, _) => element.clone(),
-            (paths, 0) => format!("({paths} * {element})"),
-            (paths, _) => format!("({paths} * {element} + {path})"),
-        };
-        let place = between.place(&mut emitter, &entry);
-        for (n, some) in values.chunks(at_once).enumerate() {
-            let to = format!("{place} + {}", n * at_once);
-            if some.len() == 1 || some.len() < at_once {
-                for (m, value) in some.iter().enumerate() {
-                    emitter.line(format!("{}[{to} + {m}] = {value};", between.name));
-                }
-                continue;
-            }
-            let vector = format!("{}{at_once}", between.c_type);
-            let all = some.join(", ");
-            emitter.line(format!("*reinterpret_cast<{vector}*>({} + {to}) = make_{vector}({all});", between.name));
-        }
+        let [paths, path] = [between.paths, path].map(|number| writer.own.int(number as i64));
+        let first = writer.own.mul(paths, element);
+        let entry = writer.own.add(first, path);
+        let place = between.place(&mut writer, entry);
+        between.store(&mut writer, place, &values);
     }
-    let name = emitter.names.declared(&format!("{}_values", stencil.stencil.name));
-    let (text, parameters) = emitter.text(&name, "a thread an element, which writes what it adds", &[]);
-    Kernel { name, text, parameters, items: Items::Set(set), block: choices.block, in_place: Vec::new() }
+    let code = writer.finish("a thread an element, which writes what it adds");
+    Kernel { code, items: Items::Set(set), in_place: Vec::new() }
 }
 
 fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let stencil = subject.stencil;
-    let mut emitter = Emitter::new(subject, choices);
     let set_name = &stencil.mesh.sets[group.target].name;
-    let target = emitter.thread_of(group.target);
-    emitter.level_line();
-    let sums = Sums::new(&mut emitter, &group.fields(), &target, false);
+    let mut writer = Writer::new(subject, choices, &format!("{}_gathered", stencil.stencil.name));
+    let target = writer.thread_of(group.target);
+    writer.find_level();
+    let sums = Sums::new(&mut writer, &group.fields(), target, false);
     let degrees = subject.degrees(group);
-    let between = Between::new(&mut emitter, group);
-    let entries = emitter.parameter("entries", "const int*", What::Table(group.number, Table::Entries));
-    let (place, entry) = (emitter.names.internal("place"), emitter.names.internal("entry"));
-    let in_rows = is_row(degrees);
-    let is_led_to = if in_rows {
-        let here = row(&mut emitter, &entries, degrees.max, &target);
-        emitter.line("#pragma unroll");
-        emitter.open(&format!("for (int {place} = 0; {place} < {}; ++{place})", degrees.max));
-        emitter.line(format!("const int {entry} = {here}[{place}];"));
-        emitter.open(&format!("if ({entry} >= 0)"));
-        format!("{here}[0] >= 0")
+    let between = Between::new(&mut writer, group, false);
+    let entries = writer.table("entries", MeshData::Table(group.number, MeshTable::Entries));
+    let is_led_to = if is_row(degrees) {
+        let here = row(&mut writer, entries, degrees.max, target);
+        let [zero, width] = [0, degrees.max as i64].map(|number| writer.own.int(number));
+        writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
+            let entry = writer.own.load(here, place);
+            let entry = writer.own.name("entry", entry);
+            let is_taken = writer.own.compare(Relation::Ge, entry, zero);
+            writer.when(is_taken, |writer| add(writer, group, &between, &sums, entry));
+        });
+        let first = writer.own.load(here, zero);
+        writer.own.compare(Relation::Ge, first, zero)
     } else {
-        let offsets = emitter.parameter("offsets", "const int*", What::Table(group.number, Table::Offsets));
-        let range = format!("{place} = {offsets}[{target}]; {place} < {offsets}[{target} + 1]");
-        emitter.open(&format!("for (int {range}; ++{place})"));
-        emitter.line(format!("const int {entry} = {entries}[{place}];"));
-        format!("{offsets}[{target}] < {offsets}[{target} + 1]")
+        let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
+        let [first, end] = ends_of(&mut writer, offsets, target);
+        writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
+            let entry = writer.own.load(entries, place);
+            let entry = writer.own.name("entry", entry);
+            add(writer, group, &between, &sums, entry);
+        });
+        writer.own.less(first, end)
     };
-    let paths = group.paths.len();
-    let from = if between.turned.is_some() {
-        let element = emitter.names.internal("element");
-        emitter.line(format!("const int {element} = unsigned({entry}) / {paths};"));
-        between.place(&mut emitter, &element)
-    } else {
-        between.place(&mut emitter, &entry)
-    };
-    let at_once = between.at_once();
-    let mut values = Vec::new();
-    for first in (0..between.each).step_by(at_once) {
-        let value = emitter.names.fresh("added");
-        let (c_type, name) = (between.c_type, &between.name);
-        if at_once == 1 {
-            emitter.line(format!("const {c_type} {value} = {name}[{from} + {first}];"));
-            values.push(value);
-            continue;
-        }
-        let vector = format!("{c_type}{at_once}");
-        emitter
-            .line(format!("const {vector} {value} = *reinterpret_cast<const {vector}*>({name} + {from} + {first});"));
-        values.extend(["x", "y", "z", "w"].iter().take(at_once).map(|part| format!("{value}.{part}")));
-    }
-    // Where paths add to the same numbers, it does not matter which one it was, but for signs.
-    let is_alike = group.is_alike();
-    if let Some(turned) = &between.turned {
-        let path = emitter.names.internal("path");
-        let mut is_used = false;
-        for (number, value) in values.iter_mut().enumerate() {
-            let negative: Vec<String> =
-                (0..paths).filter(|&own| turned[number][own]).map(|own| format!("{path} == {own}")).collect();
-            if !negative.is_empty() {
-                is_used = true;
-                *value = format!("({} ? -{value} : {value})", negative.join(" || "));
-            }
-        }
-        if is_used {
-            emitter.line(format!("const int {path} = unsigned({entry}) % {paths};"));
-        }
-    }
-    for path in 0..if is_alike { 1 } else { between.paths } {
-        if !is_alike {
-            emitter.open(&format!("if ({entry} % {} == {path})", between.paths));
-        }
-        for (add, value) in group.along(path).iter().zip(&values) {
-            sums.add(&mut emitter, add.field, add.part, value);
-        }
-        if !is_alike {
-            emitter.close();
-        }
-    }
-    if in_rows {
-        emitter.close();
-    }
-    emitter.close();
-    sums.store(&mut emitter, &target, &|_| true, &is_led_to);
-    let name = emitter.names.declared(&format!("{}_gathered", stencil.stencil.name));
-    let (text, parameters) = emitter.text(&name, &format!("a thread a {set_name}, which gathers"), &[]);
+    sums.store(&mut writer, target, &|_| true, Some(is_led_to));
+    let code = writer.finish(&format!("a thread a {set_name}, which gathers"));
     let in_place = group.fields().into_iter().filter(|&field| !(subject.from_zero)(field)).collect();
-    Kernel { name, text, parameters, items: Items::Set(group.target), block: choices.block, in_place }
+    Kernel { code, items: Items::Set(group.target), in_place }
+}
+
+/// Adds what lies at an entry to the sums.
+fn add(writer: &mut Writer, group: &Group, between: &Between, sums: &Sums, at: ValueId) {
+    let paths = group.paths.len();
+    let place = match between.turned {
+        Some(_) => {
+            let element = entry(writer, at, paths, Binary::Div);
+            let element = writer.own.name("element", element);
+            between.place(writer, element)
+        }
+        None => between.place(writer, at),
+    };
+    let values = between.load(writer, place);
+    let values = between.signed(writer, at, paths, values);
+    if group.is_alike() {
+        for (add, value) in group.along(0).iter().zip(&values) {
+            sums.add(writer, add.field, add.part, *value);
+        }
+        return;
+    }
+    let path = entry(writer, at, between.paths, Binary::Rem);
+    for number in 0..between.paths {
+        let own = writer.own.int(number as i64);
+        let is_own = writer.own.compare(Relation::Eq, path, own);
+        writer.when(is_own, |writer| {
+            for (add, value) in group.along(number).iter().zip(&values) {
+                sums.add(writer, add.field, add.part, *value);
+            }
+        });
+    }
 }

@@ -106,7 +106,7 @@ impl<'a> Maker<'a> {
             lower.need(from);
             lower.need(to);
         }
-        lower.own.fits(1);
+        lower.own.blocks_at_once(1);
         Self {
             lower,
             flow,

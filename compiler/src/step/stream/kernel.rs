@@ -47,6 +47,7 @@ pub struct Maker<'a> {
 /// A row that can be looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
+    /// Its array.
     pub row: ArrayId,
     /// Columns before and after the lane's own.
     pub halo: [usize; 2],
@@ -65,10 +66,13 @@ pub struct Coming {
 
 /// Where a warp is.
 pub struct Here {
+    /// The place of the lane in its warp.
     pub lane: ValueId,
+    /// The level.
     pub k: ValueId,
     /// The first column of the lane.
     pub column: ValueId,
+    /// The first row of the warp.
     pub first_row: ValueId,
     /// Whether the lane's columns are the strip's own; nothing where all are.
     pub is_own: Option<ValueId>,
@@ -162,39 +166,39 @@ impl<'a> Maker<'a> {
         if !self.coming.is_empty() {
             let ahead = self.shape.ahead as i64;
             let ahead = self.own().int(ahead);
-            self.each("q", (zero, ahead, Step::By(one)), Unroll::Whole, |own, turn| own.loads(&here, turn));
+            self.each("q", (zero, ahead, Step::By(one)), Unroll::Whole, |maker, turn| maker.loads(&here, turn));
         }
         self.own().gap();
         let [by, ahead, span] = [unrolled, self.shape.ahead, self.flow.span].map(|n| self.own().int(n as i64));
-        self.each("step", (zero, count, Step::By(by)), Unroll::Times(1), |own, step| {
-            own.each("q", (zero, by, Step::By(one)), Unroll::Whole, |own, turn| {
-                let now = own.own().add(step, turn);
-                own.takes(&here, turn);
-                if !own.coming.is_empty() {
-                    let next = own.own().add(now, ahead);
-                    let is_there = own.own().less(next, count);
-                    own.when(is_there, |own| {
-                        let to = own.turned(turn, own.shape.ahead);
-                        own.loads(&here, to);
+        self.each("step", (zero, count, Step::By(by)), Unroll::Times(1), |maker, step| {
+            maker.each("q", (zero, by, Step::By(one)), Unroll::Whole, |maker, turn| {
+                let now = maker.own().add(step, turn);
+                maker.takes(&here, turn);
+                if !maker.coming.is_empty() {
+                    let next = maker.own().add(now, ahead);
+                    let is_there = maker.own().less(next, count);
+                    maker.when(is_there, |maker| {
+                        let to = maker.turned(turn, maker.shape.ahead);
+                        maker.loads(&here, to);
                     });
                 }
-                own.look_back(turn);
-                own.values(&here);
+                maker.look_back(turn);
+                maker.values(&here);
                 let (is_late, is_inside) = {
-                    let own = own.own();
+                    let own = maker.own();
                     (own.compare(Relation::Ge, now, span), own.less(now, count))
                 };
-                let writes = match (own.flow.span > 0, !steps.is_multiple_of(unrolled)) {
-                    (true, true) => Some(own.own().and(is_late, is_inside)),
+                let writes = match (maker.flow.span > 0, !steps.is_multiple_of(unrolled)) {
+                    (true, true) => Some(maker.own().and(is_late, is_inside)),
                     (true, false) => Some(is_late),
                     (false, true) => Some(is_inside),
                     (false, false) => None,
                 };
                 // What is fetched from other lanes all lanes fetch.
-                own.widen_of_stores(&here);
-                let row = own.own().sub(now, span);
-                own.when_if(writes, |own| own.stores(&here, row));
-                own.keep(turn);
+                maker.widen_of_stores(&here);
+                let row = maker.own().sub(now, span);
+                maker.when_if(writes, |maker| maker.stores(&here, row));
+                maker.keep(turn);
             });
         });
     }

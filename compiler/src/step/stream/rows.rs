@@ -189,9 +189,9 @@ impl Maker<'_> {
             let (wish, made_halo) = if is_fetched { ("own", [0, 0]) } else { ("now", halo) };
             let made = self.row(&format!("{name}_{wish}"), row.source, made_halo);
             let count = made_halo[0] + self.tiling.lane + made_halo[1];
-            self.elements(made, count, |own, e| {
-                let looked_at = own.looked_at(row.lag, &row.uses, made_halo[0], e);
-                own.lower.value(&stencil.defs[def].body, shift, &|used| looked_at.get(&used).copied())
+            self.elements(made, count, |maker, e| {
+                let looked_at = maker.looked_at(row.lag, &row.uses, made_halo[0], e);
+                maker.lower.value(&stencil.defs[def].body, shift, &|used| looked_at.get(&used).copied())
             });
             let mut now = made;
             if is_fetched {
@@ -206,9 +206,9 @@ impl Maker<'_> {
     /// Computes each element of a row.
     fn elements(&mut self, row: ArrayId, count: usize, value: impl FnOnce(&mut Self, ValueId) -> ValueId) {
         let [zero, one, count] = [0, 1, count].map(|number| self.own().int(number as i64));
-        self.each("e", (zero, count, Step::By(one)), Unroll::Whole, |own, e| {
-            let value = value(own, e);
-            own.own().store(row, e, value);
+        self.each("e", (zero, count, Step::By(one)), Unroll::Whole, |maker, e| {
+            let value = value(maker, e);
+            maker.own().store(row, e, value);
         });
     }
 
@@ -235,9 +235,9 @@ impl Maker<'_> {
             let field = &subject.stencil.fields[store.field];
             let wish = format!("{}_row", self.written_name(store.field));
             let made = self.own().local(&wish, Type::stored(field.stored, subject.precision), lane);
-            self.elements(made, lane, |own, e| {
-                let looked_at = own.looked_at(flow.lag, &flow.stores[number], 0, e);
-                own.lower.stored(store, &|used| looked_at.get(&used).copied())
+            self.elements(made, lane, |maker, e| {
+                let looked_at = maker.looked_at(flow.lag, &flow.stores[number], 0, e);
+                maker.lower.stored(store, &|used| looked_at.get(&used).copied())
             });
             let Some(to) = self.to.get(&store.field).copied() else { continue };
             let at = self.rows_on(row);
@@ -264,7 +264,7 @@ impl Maker<'_> {
                     (Routine::PutBetween(at_once), whole.into_iter().chain(bounds).collect())
                 }
             };
-            self.when_if(guard, |own| own.own().perform(routine, operands));
+            self.when_if(guard, |maker| maker.own().perform(routine, operands));
         }
     }
 

@@ -46,23 +46,23 @@ impl Maker<'_> {
         let barrier = self.argument("barrier", Type::U32, Meaning::Step(StepData::Barrier));
         let own = self.own();
         let [zero, one, two, all] = [0, 1, 2, warps as i64].map(|number| own.int(number));
-        self.each("time_step", (zero, steps, Step::By(one)), Unroll::Times(1), |own, time| {
+        self.each("time_step", (zero, steps, Step::By(one)), Unroll::Times(1), |maker, time| {
             // So that the last step writes the output.
-            let left = own.own().sub(steps, time);
-            let parity = own.own().binary(Binary::Rem, left, two);
-            let is_output = own.own().compare(Relation::Eq, parity, one);
-            let is_output = own.own().name("writes_output", is_output);
-            own.own().note("Steps write the output and what is spare in turn, the last one the output.");
+            let left = maker.own().sub(steps, time);
+            let parity = maker.own().binary(Binary::Rem, left, two);
+            let is_output = maker.own().compare(Relation::Eq, parity, one);
+            let is_output = maker.own().name("writes_output", is_output);
+            maker.own().note("Steps write the output and what is spare in turn, the last one the output.");
             for step in &carried {
-                own.of_step(step, time, is_output);
+                maker.of_step(step, time, is_output);
             }
-            let warps_of_block = own.shape.block / LANES;
-            let first = warp_of_thread(own.own(), warps_of_block);
+            let warps_of_block = maker.shape.block / LANES;
+            let first = warp_of_thread(maker.own(), warps_of_block);
             let (blocks, each) =
-                (own.own().coordinate(Coordinate::Blocks, Axis::X), own.own().int(warps_of_block as i64));
-            let by = own.own().mul(blocks, each);
-            own.each("warp", (first, all, Step::By(by)), Unroll::Times(1), |own, warp| own.walk(warp));
-            let own = own.own();
+                (maker.own().coordinate(Coordinate::Blocks, Axis::X), maker.own().int(warps_of_block as i64));
+            let by = maker.own().mul(blocks, each);
+            maker.each("warp", (first, all, Step::By(by)), Unroll::Times(1), |maker, warp| maker.walk(warp));
+            let own = maker.own();
             let next = own.add(time, one);
             let goes_on = own.less(next, steps);
             own.when(goes_on, |own| own.perform(Routine::GridBarrier, vec![Operand::Place(barrier, zero)]));

@@ -7,7 +7,8 @@ use crate::mesh::tiles::Tiles;
 use crate::mesh::{Bound, HOLE, Mesh};
 use crate::{Error, Result};
 use std::ops::Range;
-use stencilc_compiler::mesh::{Cut, Largest, NOWHERE, PieceTable};
+use stencilc_compiler::kernel::PieceTable;
+use stencilc_compiler::mesh::{Cut, Largest, NOWHERE};
 
 /// Those who lead somewhere along the paths of a group, in pieces.
 pub enum Pieces {

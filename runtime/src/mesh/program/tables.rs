@@ -7,7 +7,8 @@ use crate::mesh::{Bound, HOLE, Map, Mesh, Set};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Path, SetId};
-use stencilc_compiler::mesh::{Degrees, Seats, Table};
+use stencilc_compiler::kernel::MeshTable;
+use stencilc_compiler::mesh::{Degrees, Seats};
 
 /// Who leads to which target, along the paths of a group.
 pub struct Leading {
@@ -101,14 +102,14 @@ impl Leading {
     ///
     /// # Errors
     /// It does not fit 32 bits.
-    pub fn table(&self, table: &Table, bound: &Bound, is_sparse: bool, in_rows: bool) -> Result<Vec<i32>> {
+    pub fn table(&self, table: &MeshTable, bound: &Bound, is_sparse: bool, in_rows: bool) -> Result<Vec<i32>> {
         let narrow =
             |n: usize| i32::try_from(n).map_err(|_| Error::input("the mesh is too large for tables of 32 bits"));
         let rows = || self.rows(is_sparse);
         Ok(match table {
-            Table::Targets => self.led_to(),
-            Table::Coloured => self.colours()?.elements.iter().map(|&element| element as i32).collect(),
-            Table::Offsets => {
+            MeshTable::Targets => self.led_to(),
+            MeshTable::Coloured => self.colours()?.elements.iter().map(|&element| element as i32).collect(),
+            MeshTable::Offsets => {
                 let mut offsets = Vec::new();
                 for target in self.rows(is_sparse) {
                     offsets.push(narrow(self.inverse.offsets[target] as usize)?);
@@ -116,13 +117,13 @@ impl Leading {
                 offsets.push(narrow(self.inverse.entries.len())?);
                 offsets
             }
-            Table::Entries => self.each(is_sparse, in_rows, |entry| entry as i32),
-            Table::Others => self.each(is_sparse, in_rows, |entry| {
+            MeshTable::Entries => self.each(is_sparse, in_rows, |entry| entry as i32),
+            MeshTable::Others => self.each(is_sparse, in_rows, |entry| {
                 let (element, place) = (self.inverse.element(entry), self.inverse.slot(entry));
                 let other = bound.walk(element as i32, self.paths[1 - place].hops());
                 if place == 0 { other } else { -2 - other }
             }),
-            Table::Seats(paths) => {
+            MeshTable::Seats(paths) => {
                 let width = self.seats(bound, paths);
                 let mut table = vec![HOLE; rows().len() * width];
                 table.par_chunks_mut(width.max(1)).zip(rows()).for_each(|(row, target)| {
@@ -135,7 +136,7 @@ impl Leading {
                 });
                 table
             }
-            Table::Codes(paths) => {
+            MeshTable::Codes(paths) => {
                 let shape = self.shape(bound, paths);
                 let mut table = vec![0; rows().len() * shape.words()];
                 table.par_chunks_mut(shape.words().max(1)).zip(rows()).for_each(|(row, target)| {
@@ -153,7 +154,7 @@ impl Leading {
                 let pair = |pair: &[i32]| pair[0] | pair.get(1).unwrap_or(&0) << 16;
                 if shape.is_short() { table.chunks(2).map(pair).collect() } else { table }
             }
-            Table::Leaf(path) => {
+            MeshTable::Leaf(path) => {
                 self.each(is_sparse, in_rows, |entry| bound.walk(self.inverse.element(entry) as i32, path.hops()))
             }
         })

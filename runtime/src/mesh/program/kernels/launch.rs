@@ -18,7 +18,8 @@ use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Precision, Role};
 use stencilc_compiler::kernel::machine::set_to_zero;
-use stencilc_compiler::mesh::{self as printed, Items, What};
+use stencilc_compiler::kernel::{Meaning, MeshData};
+use stencilc_compiler::mesh::{self as printed, Items};
 
 /// Threads of a block that sets an array to zeros.
 const CLEARING: u32 = 256;
@@ -75,7 +76,7 @@ impl<M: Machine> Kernels<'_, M> {
         let (mut outputs, mut cleared): (Given<Array<M>>, _) = (Vec::new(), Vec::new());
         for (id, own) in fields.iter() {
             let element = element_of(own.stored, precision);
-            let in_place = prepared.kernels.iter().any(|ready| ready.printed.in_place.contains(&id));
+            let in_place = prepared.kernels.iter().any(|ready| ready.lowered.in_place.contains(&id));
             // Levels that are not computed keep what was there.
             let is_whole =
                 own.place.levels == Levels::None || computed.len() == own.place.levels.count(self.problem.levels);
@@ -126,8 +127,8 @@ impl<M: Machine> Kernels<'_, M> {
             }
         }
         for ready in &prepared.kernels {
-            for parameter in &ready.printed.parameters {
-                if let What::Between(group) = parameter.what
+            for meaning in ready.lowered.code.meanings() {
+                if let &Meaning::Mesh(MeshData::Between(group)) = meaning
                     && arrays.between.iter().all(|(own, _)| *own != group)
                 {
                     let (stencil, levels) = (&stages[0], arrays.computed.len());
@@ -217,48 +218,56 @@ impl<M: Machine> Kernels<'_, M> {
             let mut args = Vec::new();
             // Kept until the launch.
             let mut held = Vec::new();
-            for parameter in &ready.printed.parameters {
+            for meaning in ready.lowered.code.meanings() {
                 let address = |buffer: &M::Buffer| Arg::Pointer(self.machine.address(buffer, 0));
-                args.push(match &parameter.what {
-                    What::Input(field) => address(arrays.given(*field)?.buffer()?),
-                    What::Output(field) => address(arrays.output(*field)?.buffer()?),
-                    What::Param(param) => match (params[param.index()], self.problem.precision) {
+                args.push(match meaning {
+                    Meaning::Input(field) => address(arrays.given(*field)?.buffer()?),
+                    Meaning::Output(field) => address(arrays.output(*field)?.buffer()?),
+                    Meaning::Param(param) => match (params[param.index()], self.problem.precision) {
                         (Value::Real(x), Precision::F32) => Arg::F32(x as f32),
                         (Value::Real(x), Precision::F64) => Arg::F64(x),
                         (Value::Int(x), _) => Arg::I32(x),
                         (Value::Bool(x), _) => Arg::U8(x.into()),
                     },
-                    What::Map(map) => {
+                    Meaning::Mesh(MeshData::Map(map)) => {
                         let map = self.map(*map)?;
                         let arg = address(&map);
                         held.push(map);
                         arg
                     }
-                    What::Size(set) => Arg::I32(narrow(self.placed.bound.size(*set))?),
-                    What::Items => Arg::I32(narrow(items.len())?),
-                    What::First => Arg::I32(narrow(items.start)?),
-                    What::Table(..) | What::Piece(_) => {
-                        let table = ready.tables.iter().find(|(own, _)| own.what == parameter.what);
+                    Meaning::Mesh(MeshData::Size(set)) => Arg::I32(narrow(self.placed.bound.size(*set))?),
+                    Meaning::Mesh(MeshData::Items) => Arg::I32(narrow(items.len())?),
+                    Meaning::Mesh(MeshData::First) => Arg::I32(narrow(items.start)?),
+                    Meaning::Mesh(MeshData::Table(..) | MeshData::Piece(_)) => {
+                        let table = ready.tables.iter().find(|(own, _)| own == meaning);
                         address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
                     }
-                    What::Leaves(field) => {
+                    Meaning::Mesh(MeshData::Leaves(field)) => {
                         let leaves = arrays.leaves.iter().find(|own| own.field == *field);
                         address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.numbers.buffer()?)
                     }
-                    What::Users(set) => {
+                    Meaning::Mesh(MeshData::Users(set)) => {
                         let users = self.users_of(*set)?;
                         let arg = address(&users);
                         held.push(users);
                         arg
                     }
-                    What::Between(group) => {
+                    Meaning::Mesh(MeshData::Between(group)) => {
                         let own = arrays.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
                         address(own.ok_or_else(|| Error::check("what goes between two steps has no array"))?.buffer()?)
                     }
+                    Meaning::Told
+                    | Meaning::Table(_)
+                    | Meaning::Report
+                    | Meaning::Columns
+                    | Meaning::Size(_)
+                    | Meaning::Step(_) => {
+                        return Err(Error::check("a kernel over a mesh takes what only grids have"));
+                    }
                 });
             }
-            let block = ready.printed.block;
-            let (blocks, shared) = match ready.printed.items {
+            let block = ready.lowered.code.threads;
+            let (blocks, shared) = match ready.lowered.items {
                 Items::Pieces { shared, .. } => (items.len(), shared),
                 Items::Set(_) | Items::Targets(_) | Items::Colours(_) => (items.len().div_ceil(block as usize), 0),
             };

@@ -7,8 +7,10 @@ use crate::machine::Machine;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::rc::Rc;
+use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{Handle, MapId, SetId};
-use stencilc_compiler::mesh::{Items, Kernel, Parameter, Table, What};
+use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
+use stencilc_compiler::mesh::{Items, Kernel};
 
 /// What kernels of a call depend on: the stencil or chain, the levels, and which increments start from 0.
 pub(super) type Key = (usize, Range<usize>, Vec<bool>);
@@ -20,9 +22,9 @@ pub(super) struct Prepared<M: Machine> {
 
 /// A kernel and its tables.
 pub(super) struct Ready<M: Machine> {
-    pub(super) printed: Kernel,
+    pub(super) lowered: Kernel,
     pub(super) kernel: M::Kernel,
-    pub(super) tables: Vec<(Parameter, M::Buffer)>,
+    pub(super) tables: Vec<(Meaning, M::Buffer)>,
     /// The items of each launch.
     pub(super) items: Vec<Range<usize>>,
 }
@@ -47,13 +49,13 @@ impl<M: Machine> Kernels<'_, M> {
         Ok(prepared)
     }
 
-    fn ready(&self, printed: Kernel, groups: &[Rc<Leading>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
-        let has = |group: usize, table: Table| {
-            let what = What::Table(group, table);
-            printed.parameters.iter().any(|own| own.what == what)
+    fn ready(&self, lowered: Kernel, groups: &[Rc<Leading>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
+        let has = |group: usize, table: MeshTable| {
+            let wanted = Meaning::Mesh(MeshData::Table(group, table));
+            lowered.code.meanings().any(|own| *own == wanted)
         };
         let pieces = || pieces.ok_or_else(|| Error::check("a kernel of pieces has none"));
-        let items = match &printed.items {
+        let items = match &lowered.items {
             Items::Set(set) => one(self.placed.bound.size(*set)),
             Items::Targets(group) => one(groups[*group].targets()),
             Items::Colours(group) => {
@@ -63,21 +65,21 @@ impl<M: Machine> Kernels<'_, M> {
             Items::Pieces { .. } => pieces()?.launches(),
         };
         let mut tables = Vec::new();
-        for parameter in &printed.parameters {
-            let numbers = if let What::Table(group, table) = &parameter.what {
+        for meaning in lowered.code.meanings() {
+            let numbers = if let Meaning::Mesh(MeshData::Table(group, table)) = meaning {
                 // Who knows which targets are led to has rows for those alone.
-                let (is_sparse, in_rows) = (has(*group, Table::Targets), !has(*group, Table::Offsets));
+                let (is_sparse, in_rows) = (has(*group, MeshTable::Targets), !has(*group, MeshTable::Offsets));
                 groups[*group].table(table, &self.placed.bound, is_sparse, in_rows)?
-            } else if let What::Piece(table) = parameter.what {
-                let group = if let Items::Pieces { group, .. } = printed.items { group } else { 0 };
-                pieces()?.table(table, &self.placed.bound, !has(group, Table::Offsets))
+            } else if let &Meaning::Mesh(MeshData::Piece(table)) = meaning {
+                let group = if let Items::Pieces { group, .. } = lowered.items { group } else { 0 };
+                pieces()?.table(table, &self.placed.bound, !has(group, MeshTable::Offsets))
             } else {
                 continue;
             };
-            tables.push((parameter.clone(), self.upload_numbers(&numbers)?));
+            tables.push((meaning.clone(), self.upload_numbers(&numbers)?));
         }
-        let kernel = (self.load)(&printed.name, &printed.text)?;
-        Ok(Ready { printed, kernel, tables, items })
+        let kernel = (self.load)(&lowered.code.name, &cuda::text(&lowered.code)?)?;
+        Ok(Ready { lowered, kernel, tables, items })
     }
 
     fn upload_numbers(&self, numbers: &[i32]) -> Result<M::Buffer> {

@@ -21,9 +21,8 @@ use stencilc_compiler::analysis::looks::Looks;
 use stencilc_compiler::analysis::operations::Operation;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, MeshStencil, Path, Role, SetId};
-use stencilc_compiler::mesh::{
-    self as printed, Choices, Counts, Cut, Degrees, Group, Items, Kernel, Largest, Subject, Table, What,
-};
+use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
+use stencilc_compiler::mesh::{self as printed, Choices, Counts, Cut, Degrees, Group, Items, Kernel, Largest, Subject};
 
 /// An operation that hardware takes many instructions for counts as so many.
 const SLOW: u64 = 10;
@@ -202,12 +201,16 @@ struct View<'a> {
 
 impl View<'_> {
     fn kernel(&self, kernel: &Kernel, groups: &[Rc<Leading>]) -> Result<Work> {
-        let whats = || kernel.parameters.iter().map(|own| &own.what);
+        let whats = || kernel.code.meanings();
         let walked = whats().find_map(|what| match what {
-            What::Table(group, Table::Entries | Table::Others | Table::Leaf(_) | Table::Offsets) => Some(*group),
+            Meaning::Mesh(MeshData::Table(
+                group,
+                MeshTable::Entries | MeshTable::Others | MeshTable::Leaf(_) | MeshTable::Offsets,
+            )) => Some(*group),
             _ => None,
         });
-        let between = whats().find_map(|what| if let What::Between(group) = what { Some(*group) } else { None });
+        let between = whats()
+            .find_map(|what| if let Meaning::Mesh(MeshData::Between(group)) = what { Some(*group) } else { None });
         let pieces = match &kernel.items {
             Items::Pieces { group, cut, .. } => self.placed.pieces(&self.groups[*group], *cut)?,
             Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
@@ -262,7 +265,7 @@ impl View<'_> {
         let cleared: usize =
             kernel.in_place.iter().filter(|field| self.key.2[field.index()]).map(|field| self.bytes(*field)).sum();
         Ok(Work {
-            name: kernel.name.to_string(),
+            name: kernel.code.name.to_string(),
             launches: ranges.iter().filter(|range| !range.is_empty()).count(),
             used,
             loaded,

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use stencilc_compiler::analysis::looks::Looks;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Hop, Kind, MapId, Path};
-use stencilc_compiler::mesh::{Cut, Group, Items, Kernel, PieceTable, Table, What};
+use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable, PieceTable};
+use stencilc_compiler::mesh::{Cut, Group, Items, Kernel};
 
 /// Where a thread looks at an array.
 pub(super) enum At {
@@ -65,7 +66,7 @@ impl View<'_> {
         gathers: bool,
     ) -> Vec<Looked> {
         let mut all = Vec::new();
-        let takes = |what: What| kernel.parameters.iter().any(|own| own.what == what);
+        let takes = |wanted: Meaning| kernel.code.meanings().any(|own| *own == wanted);
         for (id, _) in self.stencil.stencil.fields.iter() {
             let reads = looks.reads.iter().filter(|((field, _), _)| *field == id);
             let (hops, parts): (Vec<Vec<Hop>>, Vec<usize>) =
@@ -134,8 +135,8 @@ impl View<'_> {
             for (before, hop) in way.iter().enumerate() {
                 let row = (hop.map, way[..before].to_vec());
                 // Pieces have those of their elements in tables of their own.
-                let in_pieces = before == 0 && takes(What::Piece(PieceTable::Rows(hop.map)));
-                if takes(What::Map(hop.map)) && !in_pieces && !rows.contains(&row) {
+                let in_pieces = before == 0 && takes(Meaning::Mesh(MeshData::Piece(PieceTable::Rows(hop.map))));
+                if takes(Meaning::Mesh(MeshData::Map(hop.map))) && !in_pieces && !rows.contains(&row) {
                     rows.push(row);
                 }
             }
@@ -149,8 +150,8 @@ impl View<'_> {
 
     /// Bytes of the tables that a kernel takes.
     pub(super) fn tables(&self, kernel: &Kernel, groups: &[Rc<Leading>], threads: &Threads) -> usize {
-        let has = |wanted: Table| {
-            kernel.parameters.iter().any(|own| matches!(&own.what, What::Table(_, own) if *own == wanted))
+        let has = |wanted: MeshTable| {
+            kernel.code.meanings().any(|own| matches!(own, Meaning::Mesh(MeshData::Table(_, own)) if *own == wanted))
         };
         let rows = |leading: &Leading| match matches!(
             kernel.items,
@@ -159,25 +160,27 @@ impl View<'_> {
             true => leading.targets(),
             false => leading.all_targets(),
         };
-        let numbers = kernel.parameters.iter().map(|own| match &own.what {
-            What::Table(group, Table::Targets) => groups[*group].targets(),
-            What::Table(group, Table::Offsets) => rows(&groups[*group]) + 1,
-            What::Table(_, Table::Coloured) => self.size(self.stencil.set()),
-            What::Table(group, Table::Entries | Table::Others | Table::Leaf(_)) if has(Table::Offsets) => {
+        let numbers = kernel.code.meanings().map(|own| match own {
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Targets)) => groups[*group].targets(),
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Offsets)) => rows(&groups[*group]) + 1,
+            Meaning::Mesh(MeshData::Table(_, MeshTable::Coloured)) => self.size(self.stencil.set()),
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Entries | MeshTable::Others | MeshTable::Leaf(_)))
+                if has(MeshTable::Offsets) =>
+            {
                 groups[*group].count()
             }
-            What::Table(group, Table::Entries | Table::Others | Table::Leaf(_)) => {
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Entries | MeshTable::Others | MeshTable::Leaf(_))) => {
                 rows(&groups[*group]) * groups[*group].degrees().max
             }
-            What::Table(group, Table::Seats(paths)) => {
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Seats(paths))) => {
                 rows(&groups[*group]) * groups[*group].shape(&self.placed.bound, paths).seats
             }
-            What::Table(group, Table::Codes(paths)) => {
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Codes(paths))) => {
                 let shape = groups[*group].shape(&self.placed.bound, paths);
                 (rows(&groups[*group]) * shape.words()).div_ceil(if shape.is_short() { 2 } else { 1 })
             }
-            What::Piece(table) => match threads {
-                Threads::Pieces(pieces, _) => pieces.table(*table, &self.placed.bound, !has(Table::Offsets)).len(),
+            Meaning::Mesh(MeshData::Piece(table)) => match threads {
+                Threads::Pieces(pieces, _) => pieces.table(*table, &self.placed.bound, !has(MeshTable::Offsets)).len(),
                 Threads::Elements | Threads::Coloured(_) | Threads::Targets(..) => 0,
             },
             _ => 0,
@@ -186,7 +189,9 @@ impl View<'_> {
     }
 
     pub(super) fn map_bytes(&self, kernel: &Kernel) -> usize {
-        let of = |what: &What| if let What::Map(map) = what { 4 * self.placed.bound.map(*map).0.len() } else { 0 };
-        kernel.parameters.iter().map(|own| of(&own.what)).sum()
+        let of = |own: &Meaning| {
+            if let Meaning::Mesh(MeshData::Map(map)) = own { 4 * self.placed.bound.map(*map).0.len() } else { 0 }
+        };
+        kernel.code.meanings().map(of).sum()
     }
 }

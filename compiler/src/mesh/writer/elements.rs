@@ -1,0 +1,123 @@
+//! Elements: their numbers, and where hops lead from them.
+
+use super::Writer;
+use crate::ir::mesh::Missing;
+use crate::ir::{Hop, Path, Relation, SetId};
+use crate::kernel::{MeshData, PieceTable, Type, ValueId};
+
+impl Writer<'_> {
+    /// Says which element hops lead to.
+    pub fn set_index(&mut self, hops: &[Hop], element: ValueId) {
+        self.scope().raw.insert(hops.to_vec(), element);
+        self.scope().index.insert(hops.to_vec(), element);
+    }
+
+    /// A thread an element of a set: its number.
+    pub fn thread_of(&mut self, set: SetId) -> ValueId {
+        let n = self.size(set);
+        let wish = &self.subject.stencil.mesh.sets[set].name;
+        self.item_below(wish, n)
+    }
+
+    /// How many elements a set has.
+    pub fn size(&mut self, set: SetId) -> ValueId {
+        let wish = format!("n_{}", self.subject.stencil.mesh.sets[set].name);
+        self.count(&wish, MeshData::Size(set))
+    }
+
+    /// Whether hops may end at a hole.
+    pub fn can_miss(&self, hops: &[Hop]) -> bool {
+        hops.iter().any(|hop| self.subject.stencil.mesh.maps[hop.map].missing != Missing::Never)
+    }
+
+    /// Whether there is an element where hops lead, if there may be none.
+    pub fn presence(&mut self, hops: &[Hop], raw: ValueId) -> Option<ValueId> {
+        let zero = self.own.int(0);
+        self.can_miss(hops).then(|| self.own.compare(Relation::Ge, raw, zero))
+    }
+
+    /// The number of the element where hops lead; -1 from a hole.
+    pub fn raw(&mut self, hops: &[Hop]) -> ValueId {
+        if let Some(known) = self.find(|scope| scope.raw.get(hops)) {
+            return known;
+        }
+        let Some((last, before)) = hops.split_last() else { return self.element() };
+        // Where the way begins comes first, hop by hop, as far as it is not known.
+        let is_known = |end: &usize| self.find(|scope| scope.index.get(&hops[..*end])).is_some();
+        let known = (1..hops.len()).rev().find(is_known).unwrap_or(0);
+        for end in known + 1..hops.len() {
+            self.index(&hops[..end]);
+        }
+        let mesh = &self.subject.stencil.mesh;
+        let (arity, map_name) = (mesh.maps[last.map].arity, mesh.full_name(last.map).replace('.', "_"));
+        let (map, from) = match self.in_piece {
+            Some(place) if before.is_empty() => {
+                let rows = MeshData::Piece(PieceTable::Rows(last.map));
+                (self.table(&format!("{map_name}_in_pieces"), rows), place)
+            }
+            _ => (self.table(&map_name, MeshData::Map(last.map)), self.index(before)),
+        };
+        let [arity, slot] = [arity, last.slot].map(|number| self.own.int(i64::from(number)));
+        let row = self.own.mul(arity, from);
+        let at = self.own.add(row, slot);
+        let mut raw = self.own.load(map, at);
+        if self.can_miss(before) {
+            let from = self.raw(before);
+            let [hole, zero] = [-1, 0].map(|number| self.own.int(number));
+            let is_hole = self.own.less(from, zero);
+            raw = self.own.choose(is_hole, hole, raw);
+        }
+        let raw = self.own.name(&self.hops_name(hops), raw);
+        self.scope().raw.insert(hops.to_vec(), raw);
+        raw
+    }
+
+    /// The number of the element at hand, in pieces: where nothing is read of it, nobody needs it.
+    fn element(&mut self) -> ValueId {
+        let Some(place) = self.in_piece else {
+            // A fault of ours, which neither the IR's rules nor a compiler let pass: a variable that is nowhere declared.
+            let name = self.own.names().declared("no_element_is_known_here");
+            let nowhere = self.own.undeclared(name, Type::I32);
+            return self.own.get(nowhere);
+        };
+        let stencil = self.subject.stencil;
+        let elements = self.table("elements", MeshData::Piece(PieceTable::Elements));
+        let element = self.own.load(elements, place);
+        let element = self.own.name(&stencil.mesh.sets[stencil.set()].name, element);
+        self.set_index(&[], element);
+        element
+    }
+
+    /// The number of the element where hops lead; that of some element from a hole.
+    pub fn index(&mut self, hops: &[Hop]) -> ValueId {
+        if let Some(known) = self.find(|scope| scope.index.get(hops)) {
+            return known;
+        }
+        let raw = self.raw(hops);
+        if !self.can_miss(hops) {
+            self.set_index(hops, raw);
+            return raw;
+        }
+        let zero = self.own.int(0);
+        let is_hole = self.own.less(raw, zero);
+        let index = self.own.choose(is_hole, zero, raw);
+        let index = self.own.name(&format!("{}_or_0", self.hops_name(hops)), index);
+        self.scope().index.insert(hops.to_vec(), index);
+        index
+    }
+
+    /// A name for the element where a path ends.
+    pub fn end_name(&self, path: &Path) -> String {
+        self.hops_name(path.hops())
+    }
+
+    /// `cells_0`, for names.
+    pub fn hops_name(&self, hops: &[Hop]) -> String {
+        let mesh = &self.subject.stencil.mesh;
+        let names = hops.iter().map(|hop| match &mesh.maps[hop.map] {
+            map if map.arity == 1 => map.name.clone(),
+            map => format!("{}_{}", map.name, hop.slot),
+        });
+        names.collect::<Vec<_>>().join("_")
+    }
+}

@@ -1,0 +1,281 @@
+//! Writes the body of one kernel: what it takes, and what is known in each of its blocks.
+
+mod elements;
+pub mod numbers;
+mod values;
+
+use super::ends::Ends;
+use super::{Choices, Subject};
+use crate::ir::{DefId, FieldId, Hop, Kind, Relation};
+use crate::kernel::build::{BlockKey, Builder};
+use crate::kernel::scalar::Scalar;
+use crate::kernel::simplify::simplify;
+use crate::kernel::{
+    self, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Step, Type, Unroll, ValueId,
+};
+use crate::names::{Identifier, Names};
+use crate::text::Comment;
+use std::collections::HashMap;
+
+/// Where a value is looked at: hops from the element at hand, and levels away.
+pub type At = (Vec<Hop>, i32);
+
+/// What is known in a block of code.
+#[derive(Default)]
+struct Scope {
+    /// Numbers of elements; -1 is a hole.
+    raw: HashMap<Vec<Hop>, ValueId>,
+    /// The same, and some element where there is a hole.
+    index: HashMap<Vec<Hop>, ValueId>,
+    reads: HashMap<(FieldId, At, u32), ValueId>,
+    values: HashMap<(DefId, At), ValueId>,
+    /// The inverses of divisors.
+    inverses: HashMap<ValueId, ValueId>,
+}
+
+/// What tells at which of two places the thread's own element stands.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// Whether that is the second.
+    pub is_second: ValueId,
+    /// The bit of a sign, if so.
+    pub bit: ValueId,
+}
+
+/// Writes one kernel.
+pub struct Writer<'a> {
+    pub subject: &'a Subject<'a>,
+    pub choices: &'a Choices,
+    pub own: Builder,
+    /// The user's names, as they are in the code.
+    users: HashMap<String, Identifier>,
+    /// The arguments so far, by what they mean.
+    numbers: Vec<(Meaning, ValueId)>,
+    arrays: Vec<(Meaning, ArrayId)>,
+    /// The maps to the thread's own element and to the other one, if it computes what depends on which of two the own one is.
+    pub ends: Option<Ends>,
+    /// Which one that is, where it is known.
+    pub turn: Option<Turn>,
+    /// Along which of several paths the element at hand leads to the target, where that is known.
+    pub path: Option<ValueId>,
+    /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
+    pub in_piece: Option<ValueId>,
+    /// Whether divisions share what they can.
+    is_quick: bool,
+    scopes: Vec<Scope>,
+    /// The level, if there are any.
+    k: Option<ValueId>,
+}
+
+impl<'a> Writer<'a> {
+    /// For a kernel of a stencil. The user's names come first, so that they stay as they are.
+    pub fn new(subject: &'a Subject<'a>, choices: &'a Choices, name: &str) -> Self {
+        let mut names = Names::default();
+        let stencil = &subject.stencil.stencil;
+        let fields = stencil.fields.iter().map(|(_, field)| &field.name);
+        let params = stencil.params.iter().map(|(_, param)| &param.name);
+        let users = fields.chain(params).map(|name| (name.clone(), names.declared(name))).collect();
+        let name = names.declared(name);
+        let mut own = Builder::with_names(names, name, choices.block, Vec::new());
+        own.blocks_at_once(choices.blocks_at_once);
+        Self {
+            subject,
+            choices,
+            own,
+            users,
+            numbers: Vec::new(),
+            arrays: Vec::new(),
+            ends: None,
+            turn: None,
+            path: None,
+            in_piece: None,
+            is_quick: false,
+            scopes: vec![Scope::default()],
+            k: None,
+        }
+    }
+
+    /// Lets divisions share what they can, if there are any.
+    pub fn share_divisions(&mut self, divides: bool) {
+        self.is_quick = divides;
+        if divides {
+            let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| self.own.names().declared(name));
+            self.own.attempt(Attempt { is_quick, is_usual });
+        }
+    }
+
+    /// What is written to a block, which forgets what is known in it.
+    fn block(&mut self, write: impl FnOnce(&mut Self)) -> BlockKey {
+        let block = self.own.open();
+        let before = self.own.enter(block);
+        self.scopes.push(Scope::default());
+        write(self);
+        self.scopes.pop();
+        self.own.enter(before);
+        block
+    }
+
+    /// Does something where a truth holds.
+    pub fn when(&mut self, condition: ValueId, write: impl FnOnce(&mut Self)) {
+        let yes = self.block(write);
+        let no = self.own.open();
+        self.own.branch(condition, yes, no);
+    }
+
+    /// Does something where a truth holds, or everywhere if there is none.
+    pub fn when_any(&mut self, condition: Option<ValueId>, write: impl FnOnce(&mut Self)) {
+        match condition {
+            Some(condition) => self.when(condition, write),
+            None => write(self),
+        }
+    }
+
+    /// Does something for each number from one on, by a step, below an end.
+    pub fn each(
+        &mut self,
+        wish: &str,
+        (first, end, step): (ValueId, ValueId, i64),
+        unroll: Unroll,
+        write: impl FnOnce(&mut Self, ValueId),
+    ) {
+        let step = self.own.int(step);
+        let (counter, value) = self.own.counter(wish, first);
+        let body = self.block(|own| write(own, value));
+        self.own.repeat(counter, (first, end, Step::By(step)), unroll, body);
+    }
+
+    fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
+        let is_users = match meaning {
+            Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
+            Meaning::Output(field) => !self.subject.stencil.stencil.fields[*field].role.is_read(),
+            _ => false,
+        };
+        // The user's own names are theirs, as far as C++ lets them.
+        match self.users.get(wish) {
+            Some(known) if is_users => known.clone(),
+            _ => self.own.names().declared(wish),
+        }
+    }
+
+    /// The number that the kernel takes as `meaning`.
+    pub fn number(&mut self, wish: &str, kind: Type, meaning: Meaning) -> ValueId {
+        if let Some((_, known)) = self.numbers.iter().find(|(own, _)| *own == meaning) {
+            return *known;
+        }
+        let name = self.name_of(wish, &meaning);
+        let number = self.own.argument(name, kind, meaning.clone());
+        self.numbers.push((meaning, number));
+        number
+    }
+
+    /// The array that the kernel takes as `meaning`.
+    pub fn array(&mut self, wish: &str, element: Type, is_written: bool, meaning: Meaning) -> ArrayId {
+        if let Some((_, known)) = self.arrays.iter().find(|(own, _)| *own == meaning) {
+            return *known;
+        }
+        let name = self.name_of(wish, &meaning);
+        let space = Space::Global { aliased: false };
+        let array = self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning.clone());
+        self.arrays.push((meaning, array));
+        array
+    }
+
+    /// A table of whole numbers of the mesh.
+    pub fn table(&mut self, wish: &str, data: MeshData) -> ArrayId {
+        self.array(wish, Type::I32, false, Meaning::Mesh(data))
+    }
+
+    /// The number of items, or of the first one.
+    pub fn count(&mut self, wish: &str, data: MeshData) -> ValueId {
+        self.number(wish, Type::I32, Meaning::Mesh(data))
+    }
+
+    fn find<T: Copy>(&self, look: impl Fn(&Scope) -> Option<&T>) -> Option<T> {
+        self.scopes.iter().rev().find_map(|scope| look(scope).copied())
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// Goes on with another stencil over the same fields and parameters; over the thread's own element, if that is known. What is known
+    /// by paths and definitions is forgotten, but what was read of the own element is known.
+    pub fn go_on_with(&mut self, subject: &'a Subject<'a>, element: Option<ValueId>) {
+        let mut scope = Scope::default();
+        let own_end = self.ends.map(|ends| vec![ends.own]);
+        for own in std::mem::take(&mut self.scopes) {
+            scope.inverses.extend(own.inverses);
+            for ((field, (hops, level), part), value) in own.reads {
+                if element.is_some() && (hops.is_empty() || Some(&hops) == own_end.as_ref()) {
+                    scope.reads.insert((field, (Vec::new(), level), part), value);
+                }
+                if Some(&hops) == own_end.as_ref() {
+                    scope.reads.insert((field, (hops, level), part), value);
+                }
+            }
+        }
+        self.subject = subject;
+        self.scopes = vec![scope];
+        if let Some(element) = element {
+            self.set_index(&[], element);
+        }
+    }
+
+    /// Finds the level of the thread, if there are levels: launches have one for each that is computed along y.
+    pub fn find_level(&mut self) {
+        if self.subject.stencil.mesh.levels {
+            let block = self.own.coordinate(Coordinate::Block, Axis::Y);
+            let first = self.own.int(self.subject.computed.start as i64);
+            let k = self.own.add(block, first);
+            self.k = Some(self.own.name("k", k));
+        }
+    }
+
+    /// The number of the thread in its launch.
+    pub fn item(&mut self) -> ValueId {
+        let [block, thread] = [Coordinate::Block, Coordinate::Thread].map(|own| self.own.coordinate(own, Axis::X));
+        let threads = self.own.int(i64::from(self.choices.block));
+        let before = self.own.mul(block, threads);
+        self.own.add(before, thread)
+    }
+
+    /// The number of the thread in its launch, by a name. Threads that have no item of so many are done.
+    pub fn item_below(&mut self, wish: &str, n: ValueId) -> ValueId {
+        let item = self.item();
+        let item = self.own.name(wish, item);
+        let outside = self.own.compare(Relation::Ge, item, n);
+        self.own.leave_if(outside);
+        item
+    }
+
+    /// How operations of the stencil are made.
+    pub fn scalar(&self) -> Scalar {
+        Scalar { precision: self.subject.precision, math: Math::Own }
+    }
+
+    /// The type that numbers of a kind are computed in.
+    pub fn computing(&self, kind: Kind) -> Type {
+        Type::computing(kind, self.subject.precision)
+    }
+
+    /// The type of what a field holds.
+    pub fn stored(&self, field: FieldId) -> Type {
+        Type::stored(self.subject.stencil.stencil.fields[field].stored, self.subject.precision)
+    }
+
+    /// The kernel, and what is said of it.
+    pub fn finish(self, what: &str) -> kernel::Kernel {
+        let Subject { stencil, precision, .. } = *self.subject;
+        let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
+        let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
+        doc.extend(stencil.stencil.doc.comments());
+        doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
+        let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
+        doc.extend(["", contraction].map(Comment::new));
+        kernel::Kernel { doc, ..simplify(self.own.finish()) }
+    }
+}

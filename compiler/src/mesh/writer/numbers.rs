@@ -1,0 +1,140 @@
+//! Numbers of fields: where they lie in arrays, and how they are loaded and stored.
+
+use super::Writer;
+use crate::ir::{FieldId, Levels, Role};
+use crate::kernel::{ArrayId, Binary, Meaning, ValueId};
+use crate::mesh::layout::at_once;
+
+/// The element and level that numbers of a field are of: none for a field on levels alone.
+pub type Spot = (Option<ValueId>, i32);
+
+impl Writer<'_> {
+    /// The index of the first of a field's numbers at a spot, before parts and what stands together count.
+    fn place(&mut self, field: FieldId, (element, shift): Spot) -> (ValueId, usize) {
+        let own = &self.subject.stencil.stencil.fields[field];
+        let level = self.level(shift, own.place.levels);
+        let (Some(home), Some(element)) = (own.place.home, element) else {
+            let first = self.own.int(0);
+            return (level.unwrap_or(first), 1);
+        };
+        let together = self.choices.layout.together(home, own.stored, self.subject.precision);
+        let Some(level) = level else { return (element, together) };
+        let groups = self.own.int((home.width as usize / together) as i64);
+        let n = self.size(home.set);
+        let rows = self.own.mul(level, groups);
+        let before = self.own.mul(rows, n);
+        (self.own.add(before, element), together)
+    }
+
+    /// The index of a field's number `part` at a spot.
+    pub fn index_at(&mut self, field: FieldId, spot: Spot, part: usize) -> ValueId {
+        let (place, together) = self.place(field, spot);
+        self.part_index(field, place, together, part)
+    }
+
+    fn part_index(&mut self, field: FieldId, place: ValueId, together: usize, part: usize) -> ValueId {
+        let Some(home) = self.subject.stencil.stencil.fields[field].place.home else { return place };
+        let [group, part, together] =
+            [part / together, part % together, together].map(|number| self.own.int(number as i64));
+        let n = self.size(home.set);
+        let before = self.own.mul(group, n);
+        let place = self.own.add(place, before);
+        let first = self.own.mul(together, place);
+        self.own.add(first, part)
+    }
+
+    /// The level `shift` away, kept inside, where there are several.
+    fn level(&mut self, shift: i32, levels: Levels) -> Option<ValueId> {
+        let last = match levels {
+            Levels::None => return None,
+            Levels::Full => self.subject.levels as i32 - 1,
+            Levels::Interfaces => self.subject.levels as i32,
+        };
+        let computed = self.subject.computed;
+        let [by, last_level, first_level] = [shift, last, 0].map(|number| self.own.int(i64::from(number)));
+        let level = self.own.add(self.k?, by);
+        // What lies beyond the levels is looked at by nobody.
+        Some(match shift {
+            1.. if computed.end as i32 - 1 + shift > last => self.own.binary(Binary::Min, level, last_level),
+            _ if shift < 0 && (computed.start as i32) < -shift => self.own.binary(Binary::Max, level, first_level),
+            _ => level,
+        })
+    }
+
+    /// The array of a field that is read.
+    pub fn input(&mut self, field: FieldId) -> ArrayId {
+        let name = self.subject.stencil.stencil.fields[field].name.clone();
+        self.array(&name, self.stored(field), false, Meaning::Input(field))
+    }
+
+    /// The array of a field that is written.
+    pub fn output(&mut self, field: FieldId) -> ArrayId {
+        let own = &self.subject.stencil.stencil.fields[field];
+        let wish = if own.role == Role::InOut { format!("{}_new", own.name) } else { own.name.clone() };
+        self.array(&wish, self.stored(field), true, Meaning::Output(field))
+    }
+
+    /// How many numbers an element has of a field.
+    pub fn width(&self, field: FieldId) -> usize {
+        self.subject.stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize)
+    }
+
+    /// Numbers of a field at a spot, as one computes with them.
+    pub fn load(&mut self, array: ArrayId, field: FieldId, spot: Spot, wish: &str) -> Vec<ValueId> {
+        let stored = self.subject.stencil.stencil.fields[field].stored;
+        self.load_as(array, field, spot, wish, &|own, value| own.scalar().read(&mut own.own, value, stored))
+    }
+
+    /// Numbers of a field at a spot, as they are stored.
+    pub fn load_stored(&mut self, array: ArrayId, field: FieldId, spot: Spot, wish: &str) -> Vec<ValueId> {
+        self.load_as(array, field, spot, wish, &|_, value| value)
+    }
+
+    fn load_as(
+        &mut self,
+        array: ArrayId,
+        field: FieldId,
+        spot: Spot,
+        wish: &str,
+        read: &dyn Fn(&mut Self, ValueId) -> ValueId,
+    ) -> Vec<ValueId> {
+        let (stored, precision) = (self.subject.stencil.stencil.fields[field].stored, self.subject.precision);
+        let width = self.width(field);
+        let (place, together) = self.place(field, spot);
+        let at_once = at_once(together, stored, precision);
+        let mut values = Vec::new();
+        for first in (0..width).step_by(at_once) {
+            let index = self.part_index(field, place, together, first);
+            let all = self.own.load_run(array, index, at_once as u8);
+            let parts: Vec<ValueId> = match at_once {
+                1 => vec![all],
+                count => {
+                    let all = self.own.name(&format!("{wish}_{}", if count == 2 { "pair" } else { "four" }), all);
+                    (0..count).map(|lane| self.own.lane(all, lane as u8)).collect()
+                }
+            };
+            for (n, part) in parts.into_iter().enumerate() {
+                let value = read(self, part);
+                values.push(self.own.name(&part_name(wish, width, first + n), value));
+            }
+        }
+        values
+    }
+
+    /// Writes numbers to a field at an element: all of them, as they are stored.
+    pub fn store_all(&mut self, array: ArrayId, field: FieldId, element: ValueId, values: &[ValueId]) {
+        let (stored, precision) = (self.subject.stencil.stencil.fields[field].stored, self.subject.precision);
+        let (place, together) = self.place(field, (Some(element), 0));
+        let at_once = at_once(together, stored, precision);
+        for (n, some) in values.chunks(at_once).enumerate() {
+            let index = self.part_index(field, place, together, n * at_once);
+            let value = if let [one] = some { *one } else { self.own.lanes(some.to_vec()) };
+            self.own.store(array, index, value);
+        }
+    }
+}
+
+/// What a part of something is called that has so many.
+pub fn part_name(wish: &str, width: usize, part: usize) -> String {
+    if width == 1 { wish.to_owned() } else { format!("{wish}_{part}") }
+}

@@ -1,0 +1,229 @@
+//! Values: reads, definitions and bodies, where some path leads.
+
+use super::{At, Writer};
+use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path};
+use crate::kernel::{Function, Meaning, Operation, ValueId};
+use crate::mesh::ends::Ends;
+use crate::mesh::quotient;
+
+/// A body that is being written, where `at` leads.
+struct Begun<'a> {
+    /// The definition whose body it is, if it is one's.
+    def: Option<DefId>,
+    body: &'a Body,
+    at: At,
+    /// The values of the nodes so far.
+    values: Vec<ValueId>,
+}
+
+impl Writer<'_> {
+    /// A quotient.
+    fn quotient(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        let kind = self.computing(Kind::Real);
+        let literal = match self.own.kernel().values[b].operation {
+            Operation::Real(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        };
+        let known = literal.and_then(|number| quotient::inverse_of(number, self.subject.precision));
+        let b = if literal.is_some() || self.is_name(b) { b } else { self.own.name("divisor", b) };
+        let inverse = match (known, self.find(|scope| scope.inverses.get(&b))) {
+            (Some(inverse), _) => self.scalar().real(&mut self.own, inverse),
+            (None, Some(known)) => known,
+            (None, None) => {
+                let wish = self.told_name(b).map_or_else(|| "inverse".to_owned(), |name| format!("over_{name}"));
+                let inverse = self.own.call(Function::Inverse, vec![b], kind);
+                let inverse = self.own.name(&wish, inverse);
+                self.scope().inverses.insert(b, inverse);
+                inverse
+            }
+        };
+        self.own.call(Function::Quotient, vec![a, b, inverse], kind)
+    }
+
+    /// What a value is called in the code, if that is a name.
+    fn told_name(&self, value: ValueId) -> Option<String> {
+        let kernel = self.own.kernel();
+        let own = &kernel.values[value];
+        match (&own.name, &own.operation) {
+            (Some(name), _) => Some(name.to_string()),
+            (None, Operation::Argument(argument)) => Some(kernel.arguments[*argument].name.to_string()),
+            (None, Operation::Variable(variable)) => Some(kernel.variables[*variable].name.to_string()),
+            _ => None,
+        }
+    }
+
+    fn is_name(&self, value: ValueId) -> bool {
+        self.told_name(value).is_some()
+    }
+
+    /// A number of a field where `at` leads.
+    pub fn read(&mut self, field: FieldId, at: &At, part: u32) -> ValueId {
+        let key = (field, at.clone(), part);
+        if let Some(known) = self.find(|scope| scope.reads.get(&key)) {
+            return known;
+        }
+        let own = &self.subject.stencil.stencil.fields[field];
+        let (stored, place) = (own.stored, own.place);
+        let (array, wish) = (self.input(field), self.read_name(field, at));
+        let element = place.horizontal.then(|| self.index(&at.0));
+        // On a map, each slot is looked at by itself.
+        if place.home.is_some_and(|home| home.map.is_some()) {
+            let index = self.index_at(field, (element, at.1), part as usize);
+            let number = self.own.load(array, index);
+            let number = self.scalar().read(&mut self.own, number, stored);
+            let number = self.own.name(&format!("{wish}_{part}"), number);
+            self.remember(key, number);
+            return number;
+        }
+        let values = self.load(array, field, (element, at.1), &wish);
+        for (part, value) in values.iter().enumerate() {
+            self.remember((field, at.clone(), part as u32), *value);
+        }
+        values[part as usize]
+    }
+
+    /// Says what a number of a field is known to be.
+    pub fn remember(&mut self, key: (FieldId, At, u32), value: ValueId) {
+        self.scope().reads.insert(key, value);
+    }
+
+    /// `q_cells_0`, for names.
+    pub fn read_name(&self, field: FieldId, at: &At) -> String {
+        let name = &self.subject.stencil.stencil.fields[field].name;
+        let level = match at.1 {
+            0 => String::new(),
+            1.. => format!("_down{}", at.1),
+            _ => format!("_up{}", -at.1),
+        };
+        match self.hops_name(&at.0).as_str() {
+            "" => format!("{name}_here{level}"),
+            hops => format!("{name}_{hops}{level}"),
+        }
+    }
+
+    /// A definition where `at` leads.
+    pub fn value(&mut self, def: DefId, at: &At) -> ValueId {
+        let mut body = Body::new();
+        body.add(Node::Use { def, path: Path::default() }, Kind::Real, Default::default());
+        self.body(&body, at)
+    }
+
+    /// Gives a definition's value a name, where `at` leads.
+    fn name_value(&mut self, def: DefId, at: At, value: ValueId) {
+        let is_number = matches!(
+            self.own.kernel().values[value].operation,
+            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_)
+        );
+        // Numbers and names stay as they are.
+        let value = if is_number || self.is_name(value) {
+            value
+        } else {
+            let own = &self.subject.stencil.stencil.defs[def];
+            let wish = match self.hops_name(&at.0).as_str() {
+                "" => own.name.clone(),
+                hops => format!("{}_{hops}", own.name),
+            };
+            self.own.name(&wish, value)
+        };
+        self.scope().values.insert((def, at), value);
+    }
+
+    /// The value of a body where `at` leads. A definition that it uses is written when it is met, and then the body goes on.
+    pub fn body(&mut self, body: &Body, at: &At) -> ValueId {
+        let subject = self.subject;
+        let mut begun = vec![Begun { def: None, body, at: at.clone(), values: Vec::new() }];
+        loop {
+            let Some(mut last) = begun.pop() else { return self.own.int(0) };
+            if let Some((def, at)) = self.go_on(&mut last) {
+                let body = &subject.stencil.stencil.defs[def].body;
+                begun.push(last);
+                begun.push(Begun { def: Some(def), body, at, values: Vec::new() });
+                continue;
+            }
+            let value = last.values[last.body.root().index()];
+            match last.def {
+                Some(def) => self.name_value(def, last.at, value),
+                None => return value,
+            }
+        }
+    }
+
+    /// Writes the nodes of a body, up to the first use of a definition that is not known yet.
+    fn go_on(&mut self, begun: &mut Begun) -> Option<(DefId, At)> {
+        let at = begun.at.clone();
+        let moved = |path: &Path| {
+            let hops: Vec<Hop> = at.0.iter().chain(path.hops()).copied().collect();
+            (hops, at.1 + path.levels())
+        };
+        for (id, node) in begun.body.iter().skip(begun.values.len()) {
+            let value = match node {
+                Node::Read { field, path, part } => {
+                    let is_horizontal = self.subject.stencil.stencil.fields[*field].place.horizontal;
+                    let at = moved(path);
+                    let at = if is_horizontal { at } else { (Vec::new(), at.1) };
+                    self.read(*field, &at, *part)
+                }
+                Node::Use { def, path } => {
+                    let key = (*def, moved(path));
+                    let Some(known) = self.find(|scope| scope.values.get(&key)) else { return Some(key) };
+                    known
+                }
+                Node::Present { path } => self.present(node, &moved(path).0),
+                Node::Param(param) => {
+                    let own = &self.subject.stencil.stencil.params[*param];
+                    self.number(&own.name, self.computing(own.kind), Meaning::Param(*param))
+                }
+                Node::Level => {
+                    let by = self.own.int(i64::from(at.1));
+                    self.k.map_or(by, |k| self.own.add(k, by))
+                }
+                Node::LevelCount => self.own.int(self.subject.levels as i64),
+                _ => self.operation(begun.body, id, &begun.values),
+            };
+            begun.values.push(value);
+        }
+        None
+    }
+
+    /// Whether there is an element where hops lead.
+    fn present(&mut self, node: &Node, hops: &[Hop]) -> ValueId {
+        if let (true, Some(turn)) = (asks_for_second(node, self.ends), self.turn) {
+            return turn.is_second;
+        }
+        if !self.can_miss(hops) {
+            return self.own.truth(true);
+        }
+        let raw = self.raw(hops);
+        let sure = self.own.truth(true);
+        self.presence(hops, raw).unwrap_or(sure)
+    }
+
+    /// A number, or an operation whose operands are known.
+    fn operation(&mut self, body: &Body, id: NodeId, values: &[ValueId]) -> ValueId {
+        let of = |node: NodeId| values[node.index()];
+        match &body[id] {
+            Node::Binary(Binary::Div, a, b) if self.is_quick && body.kind_of(id) == Kind::Real => {
+                self.quotient(of(*a), of(*b))
+            }
+            Node::Choose { condition, yes, no } if is_turned(body, self.ends, *condition, *yes, *no) => {
+                let Some(turn) = self.turn else { return of(*no) };
+                self.own.call(Function::Turned, vec![of(*no), turn.bit], self.computing(Kind::Real))
+            }
+            _ => {
+                let scalar = self.scalar();
+                let none = self.own.int(0);
+                scalar.value(&mut self.own, body, id, &of).unwrap_or(none)
+            }
+        }
+    }
+}
+
+/// Whether a node asks if the own element stands at the second place.
+fn asks_for_second(node: &Node, ends: Option<Ends>) -> bool {
+    matches!((node, ends), (Node::Present { path }, Some(ends)) if path.hops() == [ends.second])
+}
+
+/// Whether a choice is a change of sign where the target stands at the second place: there is a shorter text for it.
+fn is_turned(body: &Body, ends: Option<Ends>, condition: NodeId, yes: NodeId, no: NodeId) -> bool {
+    asks_for_second(&body[condition], ends) && body[yes] == Node::Negate(no) && body.kind_of(no) == Kind::Real
+}
