@@ -93,7 +93,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
             let entry = writer.own.binary(Binary::ShiftRight, pair, by);
             let entry = writer.own.binary(Binary::BitAnd, entry, mask);
             let entry = writer.own.convert(entry, Type::I32);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             let is_taken = writer.own.compare(Relation::Ne, entry, nowhere);
             writer.when(is_taken, |writer| columns.gather(writer, &arrays, &sums, entry));
         });
@@ -102,7 +102,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
         let [first, end] = ends_of(&mut writer, offsets, row_of);
         writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
             let entry = writer.own.load(here, place);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             columns.gather(writer, &arrays, &sums, entry);
         });
     }

@@ -190,7 +190,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
         let [zero, width] = [0, degrees.max as i64].map(|number| writer.own.int(number));
         writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
             let entry = writer.own.load(here, place);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             let is_taken = writer.own.compare(Relation::Ge, entry, zero);
             writer.when(is_taken, |writer| add(writer, group, &between, &sums, entry));
         });
@@ -201,7 +201,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
         let [first, end] = ends_of(&mut writer, offsets, target);
         writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
             let entry = writer.own.load(entries, place);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             add(writer, group, &between, &sums, entry);
         });
         writer.own.less(first, end)

@@ -6,7 +6,7 @@ mod values;
 
 use super::ends::Ends;
 use super::{Choices, Subject};
-use crate::ir::{DefId, FieldId, Hop, Kind, Relation};
+use crate::ir::{DefId, FieldId, Hop, Kind, Relation, Role};
 use crate::kernel::build::{BlockKey, Builder};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
     fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
         let is_users = match meaning {
             Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
-            Meaning::Output(field) => !self.subject.stencil.stencil.fields[*field].role.is_read(),
+            Meaning::Output(field) => self.subject.stencil.stencil.fields[*field].role != Role::InOut,
             _ => false,
         };
         // The user's own names are theirs, as far as C++ lets them.
