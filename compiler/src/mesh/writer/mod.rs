@@ -11,11 +11,12 @@ use crate::kernel::build::{BlockKey, Builder};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
 use crate::kernel::{
-    self, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Step, Type, Unroll, ValueId,
+    self, Array, ArrayId, Attempt, Axis, Block, Coordinate, Math, Meaning, MeshData, Space, Statement, Step, Type,
+    Unroll, ValueId,
 };
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Where a value is looked at: hops from the element at hand, and levels away.
 pub type At = (Vec<Hop>, i32);
@@ -276,6 +277,24 @@ impl<'a> Writer<'a> {
         doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
         let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
         doc.extend(["", contraction].map(Comment::new));
-        kernel::Kernel { doc, ..simplify(self.own.finish()) }
+        let mut kernel = kernel::Kernel { doc, ..simplify(self.own.finish()) };
+        // Of what a chain adds to and gives to nobody, what was there is read, and that is all.
+        let mut stored = HashSet::new();
+        stores(&kernel.body, &mut stored);
+        let arrays = kernel.arrays.iter().map(|(id, _)| id).collect::<Vec<_>>();
+        for id in arrays.into_iter().filter(|id| !stored.contains(id)) {
+            kernel.arrays[id].is_written = false;
+        }
+        kernel
+    }
+}
+
+/// The arrays that something is written to.
+fn stores(block: &Block, found: &mut HashSet<ArrayId>) {
+    for statement in &block.0 {
+        if let Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) = statement {
+            found.insert(*array);
+        }
+        statement.blocks().into_iter().for_each(|inner| stores(inner, found));
     }
 }
