@@ -5,15 +5,14 @@
 
 mod common;
 
+use common::over_mesh::Quadrilaterals;
 use common::{combinations, combinations_for, lowered, stencils};
 use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Kind, Node, Path, Precision, Stencil};
-use stencilc_compiler::mesh::{
-    self, Choices as MeshChoices, Counts, Cut, Degrees, Group, Largest, STRATEGIES, Subject,
-};
+use stencilc_compiler::ir::{Kind, Node, Precision, Stencil};
+use stencilc_compiler::mesh::{self, Choices as MeshChoices, STRATEGIES, Subject};
 use stencilc_compiler::plan::{self, Choices, Target};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::mesh::program::prepared;
@@ -130,27 +129,6 @@ stencil fluxes over flat.edge {
     total[cells.1] -= flux
 }
 ";
-
-/// A mesh of quadrilaterals, as far as kernels want to know.
-struct Quadrilaterals;
-
-impl Counts for Quadrilaterals {
-    fn degrees(&self, _: &Group) -> Degrees {
-        Degrees { mean: 3.9, max: 4, share: 1.0 }
-    }
-
-    fn largest(&self, _: &Group, _: Cut) -> Option<Largest> {
-        Some(Largest { elements: 200, targets: 150 })
-    }
-
-    fn repeats(&self, _: &Group) -> bool {
-        false
-    }
-
-    fn seats(&self, _: &Group, ends: &[Path]) -> usize {
-        4 * ends.len()
-    }
-}
 
 /// The kernels of each mesh strategy as they read, without what stands before them.
 #[test]

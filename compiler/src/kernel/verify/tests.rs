@@ -1,5 +1,5 @@
 use super::super::build::Builder;
-use super::super::{Attempt, Axis, Coordinate, Kernel, Unroll};
+use super::super::{Attempt, Axis, Coordinate, Element, Kernel, Unroll};
 use super::*;
 
 fn told(write: impl FnOnce(&mut Builder)) -> String {
