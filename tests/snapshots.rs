@@ -5,13 +5,17 @@
 
 mod common;
 
+use common::over_mesh::Quadrilaterals;
 use common::{combinations, combinations_for, lowered, stencils};
 use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Kind, Node, Precision, Stencil};
+use stencilc_compiler::mesh::{self, Choices as MeshChoices, STRATEGIES, Subject};
 use stencilc_compiler::plan::{self, Choices, Target};
+use stencilc_compiler::source::Source;
+use stencilc_runtime::mesh::program::prepared;
 
 /// A small average whose weight is a parameter: it has a neighbour, a level, a guard and a product to contract.
 const TINY: &str = "stencil tiny {
@@ -107,5 +111,46 @@ fn the_text_is_the_same_every_time() {
             let print = || kernel(&stencil(), &choices, grid);
             assert_eq!(print(), print());
         }
+    }
+}
+
+/// Fluxes between cells, through the edges between them.
+const FLUXES: &str = "mesh flat {
+    set edge, cell
+    map edge.cells -> cell[2]
+}
+
+stencil fluxes over flat.edge {
+    in  q: real on cell
+    in  length: real
+    inc total: real on cell
+    let flux = length * (q[cells.1] - q[cells.0])
+    total[cells.0] += flux
+    total[cells.1] -= flux
+}
+";
+
+/// The kernels of each mesh strategy as they read, without what stands before them.
+#[test]
+fn each_mesh_strategy() {
+    let lowered = stencilc_compiler::check(&Source::new("fluxes.stn", FLUXES));
+    let stencil = prepared(&lowered.mesh_stencils[0], Precision::F64, true);
+    let subject = Subject {
+        stencil: &stencil,
+        precision: Precision::F64,
+        levels: 1,
+        computed: &(0..1),
+        from_zero: &|_| false,
+        counts: &Quadrilaterals,
+    };
+    for &strategy in STRATEGIES {
+        let choices = MeshChoices { strategy, ..MeshChoices::default() };
+        let kernels = mesh::kernels(&subject, &choices).unwrap().kernels;
+        let texts = kernels.iter().map(|kernel| {
+            let text = cuda::text(&kernel.code).unwrap();
+            text[text.find("extern \"C\"").unwrap()..].to_owned()
+        });
+        let name = format!("fluxes-{}", strategy.name());
+        insta::assert_snapshot!(name, texts.collect::<Vec<_>>().join("\n"));
     }
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::over_mesh::Quadrilaterals;
 use common::{lowered, problem};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::mesh::{self, Choices as MeshChoices, Counts, Cut, Degrees, Group, Largest, STRATEGIES};
+use stencilc_compiler::mesh::{self, Choices as MeshChoices, STRATEGIES};
 use stencilc_compiler::plan::{self, Choices};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::resident::{self, resident};
@@ -264,27 +265,6 @@ fn documentation_of_repeated_stencils_is_no_code() {
         ];
         kernels.into_iter().map(|kernel| kernel.unwrap().text).collect()
     });
-}
-
-/// A mesh of quadrilaterals, as far as kernels want to know.
-struct Quadrilaterals;
-
-impl Counts for Quadrilaterals {
-    fn degrees(&self, _: &Group) -> Degrees {
-        Degrees { mean: 3.9, max: 4, share: 1.0 }
-    }
-
-    fn largest(&self, _: &Group, _: Cut) -> Option<Largest> {
-        Some(Largest { elements: 200, targets: 150 })
-    }
-
-    fn repeats(&self, _: &Group) -> bool {
-        false
-    }
-
-    fn seats(&self, _: &Group, ends: &[stencilc_compiler::ir::Path]) -> usize {
-        4 * ends.len()
-    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::all_files;
 use std::collections::BTreeMap;
-use stencilc_compiler::ir::{MeshProgram, Precision};
+use stencilc_compiler::ir::{MeshProgram, Path, Precision};
+use stencilc_compiler::mesh::{Counts, Cut, Degrees, Group, Largest};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::Driver;
@@ -96,4 +97,25 @@ pub fn slots<'a>(mesh: &'a Mesh, set: &str, name: &str) -> Vec<&'a [i32]> {
 /// Whether a row of a map has a hole.
 pub fn has_hole(row: &[i32]) -> bool {
     row.contains(&HOLE)
+}
+
+/// A mesh of quadrilaterals, as far as kernels want to know.
+pub struct Quadrilaterals;
+
+impl Counts for Quadrilaterals {
+    fn degrees(&self, _: &Group) -> Degrees {
+        Degrees { mean: 3.9, max: 4, share: 1.0 }
+    }
+
+    fn largest(&self, _: &Group, _: Cut) -> Option<Largest> {
+        Some(Largest { elements: 200, targets: 150 })
+    }
+
+    fn repeats(&self, _: &Group) -> bool {
+        false
+    }
+
+    fn seats(&self, _: &Group, ends: &[Path]) -> usize {
+        4 * ends.len()
+    }
 }

@@ -1,6 +1,5 @@
 //! How often a kernel looks up where its neighbours are, counted in what strategy and storage make.
 
-use super::carried::Carried;
 use super::levels::distances;
 use super::{Frame, sizes, tables};
 use crate::access::{Cell, Lookups, Shape};
@@ -37,17 +36,7 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     let coordinates = plan.coordinates(own, &sizes);
     let (k, c) = (own.number("k", Type::I32), own.number("c", sizes.index));
     let cell = Cell { k, c, column: own.name("column", coordinates.column) };
-    let (inputs, outputs, params) = Default::default();
-    let mut frame = Frame {
-        plan,
-        inputs,
-        outputs,
-        params,
-        sizes,
-        coordinates,
-        lookups: Lookups::Anew,
-        carried: Carried::default(),
-    };
+    let mut frame = Frame::new(plan, sizes, coordinates);
     let (together, alone) = (own.open(), own.open());
     let handed = own.within(together, |own| distances(&frame, own, true));
     own.within(alone, |own| {

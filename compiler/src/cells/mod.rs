@@ -51,7 +51,13 @@ type Elements = BTreeMap<(FieldId, Path), ValueId>;
 /// Elements of fields that a sweep knows early enough.
 type Ahead = BTreeSet<(FieldId, Path)>;
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    /// Of a kernel that takes no fields and parameters yet, and keeps nothing of sweeps.
+    fn new(plan: &'a Plan, sizes: Sizes, coordinates: Coordinates) -> Self {
+        let (inputs, outputs, params, carried) = Default::default();
+        Self { plan, inputs, outputs, params, sizes, coordinates, lookups: Lookups::Anew, carried }
+    }
+
     /// What the strategy has to reach.
     fn reach(&self) -> Reach<'_> {
         self.plan.reach(&self.coordinates, &self.sizes)
@@ -98,16 +104,7 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
         checked::watch(own, report, sizes.plane);
     }
     let coordinates = plan.coordinates(own, &sizes);
-    let mut frame = Frame {
-        plan,
-        inputs,
-        outputs,
-        params,
-        sizes,
-        coordinates,
-        lookups: Lookups::Anew,
-        carried: Carried::default(),
-    };
+    let mut frame = Frame { inputs, outputs, params, ..Frame::new(plan, sizes, coordinates) };
     let mut sites = Vec::new();
     match plan.levels_per_thread() {
         LevelsPerThread::One => levels::one_level(&mut frame, own, &mut sites),

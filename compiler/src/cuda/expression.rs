@@ -39,9 +39,6 @@ pub fn stored_as(text: String, stored: Stored, precision: Precision) -> String {
     }
 }
 
-/// The text of a node whose operands' texts are known, where it is not to be as C++ writes it.
-pub type Other<'a> = dyn FnMut(NodeId, &mut Texts) -> Option<(String, Binding)> + 'a;
-
 /// The text of a whole body as one expression, choices and all; `leaf` names what has no operands and is no number.
 pub fn written(
     body: &Body,
@@ -49,17 +46,13 @@ pub fn written(
     math: Math,
     helpers: &mut Helpers,
     leaf: &dyn Fn(&Node) -> (String, Binding),
-    other: &mut Other,
 ) -> String {
     let mut texts = Texts::new(body);
     for (id, node) in body.iter() {
         let (text, binding) = match node {
             Node::Param(_) | Node::Level | Node::LevelCount => leaf(node),
             Node::Read { .. } | Node::Use { .. } | Node::Present { .. } => leaf(node),
-            _ => match other(id, &mut texts) {
-                Some(own) => own,
-                None => operation(body, id, precision, math, &mut texts, helpers),
-            },
+            _ => operation(body, id, precision, math, &mut texts, helpers),
         };
         texts.add(text, binding);
     }

@@ -11,7 +11,7 @@ mod levels;
 pub(crate) mod prelude;
 mod print;
 pub mod quotients;
-mod rows;
+pub(crate) mod rows;
 
 use crate::cells::{self, Cells, checked::Site};
 use crate::diagnostic::Refusal;

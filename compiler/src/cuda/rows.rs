@@ -20,6 +20,11 @@ fn sections() -> impl DoubleEndedIterator<Item = Section> {
         .map(|(name, text)| Section { name: name.trim(), text: text.trim() })
 }
 
+/// What they are called.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    sections().map(|section| section.name)
+}
+
 /// These functions, and all that they use: further ones, and operations of the hardware.
 pub fn with_used(mut names: BTreeSet<&'static str>) -> BTreeSet<&'static str> {
     for Section { name, text } in sections().rev() {

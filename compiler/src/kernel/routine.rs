@@ -1,9 +1,9 @@
-//! What kernels do for its effect alone: operations of the hardware, and functions on elements that follow each other.
+//! What kernels do for the effect alone: operations of the hardware, and functions on elements that follow each other.
 
 use super::uniform::Together;
-use super::{ArrayId, Kernel, Space, Type, ValueId};
+use super::{Array, ArrayId, Kernel, Space, Type, ValueId};
 
-/// What is done for its effect alone. What it takes stands beside it, in order.
+/// Something that is done for its effect alone. What it takes stands beside it, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Routine {
     /// Starts to copy so many bytes, 4, 8 or 16, to a place in shared memory from one in global memory.
@@ -213,13 +213,10 @@ impl Operand {
                 Some(width) => Taken::Row(kernel.arrays[*array].element, width),
                 None => Taken::Nothing,
             },
-            Operand::Place(array, _) => match (&kernel.arrays[*array], kernel.row_width(*array)) {
-                (own, _) if matches!(own.space, Space::Rows(..)) => match own.space {
-                    Space::Rows(_, width) => Taken::Row(own.element, width),
-                    _ => Taken::Nothing,
-                },
-                (own, None) => Taken::Place(own.element),
-                (_, Some(_)) => Taken::Nothing,
+            Operand::Place(array, _) => match kernel.arrays[*array] {
+                Array { space: Space::Rows(_, width), element, .. } => Taken::Row(element, width),
+                Array { element, .. } if kernel.row_width(*array).is_none() => Taken::Place(element),
+                _ => Taken::Nothing,
             },
         }
     }
@@ -277,7 +274,7 @@ mod tests {
     use super::super::verify::verify;
     use super::super::{Axis, Contents, Coordinate, Space, StepData, Type};
     use super::*;
-    use crate::kernel::{Array, Binary, Element, Meaning};
+    use crate::kernel::{Binary, Element, Meaning};
 
     /// What is said of a kernel of rows: `now` is what is loaded from `a`, four elements of a lane, and goes to `b`.
     fn told(write: impl FnOnce(&mut Builder, [ArrayId; 3], ValueId)) -> String {

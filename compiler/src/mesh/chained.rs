@@ -37,7 +37,8 @@ pub fn kernels(
     writer.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
     let element = writer.thread_of(set);
     writer.find_level();
-    let sums = Sums::new(&mut writer, &fields, element, false);
+    let is_seen = |field: FieldId| !is_internal(field);
+    let sums = Sums::of_chain(&mut writer, &fields, element, &is_seen);
     for (walk, stage) in walks.iter().zip(&stages) {
         writer.go_on_with(stage, None);
         walk.write(&mut writer, element, None, &sums);
@@ -53,7 +54,6 @@ pub fn kernels(
         all.push(written);
     }
     writer.own.give_up();
-    let is_seen = |field: FieldId| !is_internal(field);
     for (stage, written) in after.iter().zip(&all) {
         writer.go_on_with(stage, Some(element));
         written.store(&mut writer, element, &is_seen);

@@ -5,6 +5,7 @@ use super::writer::numbers::part_name;
 use super::{Choices, Items, Kernel, Subject};
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Kind, Levels, Relation, SetId};
+use crate::kernel::build::Making;
 use crate::kernel::{Axis, Coordinate, Meaning, MeshData, ValueId};
 use std::collections::BTreeMap;
 
@@ -84,7 +85,7 @@ impl Written {
             let [zero, level] = [writer.own.int(0), writer.own.coordinate(Coordinate::Block, Axis::Y)];
             let is_first = once.then(|| writer.own.compare(Relation::Eq, level, zero));
             let scalar = writer.scalar();
-            writer.when_any(is_first, |writer| {
+            writer.when_if(is_first, |writer| {
                 let stored = values.iter().map(|&value| scalar.stored(&mut writer.own, value, declared.stored));
                 let stored: Vec<ValueId> = stored.collect();
                 writer.store_all(array, field, element, &stored);

@@ -3,6 +3,7 @@
 use super::writer::Writer;
 use super::writer::numbers::part_name;
 use crate::ir::{FieldId, Kind, Stored};
+use crate::kernel::build::Making;
 use crate::kernel::{ArrayId, Function, Type, ValueId, VariableId};
 
 /// Sums, by field and part.
@@ -11,15 +12,32 @@ pub struct Sums(Vec<(FieldId, Vec<VariableId>)>);
 impl Sums {
     /// Those of a target, as one computes with them. They start from 0 where fields do, or else from what is there.
     pub fn new(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool) -> Self {
-        Self::begun(writer, fields, target, in_place, false)
+        Self::begun(writer, fields, target, &|_| true, in_place, false)
+    }
+
+    /// The same of a chain, which gives some of them alone to anybody.
+    pub fn of_chain(
+        writer: &mut Writer,
+        fields: &[FieldId],
+        target: ValueId,
+        is_seen: &dyn Fn(FieldId) -> bool,
+    ) -> Self {
+        Self::begun(writer, fields, target, is_seen, false, false)
     }
 
     /// The same as they are stored.
     pub fn stored(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool) -> Self {
-        Self::begun(writer, fields, target, in_place, true)
+        Self::begun(writer, fields, target, &|_| true, in_place, true)
     }
 
-    fn begun(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool, as_stored: bool) -> Self {
+    fn begun(
+        writer: &mut Writer,
+        fields: &[FieldId],
+        target: ValueId,
+        is_seen: &dyn Fn(FieldId) -> bool,
+        in_place: bool,
+        as_stored: bool,
+    ) -> Self {
         let mut all = Vec::new();
         for &field in fields {
             let own = &writer.subject.stencil.stencil.fields[field];
@@ -32,7 +50,9 @@ impl Sums {
                 };
                 vec![zero; width]
             } else {
-                let (array, wish, spot) = (writer.output(field), format!("{name}_before"), (Some(target), 0));
+                // What nobody gets is read, and never written.
+                let array = writer.added_to(field, is_seen(field));
+                let (wish, spot) = (format!("{name}_before"), (Some(target), 0));
                 match as_stored {
                     true => writer.load_stored(array, field, spot, &wish),
                     false => writer.load(array, field, spot, &wish),
@@ -98,7 +118,7 @@ impl Sums {
         for (field, sums) in self.0.iter().filter(|(field, _)| is_wanted(*field)) {
             let (stored, precision) = (stored_of(writer, *field), writer.subject.precision);
             let is_wide = stored.bytes(precision) > precision.bytes() && !(writer.subject.from_zero)(*field);
-            writer.when_any(is_led_to.filter(|_| is_wide), |writer| {
+            writer.when_if(is_led_to.filter(|_| is_wide), |writer| {
                 let scalar = writer.scalar();
                 let stored = |writer: &mut Writer, &sum: &VariableId| {
                     let sum = writer.own.get(sum);

@@ -12,7 +12,8 @@ use super::{Degrees, Subject};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
 use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Relation, SetId};
-use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Type, Unroll, ValueId};
+use crate::kernel::build::Making;
+use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Step, Type, Unroll, ValueId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What those who lead to a target add, as a thread of it computes it.
@@ -109,9 +110,9 @@ impl<'a> Walk<'a> {
                 let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
                 let seats: Vec<seats::Read> =
                     shared.into_iter().map(|(shape, leaves)| self.seats(writer, shape, leaves, item)).collect();
-                let [zero, width, hole] = [0, self.degrees.max as i64, -1].map(|number| writer.own.int(number));
+                let [zero, one, width, hole] = [0, 1, self.degrees.max as i64, -1].map(|number| writer.own.int(number));
                 let first = columns.first().map(|(_, column)| *column)?;
-                writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
+                writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
                     let here = writer.own.load(first, place);
                     let is_taken = writer.own.compare(Relation::Ne, here, hole);
                     writer.when(is_taken, |writer| {
@@ -126,8 +127,8 @@ impl<'a> Walk<'a> {
             false => {
                 let offsets = writer.table("offsets", MeshData::Table(self.group.number, MeshTable::Offsets));
                 let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
-                let [first, end] = ends_of(writer, offsets, item);
-                writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
+                let ([first, end], one) = (ends_of(writer, offsets, item), writer.own.int(1));
+                writer.each("place", (first, end, Step::By(one)), Unroll::Free, |writer, place| {
                     self.step(writer, &columns, place);
                     self.add(writer, sums);
                 });
@@ -245,7 +246,7 @@ impl<'a> Walk<'a> {
         for (path, adds) in by_path.iter().enumerate() {
             let number = writer.own.int(path as i64);
             let is_here = writer.path.map(|own| writer.own.compare(Relation::Eq, own, number));
-            writer.when_any(is_here.filter(|_| paths > 1), |writer| {
+            writer.when_if(is_here.filter(|_| paths > 1), |writer| {
                 // Loads and values first, so that none waits for a sum.
                 let values: Vec<ValueId> =
                     adds.iter().map(|add| writer.body(&stores[add.store].body, &At::default())).collect();

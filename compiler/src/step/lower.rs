@@ -301,7 +301,7 @@ fn wish(subject: &Subject, read: &BTreeMap<FieldId, Identifier>, source: Source)
 }
 
 /// The first lines of a kernel's comment, which says what it is.
-fn comment(subject: &Subject, how: String) -> Vec<Comment> {
+pub(super) fn comment(subject: &Subject, how: String) -> Vec<Comment> {
     let Subject { stencil, precision, extents: [ni, nj, nk], .. } = *subject;
     let [along_i, along_j] = subject.edges.map(|edge| edge.name());
     let grid = format!("Grid {ni}x{nj}x{nk}, {along_i} along i and {along_j} along j, {}.", precision.name());

@@ -14,7 +14,6 @@
 
 mod flow;
 mod lower;
-mod making;
 pub mod resident;
 pub mod stream;
 pub mod tiled;

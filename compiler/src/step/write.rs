@@ -3,6 +3,7 @@
 use super::flow::{Flow, Source, Use, used};
 use super::{Parameter, Subject};
 use crate::cuda::expression::{Helpers, computing_type, read_as, stored_as, written};
+use crate::cuda::rows;
 use crate::ir::{Binding, Body, FieldId, Kind, Levels, Node, ParamId, Precision, Role, Store};
 use crate::kernel::Meaning;
 use crate::names::{Identifier, Names};
@@ -165,7 +166,7 @@ impl<'a> Writer<'a> {
                 (used(stencil, node, shift).and_then(text).unwrap_or_default(), Binding::Atom)
             }
         };
-        written(body, self.subject.precision, Math::Own, &mut self.helpers, &leaf, &mut |_, _| None)
+        written(body, self.subject.precision, Math::Own, &mut self.helpers, &leaf)
     }
 
     /// The text of what an output is assigned, as it is stored.
@@ -177,14 +178,7 @@ impl<'a> Writer<'a> {
 
     /// The first lines of a kernel's comment, which says what it is.
     pub fn comment(&self, how: String) -> Vec<Comment> {
-        let Subject { stencil, precision, extents: [ni, nj, nk], .. } = *self.subject;
-        let [along_i, along_j] = self.subject.edges.map(|edge| edge.name());
-        let grid = format!("Grid {ni}x{nj}x{nk}, {along_i} along i and {along_j} along j, {}.", precision.name());
-        let mut lines = vec![Comment::new(format!("{}: {how}.", stencil.name))];
-        lines.extend(stencil.doc.comments());
-        let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
-        lines.extend([&grid, "", contraction].map(Comment::new));
-        lines
+        super::lower::comment(self.subject, how)
     }
 
     /// Takes the pointer of a field that would not be needed otherwise.
@@ -239,25 +233,11 @@ pub fn register_bytes(kind: Kind, precision: Precision) -> usize {
     }
 }
 
-/// Functions on rows.
-const FUNCTIONS: &str = include_str!("../../../templates/step_rows.cu");
-
-/// The lines of the functions on rows that are called.
+/// The lines of the functions on rows that are called, and of those that these call.
 pub fn functions(calls: &[&Vec<String>]) -> Vec<String> {
-    let calls = |name: &str| {
+    let is_called = |name: &&str| {
         let mut lines = calls.iter().copied().flatten();
         lines.any(|line| line.contains(&format!("{name}<")) || line.contains(&format!("{name}(")))
     };
-    let mut lines = Vec::new();
-    for (name, text) in FUNCTIONS.split("//: ").skip(1).filter_map(|section| section.split_once('\n')) {
-        let needed = match name.trim() {
-            "Run" => ["load_row", "put_row", "put_between", "copy_run"].iter().any(|name| calls(name)),
-            "put_row" => calls("put_row") || calls("put_between"),
-            name => calls(name),
-        };
-        if needed {
-            lines.extend(text.trim().lines().map(str::to_owned));
-        }
-    }
-    lines
+    rows::lines(&rows::with_used(rows::names().filter(is_called).collect()))
 }

@@ -1,6 +1,9 @@
 //! Makes kernels: statements in blocks, values once each, names by what somebody wished for.
 
+mod making;
 mod values;
+
+pub use making::Making;
 
 use super::{
     Argument, Array, ArrayId, Attempt, Block, Contents, For, Kernel, Meaning, Operand, Operation, Routine, Space,

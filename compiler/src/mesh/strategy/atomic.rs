@@ -9,6 +9,7 @@ use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Precision, Relation, Stored};
 use crate::kernel::ValueId;
+use crate::kernel::build::Making;
 use crate::mesh::group::{Add, Group};
 use crate::mesh::writer::Writer;
 use crate::mesh::{Choices, Items, Kernel, Subject};
@@ -104,7 +105,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
             let value = values_of[path][own.add];
             let can_miss = all_stay || writer.can_miss(group.paths[path].hops());
             let is_somewhere = can_miss.then(|| writer.own.compare(Relation::Ge, to, zero));
-            writer.when_any(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
+            writer.when_if(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
         }
     }
     let code = writer.finish("a thread an element, which adds atomically");

@@ -2,6 +2,7 @@
 
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
+use crate::kernel::build::Making;
 use crate::kernel::{MeshData, MeshTable};
 use crate::mesh::group::Group;
 use crate::mesh::sums::add_to;
@@ -46,7 +47,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     for (number, path) in group.paths.iter().enumerate() {
         let to = writer.raw(path.hops());
         let is_there = writer.presence(path.hops(), to);
-        writer.when_any(is_there, |writer| {
+        writer.when_if(is_there, |writer| {
             for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
                 let array = writer.output(add.field);
                 let index = writer.index_at(add.field, (Some(to), 0), add.part as usize);

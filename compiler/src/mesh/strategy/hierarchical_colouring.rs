@@ -7,7 +7,10 @@
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Relation};
-use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, PieceTable, Type, Unroll, ValueId};
+use crate::kernel::build::Making;
+use crate::kernel::{
+    ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId,
+};
 use crate::mesh::group::Group;
 use crate::mesh::looks::Looks;
 use crate::mesh::shared::{Shared, USUAL, bytes, fitting};
@@ -142,8 +145,8 @@ impl<'g> Block<'g> {
     /// A loop over the targets of the block: the target, and its place among them.
     fn each_target(&self, writer: &mut Writer, write: impl FnOnce(&mut Writer, ValueId, ValueId)) {
         let [first, end] = self.targets;
-        let (count, step) = (writer.own.sub(end, first), i64::from(writer.choices.block));
-        writer.each("place", (self.thread, count, step), Unroll::Free, |writer, place| {
+        let (count, step) = (writer.own.sub(end, first), writer.own.int(i64::from(writer.choices.block)));
+        writer.each("place", (self.thread, count, Step::By(step)), Unroll::Free, |writer, place| {
             let at = writer.own.add(first, place);
             let target = writer.own.load(self.table, at);
             let set_name = &writer.subject.stencil.mesh.sets[self.group.target].name;
@@ -210,12 +213,12 @@ impl<'g> Block<'g> {
         let colours = of_element(writer, last, 0);
         let colours = writer.own.add(colours, one);
         let colours = writer.own.name("colours", colours);
-        writer.each("turn", (zero, colours, 1), Unroll::Free, |writer, turn| {
+        writer.each("turn", (zero, colours, Step::By(one)), Unroll::Free, |writer, turn| {
             let is_turn = writer.own.compare(Relation::Eq, turn, colour);
             writer.when(is_turn, |writer| {
                 for (path, &place) in own_places.iter().enumerate() {
                     let is_there = self.is_there(writer, path, place);
-                    writer.when_any(is_there, |writer| {
+                    writer.when_if(is_there, |writer| {
                         for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == path) {
                             let arrays = self.kept.iter().find(|(field, _)| *field == add.field);
                             let array = arrays.and_then(|(_, arrays)| arrays.get(add.part as usize));

@@ -11,6 +11,7 @@ use super::group::{Add, Group};
 use super::writer::{At, Writer};
 use super::{Choices, Kernel, Subject};
 use crate::diagnostic::Refusal;
+use crate::ir::Relation;
 use crate::kernel::ValueId;
 use std::fmt;
 
@@ -94,4 +95,17 @@ fn values(writer: &mut Writer, group: &Group) -> Vec<ValueId> {
         writer.own.name(&format!("{field}_add_{}", add.part), value)
     };
     group.adds.iter().map(named).collect()
+}
+
+/// What is added of a value along the path with a number in `path`: by path, whether it is the negative.
+fn signed(writer: &mut Writer, value: ValueId, path: ValueId, is_negative: &[bool]) -> ValueId {
+    let mut negative = Vec::new();
+    for number in (0..is_negative.len()).filter(|&number| is_negative[number]) {
+        let number = writer.own.int(number as i64);
+        negative.push(writer.own.compare(Relation::Eq, path, number));
+    }
+    let is_always = negative.len() == is_negative.len();
+    let Some(is_negative) = negative.into_iter().reduce(|any, own| writer.own.or(any, own)) else { return value };
+    let negated = writer.own.negate(value);
+    if is_always { negated } else { writer.own.choose(is_negative, negated, value) }
 }

@@ -3,11 +3,12 @@
 //!
 //! Nothing races, and nothing is computed twice but at the rims of tiles: elements that lead into several are computed by each.
 
-use super::{Additions, Strategy};
+use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
+use crate::kernel::build::Making;
 use crate::kernel::{
-    ArrayId, Axis, Binary, Coordinate, Meaning, MeshData, MeshTable, PieceTable, Type, Unroll, ValueId,
+    ArrayId, Axis, Binary, Coordinate, Meaning, MeshData, MeshTable, PieceTable, Step, Type, Unroll, ValueId,
 };
 use crate::mesh::group::{Add, Group};
 use crate::mesh::rows::{is_row, row};
@@ -81,9 +82,9 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     own.compute(&mut writer, &columns, &arrays);
     writer.own.barrier();
     if in_rows {
-        let [zero, width, two, bits, nowhere] =
-            [0, degrees.max as i64, 2, 16, i64::from(NOWHERE)].map(|number| writer.own.int(number));
-        writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
+        let [zero, one, width, two, bits, nowhere] =
+            [0, 1, degrees.max as i64, 2, 16, i64::from(NOWHERE)].map(|number| writer.own.int(number));
+        writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
             // Two stand in one number.
             let [word, half] = [Binary::Div, Binary::Rem].map(|own| writer.own.binary(own, place, two));
             let pair = writer.own.load(here, word);
@@ -93,16 +94,16 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
             let entry = writer.own.binary(Binary::ShiftRight, pair, by);
             let entry = writer.own.binary(Binary::BitAnd, entry, mask);
             let entry = writer.own.convert(entry, Type::I32);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             let is_taken = writer.own.compare(Relation::Ne, entry, nowhere);
             writer.when(is_taken, |writer| columns.gather(writer, &arrays, &sums, entry));
         });
     } else {
         let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
-        let [first, end] = ends_of(&mut writer, offsets, row_of);
-        writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
+        let ([first, end], one) = (ends_of(&mut writer, offsets, row_of), writer.own.int(1));
+        writer.each("place", (first, end, Step::By(one)), Unroll::Free, |writer, place| {
             let entry = writer.own.load(here, place);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             columns.gather(writer, &arrays, &sums, entry);
         });
     }
@@ -144,8 +145,8 @@ impl Tile {
     fn compute(&self, writer: &mut Writer, columns: &Columns, arrays: &[ArrayId]) {
         let [first, end] = self.elements;
         let begin = writer.own.add(first, self.thread);
-        let step = i64::from(writer.choices.block);
-        writer.each("at", (begin, end, step), Unroll::Free, |writer, at| {
+        let step = writer.own.int(i64::from(writer.choices.block));
+        writer.each("at", (begin, end, Step::By(step)), Unroll::Free, |writer, at| {
             let place = writer.own.sub(at, first);
             let place = writer.own.name("place", place);
             writer.in_piece = Some(at);
@@ -262,35 +263,19 @@ impl Columns {
         for number in 0..if self.are_alike { 1 } else { self.paths } {
             let own = writer.own.int(number as i64);
             let is_own = (!self.are_alike).then(|| writer.own.compare(Relation::Eq, path, own));
-            writer.when_any(is_own, |writer| {
+            writer.when_if(is_own, |writer| {
                 // Loads first, so that none waits for a sum.
                 let mut values = Vec::new();
                 for (_, column) in &self.along[number] {
                     let own = &self.columns[*column];
                     let value = writer.own.load(arrays[*column], if own.by_path { at } else { element });
                     let value = writer.own.name("value", value);
-                    values.push(own.signed(writer, value, path));
+                    values.push(signed(writer, value, path, &own.is_negative));
                 }
                 for ((add, _), value) in self.along[number].iter().zip(values) {
                     sums.add_stored(writer, add.field, add.part, value);
                 }
             });
         }
-    }
-}
-
-impl Column {
-    /// What is added of a value, along the path with a number.
-    fn signed(&self, writer: &mut Writer, value: ValueId, path: ValueId) -> ValueId {
-        let numbers = (0..self.is_negative.len()).filter(|&number| self.is_negative[number]);
-        let is_own = |writer: &mut Writer, number: usize| {
-            let number = writer.own.int(number as i64);
-            writer.own.compare(Relation::Eq, path, number)
-        };
-        let negative: Vec<ValueId> = numbers.map(|number| is_own(writer, number)).collect();
-        let is_always = negative.len() == self.is_negative.len();
-        let Some(is_negative) = negative.into_iter().reduce(|any, own| writer.own.or(any, own)) else { return value };
-        let negated = writer.own.negate(value);
-        if is_always { negated } else { writer.own.choose(is_negative, negated, value) }
     }
 }

@@ -1,9 +1,12 @@
 //! Two kernels: a thread an element writes what it adds to memory, then a thread a target gathers that, in order.
 
-use super::{Additions, Strategy};
+use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Relation};
-use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Type, Unroll, ValueId};
+use crate::kernel::build::Making;
+use crate::kernel::{
+    ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Step, Type, Unroll, ValueId,
+};
 use crate::mesh::group::Group;
 use crate::mesh::rows::{is_row, row};
 use crate::mesh::sums::Sums;
@@ -134,22 +137,8 @@ impl Between {
         let Some(turned) = &self.turned else { return values };
         let path = entry(writer, at, paths, Binary::Rem);
         let path = writer.own.name("path", path);
-        let signed = values.into_iter().zip(turned).map(|(value, turned)| {
-            let is_own = |writer: &mut Writer, number: usize| {
-                let number = writer.own.int(number as i64);
-                writer.own.compare(Relation::Eq, path, number)
-            };
-            let negative: Vec<ValueId> =
-                (0..paths).filter(|&number| turned[number]).map(|number| is_own(writer, number)).collect();
-            match negative.into_iter().reduce(|any, own| writer.own.or(any, own)) {
-                None => value,
-                Some(is_negative) => {
-                    let negative = writer.own.negate(value);
-                    writer.own.choose(is_negative, negative, value)
-                }
-            }
-        });
-        signed.collect()
+        let values = values.into_iter().zip(turned);
+        values.map(|(value, turned)| signed(writer, value, path, turned)).collect()
     }
 }
 
@@ -187,10 +176,10 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     let entries = writer.table("entries", MeshData::Table(group.number, MeshTable::Entries));
     let is_led_to = if is_row(degrees) {
         let here = row(&mut writer, entries, degrees.max, target);
-        let [zero, width] = [0, degrees.max as i64].map(|number| writer.own.int(number));
-        writer.each("place", (zero, width, 1), Unroll::Whole, |writer, place| {
+        let [zero, one, width] = [0, 1, degrees.max as i64].map(|number| writer.own.int(number));
+        writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
             let entry = writer.own.load(here, place);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             let is_taken = writer.own.compare(Relation::Ge, entry, zero);
             writer.when(is_taken, |writer| add(writer, group, &between, &sums, entry));
         });
@@ -198,10 +187,10 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
         writer.own.compare(Relation::Ge, first, zero)
     } else {
         let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
-        let [first, end] = ends_of(&mut writer, offsets, target);
-        writer.each("place", (first, end, 1), Unroll::Free, |writer, place| {
+        let ([first, end], one) = (ends_of(&mut writer, offsets, target), writer.own.int(1));
+        writer.each("place", (first, end, Step::By(one)), Unroll::Free, |writer, place| {
             let entry = writer.own.load(entries, place);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("entry_here", entry);
             add(writer, group, &between, &sums, entry);
         });
         writer.own.less(first, end)

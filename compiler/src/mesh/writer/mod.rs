@@ -6,13 +6,11 @@ mod values;
 
 use super::ends::Ends;
 use super::{Choices, Subject};
-use crate::ir::{DefId, FieldId, Hop, Kind, Relation};
-use crate::kernel::build::{BlockKey, Builder};
+use crate::ir::{DefId, FieldId, Hop, Kind, Relation, Role};
+use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
-use crate::kernel::{
-    self, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Step, Type, Unroll, ValueId,
-};
+use crate::kernel::{self, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Type, ValueId};
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::HashMap;
@@ -60,11 +58,23 @@ pub struct Writer<'a> {
     pub path: Option<ValueId>,
     /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
     pub in_piece: Option<ValueId>,
-    /// Whether divisions share what they can.
-    is_quick: bool,
     scopes: Vec<Scope>,
     /// The level, if there are any.
     k: Option<ValueId>,
+}
+
+impl Making for Writer<'_> {
+    fn own(&mut self) -> &mut Builder {
+        &mut self.own
+    }
+
+    fn begin(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    fn end(&mut self) {
+        self.scopes.pop();
+    }
 }
 
 impl<'a> Writer<'a> {
@@ -89,7 +99,6 @@ impl<'a> Writer<'a> {
             turn: None,
             path: None,
             in_piece: None,
-            is_quick: false,
             scopes: vec![Scope::default()],
             k: None,
         }
@@ -97,57 +106,16 @@ impl<'a> Writer<'a> {
 
     /// Lets divisions share what they can, if there are any.
     pub fn share_divisions(&mut self, divides: bool) {
-        self.is_quick = divides;
         if divides {
             let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| self.own.names().declared(name));
             self.own.attempt(Attempt { is_quick, is_usual });
         }
     }
 
-    /// What is written to a block, which forgets what is known in it.
-    fn block(&mut self, write: impl FnOnce(&mut Self)) -> BlockKey {
-        let block = self.own.open();
-        let before = self.own.enter(block);
-        self.scopes.push(Scope::default());
-        write(self);
-        self.scopes.pop();
-        self.own.enter(before);
-        block
-    }
-
-    /// Does something where a truth holds.
-    pub fn when(&mut self, condition: ValueId, write: impl FnOnce(&mut Self)) {
-        let yes = self.block(write);
-        let no = self.own.open();
-        self.own.branch(condition, yes, no);
-    }
-
-    /// Does something where a truth holds, or everywhere if there is none.
-    pub fn when_any(&mut self, condition: Option<ValueId>, write: impl FnOnce(&mut Self)) {
-        match condition {
-            Some(condition) => self.when(condition, write),
-            None => write(self),
-        }
-    }
-
-    /// Does something for each number from one on, by a step, below an end.
-    pub fn each(
-        &mut self,
-        wish: &str,
-        (first, end, step): (ValueId, ValueId, i64),
-        unroll: Unroll,
-        write: impl FnOnce(&mut Self, ValueId),
-    ) {
-        let step = self.own.int(step);
-        let (counter, value) = self.own.counter(wish, first);
-        let body = self.block(|own| write(own, value));
-        self.own.repeat(counter, (first, end, Step::By(step)), unroll, body);
-    }
-
     fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
         let is_users = match meaning {
             Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
-            Meaning::Output(field) => !self.subject.stencil.stencil.fields[*field].role.is_read(),
+            Meaning::Output(field) => self.subject.stencil.stencil.fields[*field].role != Role::InOut,
             _ => false,
         };
         // The user's own names are theirs, as far as C++ lets them.

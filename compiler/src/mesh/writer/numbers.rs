@@ -69,9 +69,14 @@ impl Writer<'_> {
 
     /// The array of a field that is written.
     pub fn output(&mut self, field: FieldId) -> ArrayId {
+        self.added_to(field, true)
+    }
+
+    /// The array of a field that is added to, and written if somebody gets it.
+    pub fn added_to(&mut self, field: FieldId, is_written: bool) -> ArrayId {
         let own = &self.subject.stencil.stencil.fields[field];
         let wish = if own.role == Role::InOut { format!("{}_new", own.name) } else { own.name.clone() };
-        self.array(&wish, self.stored(field), true, Meaning::Output(field))
+        self.array(&wish, self.stored(field), is_written, Meaning::Output(field))
     }
 
     /// How many numbers an element has of a field.

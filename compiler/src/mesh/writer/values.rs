@@ -202,7 +202,9 @@ impl Writer<'_> {
     fn operation(&mut self, body: &Body, id: NodeId, values: &[ValueId]) -> ValueId {
         let of = |node: NodeId| values[node.index()];
         match &body[id] {
-            Node::Binary(Binary::Div, a, b) if self.is_quick && body.kind_of(id) == Kind::Real => {
+            Node::Binary(Binary::Div, a, b)
+                if self.own.kernel().attempt.is_some() && body.kind_of(id) == Kind::Real =>
+            {
                 self.quotient(of(*a), of(*b))
             }
             Node::Choose { condition, yes, no } if is_turned(body, self.ends, *condition, *yes, *no) => {

@@ -2,7 +2,7 @@
 
 use super::super::flow::Flow;
 use super::super::lower::{Frame, Lowering};
-use super::super::making::Making;
+use crate::kernel::build::Making;
 use super::super::write::width;
 use super::super::{LANES, Subject};
 use super::rows::kept_wide;

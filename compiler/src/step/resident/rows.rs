@@ -1,7 +1,7 @@
 //! The rows of a step: sent, received, loaded, fetched from other lanes and computed.
 
 use super::super::flow::{Flow, Source, Use, Window};
-use super::super::making::Making;
+use crate::kernel::build::Making;
 use super::Shape;
 use super::kernel::{Here, Maker, Neighbours, Now};
 use super::setup::{is_above, place_of_barrier, place_of_sent};

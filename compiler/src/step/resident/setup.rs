@@ -2,7 +2,7 @@
 
 use super::super::LANES;
 use super::super::flow::Source;
-use super::super::making::Making;
+use crate::kernel::build::Making;
 use super::kernel::{Here, Maker, Neighbours, Share};
 use super::spans::{Part, sent, window};
 use super::{Shape, field_bytes};

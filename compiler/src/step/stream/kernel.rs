@@ -2,12 +2,12 @@
 
 use super::super::flow::{Flow, Source, Window};
 use super::super::lower::{Frame as Head, Lowering};
-use super::super::making::Making;
 use super::tiling::{Held, Tiling, held, wanted};
 use super::turns::warp_of_thread;
 use super::{Carry, LANES, Shape, Strip, Subject, computed};
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::Builder;
+use crate::kernel::build::Making;
 use crate::kernel::{ArrayId, Axis, Binary, Contents, Coordinate, Step, Type, Unroll, ValueId, VariableId};
 use std::collections::BTreeMap;
 

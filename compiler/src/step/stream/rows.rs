@@ -1,12 +1,12 @@
 //! The rows of a step: loaded, fetched from neighbouring lanes, computed, written and kept.
 
 use super::super::flow::{Source, Use};
-use super::super::making::Making;
 use super::super::write::width;
 use super::kernel::{Coming, Here, Maker, View};
 use super::tiling::{Held, Tiling};
 use super::{LANES, computed};
 use crate::ir::{FieldId, Levels, Relation};
+use crate::kernel::build::Making;
 use crate::kernel::{ArrayId, Binary, Operand, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 

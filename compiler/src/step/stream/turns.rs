@@ -1,10 +1,10 @@
 //! Many steps in one kernel, between which all threads wait for each other.
 
-use super::super::making::Making;
 use super::kernel::Maker;
 use super::{Carry, LANES};
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::Builder;
+use crate::kernel::build::Making;
 use crate::kernel::{
     Array, ArrayId, Axis, Binary, Coordinate, Meaning, Operand, Routine, Space, Step, StepData, Type, Unroll, ValueId,
 };

@@ -1,6 +1,6 @@
 //! Loops and branches of a kernel, for those who write into it while they know more than it.
 
-use crate::kernel::build::Builder;
+use super::{BlockKey, Builder};
 use crate::kernel::{Step, Unroll, ValueId};
 
 /// Makes a kernel.
@@ -8,13 +8,27 @@ pub trait Making: Sized {
     /// The kernel so far.
     fn own(&mut self) -> &mut Builder;
 
+    /// A block begins: what is found out from now on is known in it alone.
+    fn begin(&mut self) {}
+
+    /// It ends.
+    fn end(&mut self) {}
+
+    /// What is written to a block.
+    fn block(&mut self, write: impl FnOnce(&mut Self)) -> BlockKey {
+        let block = self.own().open();
+        let before = self.own().enter(block);
+        self.begin();
+        write(self);
+        self.end();
+        self.own().enter(before);
+        block
+    }
+
     /// Does something where a truth holds.
     fn when(&mut self, condition: ValueId, write: impl FnOnce(&mut Self)) {
-        let yes = self.own().open();
-        let before = self.own().enter(yes);
-        write(self);
+        let yes = self.block(write);
         let own = self.own();
-        own.enter(before);
         let no = own.open();
         own.branch(condition, yes, no);
     }
@@ -36,11 +50,7 @@ pub trait Making: Sized {
         write: impl FnOnce(&mut Self, ValueId),
     ) {
         let (counter, value) = self.own().counter(wish, bounds.0);
-        let body = self.own().open();
-        let before = self.own().enter(body);
-        write(self, value);
-        let own = self.own();
-        own.enter(before);
-        own.repeat(counter, bounds, unroll, body);
+        let body = self.block(|own| write(own, value));
+        self.own().repeat(counter, bounds, unroll, body);
     }
 }
