@@ -1,7 +1,7 @@
 // Operations of the hardware that CUDA C++ has no word for without further headers. Each has two bodies: one for a CPU,
 // for the emulator, and one for the GPU. A printed kernel gets the second of those that it uses, and of what they use.
 //
-// An operation begins with a line that names it and ends where the next begins.
+// An operation begins with a line that names it and the operations that it uses, and ends where the next begins.
 
 //: shared_address
 // The address of something in shared memory, as instructions take it.
@@ -12,7 +12,7 @@ __device__ __forceinline__ unsigned shared_address(const void* place)
 }
 #endif
 
-//: copy_async
+//: copy_async uses shared_address
 // Starts a copy of 4, 8 or 16 bytes from global to shared memory. Only `valid` of them are read, the rest become zero.
 #ifdef STENCILC_EMULATED
 template <int bytes> void copy_async(void* to, const void* from, int valid = bytes, int line = __builtin_LINE())
@@ -56,7 +56,7 @@ template <int pending> __device__ __forceinline__ void copy_async_wait()
 }
 #endif
 
-//: mbarrier_init
+//: mbarrier_init uses shared_address
 // Makes a barrier in shared memory, 8 bytes, each phase of which ends when `count` threads have arrived and all bytes
 // that they expect. Others use it after mbarrier_fence and a barrier of the block, or of the cluster.
 #ifdef STENCILC_EMULATED
@@ -83,7 +83,7 @@ __device__ __forceinline__ void mbarrier_fence()
 }
 #endif
 
-//: mbarrier_arrive
+//: mbarrier_arrive uses shared_address
 // Arrives at an mbarrier.
 #ifdef STENCILC_EMULATED
 inline void mbarrier_arrive(unsigned long long* barrier, int line = __builtin_LINE())
@@ -97,7 +97,7 @@ __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier)
 }
 #endif
 
-//: mbarrier_expect
+//: mbarrier_expect uses shared_address
 // Arrives at an mbarrier, whose phase then also waits for as many bytes of bulk copies.
 #ifdef STENCILC_EMULATED
 inline void mbarrier_expect(unsigned long long* barrier, unsigned bytes, int line = __builtin_LINE())
@@ -112,7 +112,7 @@ __device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, uns
 }
 #endif
 
-//: mbarrier_wait
+//: mbarrier_wait uses shared_address
 // Waits until the phase of this parity has ended: 0 for the first, 1 for the second, and so on in turn.
 #ifdef STENCILC_EMULATED
 inline void mbarrier_wait(unsigned long long* barrier, unsigned parity, int line = __builtin_LINE())
@@ -134,7 +134,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
 }
 #endif
 
-//: mbarrier_wait_cluster
+//: mbarrier_wait_cluster uses shared_address
 // The same for what other blocks of the cluster have sent: it is seen after the wait.
 #ifdef STENCILC_EMULATED
 inline void mbarrier_wait_cluster(unsigned long long* barrier, unsigned parity, int line = __builtin_LINE())
@@ -156,7 +156,7 @@ __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrie
 }
 #endif
 
-//: copy_bulk
+//: copy_bulk uses shared_address
 // Starts a copy from global to shared memory that an mbarrier waits for: one thread's call moves all bytes. Both addresses
 // and the number of bytes are multiples of 16.
 #ifdef STENCILC_EMULATED
@@ -237,7 +237,7 @@ template <class T> __device__ __forceinline__ T* cluster_shared(T* place, unsign
 }
 #endif
 
-//: cluster_address
+//: cluster_address uses shared_address
 // Where block `rank` of the cluster has what is at `place` in this block's shared memory, as instructions take it.
 #ifndef STENCILC_EMULATED
 __device__ __forceinline__ unsigned cluster_address(const void* place, unsigned rank)
@@ -248,7 +248,7 @@ __device__ __forceinline__ unsigned cluster_address(const void* place, unsigned 
 }
 #endif
 
-//: store_async
+//: store_async uses cluster_address
 // Sends 16 bytes to where block `rank` of the cluster has what is at `to` in this block's shared memory, and tells them to
 // its mbarrier, which expects them (mbarrier_expect). Places are multiples of 16.
 #ifdef STENCILC_EMULATED

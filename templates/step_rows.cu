@@ -1,4 +1,5 @@
-// Functions on rows that a lane holds in registers. A kernel gets those that it calls; each stands after those it calls.
+// Functions on rows that a lane holds in registers. A kernel gets those that it calls, and what the first line of each says
+// that these use; each stands after what it uses.
 
 //: Run
 /* N elements that follow each other, moved at once. */
@@ -6,7 +7,7 @@ template <class T, int N> struct alignas(N * sizeof(T)) Run {
     T at[N];
 };
 
-//: load_row
+//: load_row uses Run
 /* N elements that follow each other, W at once. */
 template <int W, int N, class T> static __device__ __forceinline__ void load_row(T (&row)[N], const T* from)
 {
@@ -18,7 +19,7 @@ template <int W, int N, class T> static __device__ __forceinline__ void load_row
     }
 }
 
-//: load_row_where
+//: load_row_where uses load_where
 /* N elements that follow each other, where a condition holds. */
 template <int N, class T> static __device__ __forceinline__ void load_row_where(T (&row)[N], const T* from, bool where)
 {
@@ -26,7 +27,7 @@ template <int N, class T> static __device__ __forceinline__ void load_row_where(
     for (int e = 0; e < N; ++e) load_where(row[e], from + e, where);
 }
 
-//: put_row
+//: put_row uses Run
 /* Stores N elements that follow each other, W at once. */
 template <int W, int N, class T> static __device__ __forceinline__ void put_row(T* to, const T (&row)[N])
 {
@@ -39,7 +40,7 @@ template <int W, int N, class T> static __device__ __forceinline__ void put_row(
     }
 }
 
-//: put_between
+//: put_between uses put_row
 /* Stores those elements whose numbers lie between two, W at once where all do. */
 template <int W, int N, class T>
 static __device__ __forceinline__ void put_between(T* to, const T (&row)[N], int first, int end)
@@ -54,7 +55,7 @@ static __device__ __forceinline__ void put_between(T* to, const T (&row)[N], int
     }
 }
 
-//: copy_run
+//: copy_run uses Run
 /* W elements that follow each other, from one array to another. */
 template <int W, class T> static __device__ __forceinline__ void copy_run(T* to, const T* from)
 {
@@ -103,7 +104,7 @@ static __device__ __forceinline__ void join_rows(To (&wide)[L + N + R], const T 
     }
 }
 
-//: push_row
+//: push_row uses Run store_async
 /* Sends a row to another block's shared memory, where a barrier counts its bytes: each lane 16 bytes at a time. */
 template <int N, class T> static __device__ __forceinline__ void push_row(
     T* to, const T (&row)[N], int lane, unsigned rank, unsigned long long* barrier)
@@ -118,7 +119,7 @@ template <int N, class T> static __device__ __forceinline__ void push_row(
     }
 }
 
-//: pull_row
+//: pull_row uses Run
 /* Takes a row that has been sent. */
 template <int N, class T> static __device__ __forceinline__ void pull_row(T (&row)[N], const T* from, int lane)
 {

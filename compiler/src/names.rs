@@ -64,7 +64,7 @@ pub struct Names {
 
 impl Default for Names {
     fn default() -> Self {
-        let operations = device::operations().map(|operation| operation.name.to_owned());
+        let operations = device::operations().into_iter().map(str::to_owned);
         Self { taken: operations.collect(), numbers: HashMap::new(), given: HashMap::new(), internals: HashMap::new() }
     }
 }

@@ -1,17 +1,14 @@
 //! What surrounds a built kernel: a launcher in C++ and its header in C.
 
-use super::{
-    Kernel, Parameter,
-    expression::{Helpers, computing_type},
-    levels, render,
-};
+use super::prelude::Helpers;
+use super::{Kernel, Parameter, levels, print, render};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::extents;
 use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
-use crate::kernel::{Meaning, Size};
+use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names};
 use crate::plan::{Fixed, Plan, shape_of};
 use crate::storage::Columns;
@@ -154,7 +151,7 @@ impl<'a> Host<'a> {
         let levels = levels::write(stencil, plan.choices.precision);
         let params = levels.params.iter().map(|(id, name)| {
             let param = &stencil.params[*id];
-            let c_type = computing_type(param.kind, plan.choices.precision);
+            let c_type = print::c_type(Type::computing(param.kind, plan.choices.precision));
             format!("const {c_type} {name} = {};", self.param(&param.name))
         });
         let level_lines: Vec<String> = params.chain(levels.lines).collect();
@@ -243,7 +240,10 @@ impl<'a> Host<'a> {
                 Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
                 Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => continue,
             };
-            let c_type = parameter.c_type.replace("bool", "int");
+            // The header is one of C, which has no `bool` without another.
+            let is_truth =
+                matches!(parameter.meaning, Meaning::Param(id) if plan.stencil.params[id].kind == Kind::Bool);
+            let c_type = if is_truth { "int".to_owned() } else { parameter.c_type.clone() };
             members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
         }
         if plan.fixed.is_some() {

@@ -1,6 +1,6 @@
 //! The levels that a stencil computes, as a C++ function: for kernels built before grid and parameters are known.
 
-use super::expression::Helpers;
+use super::prelude::Helpers;
 use super::{prelude, print};
 use crate::analysis::levels::{Judge, Rules};
 use crate::depth::needed_first;

@@ -4,7 +4,6 @@
 //! through NVRTC and nvcc alike.
 
 mod atomics;
-pub(crate) mod expression;
 mod functions;
 mod host;
 mod levels;
@@ -20,8 +19,8 @@ use crate::kernel::{self, Meaning};
 use crate::names::Identifier;
 use crate::plan::Plan;
 use crate::text::{Comment, ShellWord};
-use expression::Helpers;
 pub use host::{Built, build};
+use prelude::Helpers;
 pub use print::text;
 use serde::Serialize;
 use tera::{Context, Tera};
@@ -29,7 +28,6 @@ use tera::{Context, Tera};
 /// The templates, embedded so that the compiler works from any folder.
 const TEMPLATES: &[(&str, &str)] = &[
     ("kernel.cu.tera", include_str!("../../../templates/kernel.cu.tera")),
-    ("step_resident.cu.tera", include_str!("../../../templates/step_resident.cu.tera")),
     ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
     ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),
 ];

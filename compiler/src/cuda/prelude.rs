@@ -7,6 +7,9 @@ use crate::ir::{self, Precision};
 use crate::kernel::{Array, Block, Function, Kernel, Math, Operation, Space, Statement, Type, ValueId};
 use std::collections::BTreeSet;
 
+/// Names of the functions of the prelude that are called.
+pub type Helpers = BTreeSet<&'static str>;
+
 /// Name and text of each function. `REAL`, `FMOD`, `FABS`, `COPYSIGN` and `REGISTER` stand for those of the chosen
 /// precision.
 const FUNCTIONS: &[(&str, &str)] = &[

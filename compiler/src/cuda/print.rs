@@ -1,6 +1,6 @@
 //! The printer: a kernel as CUDA C++.
 
-use super::expression::{Helpers, real};
+use super::prelude::Helpers;
 use super::{prelude, render};
 use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Relation};
@@ -421,7 +421,7 @@ fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
         Operation::Real(bits) => {
             let number = f64::from_bits(*bits);
             let tie = if number.is_sign_negative() && !number.is_nan() { Tie::Prefix } else { Tie::Atom };
-            (real(number, own.kind.precision()).0, tie)
+            (real(number, own.kind.precision()), tie)
         }
         Operation::Bool(truth) => (truth.to_string(), Tie::Atom),
         Operation::Mask(lanes) => (format!("{lanes:#x}u"), Tie::Atom),
@@ -594,4 +594,21 @@ fn coordinate_name(coordinate: Coordinate, axis: Axis) -> String {
         Axis::Z => "z",
     };
     format!("{of}.{axis}")
+}
+
+/// A real number, exact in the precision.
+fn real(x: f64, precision: Precision) -> String {
+    if x.is_nan() {
+        // Not a quotient: ptxas 13.0 compares one of zeros with itself as if it were a number.
+        let text = if precision == Precision::F32 { "nanf(\"\")" } else { "nan(\"\")" };
+        return text.into();
+    }
+    let sign = if x.is_sign_negative() { "-" } else { "" };
+    let magnitude = match (x.is_infinite(), precision) {
+        (true, Precision::F64) => "(1.0 / 0.0)".to_owned(),
+        (true, Precision::F32) => "(1.0f / 0.0f)".to_owned(),
+        (false, Precision::F64) => format!("{:?}", x.abs()),
+        (false, Precision::F32) => format!("{:?}f", x.abs() as f32),
+    };
+    format!("{sign}{magnitude}")
 }

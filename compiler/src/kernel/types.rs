@@ -99,6 +99,11 @@ impl Type {
         if self.element == Element::F32 { Precision::F32 } else { Precision::F64 }
     }
 
+    /// Registers of a thread that a value takes.
+    pub fn registers(self) -> usize {
+        self.bytes().div_ceil(4)
+    }
+
     /// The bytes of a value in memory.
     pub fn bytes(self) -> usize {
         let one = match self.element {

@@ -311,3 +311,13 @@ pub(super) fn comment(subject: &Subject, how: String) -> Vec<Comment> {
     lines.extend([&grid, "", contraction].map(Comment::new));
     lines
 }
+
+/// The most elements of `bytes` bytes each that one instruction moves, if they come in groups of `together`, and groups
+/// begin at multiples of all of `at`.
+pub fn width(bytes: usize, together: usize, at: &[usize]) -> usize {
+    let mut width = (16 / bytes).max(1);
+    while width > 1 && (!together.is_multiple_of(width) || at.iter().any(|at| !at.is_multiple_of(width))) {
+        width /= 2;
+    }
+    width
+}

@@ -17,7 +17,6 @@ mod lower;
 pub mod resident;
 pub mod stream;
 pub mod tiled;
-mod write;
 
 use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
@@ -196,19 +195,5 @@ impl Subject<'_> {
             return Err(Refusal::new(format!("{ni}x{nj}x{nk} cells are more than a step kernel can count")));
         }
         Ok(())
-    }
-
-    /// Where the plane of a level begins: `4096LL * k + 3`.
-    fn plane(&self, levels: Levels, shift: i32, k: &str) -> String {
-        let Rows { first, plane, .. } = self.rows;
-        let level = match (levels, shift) {
-            (Levels::None, _) => return first.to_string(),
-            (Levels::Full | Levels::Interfaces, 0) => k.to_owned(),
-            (Levels::Full | Levels::Interfaces, _) => format!("({k} + {shift})"),
-        };
-        match first {
-            0 => format!("{plane}LL * {level}"),
-            _ => format!("{plane}LL * {level} + {first}"),
-        }
     }
 }

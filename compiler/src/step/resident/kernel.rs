@@ -1,15 +1,15 @@
 //! A resident kernel, in the kernel IR: what stands around the rows of a step.
 
 use super::super::flow::Flow;
+use super::super::lower::width;
 use super::super::lower::{Frame, Lowering};
-use crate::kernel::build::Making;
-use super::super::write::width;
 use super::super::{LANES, Subject};
 use super::rows::kept_wide;
 use super::spans::{Part, Span};
 use super::{Carry, Shape, field_bytes};
 use crate::ir::{FieldId, Levels, Relation};
 use crate::kernel::build::Builder;
+use crate::kernel::build::Making;
 use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Operand, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 
@@ -186,7 +186,7 @@ impl<'a> Maker<'a> {
                 let (two, now) = (own.literal(2, Type::U32), own.get(turn));
                 let half = own.binary(Binary::Rem, now, two);
                 let half = own.convert(half, Type::I32);
-                let half = own.name("half", half);
+                let half = own.name("buffer", half);
                 let parity = own.binary(Binary::Div, now, two);
                 let parity = own.binary(Binary::Rem, parity, two);
                 maker.step(&here, neighbours.as_ref(), Now { k, step, half }, parity);

@@ -12,6 +12,7 @@
 //! ("Scheduling with deadlines and loss functions", 1959) shares tasks that can be interrupted: a cluster begins with the
 //! first steps of a plane whose others are too many for it, and hands the plane over to the next cluster, which ends with it.
 
+mod exchange;
 mod kernel;
 mod rows;
 mod setup;
@@ -19,10 +20,9 @@ mod shapes;
 mod spans;
 
 use super::flow::Flow;
-use super::{Carry, Edge, Kernel, LANES, Launch, Parameter, SHARED, Subject, check_carry};
+use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, Subject, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
-use crate::kernel::{Meaning, StepData};
 use kernel::Maker;
 pub use shapes::shapes;
 use spans::{Part, part, sent};

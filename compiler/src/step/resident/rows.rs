@@ -1,13 +1,12 @@
 //! The rows of a step: sent, received, loaded, fetched from other lanes and computed.
 
 use super::super::flow::{Flow, Source, Use, Window};
-use crate::kernel::build::Making;
-use super::Shape;
+use super::exchange::place_of_barrier;
 use super::kernel::{Here, Maker, Neighbours, Now};
-use super::setup::{is_above, place_of_barrier, place_of_sent};
 use super::spans::{Part, window};
 use crate::ir::{FieldId, Levels, Relation};
-use crate::kernel::{ArrayId, Binary, Contents, Operand, Routine, Step, Type, Unroll, ValueId};
+use crate::kernel::build::Making;
+use crate::kernel::{ArrayId, Binary, Contents, Operand, Routine, Step, Unroll, ValueId};
 use std::collections::BTreeMap;
 
 /// How a row comes about.
@@ -109,66 +108,6 @@ impl Maker<'_> {
             let new = self.own().rows(&wish, kind, size, Contents::Unset);
             self.new.insert(to, new);
         }
-    }
-
-    /// Sends the outermost rows.
-    fn send(&mut self, here: &Here, neighbours: &Neighbours, now: Now) {
-        let Shape { rows, warps, .. } = self.shape;
-        let columns = self.lower.subject.extents[0];
-        let own = self.own();
-        let zero = own.int(0);
-        let is_first = own.compare(Relation::Eq, here.lane, zero);
-        let barrier = place_of_barrier(own, neighbours.arrived, (now.half, here.warp), warps);
-        let bytes = own.literal(neighbours.bytes as i64, Type::U32);
-        own.when(is_first, |own| own.perform(Routine::BarrierExpect, vec![barrier, Operand::Value(bytes)]));
-        for &(_, field) in self.carry {
-            let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { continue };
-            let window = window(self.flow, field);
-            let (before, after) = (window.before(), window.after());
-            // What is below a warp's last row is the first of the next, and the other way round.
-            let ways = [(after, neighbours.above, before, before), (before, neighbours.below, 0, rows)];
-            for (count, [warp, rank], slot, from) in ways.into_iter().filter(|way| way.0 > 0) {
-                self.each_row((0, count as i32), |maker, r| {
-                    let (slot, from) = (maker.on(r, slot as i32), maker.on(r, from as i32));
-                    let own = maker.own();
-                    let at = place_of_sent(own, (now.half, warp, slot), [warps, before + after, columns]);
-                    let barrier = place_of_barrier(own, neighbours.arrived, (now.half, warp), warps);
-                    let operands = vec![
-                        Operand::Place(sent, at),
-                        Operand::Place(own_rows, from),
-                        Operand::Value(here.lane),
-                        Operand::Value(rank),
-                        barrier,
-                    ];
-                    own.perform(Routine::PushRow, operands);
-                });
-            }
-        }
-    }
-
-    /// Takes row `r` of what the neighbours have sent, less its lag.
-    fn receive(&mut self, place: usize, here: &Here, now: Now, r: ValueId) {
-        let Shape { rows, warps, .. } = self.shape;
-        let (columns, lag) = (self.lower.subject.extents[0], self.flow.rows[place].lag);
-        let Part::State(field) = self.parts[place] else { return };
-        let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { return };
-        let window = window(self.flow, field);
-        let (before, after) = (window.before() as i32, window.after() as i32);
-        // First those from above, then those from below.
-        let (above, below) = (self.on(r, before - lag), self.on(r, before - rows as i32 - lag));
-        let slot = match (before, after) {
-            (_, 0) => above,
-            (0, _) => below,
-            _ => {
-                let own = self.own();
-                let is_above = is_above(own, r, lag);
-                own.choose(is_above, above, below)
-            }
-        };
-        let own = self.own();
-        let at = place_of_sent(own, (now.half, here.warp, slot), [warps, (before + after) as usize, columns]);
-        let operands = vec![Operand::Place(own_rows, above), Operand::Place(sent, at), Operand::Value(here.lane)];
-        own.perform(Routine::PullRow, operands);
     }
 
     /// The rows that a stage makes of a value, or store: received, and computed, loaded or fetched from other lanes.

@@ -2,15 +2,14 @@
 
 use super::super::LANES;
 use super::super::flow::Source;
-use crate::kernel::build::Making;
 use super::kernel::{Here, Maker, Neighbours, Share};
 use super::spans::{Part, sent, window};
 use super::{Shape, field_bytes};
-use crate::ir::{FieldId, Relation};
+use crate::ir::FieldId;
 use crate::kernel::build::Builder;
+use crate::kernel::build::Making;
 use crate::kernel::{
-    Array, ArrayId, Axis, Binary, Contents, Coordinate, Function, Meaning, Operand, Routine, Space, StepData, Type,
-    ValueId,
+    Array, Axis, Binary, Contents, Coordinate, Function, Meaning, Operand, Routine, Space, StepData, Type, ValueId,
 };
 use std::collections::BTreeMap;
 
@@ -64,7 +63,7 @@ impl Maker<'_> {
         let [zero, one, last, count, others, ranks] =
             [0, 1, warps - 1, warps, blocks - 1, blocks].map(|number| own.int(number as i64));
         own.note("The warps with the rows above and below: the ends of a plane meet.");
-        let mut beside = |own: &mut Builder, name: &str, by: ValueId, by_rank: ValueId, is_inside| {
+        let beside = |own: &mut Builder, name: &str, by: ValueId, by_rank: ValueId, is_inside| {
             let warp = own.add(here.warp, by);
             let warp = own.binary(Binary::Rem, warp, count);
             let warp = own.name(name, warp);
@@ -145,7 +144,7 @@ impl Maker<'_> {
         let end = own.choose(is_last, all, behind);
         let end = own.name("end", end);
         let last = own.sub(end, one);
-        let mut named = |own: &mut Builder, name: &str, operation: Binary, number: ValueId| {
+        let named = |own: &mut Builder, name: &str, operation: Binary, number: ValueId| {
             let value = own.binary(operation, number, steps);
             let value = own.convert(value, Type::I32);
             own.name(name, value)
@@ -229,36 +228,4 @@ impl Maker<'_> {
             });
         }
     }
-}
-
-/// The rows that are sent of a field, of all of a block, as a place in them.
-pub(super) fn place_of_sent(
-    own: &mut Builder,
-    (half, warp, slot): (ValueId, ValueId, ValueId),
-    [warps, count, columns]: [usize; 3],
-) -> ValueId {
-    let [warps, count, columns] = [warps, count, columns].map(|number| own.int(number as i64));
-    let at = own.mul(half, warps);
-    let at = own.add(at, warp);
-    let at = own.mul(at, count);
-    let at = own.add(at, slot);
-    own.mul(at, columns)
-}
-
-/// Where the barrier of a warp is among those of a block.
-pub(super) fn place_of_barrier(
-    own: &mut Builder,
-    arrived: ArrayId,
-    (half, warp): (ValueId, ValueId),
-    warps: usize,
-) -> Operand {
-    let warps = own.int(warps as i64);
-    let at = own.mul(half, warps);
-    Operand::Place(arrived, own.add(at, warp))
-}
-
-/// Whether a warp's rows are above those of a neighbour, as a truth.
-pub(super) fn is_above(own: &mut Builder, r: ValueId, lag: i32) -> ValueId {
-    let lag = own.int(i64::from(lag));
-    own.compare(Relation::Lt, r, lag)
 }

@@ -1,10 +1,10 @@
 //! Which shapes a plane can have in the registers of a cluster, and which should be fastest.
 
 use super::super::flow::{Flow, Source};
-use super::super::write::register_bytes;
 use super::super::{Gpu, LANES, Subject};
 use super::spans::{Part, part};
 use super::{Carry, Shape, check};
+use crate::kernel::Type;
 
 /// Shapes that a stencil can have on a subject, those that should be fastest first.
 pub fn shapes(subject: &Subject, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
@@ -66,5 +66,5 @@ fn words(subject: &Subject, source: Source) -> usize {
         Source::Field(field, _) => subject.stencil.fields[field].stored.kind(),
         Source::Def(def, _) => subject.stencil.defs[def].body.kind(),
     };
-    register_bytes(kind, subject.precision).div_ceil(4)
+    Type::computing(kind, subject.precision).registers()
 }

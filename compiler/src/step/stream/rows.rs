@@ -1,7 +1,7 @@
 //! The rows of a step: loaded, fetched from neighbouring lanes, computed, written and kept.
 
 use super::super::flow::{Source, Use};
-use super::super::write::width;
+use super::super::lower::width;
 use super::kernel::{Coming, Here, Maker, View};
 use super::tiling::{Held, Tiling};
 use super::{LANES, computed};

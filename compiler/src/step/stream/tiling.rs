@@ -1,9 +1,9 @@
 //! How a plane is cut into strips of warps, and how rows lie in registers.
 
 use super::super::flow::{Flow, Source, Window};
-use super::super::write::register_bytes;
 use super::{Gpu, LANES, Shape, Strip, Subject, computed};
 use crate::diagnostic::Refusal;
+use crate::kernel::Type;
 use std::collections::BTreeMap;
 
 /// The columns of a lane and the rows of a warp.
@@ -101,9 +101,11 @@ impl Tiling {
         let held = held(flow, shape, self);
         let words = |source: Source| match source {
             Source::Field(field, _) => {
-                register_bytes(subject.stencil.fields[field].stored.kind(), subject.precision).div_ceil(4)
+                Type::computing(subject.stencil.fields[field].stored.kind(), subject.precision).registers()
             }
-            Source::Def(def, _) => register_bytes(subject.stencil.defs[def].body.kind(), subject.precision).div_ceil(4),
+            Source::Def(def, _) => {
+                Type::computing(subject.stencil.defs[def].body.kind(), subject.precision).registers()
+            }
         };
         let rows = flow.rows.iter().zip(&held).map(|(row, held)| {
             let coming = if row.uses.is_empty() { shape.ahead } else { 0 };

@@ -1,7 +1,7 @@
 //! How tiles of fields come from memory.
 
 use super::super::flow::{Source, Window};
-use super::super::write::width;
+use super::super::lower::width;
 use super::body::Tile;
 use super::loops::{Area, Home};
 use super::{Memory, Subject, TOGETHER, Tiling};

@@ -12,7 +12,6 @@ use crate::{Element, Error, Result};
 use std::ops::Range;
 use std::rc::Rc;
 use stencilc_compiler::cuda;
-use stencilc_compiler::device::with_operations;
 use stencilc_compiler::ir::mesh::{Fold, How};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
@@ -181,7 +180,7 @@ impl<M: Machine> Kernels<'_, M> {
     fn folded(&self, fold: Fold, leaves: Rc<Array<M>>, mut n: usize) -> Result<Rc<Array<M>>> {
         let precision = self.problem.precision;
         if !self.folds.borrow().contains_key(fold.name()) {
-            let text = with_operations(&fold::text(fold, precision)?);
+            let text = fold::text(fold, precision)?;
             let kernel = Rc::new((self.load)(&fold::name(fold, precision), &text)?);
             self.folds.borrow_mut().insert(fold.name(), kernel);
         }
