@@ -13,9 +13,7 @@ use stencilc_runtime::{Error, Fault, Result};
 
 /// What several kernels, each launched in its way, come to in each order.
 fn emulated(kernels: &[(&str, String, Launch)], settings: &Settings) -> Vec<[Result<Vec<f32>>; 3]> {
-    let texts: Vec<String> = kernels.iter().map(|(_, text, _)| with_operations(text)).collect();
-    let sources: Vec<Source> =
-        kernels.iter().zip(&texts).map(|((name, ..), text)| Source { name, text: text.as_str() }).collect();
+    let sources: Vec<Source> = kernels.iter().map(|(name, text, _)| Source { name, text: text.as_str() }).collect();
     let built = Compiler::find().unwrap().build(&sources, settings).unwrap_or_else(|error| panic!("{error}"));
     let outcomes = built.iter().zip(kernels);
     outcomes.map(|(built, (.., launch))| Order::ALL.map(|order| run(&Emulator { order }, built, launch))).collect()

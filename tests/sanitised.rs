@@ -7,7 +7,6 @@ use common::device::{cases, kernel, launch, run};
 use common::{combinations_for, lowered, problem, stencils};
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use stencilc_compiler::device::with_operations;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
@@ -119,10 +118,8 @@ fn check(name: &str, text: &str) {
 }
 
 fn check_operations() {
-    let texts: Vec<String> = cases().iter().map(|case| with_operations(kernel(case.name))).collect();
     let named = cases();
-    let sources: Vec<Source> =
-        named.iter().zip(&texts).map(|(case, text)| Source { name: case.name, text: text.as_str() }).collect();
+    let sources: Vec<Source> = named.iter().map(|case| Source { name: case.name, text: kernel(case.name) }).collect();
     let built = Compiler::find().unwrap().build(&sources, &SETTINGS).unwrap();
     for (case, kernel) in cases().iter().zip(&built) {
         for order in Order::ALL {
