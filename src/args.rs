@@ -5,6 +5,7 @@ pub mod grid;
 pub mod kernels;
 pub mod mesh;
 pub mod method;
+pub mod program;
 pub mod shapes;
 mod variants;
 

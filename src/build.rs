@@ -1,6 +1,8 @@
 //! `stencilc build`: a stencil's kernel, launcher and header, and what the kernel costs.
 
+mod kernels;
 pub mod mesh;
+mod program;
 
 use crate::args::ARCH;
 use crate::args::given::Names;
@@ -33,6 +35,8 @@ pub struct Args {
     pub file: String,
     #[command(flatten)]
     pub kernel: Wanted,
+    #[command(flatten)]
+    of_program: program::ProgramArgs,
     #[command(flatten)]
     tuned: TunedArgs,
     #[command(flatten)]
@@ -74,10 +78,16 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
         return emit::emit(args, Emit::Ast, json);
     }
     let input = input::load(&args.file)?;
+    let program = args.of_program.program.as_deref();
+    if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
+        args.over.refuse()?;
+        return program::build(args, &input, program, json);
+    }
     if let Some(stencil) = input.mesh_stencil(args.kernel.stencil.as_deref())? {
         return mesh::build(args, stencil, json);
     }
     args.over.refuse()?;
+    args.of_program.refuse()?;
     if let Some(emit) = args.emit {
         return emit::emit(args, emit, json);
     }

@@ -109,6 +109,35 @@ impl Wanted {
         Ok(plan)
     }
 
+    /// What is chosen for the calls of a program.
+    ///
+    /// # Errors
+    /// An option was given that makes no difference.
+    pub fn program_choices(&self) -> Result<Choices> {
+        let choices = self.choices();
+        self.kernel.refuse_idle(&choices)?;
+        Ok(choices)
+    }
+
+    /// The grid that is given.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn chosen(&self) -> Result<Chosen> {
+        Chosen::new(self.grid.as_ref(), self.levels)
+    }
+
+    /// The options that say the same again over meshes, but for the stencil and those about meshes.
+    pub fn words_over_meshes(&self) -> String {
+        let Choices { precision, contract, .. } = self.choices();
+        let mut words = format!("--precision {}", precision.name());
+        if !contract {
+            words.push_str(" --contract off");
+        }
+        self.say_levels(&mut words);
+        words
+    }
+
     /// The options that say the same again, but for the stencil.
     pub fn words(&self) -> String {
         self.words_after(self.choices())
@@ -127,11 +156,15 @@ impl Wanted {
         if let Some(grid) = &self.grid {
             words.push_str(&format!(" --grid {}", ShellWord::path(grid.to_string())));
         }
+        self.say_levels(&mut words);
+        words
+    }
+
+    fn say_levels(&self, words: &mut String) {
         if let Some(levels) = self.levels {
             words.push_str(&format!(" --levels {levels}"));
         }
         self.set.iter().for_each(|pair| words.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
-        words
     }
 
     /// What distinguishes it from the other kernels of its stencil, as a part of a file's name.

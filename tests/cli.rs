@@ -2,6 +2,8 @@
 
 #[path = "cli/bench.rs"]
 mod bench;
+#[path = "cli/build_program.rs"]
+mod build_program;
 #[path = "cli/compiled.rs"]
 mod compiled;
 #[path = "cli/completions.rs"]

@@ -1,6 +1,6 @@
 //! Kernels of whole steps as they read: names, comments and loops, without the prelude.
 
-use stencilc_compiler::ir::{Handle, Precision, Role, Stencil};
+use stencilc_compiler::ir::{Precision, Role, Stencil};
 use stencilc_compiler::plan::prepare;
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::resident::{self, resident};

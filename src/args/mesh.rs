@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{Choices, Layout, STRATEGIES, Strategy};
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering, auto};
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::{Error, Result};
@@ -191,6 +192,23 @@ impl MeshArgs {
     pub fn choices(&self) -> Result<Choices> {
         let strategy = one("--strategy", &self.strategies(&[Choices::default().strategy]))?;
         Ok(Choices { strategy, ..self.choices_but_strategy()? })
+    }
+
+    /// The options that say the same again.
+    ///
+    /// # Errors
+    /// As [`MeshArgs::choices`].
+    pub fn words(&self) -> Result<String> {
+        let Choices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices()?;
+        let threads = Threads { block, at_once };
+        let mut words = format!("--strategy {} --vectors {} --threads {threads}", strategy.name(), layout.name());
+        let given = [
+            self.mesh.as_ref().map(|file| format!(" --mesh {}", ShellWord::path(file.display().to_string()))),
+            self.order.first().map(|order| format!(" --order {}", ShellWord::new(order))),
+            self.lead.as_ref().map(|set| format!(" --lead {}", ShellWord::new(set))),
+        ];
+        words.extend(given.into_iter().flatten());
+        Ok(words)
     }
 
     /// The same of a command that looks at several strategies.

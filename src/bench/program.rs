@@ -2,8 +2,8 @@
 
 use super::{Args, open};
 use crate::args::Device;
+use crate::args::program::{parse_steps, plan_kind};
 use crate::input::Input;
-use crate::run::program::{parse_steps, plan_kind};
 use crate::terminal::{self, Progress};
 use rayon::prelude::*;
 use serde_json::json;

@@ -86,7 +86,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         cast: args.casting(),
         drawing: args.drawing(is_program(input, name)),
     };
-    let merge = match args.of_program.fuse {
+    let merge = match args.of_program.plan.fuse {
         None => Merge::WherePays,
         Some(PlanKind::Separate) => Merge::Never,
         Some(_) => Merge::Always,
@@ -359,7 +359,7 @@ fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<(
     if !is_program(input, name) {
         args.names.refuse_of_programs(name)?;
     }
-    match own.fuse {
+    match own.plan.fuse {
         None | Some(PlanKind::Separate) => Ok(()),
         Some(PlanKind::Merged) => match args.of_mesh.choices()?.strategy {
             own if own.has_a_thread_a_target() => Ok(()),

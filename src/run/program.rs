@@ -2,13 +2,13 @@
 
 use super::animate::{self, AnimateArgs, Animation};
 use super::{Args, Steps, draw, level, note_replaced, problem_request, targets};
-use crate::args::{Device, KernelArgs, Pair};
+use crate::args::program::PlanArgs;
+use crate::args::{ARCH, Device, KernelArgs, Pair};
 use crate::input::Input;
 use crate::output;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use crate::tuned::Sought;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
 use stencilc_runtime::program::driver::{Backend, Driver};
 use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
-use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_runtime::program::plan::ProgramPlan;
 use stencilc_runtime::program::{ProgramProblem, started};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::{Array, Data, Drawing, Error, Result, npy};
@@ -44,16 +44,8 @@ pub struct ProgramArgs {
     /// number of the step, `{step:06}` with zeros before it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every: Option<u64>,
-    /// Of a program: which calls become one kernel; if not given, the plan that was tuned,
-    /// or resident or streamed where that is possible, or else merged
-    #[arg(long, value_name = "PLAN", value_parser = plan_kind())]
-    pub fuse: Option<PlanKind>,
-    /// Of a program: steps of a loop that one kernel computes
-    #[arg(long, value_name = "N", value_parser = parse_steps)]
-    pub steps: Option<usize>,
-    /// Of a program that is `--fuse resident`: which of the ways to hold a plane in registers, from 0
-    #[arg(long, value_name = "N")]
-    pub resident: Option<usize>,
+    #[command(flatten)]
+    pub plan: PlanArgs,
     /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
     #[arg(long)]
     pub no_graph: bool,
@@ -66,24 +58,6 @@ pub struct ProgramArgs {
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub animate: AnimateArgs,
-}
-
-/// Plans by their names.
-pub fn plan_kind() -> impl TypedValueParser<Value = PlanKind> {
-    let values = PlanKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
-    PossibleValuesParser::new(values)
-        .map(|name| PlanKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(PlanKind::Separate))
-}
-
-/// A number of steps that one kernel computes.
-///
-/// # Errors
-/// It is none.
-pub fn parse_steps(text: &str) -> std::result::Result<usize, String> {
-    match text.parse() {
-        Ok(steps) if (1..=16).contains(&steps) => Ok(steps),
-        _ => Err("a whole number from 1 to 16".to_owned()),
-    }
 }
 
 /// A field that is written on the way.
@@ -199,14 +173,14 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         Device::Cpu => way.run(&problem, &Interpreter::new(&problem), resumed.as_ref())?,
         Device::Emulate => {
             let tuned = tuned(args, input, &problem, &choices, EMULATOR);
-            let planned = planned(args, &problem, &choices, tuned, true)?;
+            let planned = planned(args, &problem, &choices, tuned, ARCH)?;
             let loaded = emulated(&planned)?;
             way.run(&planned.problem, &Kernels::new(&Emulator::default(), &planned, loaded)?, resumed.as_ref())?
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
             let tuned = tuned(args, input, &problem, &choices, gpu.name());
-            let planned = planned(args, &problem, &choices, tuned, has_clusters(&gpu.arch()))?;
+            let planned = planned(args, &problem, &choices, tuned, &gpu.arch())?;
             let loaded = compiled(&gpu, &planned)?;
             way.run(&planned.problem, &Kernels::new(&gpu, &planned, loaded)?, resumed.as_ref())?
         }
@@ -260,17 +234,10 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     terminal::print(&text)
 }
 
-/// Whether GPUs of an architecture have clusters of blocks: those since sm_90.
-fn has_clusters(arch: &str) -> bool {
-    let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
-    number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
-}
-
 /// The plan that was tuned for a GPU, program and grid, where the options leave open which.
 fn tuned(args: &Args, input: &Input, problem: &ProgramProblem, choices: &Choices, gpu: &str) -> Option<ProgramPlan> {
     let own = &args.of_program;
-    let is_chosen = own.fuse.is_some() || own.steps.is_some() || own.resident.is_some();
-    if args.tuned.untuned || is_chosen || args.kernel.is_given_beside(&KernelArgs::OPEN) {
+    if args.tuned.untuned || own.plan.is_given() || args.kernel.is_given_beside(&KernelArgs::OPEN) {
         return None;
     }
     let (stencil, adjacency) = (&problem.staged.program.name, problem.adjacency.as_deref());
@@ -285,29 +252,13 @@ fn planned(
     problem: &ProgramProblem,
     choices: &Choices,
     tuned: Option<ProgramPlan>,
-    has_clusters: bool,
+    arch: &str,
 ) -> Result<Planned> {
     let own = &args.of_program;
     if let Some(tuned) = tuned {
         return Planned::new(problem, &ProgramPlan { graph: !own.no_graph, ..tuned });
     }
-    let mut plan = ProgramPlan::usual(problem, choices, has_clusters);
-    if let Some(kind) = own.fuse {
-        plan.kind = kind;
-        plan.steps = 1;
-    }
-    if let Some(steps) = own.steps {
-        plan.steps = steps;
-        if own.fuse.is_none() {
-            plan.kind = PlanKind::Streamed;
-        }
-    }
-    plan.shape = usual_shape(plan.steps, choices.precision);
-    if own.resident.is_some() && plan.kind != PlanKind::Resident {
-        return Err(Error::call(format!("--resident makes no difference here: the plan is {}", plan.kind.name()))
-            .help("add --fuse resident, or leave it out"));
-    }
-    plan.resident = own.resident.unwrap_or(0);
+    let mut plan = own.plan.plan(problem, choices, arch)?;
     plan.graph = !own.no_graph;
     Planned::new(problem, &plan)
 }
@@ -446,15 +397,5 @@ pub fn rate(per_second: f64) -> String {
         ..100.0 => format!("{per_second:.1}"),
         ..1e4 => format!("{per_second:.0}"),
         _ => format!("{:.0} thousand", per_second / 1e3),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_clusters;
-
-    #[test]
-    fn hopper_and_later_have_clusters() {
-        assert_eq!(["sm_70", "sm_90", "sm_90a", "sm_120"].map(has_clusters), [false, true, true, true]);
     }
 }

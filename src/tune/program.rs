@@ -1,9 +1,9 @@
 //! `stencilc tune` of a program: finds its fastest plan on a grid, and remembers it for `run`.
 
 use super::{Args, SEARCHING};
+use crate::args::program::{parse_steps, plan_kind};
 use crate::bench::open;
 use crate::input::Input;
-use crate::run::program::{parse_steps, plan_kind};
 use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use super::outcome::{Outcome, Totals, refusals, told};
 use super::{Args, Bench};
 use crate::args::Chosen;
+use crate::args::program::{parse_steps, plan_kind};
 use crate::drawn::Drawn;
 use crate::input::Input;
-use crate::run::program::{parse_steps, plan_kind};
 use crate::terminal::Progress;
 use serde::{Serialize, Serializer};
 use stencilc_compiler::grid::Grid;

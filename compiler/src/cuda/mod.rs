@@ -15,7 +15,7 @@ pub(crate) mod rows;
 use crate::cells::{self, Cells, checked::Site};
 use crate::diagnostic::Refusal;
 use crate::ir::{Precision, Stencil};
-use crate::kernel::{self, Meaning};
+use crate::kernel::{self, Meaning, Operation};
 use crate::names::Identifier;
 use crate::plan::Plan;
 use crate::text::{Comment, ShellWord};
@@ -70,12 +70,18 @@ pub fn print(plan: &Plan) -> Result<Kernel, Refusal> {
 /// # Errors
 /// It keeps values of sweeps on every level, and how many there are is not known.
 pub fn lower(plan: &Plan) -> Result<kernel::Kernel, Refusal> {
-    Ok(cells::kernel(plan, comment(plan))?.kernel)
+    Ok(cells(plan)?.kernel)
+}
+
+fn cells(plan: &Plan) -> Result<Cells, Refusal> {
+    let Cells { mut kernel, sites } = cells::kernel(plan, doc(plan))?;
+    kernel.made = Some(made(&again(plan)));
+    Ok(Cells { kernel, sites })
 }
 
 /// The kernel of a plan, with functions in its prelude that something else needs.
 fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
-    let Cells { kernel, sites } = cells::kernel(plan, comment(plan))?;
+    let Cells { kernel, sites } = cells(plan)?;
     Ok(Kernel { sites, ..printed_with(&kernel, others, plan.choices.precision)? })
 }
 
@@ -137,10 +143,14 @@ pub fn is_generated(text: &str) -> bool {
         && (head.lines().any(is_made) || rest.starts_with("#ifndef STENCILC_"))
 }
 
-/// The head of a generated file: what it is and how to make it again.
-fn comment(plan: &Plan) -> Vec<Comment> {
-    let choices = &plan.choices;
-    let mut again = format!("{MADE} {} {}", source(&plan.stencil), choices.words());
+/// The line of a head that says how to make the file again, by `stencilc build` with these arguments.
+pub fn made(arguments: &str) -> Comment {
+    Comment::new(format!("{MADE} {arguments}"))
+}
+
+/// The arguments of `stencilc build` that make a plan's kernel.
+fn again(plan: &Plan) -> String {
+    let mut again = format!("{} {}", source(&plan.stencil), plan.choices.words());
     if let Some(fixed) = &plan.fixed {
         match &fixed.adjacency {
             None => again.push_str(&format!(" --grid {}", fixed.grid)),
@@ -150,6 +160,12 @@ fn comment(plan: &Plan) -> Vec<Comment> {
             }
         }
     }
+    again
+}
+
+/// What a plan's kernel is.
+fn doc(plan: &Plan) -> Vec<Comment> {
+    let choices = &plan.choices;
     let mut lines = vec![Comment::new(format!(
         "{}: {} access, {} storage, {}.",
         plan.stencil.name,
@@ -161,8 +177,22 @@ fn comment(plan: &Plan) -> Vec<Comment> {
     if let Some(fixed) = &plan.fixed {
         lines.push(Comment::new(format!("Grid {}, computed on {}.", fixed.grid, fixed.region)));
     }
-    let contraction =
-        "Exact only without contraction: nvcc -fmad=false -Xcompiler -ffp-contract=off, NVRTC --fmad=false.";
-    lines.extend(["", &again, contraction].map(Comment::new));
     lines
 }
+
+/// The head of a kernel's file: what it is, how to make it again, and what compilers have to be told.
+fn head(kernel: &kernel::Kernel) -> Vec<Comment> {
+    let is_rounded = |operation: &Operation| matches!(operation, Operation::Binary(..) | Operation::Call(..));
+    let computes = kernel.values.iter().any(|(_, value)| value.kind.is_real() && is_rounded(&value.operation));
+    let mut lines = kernel.doc.clone();
+    if kernel.made.is_some() || computes && !lines.is_empty() {
+        lines.push(Comment::new(""));
+        lines.extend(kernel.made.clone());
+        lines.push(Comment::new(EXACT));
+    }
+    lines
+}
+
+/// How results stay the same in every bit.
+const EXACT: &str =
+    "Exact only without contraction: nvcc -fmad=false -Xcompiler -ffp-contract=off, NVRTC --fmad=false.";

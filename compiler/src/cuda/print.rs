@@ -83,7 +83,7 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     body.extend(watches(kernel));
     block(kernel, &kernel.body.0[sizes..], 0, &mut body);
     let texts = Texts {
-        comment: kernel.doc.clone(),
+        comment: super::head(kernel),
         prelude: prelude::of_kernel(kernel, others, precision),
         bounds: match kernel.blocks {
             0 => kernel.threads.to_string(),

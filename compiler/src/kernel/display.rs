@@ -37,7 +37,7 @@ impl Display for Function {
 
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for line in &self.doc {
+        for line in self.doc.iter().chain(&self.made) {
             writeln!(f, "{}", format!("// {line}").trim_end())?;
         }
         let tried = if self.attempt.is_some() { ", tried" } else { "" };

@@ -53,6 +53,8 @@ pub struct Kernel {
     pub name: Identifier,
     /// What it computes, for readers.
     pub doc: Vec<Comment>,
+    /// The call that makes its file again.
+    pub made: Option<Comment>,
     /// The most threads of a block, of which registers are counted.
     pub threads: u32,
     /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.

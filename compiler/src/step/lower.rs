@@ -274,7 +274,7 @@ impl<'a> Lowering<'a> {
         let kernel = simplify(self.own.finish());
         let shared = kernel.dynamic_bytes() as u32;
         let cuda::Kernel { name, text, parameters, .. } = cuda::printed(&kernel, self.subject.precision)?;
-        Ok(Kernel { name, text, parameters, launch: Launch { shared, ..launch } })
+        Ok(Kernel { name, text, parameters, launch: Launch { shared, ..launch }, code: kernel })
     }
 }
 
@@ -307,8 +307,7 @@ pub(super) fn comment(subject: &Subject, how: String) -> Vec<Comment> {
     let grid = format!("Grid {ni}x{nj}x{nk}, {along_i} along i and {along_j} along j, {}.", precision.name());
     let mut lines = vec![Comment::new(format!("{}: {how}.", stencil.name))];
     lines.extend(stencil.doc.comments());
-    let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
-    lines.extend([&grid, "", contraction].map(Comment::new));
+    lines.push(Comment::new(grid));
     lines
 }
 

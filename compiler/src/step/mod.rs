@@ -21,6 +21,7 @@ pub mod tiled;
 use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, Precision, Stencil};
+use crate::kernel;
 use crate::names::Identifier;
 use flow::{Flow, Window};
 use std::collections::BTreeSet;
@@ -62,11 +63,13 @@ pub enum Edge {
     Open,
 }
 
-/// A printed step kernel.
+/// A step kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// Its name.
     pub name: Identifier,
+    /// What it does.
+    pub code: kernel::Kernel,
     /// Its CUDA C++.
     pub text: String,
     /// What it takes, in order.

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::machine::{Arg, Launch, Machine};
 use crate::pack::Packing;
 use crate::problem::element_of;
-use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::scalar::Value;
@@ -41,16 +40,14 @@ pub fn name(element: Element) -> String {
 
 /// The kernel for an element. A source less than 0 is a number: -1 the first of them, -2 the second.
 ///
-/// # Errors
-/// A template is broken, which is a fault of the compiler.
-pub fn text(element: Element) -> Result<String> {
+pub fn code(element: Element) -> kernel::Kernel {
     let own = match element {
         Element::F32 => kernel::Element::F32,
         Element::F64 => kernel::Element::F64,
         Element::I32 => kernel::Element::I32,
         Element::Bool => kernel::Element::U8,
     };
-    Ok(cuda::text(&kernel::machine::fill_halo(&name(element), THREADS, own))?)
+    kernel::machine::fill_halo(&name(element), THREADS, own)
 }
 
 /// How the halo of one variable is filled: tables on a machine, and what is launched with them.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
-use stencilc_compiler::kernel::{Meaning, StepData};
+use stencilc_compiler::kernel::{self, Meaning, StepData};
 use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
 use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
@@ -53,7 +53,7 @@ enum StageKernel {
     /// A thread a cell, or for several.
     Cells(Box<Plan>, cuda::Kernel),
     /// Warps that walk down rows, or blocks that compute tiles.
-    Rows(step::Kernel),
+    Rows(Box<step::Kernel>),
 }
 
 impl StageKernel {
@@ -113,8 +113,21 @@ impl Planned {
     pub fn texts(&self) -> Result<Vec<Text>> {
         let kernels = self.stages.iter().map(|stage| Ok(stage.text()));
         let fills = self.fill_elements();
-        let fills = fills.map(|element| Ok(Text { name: fill::name(element), text: fill::text(element)? }));
+        let fills =
+            fills.map(|element| Ok(Text { name: fill::name(element), text: cuda::text(&fill::code(element))? }));
         kernels.chain(fills).collect()
+    }
+
+    /// The kernels in the kernel IR. None says how it is made again: `stencilc build` makes all of them at once.
+    ///
+    /// # Errors
+    /// A kernel keeps values of sweeps on every level, and how many there are is not known.
+    pub fn codes(&self) -> Result<Vec<kernel::Kernel>> {
+        let kernels = self.stages.iter().map(|stage| match stage {
+            StageKernel::Cells(plan, _) => Ok(kernel::Kernel { made: None, ..cuda::lower(plan)? }),
+            StageKernel::Rows(kernel) => Ok(kernel.code.clone()),
+        });
+        kernels.chain(self.fill_elements().map(|element| Ok(fill::code(element)))).collect()
     }
 
     /// Each type of elements whose halos are filled, once.
@@ -224,7 +237,7 @@ impl<'a> Planner<'a> {
                 stream::stream(&subject, &shape).or_else(|_| stream::stream(&subject, &other))?
             }
         };
-        Ok(StageKernel::Rows(kernel))
+        Ok(StageKernel::Rows(Box::new(kernel)))
     }
 
     /// The layout where no stage says more of it than that cells stand in rows.

@@ -64,6 +64,7 @@ impl Builder {
         let kernel = Kernel {
             name,
             doc,
+            made: None,
             threads,
             blocks: 0,
             arguments: Arena::new(),

@@ -242,8 +242,6 @@ impl<'a> Writer<'a> {
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
         doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
-        let contraction = "Exact only without contraction: nvcc -fmad=false, NVRTC --fmad=false.";
-        doc.extend(["", contraction].map(Comment::new));
         kernel::Kernel { doc, ..simplify(self.own.finish()) }
     }
 }

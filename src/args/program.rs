@@ -1,0 +1,88 @@
+//! Options that choose a plan of a program.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::program::ProgramProblem;
+use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_runtime::{Error, Result};
+
+/// One plan.
+#[derive(clap::Args)]
+pub struct PlanArgs {
+    /// Of a program: which calls become one kernel; if not given, the plan that was tuned,
+    /// or resident or streamed where that is possible, or else merged
+    #[arg(long, value_name = "PLAN", value_parser = plan_kind())]
+    pub fuse: Option<PlanKind>,
+    /// Of a program: steps of a loop that one kernel computes
+    #[arg(long, value_name = "N", value_parser = parse_steps)]
+    steps: Option<usize>,
+    /// Of a program that is `--fuse resident`: which of the ways to hold a plane in registers, from 0
+    #[arg(long, value_name = "N")]
+    resident: Option<usize>,
+}
+
+impl PlanArgs {
+    /// Whether any is given.
+    pub fn is_given(&self) -> bool {
+        self.fuse.is_some() || self.steps.is_some() || self.resident.is_some()
+    }
+
+    /// The plan that is asked for, or the usual one of an architecture.
+    ///
+    /// # Errors
+    /// An option makes no difference for the plan.
+    pub fn plan(&self, problem: &ProgramProblem, choices: &Choices, arch: &str) -> Result<ProgramPlan> {
+        let mut plan = ProgramPlan::usual(problem, choices, has_clusters(arch));
+        if let Some(kind) = self.fuse {
+            plan.kind = kind;
+            plan.steps = 1;
+        }
+        if let Some(steps) = self.steps {
+            plan.steps = steps;
+            if self.fuse.is_none() {
+                plan.kind = PlanKind::Streamed;
+            }
+        }
+        plan.shape = usual_shape(plan.steps, choices.precision);
+        if self.resident.is_some() && plan.kind != PlanKind::Resident {
+            return Err(Error::call(format!("--resident makes no difference here: the plan is {}", plan.kind.name()))
+                .help("add --fuse resident, or leave it out"));
+        }
+        plan.resident = self.resident.unwrap_or(0);
+        Ok(plan)
+    }
+}
+
+/// Plans by their names.
+pub fn plan_kind() -> impl TypedValueParser<Value = PlanKind> {
+    let values = PlanKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
+    PossibleValuesParser::new(values)
+        .map(|name| PlanKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(PlanKind::Separate))
+}
+
+/// A number of steps that one kernel computes.
+///
+/// # Errors
+/// It is none.
+pub fn parse_steps(text: &str) -> std::result::Result<usize, String> {
+    match text.parse() {
+        Ok(steps) if (1..=16).contains(&steps) => Ok(steps),
+        _ => Err("a whole number from 1 to 16".to_owned()),
+    }
+}
+
+/// Whether GPUs of an architecture have clusters of blocks: those since sm_90.
+fn has_clusters(arch: &str) -> bool {
+    let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
+    number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_clusters;
+
+    #[test]
+    fn hopper_and_later_have_clusters() {
+        assert_eq!(["sm_70", "sm_90", "sm_90a", "sm_120"].map(has_clusters), [false, true, true, true]);
+    }
+}
