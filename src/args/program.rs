@@ -9,8 +9,8 @@ use stencilc_runtime::{Error, Result};
 /// One plan.
 #[derive(clap::Args)]
 pub struct PlanArgs {
-    /// Of a program: which calls become one kernel; if not given, the plan that was tuned,
-    /// or resident or streamed where that is possible, or else merged
+    /// Of a program: which calls become one kernel; if not given, resident or streamed where that is possible, or else merged, but
+    /// of `run` the plan that was tuned, if there is one
     #[arg(long, value_name = "PLAN", value_parser = plan_kind())]
     pub fuse: Option<PlanKind>,
     /// Of a program: steps of a loop that one kernel computes
