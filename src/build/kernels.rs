@@ -5,7 +5,6 @@ use crate::emit::{Emit, wrote};
 use crate::terminal;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
 use stencilc_compiler::kernel::Kernel;
@@ -99,24 +98,29 @@ impl<'a> Several<'a> {
         let folder = self.args.output.as_deref().unwrap_or(Path::new("."));
         let texts = self.texts()?;
         // Calls of one stencil may be kernels of one name.
-        let mut named: BTreeMap<String, usize> = BTreeMap::new();
-        let mut file = |code: &Kernel| {
-            let count = named.entry(code.name.to_string()).or_default();
-            *count += 1;
-            let end = if *count > 1 { format!("-{count}") } else { String::new() };
+        let earlier = |number: usize| {
+            let name = &self.codes[number].name;
+            self.codes[..number].iter().filter(|code| code.name == *name).count()
+        };
+        let file = |(number, code): (usize, &Kernel)| {
+            let end = match earlier(number) {
+                0 => String::new(),
+                earlier => format!("-{}", earlier + 1),
+            };
             will_write("-o", folder, &format!("{}{end}.cu", code.name))
         };
-        let files = self.codes.iter().map(&mut file).collect::<Result<Vec<_>>>()?;
+        let files = self.codes.iter().enumerate().map(file).collect::<Result<Vec<_>>>()?;
         let tried = self.tried(&texts)?;
         let mut reports = Vec::new();
-        for ((code, text), file) in self.codes.iter().zip(&texts).zip(&files) {
+        for (number, ((code, text), file)) in self.codes.iter().zip(&texts).zip(&files).enumerate() {
             let parameters = cuda::parameters(code).into_iter();
+            let mut taken = tried.resources.iter().filter(|own| own.kernel == *code.name);
             reports.push(Report {
                 name: code.name.to_string(),
                 parameters: parameters
                     .map(|own| Parameter { name: own.name.to_string(), c_type: own.c_type })
                     .collect(),
-                resources: tried.resources.iter().find(|own| own.kernel == *code.name).cloned(),
+                resources: taken.nth(earlier(number)).cloned(),
                 file: write(file, text.as_bytes())?,
             });
         }

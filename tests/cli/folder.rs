@@ -93,6 +93,13 @@ impl Folder {
         text(&output.stdout)
     }
 
+    /// What a call says that has to fail.
+    pub fn refused(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(!output.status.success(), "stencilc {line}\n{}", text(&output.stdout));
+        text(&output.stderr)
+    }
+
     /// The JSON that a call has to print.
     pub fn json(&self, line: &str) -> Value {
         serde_json::from_str(&self.done(line)).unwrap()

@@ -1,7 +1,7 @@
 //! What surrounds a built kernel: a launcher in C++ and its header in C.
 
 use super::prelude::Helpers;
-use super::{Kernel, Parameter, levels, print, render};
+use super::{Kernel, Parameter, levels, render, values};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::extents;
 use crate::cells;
@@ -151,7 +151,7 @@ impl<'a> Host<'a> {
         let levels = levels::write(stencil, plan.choices.precision);
         let params = levels.params.iter().map(|(id, name)| {
             let param = &stencil.params[*id];
-            let c_type = print::c_type(Type::computing(param.kind, plan.choices.precision));
+            let c_type = values::c_type(Type::computing(param.kind, plan.choices.precision));
             format!("const {c_type} {name} = {};", self.param(&param.name))
         });
         let level_lines: Vec<String> = params.chain(levels.lines).collect();

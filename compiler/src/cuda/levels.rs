@@ -1,7 +1,7 @@
 //! The levels that a stencil computes, as a C++ function: for kernels built before grid and parameters are known.
 
 use super::prelude::Helpers;
-use super::{prelude, print};
+use super::{prelude, print, values};
 use crate::analysis::levels::{Judge, Rules};
 use crate::depth::needed_first;
 use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Precision, Relation, Stencil};
@@ -51,7 +51,7 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let mut lines = Vec::new();
     if let Some(Statement::Store(_, _, truth)) = kernel.body.0.pop() {
         print::block(&kernel, &kernel.body.0, 0, &mut lines);
-        lines.push(format!("return {};", print::shown(&kernel, truth)));
+        lines.push(format!("return {};", values::shown(&kernel, truth)));
     }
     let decide = |name: &Identifier| kernel.arguments.iter().any(|(_, argument)| argument.name == *name);
     let params = names.into_iter().filter(|(_, name)| decide(name)).collect();

@@ -11,6 +11,7 @@ pub(crate) mod prelude;
 mod print;
 pub mod quotients;
 pub(crate) mod rows;
+mod values;
 
 use crate::cells::{self, Cells, checked::Site};
 use crate::diagnostic::Refusal;

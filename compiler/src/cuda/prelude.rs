@@ -1,6 +1,6 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
-use super::print::c_type;
+use super::values::c_type;
 use super::{atomics, functions, host, quotients, rows};
 use crate::device;
 use crate::ir::{self, Precision};

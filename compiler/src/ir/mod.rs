@@ -56,7 +56,6 @@ use crate::source::Span;
 use crate::text::FreeText;
 pub use arena::{Arena, Handle};
 pub use contract::{contract, contract_body};
-pub use display::{Binding, Texts};
 pub(crate) use fold::fold_body;
 pub use fold::{Constants, fold};
 pub use mesh::{Home, Mesh, MeshProgram, MeshStencil};

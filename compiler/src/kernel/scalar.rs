@@ -122,7 +122,7 @@ impl Scalar {
 
 /// Whether a comparison of whole numbers might become a minimum or a maximum, together with a choice that need not stand
 /// beside it: the prelude says why none may. Parameters and levels a few steps away are harmless, and easier to read.
-pub(crate) fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
+fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
     let is_plain = |node: NodeId| matches!(body[node], Node::Level | Node::LevelCount | Node::Int(_) | Node::Param(_));
     let is_near = |node: NodeId| match body[node] {
         Node::Binary(ir::Binary::Add | ir::Binary::Sub, level, by) => {
@@ -135,7 +135,7 @@ pub(crate) fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: Node
 }
 
 /// Whether two whole values are surely far from overflowing: levels, numbers.
-pub(crate) fn is_small(body: &Body, a: NodeId, b: NodeId) -> bool {
+fn is_small(body: &Body, a: NodeId, b: NodeId) -> bool {
     [a, b].into_iter().all(|id| match &body[id] {
         Node::Level | Node::LevelCount => true,
         Node::Int(x) => x.unsigned_abs() < 1 << 24,
@@ -145,7 +145,7 @@ pub(crate) fn is_small(body: &Body, a: NodeId, b: NodeId) -> bool {
 
 /// Whether a comparison of real numbers might find two operations on constants, known to make a NaN by nobody yet, and take
 /// them for equal: the prelude says more. A constant comes about where a condition tells what a level or a field is.
-pub(crate) fn may_be_alike(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
+fn may_be_alike(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
     let is_plain =
         |node: NodeId| matches!(body[node], Node::Read { .. } | Node::Param(_) | Node::Real(_) | Node::ToReal(_));
     let holds_of_equals = matches!(relation, Relation::Eq | Relation::Ne | Relation::Le | Relation::Ge);

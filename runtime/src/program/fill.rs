@@ -39,7 +39,6 @@ pub fn name(element: Element) -> String {
 }
 
 /// The kernel for an element. A source less than 0 is a number: -1 the first of them, -2 the second.
-///
 pub fn code(element: Element) -> kernel::Kernel {
     let own = match element {
         Element::F32 => kernel::Element::F32,
