@@ -19,7 +19,7 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Math};
 use stencilc_runtime::bench::rows::{self, Log, MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
-use stencilc_runtime::bench::{Bed, Case};
+use stencilc_runtime::bench::{Case, Platform};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::{Error, Result, files, nvrtc};
@@ -77,18 +77,18 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
     if let Some(path) = &args.csv {
         output::check("--csv", path, "csv", files::Kind::Table)?;
     }
-    let bed = bed(args)?;
-    let machine = bed.facts();
+    let platform = platform(args)?;
+    let machine = platform.facts();
     let mut log = args.output.as_deref().map(Log::open).transpose()?;
     output::tell_dropped(log.as_ref());
-    let grids = args.kernels.grids(&bed)?;
+    let grids = args.kernels.grids(&platform)?;
     let of_each: Vec<(Precision, Vec<Choices>)> = args
         .kernels
         .precisions()
         .into_iter()
         .map(|precision| Ok((precision, args.kernels.choices(&args.blocks, precision)?)))
         .collect::<Result<_>>()?;
-    let kernels = |choices: &[Choices]| if matches!(bed, Bed::Cpu) { 1 } else { choices.len() };
+    let kernels = |choices: &[Choices]| if matches!(platform, Platform::Cpu) { 1 } else { choices.len() };
     let all: usize = of_each.iter().map(|(_, choices)| kernels(choices) * grids.len()).sum();
     let progress = Progress::new(all * STEPS, "measuring");
     let (mut done, mut told) = (Vec::new(), BTreeSet::new());
@@ -97,10 +97,15 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
         for grid in &grids {
             let problem = args.kernels.problem(&input, stencil, *precision, grid)?;
             progress.aside(|| args.kernels.tell_drawn(&problem, &mut told));
-            let case = Case::new(problem, &bed, args.method.method())?;
+            let case = Case::new(problem, &platform, args.method.method())?;
             let subject = case.subject(&args.kernels.file, &input.source.text, grid.name.clone(), args.kernels.seed);
-            let sweep =
-                Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: args.method.method() };
+            let sweep = Sweep {
+                platform: &platform,
+                machine: &machine,
+                case: &case,
+                subject: &subject,
+                method: args.method.method(),
+            };
             let swept = sweep.run(choices, &mut log, &|steps| progress.advance(steps))?;
             if !json {
                 progress.aside(|| {
@@ -115,7 +120,7 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
 }
 
 /// What measures; what there is to know about it is told.
-fn bed(args: &Args) -> Result<Bed> {
+fn platform(args: &Args) -> Result<Platform> {
     let (device, no_gpu) = Device::choose(args.kernels.device);
     if let Some(error) = no_gpu {
         terminal::note(&format!("no kernel is measured: {}; --device emulate tries the call", error.message));
@@ -130,21 +135,21 @@ fn bed(args: &Args) -> Result<Bed> {
 ///
 /// # Errors
 /// It cannot be used, or what compiles for it is missing.
-pub fn open(device: Device) -> Result<Bed> {
+pub fn open(device: Device) -> Result<Platform> {
     match device {
         Device::Cpu => {
             terminal::note("the interpreter is measured, which has neither storages nor strategies");
-            Ok(Bed::Cpu)
+            Ok(Platform::Cpu)
         }
         Device::Emulate => {
             let compiler = Compiler::find()?;
             terminal::note("kernels run on the CPU, emulated: their times say nothing about a GPU");
-            Ok(Bed::Emulator(compiler))
+            Ok(Platform::Emulator(compiler))
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
             nvrtc::find()?;
-            Ok(Bed::Gpu(Box::new(gpu)))
+            Ok(Platform::Gpu(Box::new(gpu)))
         }
     }
 }

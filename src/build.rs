@@ -240,13 +240,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
 
 fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool) -> Result<()> {
     let cost = cost::cost(&plan.stencil, plan.choices.precision);
-    let fixed = plan.fixed.as_ref();
+    let known_grid = plan.known_grid.as_ref();
     if json {
         return terminal::json(&json!({
             "stencil": plan.stencil.name,
             "choices": plan.choices,
-            "grid": fixed.map(|fixed| fixed.grid),
-            "region": fixed.map(|fixed| &fixed.region),
+            "grid": known_grid.map(|known_grid| known_grid.grid),
+            "region": known_grid.map(|known_grid| &known_grid.region),
             "cost": cost,
             "arch": args.arch,
             "compiled": tried.by,
@@ -270,8 +270,8 @@ fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool
     }
     let Choices { access, storage, precision, .. } = &plan.choices;
     let mut text = format!("{}: {access} access, {storage} storage, {}", plan.stencil.name, precision.name());
-    if let Some(fixed) = fixed {
-        text.push_str(&format!(", grid {}, computed {}", fixed.grid, fixed.region));
+    if let Some(known_grid) = known_grid {
+        text.push_str(&format!(", grid {}, computed {}", known_grid.grid, known_grid.region));
     }
     text.push_str(&format!("\n{}", terminal::table(&rows, &[1])));
     let written: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();

@@ -1,6 +1,6 @@
 //! `stencilc check`: looks for errors.
 
-use crate::told::Told;
+use crate::message::Message;
 use crate::{input, terminal};
 use serde::Serialize;
 use stencilc_compiler::diagnostic::Severity;
@@ -31,7 +31,7 @@ struct Checked {
     meshes: Vec<OverMesh>,
     /// Titles of tests.
     tests: Vec<String>,
-    diagnostics: Vec<Told>,
+    diagnostics: Vec<Message>,
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -102,7 +102,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
         tests: tests.into_iter().map(|test| test.title).collect(),
         errors,
         warnings: diagnostics.len() - errors,
-        diagnostics: diagnostics.iter().map(|diagnostic| Told::new(diagnostic, &source)).collect(),
+        diagnostics: diagnostics.iter().map(|diagnostic| Message::new(diagnostic, &source)).collect(),
         error: None,
     }
 }

@@ -193,7 +193,7 @@ fn make(args: &Args, emit: Emit, json: bool, tell: &mut dyn FnMut(&str) -> Resul
 
 /// What a plan says, in JSON.
 fn plan_as_json(plan: &Plan) -> Value {
-    let fixed = plan.fixed.as_ref();
+    let known_grid = plan.known_grid.as_ref();
     let neighbours = plan.neighbours.iter().map(|path| json!({ "name": path_name(path), "path": path.to_string() }));
     let relations = plan.relations.iter().map(path_name);
     let hops =
@@ -208,9 +208,9 @@ fn plan_as_json(plan: &Plan) -> Value {
         "stencil": plan.stencil.name,
         "choices": plan.choices,
         "index_bits": if plan.wide { 64 } else { 32 },
-        "grid": fixed.map(|fixed| fixed.grid),
-        "region": fixed.map(|fixed| &fixed.region),
-        "blocks": fixed.and_then(|fixed| plan.launch(fixed).ok()),
+        "grid": known_grid.map(|known_grid| known_grid.grid),
+        "region": known_grid.map(|known_grid| &known_grid.region),
+        "blocks": known_grid.and_then(|known_grid| plan.launch(known_grid).ok()),
         "neighbours": neighbours.collect::<Vec<_>>(),
         "relations": relations.collect::<Vec<_>>(),
         "hops": hops.collect::<Vec<_>>(),
@@ -231,9 +231,9 @@ fn plan_as_text(plan: &Plan) -> String {
         vec!["storage".into(), format!("{}: {}", plan.storage.name(), plan.storage.summary())],
         vec!["indices".into(), format!("{} bits", if plan.wide { 64 } else { 32 })],
     ];
-    if let Some(fixed) = &plan.fixed {
-        rows.push(vec!["grid".into(), format!("{}, computed on {}", fixed.grid, fixed.region)]);
-        if let Ok([x, y, z]) = plan.launch(fixed) {
+    if let Some(known_grid) = &plan.known_grid {
+        rows.push(vec!["grid".into(), format!("{}, computed on {}", known_grid.grid, known_grid.region)]);
+        if let Ok([x, y, z]) = plan.launch(known_grid) {
             rows.push(vec!["blocks".into(), format!("{x}x{y}x{z}")]);
         }
     }

@@ -46,7 +46,7 @@ fn message(Exhausted { bytes, there }: Exhausted) -> Short {
     text
 }
 
-/// The same failure as [`crate::told::Failure`] says it. Neither message nor help has a character that JSON writes in another way.
+/// The same failure as [`crate::message::Failure`] says it. Neither message nor help has a character that JSON writes in another way.
 fn json(message: &Short, status: u8) -> Short {
     let mut text = Short::new();
     let message = message.text();
@@ -100,7 +100,7 @@ impl fmt::Write for Short {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::told::Failure;
+    use crate::message::Failure;
     use stencilc_runtime::Error;
     use stencilc_runtime::memory::{Available, Limit};
 

@@ -10,7 +10,7 @@ use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
 use crate::{input, kernel, terminal};
-use facts::{Bounds, Explanation, Planned, Subject};
+use facts::{Bounds, Explained, Explanation, Planned};
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
@@ -118,7 +118,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     {
         return Err(refusal.clone().into());
     }
-    let subject = Subject { source: &input.source, stencil: &prepared, params: &params, drawn: &drawn };
+    let subject = Explained { source: &input.source, stencil: &prepared, params: &params, drawn: &drawn };
     let (explanation, refusal) = Explanation::new(&subject, args.precision, grid, &bounds, &kernels);
     if json {
         terminal::json(&explanation)?;

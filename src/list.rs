@@ -4,7 +4,7 @@ use crate::{input, terminal};
 use serde::Serialize;
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::lower::Lowered;
-use stencilc_compiler::mesh::{Layout, STRATEGIES};
+use stencilc_compiler::mesh::{STRATEGIES, VectorLayout};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fields::FIELDS;
 use stencilc_compiler::storage::neighbors::NEIGHBORS;
@@ -16,11 +16,11 @@ use stencilc_runtime::{Result, cuda, emulate};
 #[derive(clap::Args)]
 pub struct Args {
     /// Of what
-    what: What,
+    what: Listed,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum What {
+enum Listed {
     /// Stencils and programs that come along
     Stencils,
     /// How neighbours are reached
@@ -57,19 +57,19 @@ struct Entry {
 pub fn list(args: &Args, json: bool) -> Result<()> {
     let entry = |name: &str, summary: &str| Entry { name: name.to_owned(), summary: summary.to_owned() };
     let entries = match args.what {
-        What::Stencils => stencils(),
-        What::Accesses => ACCESSES.iter().map(|access| entry(access.name(), access.summary())).collect(),
-        What::Storages => STORAGES.iter().map(|storage| entry(storage.name(), storage.summary())).collect(),
-        What::Neighbors => NEIGHBORS.iter().map(|own| entry(own.name(), own.summary())).collect(),
-        What::Layouts => ORDERS.iter().map(|order| entry(order.name(), order.summary())).collect(),
-        What::Fields => FIELDS.iter().map(|own| entry(own.name(), own.summary())).collect(),
-        What::Strategies => STRATEGIES.iter().map(|own| entry(own.name(), own.summary())).collect(),
-        What::Vectors => Layout::ALL.iter().map(|own| entry(own.name(), own.summary())).collect(),
-        What::Orders => {
+        Listed::Stencils => stencils(),
+        Listed::Accesses => ACCESSES.iter().map(|access| entry(access.name(), access.summary())).collect(),
+        Listed::Storages => STORAGES.iter().map(|storage| entry(storage.name(), storage.summary())).collect(),
+        Listed::Neighbors => NEIGHBORS.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        Listed::Layouts => ORDERS.iter().map(|order| entry(order.name(), order.summary())).collect(),
+        Listed::Fields => FIELDS.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        Listed::Strategies => STRATEGIES.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        Listed::Vectors => VectorLayout::ALL.iter().map(|own| entry(own.name(), own.summary())).collect(),
+        Listed::Orders => {
             let own = METHODS.iter().map(|own| entry(own.name(), own.summary()));
             std::iter::once(entry(auto::AUTO, auto::SUMMARY)).chain(own).collect()
         }
-        What::Devices => devices(),
+        Listed::Devices => devices(),
     };
     if json {
         return terminal::json(&entries);

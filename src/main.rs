@@ -15,6 +15,7 @@ mod input;
 mod kernel;
 mod list;
 mod mesh;
+mod message;
 mod mistyped;
 mod new;
 mod output;
@@ -26,18 +27,17 @@ mod snapshot;
 mod summary;
 mod terminal;
 mod test;
-mod told;
 mod tune;
 mod tuned;
 mod verify;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use message::Failure;
 use std::process::ExitCode;
 use std::time::Instant;
 use stencilc_runtime::files::{self, trust};
 use stencilc_runtime::memory::Allocator;
 use stencilc_runtime::{Result, threads};
-use told::Failure;
 
 /// Compiles stencils to CUDA, runs them, and checks them to the last bit
 #[derive(Parser)]

@@ -18,7 +18,7 @@ use stencilc_runtime::bench::limit::Limit;
 use stencilc_runtime::bench::log::Log;
 use stencilc_runtime::bench::rows::{MachineFacts, Method, Row, Subject};
 use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
-use stencilc_runtime::bench::{Bed, Case};
+use stencilc_runtime::bench::{Case, Platform};
 use stencilc_runtime::profile::metrics::{METRICS, Metric};
 use stencilc_runtime::profile::{Launcher, Ncu, Profile};
 use stencilc_runtime::{Error, Fault, Result};
@@ -76,12 +76,12 @@ pub fn profile(args: &Args, json: bool) -> Result<()> {
     input.tell_of_programs(args.kernels.stencil.as_deref(), "profile", &stencil.name);
     let device = device(args)?;
     let ncu = Ncu::find(args.ncu.as_deref())?;
-    let bed = open(device)?;
-    let machine = bed.facts();
+    let platform = open(device)?;
+    let machine = platform.facts();
     let log = args.output.as_deref().map(Log::open).transpose()?;
     output::tell_dropped(log.as_ref());
     let mut counted = Counted { log, metrics: METRICS.to_vec() };
-    let grids = args.kernels.grids(&bed)?;
+    let grids = args.kernels.grids(&platform)?;
     let choices = |own| Ok((own, args.kernels.choices(&args.blocks, own)?));
     let of_each: Vec<_> = args.kernels.precisions().into_iter().map(choices).collect::<Result<_>>()?;
     let all: usize = of_each.iter().map(|(_, choices)| choices.len() * grids.len()).sum();
@@ -92,9 +92,9 @@ pub fn profile(args: &Args, json: bool) -> Result<()> {
         for grid in &grids {
             let problem = args.kernels.problem(&input, stencil, *precision, grid)?;
             progress.aside(|| args.kernels.tell_drawn(&problem, &mut told));
-            let case = Case::new(problem, &bed, args.method())?;
+            let case = Case::new(problem, &platform, args.method())?;
             let subject = case.subject(&args.kernels.file, &input.source.text, grid.name.clone(), args.kernels.seed);
-            let work = Work { args, ncu: &ncu, bed: &bed, device, machine: &machine, case: &case, grid };
+            let work = Work { args, ncu: &ncu, platform: &platform, device, machine: &machine, case: &case, grid };
             let one = work.done(subject, choices, &mut counted, &progress)?;
             if !json {
                 progress.aside(|| terminal::print(&table::text(&one, &machine, &ncu)))?;
@@ -121,7 +121,7 @@ fn device(args: &Args) -> Result<Device> {
 struct Work<'a> {
     args: &'a Args,
     ncu: &'a Ncu,
-    bed: &'a Bed,
+    platform: &'a Platform,
     device: Device,
     machine: &'a MachineFacts,
     case: &'a Case,
@@ -136,8 +136,8 @@ struct Counted {
 
 impl Work<'_> {
     fn done(&self, subject: Subject, choices: &[Choices], counted: &mut Counted, progress: &Progress) -> Result<Done> {
-        let Work { bed, machine, case, .. } = *self;
-        let sweep = Sweep { bed, machine, case, subject: &subject, method: self.args.method() };
+        let Work { platform, machine, case, .. } = *self;
+        let sweep = Sweep { platform, machine, case, subject: &subject, method: self.args.method() };
         let swept = sweep.run(choices, &mut None, &|steps| progress.advance(steps))?;
         let rows: Vec<Row> = swept.fastest().into_iter().cloned().collect();
         // Those that have no times are not counted in.

@@ -35,7 +35,7 @@ use stencilc_runtime::grid::Raster;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::nvrtc;
-use stencilc_runtime::plot::{Picture, Placed, save_png};
+use stencilc_runtime::plot::{Picture, Scattered, save_png};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
@@ -534,7 +534,7 @@ struct Shown {
     values: Vec<f64>,
     ni: usize,
     nj: usize,
-    placed: Option<usize>,
+    scattered: Option<usize>,
 }
 
 impl Shown {
@@ -548,11 +548,11 @@ impl Shown {
             Levels::Interfaces => format!("{}, interface {level} of {}", field.name, grid.nk + 1),
         };
         let Some(adjacency) = &problem.adjacency else {
-            return Ok(Self { title, values, ni: grid.ni, nj: grid.nj, placed: None });
+            return Ok(Self { title, values, ni: grid.ni, nj: grid.nj, scattered: None });
         };
         let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| no_places(adjacency))?;
         let values: Vec<f64> = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| values[cell])).collect();
-        Ok(Self { title, values, ni, nj, placed: Some(columns) })
+        Ok(Self { title, values, ni, nj, scattered: Some(columns) })
     }
 
     fn picture(&self) -> Picture<'_> {
@@ -561,7 +561,7 @@ impl Shown {
             values: &self.values,
             ni: self.ni,
             nj: self.nj,
-            placed: self.placed.map(Placed::cells),
+            scattered: self.scattered.map(Scattered::cells),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Names of files and texts of others can hold anything, so whatever is text is [`shown`] on its way out: a screen gets no
 //! control character, and nothing that changes the order of letters, but line ends, tabs and our own colours.
 
-use crate::told::Told;
+use crate::message::Message;
 use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
@@ -42,11 +42,11 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
 }
 
 /// What was told about stencil files so far, and whether a result was printed as JSON: who fails tells both.
-static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+static TOLD: Mutex<Vec<Message>> = Mutex::new(Vec::new());
 static HAS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// What was told about stencil files so far.
-pub fn told() -> Vec<Told> {
+pub fn told() -> Vec<Message> {
     std::mem::take(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -141,7 +141,7 @@ pub fn note(message: &str) {
 
 /// Shows diagnostics with their places.
 pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
-    let told = diagnostics.iter().map(|diagnostic| Told::new(diagnostic, source));
+    let told = diagnostics.iter().map(|diagnostic| Message::new(diagnostic, source));
     TOLD.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
     let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));
 }

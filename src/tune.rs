@@ -3,7 +3,7 @@
 
 mod mesh;
 mod program;
-mod wide;
+mod wide_search;
 
 use crate::args::Device;
 use crate::args::given::Names;
@@ -21,12 +21,12 @@ use std::time::Duration;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::Sweep;
-use stencilc_runtime::bench::{Bed, Case, hash};
+use stencilc_runtime::bench::{Case, Platform, hash};
 use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
 use stencilc_runtime::tune::{Tuned, Tuner};
 use stencilc_runtime::{Error, Result};
-use wide::Wide;
+use wide_search::WideSearch;
 
 /// The part of the budget after which nothing more is tried: the rest is for what is under way, and for the finalists.
 const SEARCHING: f64 = 0.7;
@@ -38,7 +38,7 @@ pub struct Args {
     #[command(flatten)]
     names: Names,
     #[command(flatten)]
-    wide: Wide,
+    search: WideSearch,
     /// Blocks of threads that are searched: usual, few, thesis, all, or shapes; several with commas between them
     #[arg(long, value_name = "SHAPES", value_delimiter = ',', default_value = "thesis")]
     blocks: Vec<Shapes>,
@@ -80,7 +80,7 @@ struct Done {
 /// No kernel works, or one differs from the interpreter; or something is wrong with the file, the call, the grid or the
 /// device, or what was found cannot be kept.
 pub fn tune(args: &Args, json: bool) -> Result<()> {
-    let kernels = &args.wide.0;
+    let kernels = &args.search.0;
     let input = input::load(&kernels.file)?;
     if let Some(stencil) = input.mesh_stencil(kernels.stencil.as_deref())? {
         return mesh::tune(args, stencil, json);
@@ -91,8 +91,8 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     }
     let stencil = input.stencil(kernels.stencil.as_deref())?;
     args.names.refuse_of_programs(&stencil.name)?;
-    let bed = open(args.device()?)?;
-    let machine = bed.facts();
+    let platform = open(args.device()?)?;
+    let machine = platform.facts();
     let database = args.database()?;
     if let Some(database) = &database {
         database.check(name_of(&machine), &stencil.name, &hash(&[input.source.text.as_bytes()]))?;
@@ -102,12 +102,12 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     for precision in kernels.precisions() {
         input.warn_of_numbers(stencil, precision);
         let choices = kernels.choices(&args.blocks, precision)?;
-        for grid in &kernels.grids(&bed)? {
+        for grid in &kernels.grids(&platform)? {
             let problem = kernels.problem(&input, stencil, precision, grid)?;
             kernels.tell_drawn(&problem, &mut told);
-            let case = Case::new(problem, &bed, args.method.method())?;
+            let case = Case::new(problem, &platform, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
-            let mut done = args.search(&choices, &bed, &machine, &case, subject)?;
+            let mut done = args.search(&choices, &platform, &machine, &case, subject)?;
             if let (Some(database), Some(row)) = (&database, done.winner()) {
                 let entry = Entry::new(&done.subject, &machine, row, done.among, done.tuned.found.tried);
                 let keep =
@@ -151,7 +151,7 @@ fn count_are(kernels: usize) -> String {
 impl Args {
     /// What is measured on.
     fn device(&self) -> Result<Device> {
-        let (device, no_gpu) = Device::choose(self.wide.0.device);
+        let (device, no_gpu) = Device::choose(self.search.0.device);
         if device == Device::Cpu {
             let why = no_gpu.map_or(String::new(), |error| format!(": {}", error.message));
             return Err(Error::call(format!("there is nothing to tune on the cpu{why}"))
@@ -166,7 +166,7 @@ impl Args {
         if self.forget {
             return Ok(None);
         }
-        let kernels = &self.wide.0;
+        let kernels = &self.search.0;
         let special = kernels.special().or_else(|| self.method.is_hot().then_some("--hot"));
         if let Some(option) = special {
             terminal::note(&format!("what is found will not be remembered: it is for calls with {option}"));
@@ -182,7 +182,7 @@ impl Args {
     fn search(
         &self,
         choices: &[Choices],
-        bed: &Bed,
+        platform: &Platform,
         machine: &MachineFacts,
         case: &Case,
         subject: Subject,
@@ -195,7 +195,7 @@ impl Args {
             let now = watch.now().min(budget).as_millis() as u64;
             progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
         };
-        let sweep = Sweep { bed, machine, case, subject: &subject, method: self.method.method() };
+        let sweep = Sweep { platform, machine, case, subject: &subject, method: self.method.method() };
         let tuner = Tuner { sweep, budget: Budget::new(&watch, budget.mul_f64(SEARCHING)) };
         let tuned = tuner.run(choices, &advance)?;
         drop(progress);
@@ -221,7 +221,7 @@ impl Done {
         }
         text.push('\n');
         if let (Some(path), Some(row)) = (&self.kept, self.winner()) {
-            let (file, grid) = (&args.wide.0.file, &self.subject.grid);
+            let (file, grid) = (&args.search.0.file, &self.subject.grid);
             text.push_str(&format!("the fastest: {}\n", row.kernel.options));
             let who = match machine.device.as_str() {
                 "emulate" => format!("`run --device emulate` of {file} on {grid} takes it"),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::{Choices, Kernel, Merge, strategy};
+use stencilc_compiler::mesh::{Kernel, Merge, MeshChoices, strategy};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Perturbed, airfoil, triangles};
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::{difference, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{Map, Mesh, Set};
@@ -49,8 +49,8 @@ fn chains(problem: &MeshProblem) -> Vec<String> {
 
 /// The kernels of a chain.
 fn printed(problem: &MeshProblem, number: usize) -> Vec<Kernel> {
-    let placed = Rc::new(Placed::new(problem, &Ordering::kept(&problem.mesh)).unwrap());
-    placed.kernels(problem, &problem.chains[number].call, &Choices::default()).unwrap()
+    let placed = Rc::new(Renumbered::new(problem, &Ordering::kept(&problem.mesh)).unwrap());
+    placed.kernels(problem, &problem.chains[number].call, &MeshChoices::default()).unwrap()
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn the_fluxes_of_an_airfoil_and_the_step_are_one_kernel() {
     let mesh = airfoil(24, 10).unwrap();
     let problem = problem(include_str!("../stencils/airfoil.stn"), &mesh, None);
     assert_eq!(chains(&problem), ["res_calc bres_calc update [res]"]);
-    let usual = Choices { merge: Merge::WherePays, ..Choices::default() };
+    let usual = MeshChoices { merge: Merge::WherePays, ..MeshChoices::default() };
     assert!(usual.merges(&problem.chains[0], Precision::F64, 1 << 20));
     let kernels = printed(&problem, 0);
     assert_eq!(kernels.len(), 1);
@@ -72,7 +72,7 @@ fn calls_that_save_little_share_a_kernel_on_small_meshes_alone() {
     assert_eq!(chains(&problem), ["fluxes walls time_step [waves]"]);
     let merges = |merge, strategy, elements| {
         let strategy = strategy::find(strategy).unwrap();
-        let choices = Choices { merge, strategy, ..Choices::default() };
+        let choices = MeshChoices { merge, strategy, ..MeshChoices::default() };
         choices.merges(&problem.chains[0], Precision::F64, elements)
     };
     assert!(merges(Merge::WherePays, "owner", 1 << 10) && !merges(Merge::WherePays, "owner", 1 << 20));
@@ -126,8 +126,8 @@ program first over airfoil {
         let mut built = compiler.build(&[source], &Settings::default())?;
         Ok(built.remove(0))
     };
-    let placed = Rc::new(Placed::new(&problem, &Ordering::kept(&problem.mesh)).unwrap());
-    let kernels = Kernels::new(&problem, &machine, Choices::default(), placed, &load);
+    let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&problem.mesh)).unwrap());
+    let kernels = Kernels::new(&problem, &machine, MeshChoices::default(), placed, &load);
     assert_eq!(difference(&expected, &results(&problem, &kernels).unwrap()), None);
 }
 

@@ -49,19 +49,19 @@ fn right_kernels_report_nothing() {
 type Fault = fn(&mut Plan);
 
 fn layout(plan: &mut Plan) -> &mut Layout {
-    Arc::make_mut(&mut plan.fixed.as_mut().unwrap().layout)
+    Arc::make_mut(&mut plan.known_grid.as_mut().unwrap().layout)
 }
 
 /// Ways to break a plan of a storage, and what a checked kernel says of each.
 const FAULTS: &[(&str, Fault, &str)] = &[
     (
         "regular",
-        |plan| plan.fixed.as_mut().unwrap().region.i.start = 0,
+        |plan| plan.known_grid.as_mut().unwrap().region.i.start = 0,
         "stencil `s`: kernel s_kernel reads `a[i-1]` wrongly: at cell (i=0, j=0, k=1) its index leads to element ",
     ),
     (
         "regular",
-        |plan| plan.fixed.as_mut().unwrap().region.k.start = 0,
+        |plan| plan.known_grid.as_mut().unwrap().region.k.start = 0,
         "stencil `s`: kernel s_kernel reads `a[k-1]` wrongly: at cell (i=1, j=0, k=0) its index leads to element ",
     ),
     ("regular", |plan| layout(plan).sizes[0] += 1, "` wrongly: at "),

@@ -13,8 +13,8 @@ use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::analysis::traffic::traffic;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Handle, Levels, Path, Precision, Stencil};
+use stencilc_compiler::plan::path_classes::Walker;
 use stencilc_compiler::plan::schedule::schedule;
-use stencilc_compiler::plan::ways::Walker;
 use stencilc_runtime::problem::Problem;
 
 /// A guard that is off by one, and one that is right.

@@ -9,7 +9,7 @@ use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices};
 use stencilc_compiler::step::stream::{Shape, Strip, stream};
-use stencilc_compiler::step::{Edge, Rows, Subject};
+use stencilc_compiler::step::{Edge, Rows, StepTask};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
@@ -175,7 +175,7 @@ fn what_the_lanes_at_the_edges_load_takes_no_branches() {
     }
     let text = "stencil s { in a, b, c; out r; r = a[i-1] * a[j+1] + b[i+1, j-1] * b[i-1] + c[i+2] }";
     let stencil = plan::prepare(&lowered("edges", text)[0], Precision::F32, true);
-    let subject = Subject {
+    let subject = StepTask {
         stencil: &stencil,
         precision: Precision::F32,
         extents: [128, 32, 5],

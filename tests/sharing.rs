@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Plan, variants};
-use stencilc_compiler::storage::{Columns, Inner};
+use stencilc_compiler::storage::{Columns, Placement};
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::grid::{Quadtree, Refinement};
 use stencilc_runtime::problem::{Problem, Request};
@@ -58,7 +58,7 @@ fn on_cells(stencils: &[Stencil]) -> Vec<Problem> {
 }
 
 fn places(plan: &Plan) -> &[u32] {
-    match &plan.fixed.as_ref().unwrap().layout.columns {
+    match &plan.known_grid.as_ref().unwrap().layout.columns {
         Columns::Places(places) => places,
         Columns::Rows { .. } => panic!("cells in any order"),
     }
@@ -74,17 +74,17 @@ fn every_stencil_has_the_same_places() {
             let plans = problems.iter().filter_map(|problem| plan_for(problem, &choices).ok());
             let plans: Vec<Plan> = plans.collect();
             assert!(plans.len() >= 3, "some stencils have no paths to follow step by step");
-            let layout = |plan: &Plan| plan.fixed.as_ref().unwrap().layout.clone();
+            let layout = |plan: &Plan| plan.known_grid.as_ref().unwrap().layout.clone();
             for plan in &plans {
                 let (own, first) = (layout(plan), layout(&plans[0]));
                 assert_eq!(places(plan), places(&plans[0]), "{} {}", plan.stencil.name, choices.words());
                 assert_eq!((own.plane, own.lead), (first.plane, first.lead));
                 let is_right = match plan.stencil.name.as_str() {
-                    "far" => own.inner == Inner::Aligned,
-                    "here" | "near" => matches!(own.inner, Inner::From(first) if first < own.lead),
-                    _ => own.inner == Inner::Listed,
+                    "far" => own.placement == Placement::Aligned,
+                    "here" | "near" => matches!(own.placement, Placement::From(first) if first < own.lead),
+                    _ => own.placement == Placement::Listed,
                 };
-                assert!(is_right, "{}: {:?} of {:?}", plan.stencil.name, own.inner, own.lead);
+                assert!(is_right, "{}: {:?} of {:?}", plan.stencil.name, own.placement, own.lead);
             }
         }
     }
@@ -94,7 +94,7 @@ fn every_stencil_has_the_same_places() {
 fn regular_rows_have_the_same_distances() {
     let stencils = lowered("dycore", DYCORE);
     let distances = |problem: &Problem| {
-        let layout = plan_for(problem, &Choices::default()).unwrap().fixed.unwrap().layout;
+        let layout = plan_for(problem, &Choices::default()).unwrap().known_grid.unwrap().layout;
         (layout.sizes.clone(), layout.plane)
     };
     let shared: Vec<_> = on_rows(&stencils).iter().map(distances).collect();

@@ -12,7 +12,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Kind, Node, Precision, Stencil};
-use stencilc_compiler::mesh::{self, Choices as MeshChoices, STRATEGIES, Subject};
+use stencilc_compiler::mesh::{self, MeshChoices, MeshTask, STRATEGIES};
 use stencilc_compiler::plan::{self, Choices, Target};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::mesh::program::prepared;
@@ -135,7 +135,7 @@ stencil fluxes over flat.edge {
 fn each_mesh_strategy() {
     let lowered = stencilc_compiler::check(&Source::new("fluxes.stn", FLUXES));
     let stencil = prepared(&lowered.mesh_stencils[0], Precision::F64, true);
-    let subject = Subject {
+    let subject = MeshTask {
         stencil: &stencil,
         precision: Precision::F64,
         levels: 1,

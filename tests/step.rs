@@ -5,12 +5,12 @@ mod common;
 mod tiled;
 
 use common::lowered;
-use common::step::Bed;
+use common::step::Fixture;
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::resident::{self, resident};
 use stencilc_compiler::step::stream::{self, Shape, Strip, persistent, stream};
-use stencilc_compiler::step::{Carry, Edge, Gpu, Kernel, Launch, Subject};
+use stencilc_compiler::step::{Carry, Edge, Gpu, Kernel, Launch, StepTask};
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// Stencils with everything that step kernels can compute.
@@ -71,8 +71,8 @@ fn shapes() -> Vec<Shape> {
 fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3], edges: [Edge; 2]) -> usize {
     let mut count = 0;
     for precision in [Precision::F32, Precision::F64] {
-        let bed = Bed { edges, ..Bed::new(stencil, precision, extents, padding) };
-        let kernels = shapes().into_iter().filter_map(|shape| match stream(&bed.subject(), &shape) {
+        let fixture = Fixture { edges, ..Fixture::new(stencil, precision, extents, padding) };
+        let kernels = shapes().into_iter().filter_map(|shape| match stream(&fixture.subject(), &shape) {
             Ok(kernel) => Some(kernel),
             Err(refusal) => {
                 assert!(shape.strip == Strip::Aligned, "{} {extents:?}: {refusal}", stencil.name);
@@ -80,7 +80,7 @@ fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3], edges: [Ed
             }
         });
         let kernels: Vec<_> = kernels.collect();
-        bed.check(&kernels, &[(1, bed.expected(&bed.inputs))]);
+        fixture.check(&kernels, &[(1, fixture.expected(&fixture.inputs))]);
         count += kernels.len();
     }
     count
@@ -190,17 +190,17 @@ fn residents_equal_the_interpreter() {
     let cases: Vec<_> = stencils.iter().flat_map(|stencil| cases.map(|case| (stencil, case))).collect();
     cases.into_par_iter().for_each(|((stencil, carry), (extents, padding, shape))| {
         for precision in [Precision::F32, Precision::F64] {
-            let bed = Bed::new(stencil, precision, extents, padding);
+            let fixture = Fixture::new(stencil, precision, extents, padding);
             let carry = pairs(stencil, carry);
-            let kernel = resident(&bed.subject(), &carry, shape).unwrap();
-            let expected = [1, 5].map(|steps| (steps as i32, bed.after(&carry, steps)));
+            let kernel = resident(&fixture.subject(), &carry, shape).unwrap();
+            let expected = [1, 5].map(|steps| (steps as i32, fixture.after(&carry, steps)));
             // With fewer clusters planes are handed over.
             let clusters = [extents[2], 2].map(|clusters| clusters.min(extents[2]) * shape.blocks);
             let kernels = clusters.map(|blocks| {
                 let launch = Launch { grid: [blocks as u32, 1, 1], ..kernel.launch };
                 Kernel { launch, ..kernel.clone() }
             });
-            bed.check(&kernels[..1 + usize::from(extents[2] > 2)], &expected);
+            fixture.check(&kernels[..1 + usize::from(extents[2] > 2)], &expected);
         }
     });
 }
@@ -212,14 +212,14 @@ fn persistent_kernels_equal_the_interpreter() {
     let cases: Vec<_> = stencils.iter().flat_map(|stencil| cases.map(|case| (stencil, case))).collect();
     cases.into_par_iter().for_each(|((stencil, carry), (extents, padding, strip))| {
         for precision in [Precision::F32, Precision::F64] {
-            let bed = Bed::new(stencil, precision, extents, padding);
+            let fixture = Fixture::new(stencil, precision, extents, padding);
             let carry = pairs(stencil, carry);
             // So few blocks at once that each has several parts.
             let gpu = Gpu { processors: 1, threads: 128, ..Gpu::SM_90 };
             let shape = Shape { strip, gpu, rows: Some(5), block: 64, ..Shape::default() };
-            let kernel = persistent(&bed.subject(), &carry, &shape).unwrap();
-            let expected = [1, 2, 5].map(|steps| (steps as i32, bed.after(&carry, steps)));
-            bed.check(&[kernel], &expected);
+            let kernel = persistent(&fixture.subject(), &carry, &shape).unwrap();
+            let expected = [1, 2, 5].map(|steps| (steps as i32, fixture.after(&carry, steps)));
+            fixture.check(&[kernel], &expected);
         }
     });
 }
@@ -242,8 +242,8 @@ fn residents_need_few_registers() {
     let stencil = repeated(DIFFUSION, 1);
     let carry = pairs(&stencil, &[("next", "phi")]);
     for (precision, n, best) in cases {
-        let bed = Bed::new(&stencil, precision, [n, n, 1], [0, 0, 0]);
-        let subject = Subject { extents: [n, n, 64], ..bed.subject() };
+        let fixture = Fixture::new(&stencil, precision, [n, n, 1], [0, 0, 0]);
+        let subject = StepTask { extents: [n, n, 64], ..fixture.subject() };
         let shapes = resident::shapes(&subject, &carry, &Gpu::SM_90);
         assert_eq!(shapes[0], best, "{n} {precision:?}: {shapes:?}");
         for &shape in &shapes[..2.min(shapes.len())] {
@@ -261,8 +261,8 @@ fn residents_need_few_registers() {
 fn shapes_are_ordered_by_what_they_waste() {
     for (times, n, strip) in [(1, 512, Strip::Aligned), (4, 512, Strip::Overlapping), (4, 128, Strip::Overlapping)] {
         let stencil = repeated(DIFFUSION, times);
-        let bed = Bed::new(&stencil, Precision::F32, [n, n, 1], [0, 0, 0]);
-        let subject = Subject { extents: [n, n, 64], ..bed.subject() };
+        let fixture = Fixture::new(&stencil, Precision::F32, [n, n, 1], [0, 0, 0]);
+        let subject = StepTask { extents: [n, n, 64], ..fixture.subject() };
         let shapes = stream::shapes(&subject, &Gpu::SM_90);
         assert!(shapes.len() >= 4 && shapes.iter().all(|shape| stream(&subject, shape).is_ok()));
         assert_eq!(shapes[0].strip, strip, "{times} {n}: {shapes:?}");
@@ -286,8 +286,8 @@ fn streams_need_few_registers() {
     for (times, n, lane, ahead, strip, most) in cases {
         let stencil = repeated(DIFFUSION, times);
         for (precision, most) in [Precision::F32, Precision::F64].into_iter().zip(most) {
-            let bed = Bed::new(&stencil, precision, [n, n, 1], [0, 0, 0]);
-            let subject = Subject { extents: [n, n, 64], ..bed.subject() };
+            let fixture = Fixture::new(&stencil, precision, [n, n, 1], [0, 0, 0]);
+            let subject = StepTask { extents: [n, n, 64], ..fixture.subject() };
             let kernel = stream(&subject, &Shape { lane, ahead, strip, ..Shape::default() }).unwrap();
             // The same function in a kernel of many steps.
             let carry = pairs(&stencil, &[("next", "phi")]);

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::mesh::{self, Choices as MeshChoices, STRATEGIES};
+use stencilc_compiler::mesh::{self, MeshChoices, STRATEGIES};
 use stencilc_compiler::plan::{self, Choices};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::resident::{self, resident};
 use stencilc_compiler::step::stream::{self, persistent, stream};
 use stencilc_compiler::step::tiled::{self, tiled};
-use stencilc_compiler::step::{Edge, Rows, Subject};
+use stencilc_compiler::step::{Edge, Rows, StepTask};
 use stencilc_compiler::text::FreeText;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::grid::{Quadtree, Refinement};
@@ -249,7 +249,7 @@ fn documentation_of_repeated_stencils_is_no_code() {
     let carry = [(stencil.field_named("r").unwrap(), stencil.field_named("a").unwrap())];
     compare("step kernels", 60, |draw| {
         let stencil = draw.map_or_else(|| stencil.clone(), |draw| draw.stencil(&stencil));
-        let subject = Subject {
+        let subject = StepTask {
             stencil: &stencil,
             precision: Precision::F64,
             extents: [128, 16, 2],
@@ -282,7 +282,7 @@ fn documentation_over_meshes_is_no_code() {
                     stencil.mesh.doc = draw.text();
                     stencil.mesh.maps.values_mut().for_each(|map| map.doc = draw.text());
                 }
-                let subject = mesh::Subject {
+                let subject = mesh::MeshTask {
                     stencil: &stencil,
                     precision: Precision::F64,
                     levels: 1,

@@ -380,7 +380,7 @@ pub enum TestPart {
     /// `grid(12, 10, 6)`: the numbers, and the place of it all.
     Grid(Vec<ExprId>, Span),
     /// The stencil that is tested.
-    Subject(Subject),
+    TestedCall(TestedCall),
     /// A value at every cell.
     Let(Let),
     /// `expect abs(res) < 1e-12`: what has to be true, and the place of it all.
@@ -389,7 +389,7 @@ pub enum TestPart {
 
 /// `laplap { phi = 2*i + 3*j }`
 #[derive(Debug)]
-pub struct Subject {
+pub struct TestedCall {
     /// The stencil.
     pub name: Name,
     /// Its inputs and parameters.

@@ -3,7 +3,7 @@
 //! One way, no back and forth:
 //!
 //! ```text
-//! text -> parse -> ast -> lower -> ir -> contract, fold, settle, split -> analysis, plan -> kernel -> cuda
+//! text -> parse -> ast -> lower -> ir -> contract, fold, share, split -> analysis, plan -> kernel -> cuda
 //! ```
 //!
 //! [`check`] goes as far as the IR, and [`compile`] all the way:

@@ -6,7 +6,7 @@ use stencilc_compiler::source::Source;
 use stencilc_compiler::step::resident::{self, resident};
 use stencilc_compiler::step::stream::{self, persistent, stream};
 use stencilc_compiler::step::tiled::{self, tiled};
-use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, Subject};
+use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, StepTask};
 
 const STENCIL: &str = "stencil smooth { in a; out b
 let sides = a[i-1] + a[i+1]
@@ -17,8 +17,8 @@ fn stencil() -> Stencil {
     prepare(&lowered.stencils[0], Precision::F64, true)
 }
 
-fn subject(stencil: &Stencil, edge: Edge) -> Subject<'_> {
-    Subject {
+fn subject(stencil: &Stencil, edge: Edge) -> StepTask<'_> {
+    StepTask {
         stencil,
         precision: Precision::F64,
         extents: [256, 20, 2],

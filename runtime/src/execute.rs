@@ -16,9 +16,9 @@ use stencilc_compiler::cuda::Kernel;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Precision};
 use stencilc_compiler::kernel::{Meaning, Size};
-use stencilc_compiler::plan::{Fixed, Plan};
+use stencilc_compiler::plan::{KnownGrid, Plan};
 use stencilc_compiler::storage::Layout;
-use stencilc_compiler::storage::fields::{Fields, Seat};
+use stencilc_compiler::storage::fields::{FieldSlot, Fields};
 
 /// What came of running a kernel.
 #[derive(Debug)]
@@ -98,10 +98,10 @@ impl Repeat {
 }
 
 /// Fields and tables on a machine, in one layout: every kernel of that layout can run on them.
-pub struct Stage<M: Machine> {
+pub struct DeviceArrays<M: Machine> {
     layout: Arc<Layout>,
     fields: Fields,
-    seats: BTreeMap<(FieldId, bool), Seat>,
+    slots: BTreeMap<(FieldId, bool), FieldSlot>,
     residents: Vec<Resident<M>>,
     tables: Vec<M::Buffer>,
     /// Sets of buffers that launches rotate over.
@@ -140,7 +140,7 @@ impl<M: Machine> Resident<M> {
 struct Member {
     field: FieldId,
     written: bool,
-    seat: Seat,
+    slot: FieldSlot,
 }
 
 /// What a checked kernel works with.
@@ -150,18 +150,18 @@ struct Watch<M: Machine> {
 }
 
 impl<M: Machine> Watch<M> {
-    fn new(machine: &M, plan: &Plan, fixed: &Fixed) -> Result<Self> {
+    fn new(machine: &M, plan: &Plan, known_grid: &KnownGrid) -> Result<Self> {
         let report = machine.upload(bytemuck::cast_slice(&[0u64; REPORT]))?;
-        let columns = machine.upload(bytemuck::cast_slice(&checked::columns(plan, fixed)))?;
+        let columns = machine.upload(bytemuck::cast_slice(&checked::columns(plan, known_grid)))?;
         Ok(Self { report, columns })
     }
 
     /// The first fault, if there was one.
-    fn fault(&self, machine: &M, plan: &Plan, fixed: &Fixed, kernel: &Kernel) -> Result<Option<String>> {
+    fn fault(&self, machine: &M, plan: &Plan, known_grid: &KnownGrid, kernel: &Kernel) -> Result<Option<String>> {
         let (bytes, _) = machine.download(&self.report)?;
         let mut report = [0u64; REPORT];
         bytemuck::cast_slice_mut(&mut report).copy_from_slice(&bytes);
-        Ok(crate::checked::fault(plan, fixed, kernel, &report))
+        Ok(crate::checked::fault(plan, known_grid, kernel, &report))
     }
 }
 
@@ -177,7 +177,7 @@ pub fn execute<M: Machine>(
     problem: &Problem,
     repeat: Repeat,
 ) -> Result<Execution> {
-    let stage = Stage::new(machine, plan, kernel, problem, repeat.rotation)?;
+    let stage = DeviceArrays::new(machine, plan, kernel, problem, repeat.rotation)?;
     let launched = stage.launch(machine, plan, kernel, loaded, problem, repeat)?;
     stage.inspect(machine, problem, launched)
 }
@@ -190,22 +190,22 @@ pub struct Launched {
     pub fault: Option<String>,
 }
 
-fn fixed(plan: &Plan) -> Result<&Fixed> {
-    plan.fixed.as_ref().ok_or_else(|| {
+fn known_grid(plan: &Plan) -> Result<&KnownGrid> {
+    plan.known_grid.as_ref().ok_or_else(|| {
         Error::call("a kernel for any grid cannot run by itself").help("compile it for the grid at hand")
     })
 }
 
-impl<M: Machine> Stage<M> {
+impl<M: Machine> DeviceArrays<M> {
     /// Packs the fields of a problem, and copies them to the machine.
     ///
     /// # Errors
     /// The machine has too little memory.
     pub fn new(machine: &M, plan: &Plan, kernel: &Kernel, problem: &Problem, rotation: Rotation) -> Result<Self> {
-        let fixed = fixed(plan)?;
+        let known_grid = known_grid(plan)?;
         let mut timings = Timings::default();
         let start = Instant::now();
-        let mut residents = residents::<M>(plan, fixed, kernel, problem)?;
+        let mut residents = residents::<M>(plan, known_grid, kernel, problem)?;
         timings.pack = start.elapsed().as_secs_f64();
         let set_bytes = residents.iter().map(|resident| resident.packed.len()).sum();
         let sets = rotation.sets(set_bytes);
@@ -215,13 +215,13 @@ impl<M: Machine> Stage<M> {
                 resident.buffers.push(machine.upload(&resident.packed)?);
             }
         }
-        let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
+        let tables = known_grid.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
         let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
         timings.upload = start.elapsed().as_secs_f64();
         Ok(Self {
-            layout: Arc::clone(&fixed.layout),
+            layout: Arc::clone(&known_grid.layout),
             fields: plan.choices.fields,
-            seats: plan.seats.clone(),
+            slots: plan.slots.clone(),
             residents,
             tables,
             sets,
@@ -233,8 +233,8 @@ impl<M: Machine> Stage<M> {
 
     /// Whether the kernel of a plan for the same problem can run on it.
     pub fn suits(&self, plan: &Plan) -> bool {
-        let has_layout = plan.fixed.as_ref().is_some_and(|fixed| fixed.layout == self.layout);
-        has_layout && plan.choices.fields == self.fields && plan.seats == self.seats
+        let has_layout = plan.known_grid.as_ref().is_some_and(|known_grid| known_grid.layout == self.layout);
+        has_layout && plan.choices.fields == self.fields && plan.slots == self.slots
     }
 
     /// Makes outputs of the first set what they were before any kernel.
@@ -264,17 +264,17 @@ impl<M: Machine> Stage<M> {
         problem: &Problem,
         repeat: Repeat,
     ) -> Result<Launched> {
-        let fixed = fixed(plan)?;
-        let watch = if plan.choices.checked { Some(Watch::new(machine, plan, fixed)?) } else { None };
-        let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
+        let known_grid = known_grid(plan)?;
+        let watch = if plan.choices.checked { Some(Watch::new(machine, plan, known_grid)?) } else { None };
+        let launch = Launch::new(plan.launch(known_grid)?, plan.choices.block);
         let arguments: Vec<Vec<Arg>> = (0..self.sets)
-            .map(|set| self.arguments(machine, plan, fixed, kernel, problem, watch.as_ref(), set))
+            .map(|set| self.arguments(machine, plan, known_grid, kernel, problem, watch.as_ref(), set))
             .collect();
         let start = |run: usize| machine.launch(loaded, &launch, &arguments[run % self.sets]);
         (0..repeat.warmups).try_for_each(start)?;
         // The first that is timed goes on where the last of the others stopped. At least one launch is on the first set.
         let times = machine.time_each(repeat.runs.max(1), |run| start(repeat.warmups + run))?;
-        let fault = watch.map(|watch| watch.fault(machine, plan, fixed, kernel)).transpose()?.flatten();
+        let fault = watch.map(|watch| watch.fault(machine, plan, known_grid, kernel)).transpose()?.flatten();
         Ok(Launched { times, fault })
     }
 
@@ -349,7 +349,7 @@ impl<M: Machine> Stage<M> {
         Ok(())
     }
 
-    /// Whether the kernel left every byte as the one did that is remembered. If not, [`Stage::inspect`] says why, unless it
+    /// Whether the kernel left every byte as the one did that is remembered. If not, [`DeviceArrays::inspect`] says why, unless it
     /// is only one NaN in another's place.
     ///
     /// # Errors
@@ -367,7 +367,7 @@ impl<M: Machine> Stage<M> {
     }
 
     fn packing<'a>(&'a self, member: &Member, problem: &Problem) -> Packing<'a> {
-        packing(&self.layout, self.fields, problem, member.field, member.seat)
+        packing(&self.layout, self.fields, problem, member.field, member.slot)
     }
 
     #[allow(clippy::too_many_arguments, reason = "each is one thing that an argument may come from")]
@@ -375,7 +375,7 @@ impl<M: Machine> Stage<M> {
         &self,
         machine: &M,
         plan: &Plan,
-        fixed: &Fixed,
+        known_grid: &KnownGrid,
         kernel: &Kernel,
         problem: &Problem,
         watch: Option<&Watch<M>>,
@@ -391,8 +391,8 @@ impl<M: Machine> Stage<M> {
         let argument = |meaning: &Meaning| match meaning {
             Meaning::Input(field) => pointer(*field, false),
             Meaning::Output(field) => pointer(*field, true),
-            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {
-                plain_argument(plan, fixed, &problem.params, meaning).unwrap_or(Arg::Pointer(0))
+            Meaning::Documented | Meaning::Param(_) | Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {
+                plain_argument(plan, known_grid, &problem.params, meaning).unwrap_or(Arg::Pointer(0))
             }
             Meaning::Table(number) => Arg::Pointer(machine.address(&self.tables[*number], 0)),
             Meaning::Report => Arg::Pointer(watch.map_or(0, |watch| machine.address(&watch.report, 0))),
@@ -403,9 +403,9 @@ impl<M: Machine> Stage<M> {
 }
 
 /// An argument that is no address: a parameter of the stencil, or a size. Nothing of what is one.
-pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], meaning: &Meaning) -> Option<Arg> {
+pub(crate) fn plain_argument(plan: &Plan, known_grid: &KnownGrid, params: &[Value], meaning: &Meaning) -> Option<Arg> {
     let whole = |value: usize, wide: bool| if wide { Arg::I64(value as i64) } else { Arg::I32(value as i32) };
-    let columns = || plan.storage.columns(&fixed.region, &fixed.layout);
+    let columns = || plan.storage.columns(&known_grid.region, &known_grid.layout);
     Some(match meaning {
         Meaning::Param(param) => {
             let kind = plan.stencil.params[*param].kind;
@@ -414,48 +414,53 @@ pub(crate) fn plain_argument(plan: &Plan, fixed: &Fixed, params: &[Value], meani
         Meaning::Size(size) => match size {
             Size::ColumnFirst(axis) => whole(columns()[*axis].start, false),
             Size::ColumnEnd(axis) => whole(columns()[*axis].end, false),
-            Size::LevelFirst => whole(fixed.region.k.start, false),
-            Size::LevelEnd => whole(fixed.region.k.end, false),
-            Size::Levels => whole(fixed.grid.nk, false),
-            Size::Plane => whole(fixed.layout.plane, plan.wide),
-            Size::Own(number) => whole(fixed.layout.sizes[*number], plan.wide),
+            Size::LevelFirst => whole(known_grid.region.k.start, false),
+            Size::LevelEnd => whole(known_grid.region.k.end, false),
+            Size::Levels => whole(known_grid.grid.nk, false),
+            Size::Plane => whole(known_grid.layout.plane, plan.wide),
+            Size::Own(number) => whole(known_grid.layout.sizes[*number], plan.wide),
         },
-        Meaning::Told | Meaning::Input(_) | Meaning::Output(_) => return None,
+        Meaning::Documented | Meaning::Input(_) | Meaning::Output(_) => return None,
         Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => return None,
     })
 }
 
-fn residents<M: Machine>(plan: &Plan, fixed: &Fixed, kernel: &Kernel, problem: &Problem) -> Result<Vec<Resident<M>>> {
+fn residents<M: Machine>(
+    plan: &Plan,
+    known_grid: &KnownGrid,
+    kernel: &Kernel,
+    problem: &Problem,
+) -> Result<Vec<Resident<M>>> {
     let mut residents: Vec<Resident<M>> = Vec::new();
     for parameter in &kernel.parameters {
         let (field, written, data) = match parameter.meaning {
             Meaning::Input(field) => (field, false, &problem.inputs[field.index()]),
             Meaning::Output(field) => (field, true, &problem.outputs[field.index()]),
-            Meaning::Told | Meaning::Param(_) | Meaning::Size(_) => continue,
+            Meaning::Documented | Meaning::Param(_) | Meaning::Size(_) => continue,
             Meaning::Table(_) | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => continue,
         };
         let Some(data) = data else { continue };
-        let seat = plan.seats[&(field, written)];
-        let packing = packing(&fixed.layout, plan.choices.fields, problem, field, seat);
-        let at = match residents.iter().position(|own| own.group == seat.group) {
+        let slot = plan.slots[&(field, written)];
+        let packing = packing(&known_grid.layout, plan.choices.fields, problem, field, slot);
+        let at = match residents.iter().position(|own| own.group == slot.group) {
             Some(at) => at,
             None => {
                 let packed = memory::filled(PADDING, packing.bytes(), "the fields as the kernel has them")?;
-                residents.push(Resident { group: seat.group, members: Vec::new(), packed, buffers: Vec::new() });
+                residents.push(Resident { group: slot.group, members: Vec::new(), packed, buffers: Vec::new() });
                 residents.len() - 1
             }
         };
         packing.pack(data, &mut residents[at].packed);
-        residents[at].members.push(Member { field, written, seat });
+        residents[at].members.push(Member { field, written, slot });
     }
     Ok(residents)
 }
 
 /// Where the cells of a field are.
-fn packing<'a>(layout: &'a Layout, fields: Fields, problem: &Problem, field: FieldId, seat: Seat) -> Packing<'a> {
+fn packing<'a>(layout: &'a Layout, fields: Fields, problem: &Problem, field: FieldId, slot: FieldSlot) -> Packing<'a> {
     let declared = &problem.stencil.fields[field];
     let element = element_of(declared.stored, problem.precision);
-    Packing::new(layout, problem.grid, declared.place, element, fields, seat)
+    Packing::new(layout, problem.grid, declared.place, element, fields, slot)
 }
 
 fn number(value: Value, kind: Kind, precision: Precision) -> Arg {

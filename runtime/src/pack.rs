@@ -4,7 +4,7 @@ use crate::array::{Data, Element};
 use rayon::prelude::*;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Place;
-use stencilc_compiler::storage::fields::{BLOCK, Fields, Seat};
+use stencilc_compiler::storage::fields::{BLOCK, FieldSlot, Fields};
 use stencilc_compiler::storage::{Columns, Layout};
 
 /// What bytes that belong to no cell are filled with: a NaN for every floating-point type, so that reading one shows.
@@ -17,15 +17,22 @@ pub struct Packing<'a> {
     place: Place,
     element: Element,
     fields: Fields,
-    seat: Seat,
+    slot: FieldSlot,
 }
 
 impl<'a> Packing<'a> {
-    /// The packing of a field that lives on `place`, and has a `seat` among fields that lie together in one buffer.
-    pub fn new(layout: &'a Layout, grid: Grid, place: Place, element: Element, fields: Fields, seat: Seat) -> Self {
+    /// The packing of a field that lives on `place`, and has a `slot` among fields that lie together in one buffer.
+    pub fn new(
+        layout: &'a Layout,
+        grid: Grid,
+        place: Place,
+        element: Element,
+        fields: Fields,
+        slot: FieldSlot,
+    ) -> Self {
         // Alone it is an array, whatever was chosen.
-        let fields = if seat.fields == 1 { Fields::Soa } else { fields };
-        Self { layout, grid, place, element, fields, seat }
+        let fields = if slot.fields == 1 { Fields::Soa } else { fields };
+        Self { layout, grid, place, element, fields, slot }
     }
 
     /// Elements of a field before its first cell, as if it lay alone.
@@ -40,7 +47,7 @@ impl<'a> Packing<'a> {
 
     /// Bytes in front of the element that kernels get a pointer to: the field's first.
     pub fn pointer(&self) -> usize {
-        self.fields.index(self.seat, self.origin()) * self.element.bytes()
+        self.fields.index(self.slot, self.origin()) * self.element.bytes()
     }
 
     fn levels(&self) -> usize {
@@ -54,7 +61,7 @@ impl<'a> Packing<'a> {
 
     /// Bytes of the whole buffer.
     pub fn bytes(&self) -> usize {
-        self.fields.length(self.seat.fields, self.elements()) * self.element.bytes()
+        self.fields.length(self.slot.fields, self.elements()) * self.element.bytes()
     }
 
     /// Writes the cells of `data`, which are in the user's order, into the buffer.
@@ -92,7 +99,7 @@ impl<'a> Packing<'a> {
 
     /// Bytes before the first plane, and of each plane. With blocks, both are whole ones.
     fn planes(&self) -> (usize, usize) {
-        let together = if self.fields == Fields::Soa { 1 } else { self.seat.fields };
+        let together = if self.fields == Fields::Soa { 1 } else { self.slot.fields };
         let bytes = self.element.bytes() * together;
         (self.origin() * bytes, self.layout.plane * bytes)
     }
@@ -103,7 +110,7 @@ impl<'a> Packing<'a> {
             let Grid { ni, nj, .. } = self.grid;
             for column in 0..ni * nj {
                 let place = self.layout.place(self.grid, column % ni, column / ni);
-                copy(column, self.fields.index(self.seat, place), 1);
+                copy(column, self.fields.index(self.slot, place), 1);
             }
             return;
         }
@@ -137,7 +144,7 @@ impl<'a> Packing<'a> {
         let Grid { ni, nj, .. } = self.grid;
         let (k, column) = (number / (ni * nj), number % (ni * nj));
         let place = self.layout.place(self.grid, column % ni, column / ni);
-        self.fields.index(self.seat, self.origin() + k * self.layout.plane + place)
+        self.fields.index(self.slot, self.origin() + k * self.layout.plane + place)
     }
 }
 
@@ -170,7 +177,7 @@ mod tests {
     use stencilc_compiler::storage::fields::FIELDS;
     use stencilc_compiler::storage::order::ORDERS;
     use stencilc_compiler::storage::sharing::Sharing;
-    use stencilc_compiler::storage::{Ground, STORAGES};
+    use stencilc_compiler::storage::{LayoutRequest, STORAGES};
 
     /// A grid in rows or of cells that anything links, what is computed of it, and stencils to share its layout with.
     struct Drawn {
@@ -226,7 +233,7 @@ mod tests {
                 if adjacency.is_some() && storage.tables().is_empty() {
                     continue;
                 }
-                let layout = storage.layout(&Ground {
+                let layout = storage.layout(&LayoutRequest {
                     topology,
                     region: &region,
                     sharing: sharing.as_ref(),
@@ -255,9 +262,9 @@ mod tests {
     fn check(layout: &Layout, grid: Grid, place: Place, element: Element, fields: Fields, name: &str) {
         let members = if fields == Fields::Soa || !place.horizontal { 1 } else { 3 };
         let len = grid.shape(place).iter().product();
-        let seat = |number| Seat { group: 0, number, fields: members };
+        let slot = |number| FieldSlot { group: 0, number, fields: members };
         let packings: Vec<Packing> =
-            (0..members).map(|number| Packing::new(layout, grid, place, element, fields, seat(number))).collect();
+            (0..members).map(|number| Packing::new(layout, grid, place, element, fields, slot(number))).collect();
         let mut buffer = vec![PADDING; packings[0].bytes()];
         let data: Vec<Data> =
             (0..members as u64).map(|seed| random::fill(element, len, -5.0, 5.0, seed, "data")).collect();

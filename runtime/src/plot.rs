@@ -29,12 +29,12 @@ pub struct Picture<'a> {
     /// Cells along j, downwards: row 0 is at the top.
     pub nj: usize,
     /// If the numbers are points of a plane on which cells lie anywhere: what lies there.
-    pub placed: Option<Placed<'a>>,
+    pub scattered: Option<Scattered<'a>>,
 }
 
 /// What lies anywhere on a plane.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed<'a> {
+pub struct Scattered<'a> {
     /// How many there are.
     pub count: usize,
     /// What they are: cells.
@@ -43,7 +43,7 @@ pub struct Placed<'a> {
     pub axes: [&'a str; 2],
 }
 
-impl Placed<'static> {
+impl Scattered<'static> {
     /// So many cells of a grid.
     pub fn cells(count: usize) -> Self {
         Self { count, what: "cells", axes: ["i", "j"] }
@@ -342,7 +342,7 @@ fn mean(picture: &Picture<'_>, rows: Range<usize>, columns: Range<usize>) -> f64
 
 /// The picture as rows of RGB pixels, with its width and height. Colours run along `scale`.
 fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, usize)> {
-    let &Picture { title, values, ni, nj, placed } = picture;
+    let &Picture { title, values, ni, nj, scattered } = picture;
     if values.is_empty() {
         return Err(Error::input("there is nothing to draw: the level has no cells"));
     }
@@ -352,14 +352,14 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
     register()?;
     let (i, j) = Axis::pair(ni, nj);
     let label = text_style(LABEL);
-    let [i_name, j_name] = placed.map_or(["i", "j"], |placed| placed.axes);
+    let [i_name, j_name] = scattered.map_or(["i", "j"], |scattered| scattered.axes);
     let measure = |text: &str| -> Result<usize> {
         let (width, _) = label.font.box_size(text).map_err(cannot_draw)?;
         Ok(width as usize)
     };
 
     // Points of a plane have no numbers of their own.
-    let ticks = |axis: Axis, wanted: usize| axis.ticks(wanted).filter(|_| placed.is_none());
+    let ticks = |axis: Axis, wanted: usize| axis.ticks(wanted).filter(|_| scattered.is_none());
     let j_ticks: Vec<usize> = ticks(j, j.pixels() / 50).collect();
     let last_j = j_ticks.last().copied().unwrap_or(0).to_string();
     let numbers = scale.map_or(vec![], |scale| scale.ticks(j.pixels() / 50));
@@ -453,9 +453,9 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
 
 /// What stands below the title: the size, the range, what is grey or averaged.
 fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
-    let &Picture { ni, nj, values, placed, .. } = picture;
-    let mut caption = match placed {
-        Some(Placed { count, what, .. }) => format!("{count} {what} at their places"),
+    let &Picture { ni, nj, values, scattered, .. } = picture;
+    let mut caption = match scattered {
+        Some(Scattered { count, what, .. }) => format!("{count} {what} at their places"),
         None => format!("{ni} × {nj} cells"),
     };
     match scale {
@@ -469,7 +469,7 @@ fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
     let grey = values.iter().filter(|value| !value.is_finite()).count();
     match grey {
         0 => {}
-        _ if let Some(Placed { what, .. }) = placed => caption += &format!("; grey: no {what}, or not finite"),
+        _ if let Some(Scattered { what, .. }) = scattered => caption += &format!("; grey: no {what}, or not finite"),
         1 => caption += "; 1 cell not finite, grey",
         _ => caption += &format!("; {grey} cells not finite, grey"),
     }
@@ -558,7 +558,7 @@ mod tests {
     fn drawn(values: &[f64], ni: usize, nj: usize) -> (Vec<[u8; 3]>, usize) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.png");
-        let picture = Picture { title: "a field", values, ni, nj, placed: None };
+        let picture = Picture { title: "a field", values, ni, nj, scattered: None };
         save_png(&path, &picture).unwrap();
         let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
         let mut reader = png::Decoder::new(file).read_info().unwrap();
@@ -673,7 +673,7 @@ mod tests {
     #[test]
     fn the_caption_tells_what_is_not_seen() {
         let caption_of = |values: &[f64], ni, nj| {
-            let picture = Picture { title: "", values, ni, nj, placed: None };
+            let picture = Picture { title: "", values, ni, nj, scattered: None };
             caption(&picture, Scale::of(values))
         };
         assert_eq!(caption_of(&[1.0, 2.5], 2, 1), "2 × 1 cells, 1 to 2.5");
@@ -696,10 +696,10 @@ mod tests {
     #[test]
     fn wrong_sizes_are_refused() {
         for (ni, nj) in [(0, 0), (3, 1), (usize::MAX, 2)] {
-            let picture = Picture { title: "", values: &[1.0, 2.0], ni, nj, placed: None };
+            let picture = Picture { title: "", values: &[1.0, 2.0], ni, nj, scattered: None };
             assert!(save_png(Path::new("unused.png"), &picture).is_err());
         }
-        let nothing = Picture { title: "", values: &[], ni: 0, nj: 5, placed: None };
+        let nothing = Picture { title: "", values: &[], ni: 0, nj: 5, scattered: None };
         let error = save_png(Path::new("unused.png"), &nothing).unwrap_err();
         assert!(error.message.contains("no cells"), "{error}");
     }

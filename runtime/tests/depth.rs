@@ -10,13 +10,13 @@ use stencilc_compiler::depth::BODY;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::lower::Lowered;
-use stencilc_compiler::mesh::{Choices as MeshChoices, STRATEGIES};
+use stencilc_compiler::mesh::{MeshChoices, STRATEGIES};
 use stencilc_compiler::plan::{self, prepare, variants};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::Emulator;
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::results;
 use stencilc_runtime::mesh::program::{MeshProblem, Request as MeshRequest, alone};
 use stencilc_runtime::mesh::{Map, Mesh, Set};
@@ -124,7 +124,8 @@ fn follow(lowered: &Lowered) -> Result<()> {
                 Err(Error::check(if text.is_empty() { "empty" } else { "printed" }))
             };
             let machine = Emulator::default();
-            let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Placed::new(&problem, &ordering)?), &load);
+            let kernels =
+                Kernels::new(&problem, &machine, choices, Rc::new(Renumbered::new(&problem, &ordering)?), &load);
             match results(&problem, &kernels) {
                 Err(error) if error.message == "printed" || !strategy.is_ordered() => {}
                 other => drop(other?),

@@ -13,7 +13,7 @@ use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Result;
-use stencilc_runtime::bench::Bed;
+use stencilc_runtime::bench::Platform;
 use stencilc_runtime::problem::Problem;
 
 /// The grid if none is given: larger than any cache.
@@ -96,8 +96,8 @@ impl KernelsArgs {
     ///
     /// # Errors
     /// A file is no grid, or levels are given of one whose extents tell them.
-    pub fn grids(&self, bed: &Bed) -> Result<Vec<Named>> {
-        let usual = GridArg::Rows(if matches!(bed, Bed::Emulator(_)) { SMALL } else { GRID });
+    pub fn grids(&self, platform: &Platform) -> Result<Vec<Named>> {
+        let usual = GridArg::Rows(if matches!(platform, Platform::Emulator(_)) { SMALL } else { GRID });
         let given = if self.grids.is_empty() { std::slice::from_ref(&usual) } else { &self.grids };
         let chosen = super::grid::all(given, self.levels, GRID.nk)?;
         let named = given.iter().zip(chosen).map(|(given, chosen)| {

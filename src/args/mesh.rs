@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{Choices, Layout, STRATEGIES, Strategy};
+use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Strategy, VectorLayout};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering, auto};
 use stencilc_runtime::mesh::program::MeshProblem;
@@ -48,7 +48,7 @@ fn strategies() -> PossibleValuesParser {
 }
 
 fn layouts() -> PossibleValuesParser {
-    let own = Layout::ALL.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
+    let own = VectorLayout::ALL.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
     PossibleValuesParser::new(own.chain([everything()]))
 }
 
@@ -141,7 +141,7 @@ impl MeshArgs {
     pub fn strategies_for(&self, stencil: &MeshStencil) -> Vec<&'static dyn Strategy> {
         match stencil.incremented().next() {
             Some(_) => self.strategies(STRATEGIES),
-            None => self.strategies(&[Choices::default().strategy]),
+            None => self.strategies(&[MeshChoices::default().strategy]),
         }
     }
 
@@ -151,8 +151,8 @@ impl MeshArgs {
     }
 
     /// The layouts that are asked for; these if none is.
-    pub fn layouts(&self, usual: &[Layout]) -> Vec<Layout> {
-        let chosen = Layout::ALL.into_iter().filter(|own| is(&self.vectors, own.name()));
+    pub fn layouts(&self, usual: &[VectorLayout]) -> Vec<VectorLayout> {
+        let chosen = VectorLayout::ALL.into_iter().filter(|own| is(&self.vectors, own.name()));
         if self.vectors.is_empty() { usual.to_vec() } else { chosen.collect() }
     }
 
@@ -189,9 +189,9 @@ impl MeshArgs {
     ///
     /// # Errors
     /// Several are given.
-    pub fn choices(&self) -> Result<Choices> {
-        let strategy = one("--strategy", &self.strategies(&[Choices::default().strategy]))?;
-        Ok(Choices { strategy, ..self.choices_but_strategy()? })
+    pub fn choices(&self) -> Result<MeshChoices> {
+        let strategy = one("--strategy", &self.strategies(&[MeshChoices::default().strategy]))?;
+        Ok(MeshChoices { strategy, ..self.choices_but_strategy()? })
     }
 
     /// The options that say the same again.
@@ -199,7 +199,7 @@ impl MeshArgs {
     /// # Errors
     /// As [`MeshArgs::choices`].
     pub fn words(&self) -> Result<String> {
-        let Choices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices()?;
+        let MeshChoices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices()?;
         let threads = Threads { block, at_once };
         let mut words = format!("--strategy {} --vectors {} --threads {threads}", strategy.name(), layout.name());
         let given = [
@@ -215,10 +215,10 @@ impl MeshArgs {
     ///
     /// # Errors
     /// Several of something else are given.
-    pub fn choices_but_strategy(&self) -> Result<Choices> {
-        let usual = Choices::default();
+    pub fn choices_but_strategy(&self) -> Result<MeshChoices> {
+        let usual = MeshChoices::default();
         let threads = one("--threads", &self.threads(&[usual.block]))?;
-        Ok(Choices {
+        Ok(MeshChoices {
             layout: one("--vectors", &self.layouts(&[usual.layout]))?,
             block: threads.block,
             blocks_at_once: threads.at_once,

@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::MeshProblem;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed, Works};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Renumbered, Works};
 use stencilc_runtime::mesh::program::measure::{self, Expected, Measured, Verdict};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -55,7 +55,7 @@ impl OnMesh {
 
 /// What a thread of a kernel takes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Taken {
+pub struct Usage {
     kernel: String,
     registers: u32,
     /// Bytes of local memory.
@@ -71,11 +71,11 @@ pub struct Variant {
     pub threads: u32,
     pub at_once: u32,
     #[serde(skip)]
-    pub choices: Choices,
+    pub choices: MeshChoices,
 }
 
 impl Variant {
-    pub fn new(choices: Choices, order: &'static str) -> Self {
+    pub fn new(choices: MeshChoices, order: &'static str) -> Self {
         Self {
             strategy: choices.strategy.name(),
             vectors: choices.layout.name(),
@@ -109,7 +109,7 @@ pub struct Row {
     #[serde(flatten)]
     pub variant: Variant,
     /// Of each kernel, in the order of their launches; nothing on the emulator.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<Usage>,
     pub gb_per_s: f64,
     pub of_copy: f64,
     /// How often an average datum of a block's working set is used.
@@ -125,7 +125,7 @@ pub struct Row {
 pub struct Meter<'a, M: Machine> {
     pub machine: &'a M,
     pub load: &'a Load<'a, M>,
-    pub taken: &'a RefCell<Vec<Taken>>,
+    pub taken: &'a RefCell<Vec<Usage>>,
     pub texts: Option<&'a Texts<'a>>,
     pub runs: usize,
     /// Gigabytes a second of a copy of so many bytes.
@@ -141,7 +141,7 @@ impl<'a, M: Machine> Meter<'a, M> {
     pub fn new(
         machine: &'a M,
         load: &'a Load<'a, M>,
-        taken: &'a RefCell<Vec<Taken>>,
+        taken: &'a RefCell<Vec<Usage>>,
         runs: usize,
         bytes: usize,
     ) -> Result<Self> {
@@ -159,7 +159,7 @@ impl<'a, M: Machine> Meter<'a, M> {
         &self,
         problem: &MeshProblem,
         expected: &Expected,
-        placed: &Rc<Placed>,
+        renumbered: &Rc<Renumbered>,
         variant: Variant,
         bytes: usize,
     ) -> Result<Row> {
@@ -170,11 +170,11 @@ impl<'a, M: Machine> Meter<'a, M> {
             }
             (self.load)(name, text)
         };
-        let works = placed.works(problem, measure::only_call(problem)?, &variant.choices)?;
-        let kernels = Kernels::new(problem, self.machine, variant.choices, Rc::clone(placed), &load);
+        let works = renumbered.works(problem, measure::only_call(problem)?, &variant.choices)?;
+        let kernels = Kernels::new(problem, self.machine, variant.choices, Rc::clone(renumbered), &load);
         let measured = measure::measure(problem, &kernels, expected, self.runs)?;
         let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
-        let is_own = |taken: &&Taken| works.kernels.iter().any(|work| work.name == taken.kernel);
+        let is_own = |taken: &&Usage| works.kernels.iter().any(|work| work.name == taken.kernel);
         let taken = self.taken.borrow().iter().filter(is_own).cloned().collect();
         let Works { colours, .. } = works;
         let (reuse, table_bytes) = (works.reuse(), works.table_bytes());
@@ -186,12 +186,12 @@ impl<'a, M: Machine> Meter<'a, M> {
 /// A kernel for a GPU, and what its threads take.
 pub fn weighed(
     gpu: &Gpu,
-    taken: &RefCell<Vec<Taken>>,
+    taken: &RefCell<Vec<Usage>>,
     name: &str,
     text: &str,
 ) -> Result<stencilc_runtime::cuda::Kernel> {
     let kernel = compiled(gpu, name, text)?;
-    let own = Taken { kernel: name.to_owned(), registers: kernel.registers, local: kernel.local };
+    let own = Usage { kernel: name.to_owned(), registers: kernel.registers, local: kernel.local };
     taken.borrow_mut().push(own);
     Ok(kernel)
 }
@@ -241,14 +241,14 @@ fn all<M: Machine>(
     problem: &MeshProblem,
     machine: &M,
     load: &Load<M>,
-    taken: &RefCell<Vec<Taken>>,
+    taken: &RefCell<Vec<Usage>>,
     texts: &Texts,
     json: bool,
 ) -> Result<()> {
     let own = &args.of_mesh;
     let stencil = &problem.program.stencils[measure::only_call(problem)?.stencil];
-    let (strategies, layouts) = (own.over.strategies_for(stencil), own.over.layouts(&Layout::ALL));
-    let (orders, threads) = (own.over.orders(&[auto::AUTO]), own.over.threads(&[Choices::default().block]));
+    let (strategies, layouts) = (own.over.strategies_for(stencil), own.over.layouts(&VectorLayout::ALL));
+    let (orders, threads) = (own.over.orders(&[auto::AUTO]), own.over.threads(&[MeshChoices::default().block]));
     let [bytes, of_maps] = measure::bytes(problem)?;
     let expected = measure::expected(problem)?;
     let meter = Meter::new(machine, load, taken, args.method.method().runs, bytes)?;
@@ -259,12 +259,13 @@ fn all<M: Machine>(
         let ordered = own.over.ordering(problem, name)?;
         progress.aside(|| ordered.tell());
         why = why.or(ordered.why);
-        let placed = Rc::new(Placed::new(problem, &ordered.ordering)?);
+        let renumbered = Rc::new(Renumbered::new(problem, &ordered.ordering)?);
         for &strategy in &strategies {
             for &layout in &layouts {
                 for &Threads { block, at_once } in &threads {
-                    let choices = Choices { strategy, layout, block, blocks_at_once: at_once, ..Choices::default() };
-                    let row = meter.row(problem, &expected, &placed, Variant::new(choices, ordered.name), bytes);
+                    let choices =
+                        MeshChoices { strategy, layout, block, blocks_at_once: at_once, ..MeshChoices::default() };
+                    let row = meter.row(problem, &expected, &renumbered, Variant::new(choices, ordered.name), bytes);
                     progress.advance(1);
                     match row {
                         Ok(row) => rows.push(row),
@@ -370,7 +371,7 @@ const COLUMNS: [Column; 13] = [
     ("result", false, Row::verdict, ""),
 ];
 
-fn joined(row: &Row, number: fn(&Taken) -> u32) -> String {
+fn joined(row: &Row, number: fn(&Usage) -> u32) -> String {
     row.taken.iter().map(|taken| number(taken).to_string()).collect::<Vec<_>>().join("+")
 }
 

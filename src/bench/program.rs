@@ -50,7 +50,7 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
     if let Some(error) = no_gpu {
         terminal::note(&format!("no plan is measured: {}; --device emulate tries the call", error.message));
     }
-    let bed = open(device)?;
+    let platform = open(device)?;
     let facade = program.facade();
     let method = args.method.method();
     let own = &args.of_program;
@@ -66,11 +66,11 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
             all
         };
         let plans = candidates(kinds, &own.steps, &choices, !own.no_graph);
-        for grid in args.kernels.grids(&bed)? {
+        for grid in args.kernels.grids(&platform)? {
             let problem = args.kernels.problem(input, &facade, precision, &grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
             let problem = ProgramProblem::of(program, problem, choices.first().is_none_or(|own| own.contract))?;
-            let limit = copy(&problem, &bed, method.runs)?;
+            let limit = copy(&problem, &platform, method.runs)?;
             let compared = if method.verify { COMPARED } else { 0 };
             let known = if compared > 0 { Some(Reference::new(problem.with_times(compared))?) } else { None };
             let method = ProgramMethod { times: own.times as usize, runs: method.runs, compared };
@@ -79,11 +79,11 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
             let mut refused = 0;
             // On all cores, before anything is measured: the thread that launches kernels should not wait for one.
             for plans in plans.chunks(TOGETHER * rayon::current_num_threads()) {
-                let compile = |plan| compiled(&problem, plan, &bed, method.times);
+                let compile = |plan| compiled(&problem, plan, &platform, method.times);
                 let all: Vec<Compiled> = plans.par_iter().map(compile).collect::<Result<_>>()?;
                 for (plan, compiled) in plans.iter().zip(all) {
                     let outcome = match compiled {
-                        Compiled::Ready(ready) => ready.measured(&bed, known.as_ref(), method)?,
+                        Compiled::Ready(ready) => ready.measured(&platform, known.as_ref(), method)?,
                         Compiled::Not(outcome) => outcome,
                     };
                     match outcome {
@@ -148,7 +148,7 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
         }
     }
     if json {
-        terminal::json(&json!({ "machine": bed.facts(), "cases": cases }))?;
+        terminal::json(&json!({ "machine": platform.facts(), "cases": cases }))?;
     }
     match wrong {
         0 => Ok(()),

@@ -13,8 +13,8 @@ use std::cell::Cell;
 use stencilc_compiler::analysis::levels;
 use stencilc_compiler::ir::{MeshStencil, Path as MeshPath};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
-use stencilc_compiler::mesh::{self as over, Choices, Counts, Cut, Degrees, Group, Kernel, Largest, Subject};
-use stencilc_runtime::mesh::program::kernels::Placed;
+use stencilc_compiler::mesh::{self as over, Counts, Cut, Degrees, Group, Kernel, Largest, MeshChoices, MeshTask};
+use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::{measure, prepared};
 use stencilc_runtime::{Error, Result};
 
@@ -58,7 +58,7 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
 }
 
 /// The kernels: for a mesh if one is given, else for any.
-fn kernels(args: &Args, stencil: &MeshStencil, choices: &Choices) -> Result<Vec<Kernel>> {
+fn kernels(args: &Args, stencil: &MeshStencil, choices: &MeshChoices) -> Result<Vec<Kernel>> {
     let (own, of_code) = (&args.kernel, args.kernel.choices());
     let (precision, contract) = (of_code.precision, of_code.contract);
     if args.over.mesh.is_some() {
@@ -66,8 +66,8 @@ fn kernels(args: &Args, stencil: &MeshStencil, choices: &Choices) -> Result<Vec<
         let problem =
             DrawnOver { stencil, precision, contract, over, levels, set, seed: 0, from_zero: false }.problem()?;
         let ordering = args.over.one_ordering(&problem)?;
-        let placed = Placed::new(&problem, &ordering.ordering)?;
-        return placed.kernels(&problem, measure::only_call(&problem)?, choices);
+        let renumbered = Renumbered::new(&problem, &ordering.ordering)?;
+        return renumbered.kernels(&problem, measure::only_call(&problem)?, choices);
     }
     let kernels = kernels_for_any(stencil, (precision, contract), own.levels, &own.set, choices)?;
     let is_list = |own: &Meaning| matches!(own, Meaning::Mesh(MeshData::Table(_, MeshTable::Offsets)));
@@ -102,7 +102,7 @@ impl Counts for AnyMesh {
         true
     }
 
-    fn seats(&self, _: &Group, _: &[MeshPath]) -> usize {
+    fn distinct_ends(&self, _: &Group, _: &[MeshPath]) -> usize {
         0
     }
 }
@@ -116,7 +116,7 @@ pub fn kernels_for_any(
     (precision, contract): (stencilc_compiler::ir::Precision, bool),
     given: Option<usize>,
     set: &[args::Pair],
-    choices: &Choices,
+    choices: &MeshChoices,
 ) -> Result<Vec<Kernel>> {
     let prepared = prepared(stencil, precision, contract);
     let count = match (stencil.mesh.levels, given) {
@@ -139,7 +139,7 @@ pub fn kernels_for_any(
         0..1
     };
     let any = AnyMesh { is_cut: Cell::new(false), may_repeat: Cell::new(false) };
-    let subject = Subject {
+    let subject = MeshTask {
         stencil: &prepared,
         precision,
         levels: count,

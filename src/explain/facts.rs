@@ -20,7 +20,7 @@ use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_compiler::source::Source;
 
 /// What is explained.
-pub struct Subject<'a> {
+pub struct Explained<'a> {
     /// The text that it was read from.
     pub source: &'a Source,
     /// The stencil, prepared.
@@ -177,13 +177,13 @@ pub struct LookupFacts {
 impl Explanation {
     /// Explains a stencil on a grid; why nothing can be computed comes beside, if that is so.
     pub fn new(
-        subject: &Subject,
+        subject: &Explained,
         precision: Precision,
         grid: Grid,
         machines: &[Bounds],
         kernels: &[Planned],
     ) -> (Self, Option<Refusal>) {
-        let Subject { stencil, params, .. } = subject;
+        let Explained { stencil, params, .. } = subject;
         let (region, refusal) = match analysis::region(stencil, precision, grid, None, params) {
             Ok(region) => (Some(region), None),
             Err(refusal) => (None, Some(refusal)),
@@ -301,7 +301,7 @@ fn field_facts(field: &Field, precision: Precision, offsets: BTreeSet<Offset>) -
     }
 }
 
-fn param_facts(subject: &Subject, precision: Precision) -> Vec<ParamFacts> {
+fn param_facts(subject: &Explained, precision: Precision) -> Vec<ParamFacts> {
     let params = subject.stencil.params.iter().zip(subject.params);
     let facts = |((_, param), value): ((_, &stencilc_compiler::ir::Param), &Value)| ParamFacts {
         name: param.name.clone(),

@@ -1,6 +1,6 @@
 //! Which levels are not computed, and which reads of other levels count where.
 
-use super::facts::Subject;
+use super::facts::Explained;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -70,14 +70,14 @@ impl Found {
         self.unguarded |= guards.is_empty();
     }
 
-    fn guards(&self, subject: &Subject) -> Vec<GuardFacts> {
+    fn guards(&self, subject: &Explained) -> Vec<GuardFacts> {
         if self.unguarded { Vec::new() } else { guard_facts(subject, &self.guards) }
     }
 }
 
 impl LevelFacts {
     /// Of the levels of a grid with `nk`.
-    pub fn new(subject: &Subject, nk: usize, classes: &[Class]) -> Self {
+    pub fn new(subject: &Explained, nk: usize, classes: &[Class]) -> Self {
         let mut left_out: BTreeMap<(FieldId, i32), Found> = BTreeMap::new();
         let mut reads: BTreeMap<(FieldId, i32), Found> = BTreeMap::new();
         for class in classes {
@@ -139,7 +139,7 @@ fn merged(mut runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// The guards by their text.
-fn guard_facts(subject: &Subject, guards: &BTreeSet<Guard>) -> Vec<GuardFacts> {
+fn guard_facts(subject: &Explained, guards: &BTreeSet<Guard>) -> Vec<GuardFacts> {
     let mut facts: Vec<GuardFacts> = Vec::new();
     for guard in guards {
         let span = guard.span();

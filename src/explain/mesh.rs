@@ -6,12 +6,12 @@ use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::terminal;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::levels::leaves_levels;
-use stencilc_compiler::analysis::looks::Looks;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Levels, MeshStencil, Path, Precision};
-use stencilc_compiler::mesh::{Choices, Group};
-use stencilc_runtime::mesh::program::kernels::{Placed, Works};
+use stencilc_compiler::mesh::{Group, MeshChoices};
+use stencilc_runtime::mesh::program::kernels::{Renumbered, Works};
 use stencilc_runtime::mesh::program::{measure, prepared};
 use stencilc_runtime::{Fault, Result};
 
@@ -121,7 +121,7 @@ impl Explanation {
         let contract = args.launch.code.contract;
         let own = prepared(stencil, args.precision, contract);
         let all = own.stencil.stores.len();
-        let looks = Looks::new(&own, 0..all);
+        let looks = Footprint::new(&own, 0..all);
         let operations = looks.operations.iter().filter(|(_, count)| *count > 0);
         let (strategies, mesh) = strategies(args, stencil)?;
         Ok(Self {
@@ -146,7 +146,7 @@ fn written_path(stencil: &MeshStencil, path: &Path) -> String {
     if text.is_empty() { "here".to_owned() } else { text }
 }
 
-fn field(stencil: &MeshStencil, id: FieldId, looks: &Looks, precision: Precision) -> FieldFacts {
+fn field(stencil: &MeshStencil, id: FieldId, looks: &Footprint, precision: Precision) -> FieldFacts {
     let own = &stencil.stencil.fields[id];
     let reads = looks.reads.keys().filter(|(field, _)| *field == id);
     let mut written: Vec<String> = Vec::new();
@@ -206,16 +206,16 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
             let drawn = DrawnOver { stencil, precision, contract, over, levels, set, seed: 0, from_zero: false };
             let problem = drawn.problem()?;
             let order = args.over.one_ordering(&problem)?;
-            let placed = Placed::new(&problem, &order.ordering)?;
+            let renumbered = Renumbered::new(&problem, &order.ordering)?;
             let of_mesh = OfMesh { file: path.display().to_string(), order: order.name };
-            Some((problem, placed, of_mesh))
+            Some((problem, renumbered, of_mesh))
         }
     };
     // Which kernels there are is the same for any number of levels.
     let levels = stencil.mesh.levels.then(|| args.levels.unwrap_or(LEVELS));
     let mut all = Vec::new();
     for strategy in args.over.strategies_for(stencil) {
-        let choices = Choices { strategy, ..chosen };
+        let choices = MeshChoices { strategy, ..chosen };
         let mut own = OfStrategy {
             name: strategy.name(),
             does: strategy.summary(),
@@ -225,10 +225,12 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
             figures: None,
         };
         let found = match &on_mesh {
-            Some((problem, placed, _)) => placed.works(problem, measure::only_call(problem)?, &choices).map(|works| {
-                own.figures = Some(Figures::new(&works));
-                works.kernels.into_iter().map(|work| work.name).collect()
-            }),
+            Some((problem, renumbered, _)) => {
+                renumbered.works(problem, measure::only_call(problem)?, &choices).map(|works| {
+                    own.figures = Some(Figures::new(&works));
+                    works.kernels.into_iter().map(|work| work.name).collect()
+                })
+            }
             None => kernels_for_any(stencil, (precision, contract), levels, set, &choices)
                 .map(|kernels| kernels.into_iter().map(|kernel| kernel.code.name.into()).collect()),
         };

@@ -10,7 +10,7 @@ use stencilc_compiler::analysis;
 use stencilc_compiler::grid::{Form, Grid, Region};
 use stencilc_compiler::ir::{Precision, Stored};
 use stencilc_compiler::plan::{self, CONSTANT, Choices, Plan, Target};
-use stencilc_compiler::storage::Ground;
+use stencilc_compiler::storage::LayoutRequest;
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::{ORDERS, Order};
 use stencilc_compiler::storage::statistics::Statistics;
@@ -174,7 +174,7 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
 
     // Nearness is told of fields of real numbers.
     let smallest = Stored::Real.bytes(args.precision);
-    let ground = Ground { smallest, short_last: args.short_runs, ..plan.ground(&target) };
+    let ground = LayoutRequest { smallest, short_last: args.short_runs, ..plan.request(&target) };
     let orders = ORDERS.iter().filter(|order| args.layout == ALL || args.layout == order.name());
     let info = Info {
         stencil: &prepared.name,
@@ -207,11 +207,11 @@ fn check_room(grid: Grid, plan: &Plan) -> Result<()> {
 }
 
 /// The statistics of each way to follow paths that makes a difference for the stencil.
-fn of_layout(order: &'static dyn Order, plan: &Plan, ground: &Ground) -> OfLayout {
+fn of_layout(order: &'static dyn Order, plan: &Plan, ground: &LayoutRequest) -> OfLayout {
     let all = NEIGHBORS.into_iter().filter(|neighbors| neighbors.suits(&plan.neighbours)).map(|neighbors| {
         let relations = neighbors.relations(&plan.neighbours);
         let inner_only = neighbors == Neighbors::Direct;
-        (neighbors, Statistics::new(&Ground { order, relations: &relations, inner_only, ..*ground }))
+        (neighbors, Statistics::new(&LayoutRequest { order, relations: &relations, inner_only, ..*ground }))
     });
     let all: Vec<(Neighbors, Statistics)> = all.collect();
     // What is read are the stencil's own neighbours, whichever the tables hold.

@@ -82,16 +82,16 @@ pub fn again(cases: &[Case], no_cuda: bool) -> Kernels {
             continue;
         }
         for ((contract, share), kernels) in all.alike(case) {
-            let ground = known.as_ref().map_err(String::clone);
-            let ground =
-                ground.and_then(|known| progress.aside(|| Ground::new(known, case.subject(), contract, share)));
+            let input = known.as_ref().map_err(String::clone);
+            let input =
+                input.and_then(|known| progress.aside(|| PlanInput::new(known, case.subject(), contract, share)));
             let mut kernels: Vec<(&Row, Vec<usize>)> = kernels.into_values().collect();
             // As they were measured: those next to each other are alike, which compresses well.
             kernels.sort_by_key(|(_, numbers)| numbers.first().copied());
             let printed: Vec<Result<String, String>> = kernels
                 .par_iter()
                 .map(|(row, numbers)| {
-                    let text = ground.as_ref().map_err(String::clone).and_then(|ground| ground.print(row));
+                    let text = input.as_ref().map_err(String::clone).and_then(|input| input.print(row));
                     progress.advance(numbers.len());
                     text
                 })
@@ -197,7 +197,7 @@ fn flops(stencil: &Stencil, subject: &Subject, params: &[Value]) -> Option<f64> 
 }
 
 /// What kernels are planned for.
-struct Ground {
+struct PlanInput {
     stencil: Stencil,
     adjacency: Option<Adjacency>,
     region: Region,
@@ -206,7 +206,7 @@ struct Ground {
     layouts: Layouts,
 }
 
-impl Ground {
+impl PlanInput {
     fn new(known: &Text, subject: &Subject, contract: bool, share: &[String]) -> Result<Self, String> {
         let message = |error: stencilc_runtime::Error| error.message;
         let Subject { precision, extents, .. } = *subject;

@@ -18,13 +18,13 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
-use stencilc_compiler::mesh::{Chain, Choices, Merge};
+use stencilc_compiler::mesh::{Chain, Merge, MeshChoices};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::{Backend, Driver};
-use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::nvrtc::Kind;
@@ -33,7 +33,7 @@ use stencilc_runtime::{Array, Data, Error, Result, files, npy};
 
 /// What a number was after a step.
 #[derive(Serialize)]
-struct Told {
+struct Record {
     step: u64,
     name: String,
     value: f64,
@@ -91,7 +91,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         Some(PlanKind::Separate) => Merge::Never,
         Some(_) => Merge::Always,
     };
-    let how = Choices { merge, ..args.of_mesh.choices()? };
+    let how = MeshChoices { merge, ..args.of_mesh.choices()? };
     let problem = MeshProblem::new(request)?;
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     args.of_mesh.leading_set(&problem)?;
@@ -107,9 +107,9 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
                 emulated(&compiler, name, text)
             };
             let ordered = args.of_mesh.one_ordering(&problem)?;
-            let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
+            let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
-            let kernels = Kernels::new(&problem, &machine, how, placed, &load);
+            let kernels = Kernels::new(&problem, &machine, how, renumbered, &load);
             way(args, &problem, &targets, json, &kernels)?
         }
         Device::Cuda(ordinal) => {
@@ -119,9 +119,9 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
                 compiled(&gpu, name, text)
             };
             let ordered = args.of_mesh.one_ordering(&problem)?;
-            let placed = Rc::new(Placed::new(&problem, &ordered.ordering)?);
+            let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
-            let kernels = Kernels::new(&problem, &gpu, how, placed, &load);
+            let kernels = Kernels::new(&problem, &gpu, how, renumbered, &load);
             way(args, &problem, &targets, json, &kernels)?
         }
     };
@@ -245,7 +245,7 @@ struct Done {
     /// What the outputs hold.
     results: Results,
     /// What was told on the way.
-    told: Vec<Told>,
+    told: Vec<Record>,
     steps: u64,
     pace: Option<Pace>,
     /// The calls of each kernel that computes several.
@@ -287,7 +287,7 @@ fn way<B: Backend>(args: &Args, problem: &MeshProblem, targets: &[Target], json:
 }
 
 impl Way<'_> {
-    fn after<B: Backend>(&self, driver: &Driver<B>, done: u64, told: &mut Vec<Told>) -> Result<()> {
+    fn after<B: Backend>(&self, driver: &Driver<B>, done: u64, told: &mut Vec<Record>) -> Result<()> {
         self.progress.advance(1);
         let Some(every) = self.args.of_program.every else { return Ok(()) };
         if !done.is_multiple_of(every) {
@@ -298,7 +298,7 @@ impl Way<'_> {
             if let Some(value) = driver.number(id)? {
                 let name = self.problem.program.program.variables[id].name.clone();
                 line.push_str(&format!("  {name} {}", scientific(value.real())));
-                told.push(Told { step: done, name, value: value.real() });
+                told.push(Record { step: done, name, value: value.real() });
             }
         }
         if !self.json && line.len() > 8 {

@@ -3,7 +3,7 @@
 use super::Args;
 use crate::args::Device;
 use crate::args::mesh::{Ordered, Threads};
-use crate::bench::mesh::{Meter, Row, Taken, Variant, weighed};
+use crate::bench::mesh::{Meter, Row, Usage, Variant, weighed};
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::run::mesh::emulated;
 use crate::terminal::{self, Progress};
@@ -15,12 +15,12 @@ use std::rc::Rc;
 use std::time::Duration;
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
 use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
 use stencilc_runtime::clock::{Budget, Watch};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
-use stencilc_runtime::mesh::program::kernels::{Load, Placed};
+use stencilc_runtime::mesh::program::kernels::{Load, Renumbered};
 use stencilc_runtime::mesh::program::{Binding, MeshProblem, measure};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -63,7 +63,7 @@ struct Candidate {
 /// A mesh in some order.
 struct Place {
     ordered: Ordered,
-    placed: Rc<Placed>,
+    renumbered: Rc<Renumbered>,
 }
 
 /// What is tuned.
@@ -80,7 +80,7 @@ struct Tuned<'a> {
 /// # Errors
 /// Something is wrong with the call, the mesh or the device, no strategy can compute it, or a kernel differs from the interpreter.
 pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
-    let kernels = &args.wide.0;
+    let kernels = &args.search.0;
     refuse_of_grids(&args.names, &["budget", "runs", "forget"], &stencil.stencil.name)?;
     let problem = DrawnOver {
         stencil,
@@ -137,8 +137,8 @@ impl Tuned<'_> {
             match own.ordering(&self.problem, name) {
                 Ok(ordered) => {
                     ordered.tell();
-                    let placed = Rc::new(Placed::new(&self.problem, &ordered.ordering)?);
-                    self.places.push(Place { ordered, placed });
+                    let renumbered = Rc::new(Renumbered::new(&self.problem, &ordered.ordering)?);
+                    self.places.push(Place { ordered, renumbered });
                 }
                 // A mesh without coordinates has other orders.
                 Err(error) if own.has_order() => return Err(error),
@@ -158,16 +158,16 @@ impl Tuned<'_> {
         let own = &self.args.of_mesh;
         let call = measure::only_call(&self.problem)?;
         let stencil = &self.problem.program.stencils[call.stencil];
-        let (strategies, layouts) = (own.strategies_for(stencil), own.layouts(&Layout::ALL));
+        let (strategies, layouts) = (own.strategies_for(stencil), own.layouts(&VectorLayout::ALL));
         let progress = Progress::new(strategies.len() * layouts.len() * self.places.len(), "predicting");
         let mut refused = BTreeMap::new();
-        for (place, Place { ordered, placed }) in self.places.iter().enumerate() {
+        for (place, Place { ordered, renumbered }) in self.places.iter().enumerate() {
             for &strategy in &strategies {
                 for &layout in &layouts {
-                    for Threads { block, at_once } in own.threads(&[Choices::default().block]) {
+                    for Threads { block, at_once } in own.threads(&[MeshChoices::default().block]) {
                         let choices =
-                            Choices { strategy, layout, block, blocks_at_once: at_once, ..Choices::default() };
-                        match placed.works(&self.problem, call, &choices) {
+                            MeshChoices { strategy, layout, block, blocks_at_once: at_once, ..MeshChoices::default() };
+                        match renumbered.works(&self.problem, call, &choices) {
                             Ok(works) => {
                                 let variant = Variant::new(choices, ordered.name);
                                 let (predicted_us, bound_by) = works.predicted(limits);
@@ -207,15 +207,15 @@ impl Tuned<'_> {
     }
 
     /// Measures those that may be the fastest, as many as the budget allows, and at least one.
-    fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Taken>>) -> Result<()> {
+    fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Usage>>) -> Result<()> {
         let (watch, time) = (Watch::start(), Duration::from_secs_f64(self.args.budget));
         // The rest is for other threads of the fastest.
         let (first, whole) = (Budget::new(&watch, time.mul_f64(super::SEARCHING)), Budget::new(&watch, time));
         let expected = measure::expected(&self.problem)?;
         let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
         let row = |candidate: &Candidate| {
-            let placed = &self.places[candidate.place].placed;
-            meter.row(&self.problem, &expected, placed, candidate.variant.clone(), self.bytes)
+            let renumbered = &self.places[candidate.place].renumbered;
+            meter.row(&self.problem, &expected, renumbered, candidate.variant.clone(), self.bytes)
         };
         let best = self.candidates.first().map_or(0.0, |first| first.predicted_us);
         let mut tried = 0;
@@ -235,7 +235,7 @@ impl Tuned<'_> {
                     break;
                 }
                 let first = &self.candidates[finalist];
-                let choices = Choices { block, blocks_at_once: at_once, ..first.variant.choices };
+                let choices = MeshChoices { block, blocks_at_once: at_once, ..first.variant.choices };
                 let variant = Variant::new(choices, first.variant.order);
                 let options = variant.words();
                 let mut own = Candidate { variant, options, measured: None, ..*first };

@@ -14,7 +14,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::limit::Limit;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
-use stencilc_runtime::bench::{Bed, date, hash, hash_of_neighbours};
+use stencilc_runtime::bench::{Platform, date, hash, hash_of_neighbours};
 use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::program::measure::{ProgramMethod, candidates, copy};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
@@ -62,9 +62,9 @@ struct Done {
 /// No plan works, or one differs from the interpreter; or something is wrong with the call, the grid or the device, or what was
 /// found cannot be kept.
 pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result<()> {
-    let kernels = &args.wide.0;
-    let bed = open(args.device()?)?;
-    let machine = bed.facts();
+    let kernels = &args.search.0;
+    let platform = open(args.device()?)?;
+    let machine = platform.facts();
     let database = args.database()?;
     let source = hash(&[input.source.text.as_bytes()]);
     if let Some(database) = &database {
@@ -74,12 +74,12 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
     let mut all = Vec::new();
     for precision in kernels.precisions() {
         let choices = choices(args, precision)?;
-        for grid in &kernels.grids(&bed)? {
+        for grid in &kernels.grids(&platform)? {
             let problem = kernels.problem(input, &facade, precision, grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
             let contract = choices.first().is_none_or(|own| own.contract);
             let problem = ProgramProblem::of(program, problem, contract)?;
-            let mut done = search(args, &bed, &problem, &choices, grid.name.clone())?;
+            let mut done = search(args, &platform, &problem, &choices, grid.name.clone())?;
             if let (Some(database), Some(entry)) = (&database, done.entry(&problem, &machine)) {
                 done.kept = Some(database.keep(name_of(&machine), machine.arch.as_deref(), &source, entry)?);
             }
@@ -108,7 +108,7 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
 /// # Errors
 /// An option was given that makes no difference for any of them.
 fn choices(args: &Args, precision: Precision) -> Result<Vec<Choices>> {
-    let kernels = &args.wide.0;
+    let kernels = &args.search.0;
     let all = kernels.choices(&args.blocks, precision)?;
     if !kernels.is_open() {
         return Ok(all);
@@ -124,10 +124,16 @@ fn choices(args: &Args, precision: Precision) -> Result<Vec<Choices>> {
     Ok(["idxvar", "march"].map(usual).to_vec())
 }
 
-fn search(args: &Args, bed: &Bed, problem: &ProgramProblem, choices: &[Choices], grid: String) -> Result<Done> {
+fn search(
+    args: &Args,
+    platform: &Platform,
+    problem: &ProgramProblem,
+    choices: &[Choices],
+    grid: String,
+) -> Result<Done> {
     let own = &args.of_program;
     let method = args.method.method();
-    let limit = copy(problem, bed, method.runs)?;
+    let limit = copy(problem, platform, method.runs)?;
     let reference = match method.verify {
         true => {
             let reference = Reference::new(problem.with_times(COMPARED))?;
@@ -146,12 +152,12 @@ fn search(args: &Args, bed: &Bed, problem: &ProgramProblem, choices: &[Choices],
         let now = watch.now().min(budget).as_millis() as u64;
         progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
     };
-    let usual = if matches!(bed, Bed::Emulator(_)) { 6 } else { 96 };
+    let usual = if matches!(platform, Platform::Emulator(_)) { 6 } else { 96 };
     let times = own.times.map_or(usual, |times| times as usize);
     let tuner = Tuner {
         problem,
         reference: reference.as_ref(),
-        bed,
+        platform,
         method: ProgramMethod { times, runs: method.runs, compared: COMPARED },
         budget: Budget::new(&watch, budget.mul_f64(SEARCHING)),
     };
@@ -234,7 +240,7 @@ impl Done {
         }
         if let (Some(path), Some((plan, _))) = (&self.kept, self.winner()) {
             let who = if machine.device == "emulate" { "`run --device emulate`" } else { "`run`" };
-            let (file, grid) = (&args.wide.0.file, &self.grid);
+            let (file, grid) = (&args.search.0.file, &self.grid);
             text.push_str(&format!(
                 "the fastest: {plan}\nremembered in {}: {who} of {file} on {grid} takes it\n",
                 path.display()

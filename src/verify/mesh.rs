@@ -12,13 +12,13 @@ use serde::Serialize;
 use std::rc::Rc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{MeshStencil, Precision};
-use stencilc_compiler::mesh::{Choices, Kernel, Layout};
+use stencilc_compiler::mesh::{Kernel, MeshChoices, VectorLayout};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::emulate::{Emulator, Order};
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::MeshProblem;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Expected, Verdict};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Fault, Result};
@@ -78,7 +78,8 @@ pub const ORDERS: [&str; 3] = ["none", "hilbert", "random"];
 /// How many kernels a stencil is compared by, in one precision.
 pub fn count(args: &Args, stencil: &MeshStencil) -> usize {
     let own = &args.over;
-    let each = own.strategies_for(stencil).len() * own.layouts(&Layout::ALL).len() * own.threads(&[THREADS]).len();
+    let each =
+        own.strategies_for(stencil).len() * own.layouts(&VectorLayout::ALL).len() * own.threads(&[THREADS]).len();
     each * own.orders(&ORDERS).len() * starts(stencil).len()
 }
 
@@ -130,18 +131,18 @@ pub fn verify(
         Err(error) => return Err(error),
     };
     let reference = OfStencil { problem, expected };
-    for (order, placed) in ordered(own, &reference.problem)? {
+    for (order, renumbered) in ordered(own, &reference.problem)? {
         for strategy in own.strategies_for(stencil) {
-            for layout in own.layouts(&Layout::ALL) {
+            for layout in own.layouts(&VectorLayout::ALL) {
                 for threads in own.threads(&[THREADS]) {
-                    let choices = Choices {
+                    let choices = MeshChoices {
                         strategy,
                         layout,
                         block: threads.block,
                         blocks_at_once: threads.at_once,
-                        ..Choices::default()
+                        ..MeshChoices::default()
                     };
-                    let outcome = bench.try_on_mesh(&reference, &placed, choices)?;
+                    let outcome = bench.try_on_mesh(&reference, &renumbered, choices)?;
                     case.combinations.push(Combination { variant: Variant::new(choices, order), outcome });
                     progress.advance(1);
                 }
@@ -160,13 +161,13 @@ pub trait Reference {
     ///
     /// # Errors
     /// There is not enough memory, or a kernel has failed.
-    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: Choices) -> Result<Outcome>;
+    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: MeshChoices) -> Result<Outcome>;
 
     /// The kernels, where these are known before anything is computed.
     ///
     /// # Errors
     /// The strategy cannot compute it.
-    fn kernels(&self, placed: &Placed, choices: &Choices) -> Result<Option<Vec<Kernel>>>;
+    fn kernels(&self, renumbered: &Renumbered, choices: &MeshChoices) -> Result<Option<Vec<Kernel>>>;
 }
 
 /// A stencil, and what the interpreter makes of it.
@@ -180,7 +181,7 @@ impl Reference for OfStencil {
         &self.problem
     }
 
-    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: Choices) -> Result<Outcome> {
+    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: MeshChoices) -> Result<Outcome> {
         Ok(match measure::verify(&self.problem, kernels, &self.expected)? {
             Verdict::Equal => Outcome::Equal,
             Verdict::Differs { what } => Outcome::Failed { what },
@@ -191,8 +192,8 @@ impl Reference for OfStencil {
         })
     }
 
-    fn kernels(&self, placed: &Placed, choices: &Choices) -> Result<Option<Vec<Kernel>>> {
-        placed.kernels(&self.problem, measure::only_call(&self.problem)?, choices).map(Some)
+    fn kernels(&self, renumbered: &Renumbered, choices: &MeshChoices) -> Result<Option<Vec<Kernel>>> {
+        renumbered.kernels(&self.problem, measure::only_call(&self.problem)?, choices).map(Some)
     }
 }
 
@@ -201,17 +202,22 @@ impl Bench {
     ///
     /// # Errors
     /// There is no memory, or the device fails.
-    pub fn try_on_mesh(&self, of: &impl Reference, placed: &Rc<Placed>, choices: Choices) -> Result<Outcome> {
-        match self.outcome(of, placed, choices) {
+    pub fn try_on_mesh(
+        &self,
+        of: &impl Reference,
+        renumbered: &Rc<Renumbered>,
+        choices: MeshChoices,
+    ) -> Result<Outcome> {
+        match self.outcome(of, renumbered, choices) {
             Err(error) if error.fault == Fault::Input => Ok(Outcome::Refused { reason: error.message }),
             Err(error) if error.fault == Fault::Check => Ok(Outcome::Failed { what: error.message }),
             outcome => outcome,
         }
     }
 
-    fn outcome(&self, of: &impl Reference, placed: &Rc<Placed>, choices: Choices) -> Result<Outcome> {
+    fn outcome(&self, of: &impl Reference, renumbered: &Rc<Renumbered>, choices: MeshChoices) -> Result<Outcome> {
         if let Some(gpu) = &self.gpu {
-            return once(of, placed, choices, gpu, &|name, text| compiled(gpu, name, text));
+            return once(of, renumbered, choices, gpu, &|name, text| compiled(gpu, name, text));
         }
         // What NVRTC does not take has failed, wherever else it runs.
         let by_nvrtc = |name: &str, text: &str| -> Result<()> {
@@ -221,7 +227,7 @@ impl Bench {
             Ok(())
         };
         let Some(compiler) = &self.emulator else {
-            let Some(kernels) = of.kernels(placed, &choices)?.filter(|_| self.has_nvrtc) else {
+            let Some(kernels) = of.kernels(renumbered, &choices)?.filter(|_| self.has_nvrtc) else {
                 return Ok(Outcome::Skipped);
             };
             kernels.iter().try_for_each(|kernel| by_nvrtc(&kernel.code.name, &cuda::text(&kernel.code)?))?;
@@ -234,7 +240,7 @@ impl Bench {
                 by_nvrtc(name, text)?;
                 emulated(compiler, name, text)
             };
-            all = match (all, once(of, placed, choices, &machine, &load)?) {
+            all = match (all, once(of, renumbered, choices, &machine, &load)?) {
                 (_, Outcome::Failed { what }) => {
                     return Ok(Outcome::Failed { what: format!("threads in {order} order: {what}") });
                 }
@@ -250,26 +256,26 @@ impl Bench {
 /// What comes of it on a machine.
 fn once<M: Machine>(
     of: &impl Reference,
-    placed: &Rc<Placed>,
-    choices: Choices,
+    renumbered: &Rc<Renumbered>,
+    choices: MeshChoices,
     machine: &M,
     load: &Load<M>,
 ) -> Result<Outcome> {
-    of.compared(&Kernels::new(of.problem(), machine, choices, Rc::clone(placed), load), choices)
+    of.compared(&Kernels::new(of.problem(), machine, choices, Rc::clone(renumbered), load), choices)
 }
 
 /// The orders that are asked for, each with its name. Without coordinates there is another one that ties neighbours together.
 ///
 /// # Errors
 /// The mesh lacks what an order needs that was named.
-pub fn ordered(own: &MeshArgs, problem: &MeshProblem) -> Result<Vec<(&'static str, Rc<Placed>)>> {
+pub fn ordered(own: &MeshArgs, problem: &MeshProblem) -> Result<Vec<(&'static str, Rc<Renumbered>)>> {
     let mut all = Vec::new();
     for name in own.orders(&ORDERS) {
         let ordered = match own.ordering(problem, name) {
             Err(_) if !own.has_order() && name == "hilbert" => own.ordering(problem, "rcm")?,
             ordered => ordered?,
         };
-        all.push((ordered.name, Rc::new(Placed::new(problem, &ordered.ordering)?)));
+        all.push((ordered.name, Rc::new(Renumbered::new(problem, &ordered.ordering)?)));
     }
     Ok(all)
 }

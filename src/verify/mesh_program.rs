@@ -11,11 +11,11 @@ use crate::terminal::{self, Progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshProgram, Precision};
-use stencilc_compiler::mesh::{Choices, Kernel, Layout, Merge};
+use stencilc_compiler::mesh::{Kernel, Merge, MeshChoices, VectorLayout};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::program::plan::PlanKind;
@@ -59,13 +59,13 @@ impl Reference for OfProgram {
         &self.problem
     }
 
-    fn compared<M: Machine>(&self, kernels: &Kernels<M>, _: Choices) -> Result<Outcome> {
+    fn compared<M: Machine>(&self, kernels: &Kernels<M>, _: MeshChoices) -> Result<Outcome> {
         let found = measure::results(&self.problem, kernels)?;
         Ok(measure::difference(&self.expected, &found).map_or(Outcome::Equal, |what| Outcome::Failed { what }))
     }
 
     /// Which there are depends on numbers that are computed on the way.
-    fn kernels(&self, _: &Placed, _: &Choices) -> Result<Option<Vec<Kernel>>> {
+    fn kernels(&self, _: &Renumbered, _: &MeshChoices) -> Result<Option<Vec<Kernel>>> {
         Ok(None)
     }
 }
@@ -74,18 +74,18 @@ impl Reference for OfProgram {
 const KINDS: [(PlanKind, Merge); 2] = [(PlanKind::Merged, Merge::Always), (PlanKind::Separate, Merge::Never)];
 
 /// Strategies, with and without calls in one kernel.
-fn ways(args: &Args) -> Vec<Choices> {
+fn ways(args: &Args) -> Vec<MeshChoices> {
     let own = &args.over;
     let is_chosen = |kind: PlanKind| args.of_programs.fuse.is_empty() || args.of_programs.fuse.contains(&kind);
     let mut all = Vec::new();
     for strategy in own.ordered_strategies() {
-        for layout in own.layouts(&Layout::ALL) {
+        for layout in own.layouts(&VectorLayout::ALL) {
             for threads in own.threads(&[THREADS]) {
                 for (kind, merge) in KINDS {
                     // Others have no thread a target.
                     if is_chosen(kind) && (merge == Merge::Never || strategy.has_a_thread_a_target()) {
                         let (block, blocks_at_once) = (threads.block, threads.at_once);
-                        all.push(Choices { strategy, layout, block, blocks_at_once, merge });
+                        all.push(MeshChoices { strategy, layout, block, blocks_at_once, merge });
                     }
                 }
             }

@@ -115,7 +115,7 @@ impl Counts for Quadrilaterals {
         false
     }
 
-    fn seats(&self, _: &Group, ends: &[Path]) -> usize {
+    fn distinct_ends(&self, _: &Group, ends: &[Path]) -> usize {
         4 * ends.len()
     }
 }

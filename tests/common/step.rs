@@ -7,7 +7,7 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
 use stencilc_compiler::kernel::{Meaning, StepData};
 use stencilc_compiler::plan::prepare;
-use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, Subject};
+use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, StepTask};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Emulator, Kernel as Loaded, Order, Settings, Source};
 use stencilc_runtime::interpreter::interpret;
@@ -15,7 +15,7 @@ use stencilc_runtime::machine::{Arg, Launch, Machine};
 use stencilc_runtime::problem::{Problem, Request, element_of};
 
 /// A stencil on a periodic grid, with numbers.
-pub struct Bed {
+pub struct Fixture {
     /// The stencil, prepared.
     pub stencil: Stencil,
     pub precision: Precision,
@@ -28,7 +28,7 @@ pub struct Bed {
     pub edges: [Edge; 2],
 }
 
-impl Bed {
+impl Fixture {
     /// Random numbers for a stencil. `padding` is what arrays have before the first cell, after each row and each plane.
     pub fn new(stencil: &Stencil, precision: Precision, extents: [usize; 3], padding: [usize; 3]) -> Self {
         let [ni, nj, nk] = extents;
@@ -60,9 +60,9 @@ impl Bed {
         Self { stencil, precision, extents, rows, inputs, before, params: problem.params, edges }
     }
 
-    pub fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> StepTask<'_> {
         let Self { stencil, precision, extents, rows, edges, .. } = self;
-        Subject { stencil, precision: *precision, extents: *extents, rows: *rows, edges: *edges }
+        StepTask { stencil, precision: *precision, extents: *extents, rows: *rows, edges: *edges }
     }
 
     /// What the interpreter computes from these inputs, on every cell.

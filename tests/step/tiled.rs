@@ -1,12 +1,12 @@
 //! Kernels of tiles equal the interpreter, and need few registers.
 
 use super::common::lowered;
-use super::common::step::Bed;
+use super::common::step::Fixture;
 use super::{DIFFUSION, GRIDS, repeated, stencils};
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::tiled::{Shape, shapes, tiled};
-use stencilc_compiler::step::{Edge, Gpu, Kernel, Subject};
+use stencilc_compiler::step::{Edge, Gpu, Kernel, StepTask};
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// All shapes on a stencil, on both precisions.
@@ -19,9 +19,9 @@ fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3], edges: [Ed
         Shape { tile: [64, 5], threads: 32, rows: 16 },
     ];
     for precision in [Precision::F32, Precision::F64] {
-        let bed = Bed { edges, ..Bed::new(stencil, precision, extents, padding) };
-        let kernels = shapes.map(|shape| tiled(&bed.subject(), &shape).unwrap());
-        bed.check(&kernels, &[(1, bed.expected(&bed.inputs))]);
+        let fixture = Fixture { edges, ..Fixture::new(stencil, precision, extents, padding) };
+        let kernels = shapes.map(|shape| tiled(&fixture.subject(), &shape).unwrap());
+        fixture.check(&kernels, &[(1, fixture.expected(&fixture.inputs))]);
     }
 }
 
@@ -86,8 +86,8 @@ fn a_chain_needs_two_tiles() {
     let filter = "fn step(a) { sum(p in -1..=1, q in -1..=1) { a[i+p, j+q] } / 9 }";
     let stencil = repeated(filter, 10);
     check(&stencil, [70, 40, 1], [0, 0, 0], [Edge::Periodic; 2]);
-    let bed = Bed::new(&stencil, Precision::F64, [512, 512, 1], [0, 0, 0]);
-    let kernel = tiled(&bed.subject(), &Shape::default()).unwrap();
+    let fixture = Fixture::new(&stencil, Precision::F64, [512, 512, 1], [0, 0, 0]);
+    let kernel = tiled(&fixture.subject(), &Shape::default()).unwrap();
     // Rows and columns that are looked at, ten on each side; columns are loaded four at a time.
     let tile = |around: usize| (64 + 24) * (32 + 2 * around) * 8;
     assert_eq!(kernel.launch.shared as usize, tile(10) + tile(9), "{}", kernel.text);
@@ -107,8 +107,8 @@ fn registers(kernel: &Kernel) -> Option<u32> {
 #[test]
 fn what_has_no_room_is_refused() {
     let stencil = repeated(DIFFUSION, 4);
-    let bed = Bed::new(&stencil, Precision::F64, [512, 512, 1], [0, 0, 0]);
-    let refused = |shape: Shape| tiled(&bed.subject(), &shape).unwrap_err().message;
+    let fixture = Fixture::new(&stencil, Precision::F64, [512, 512, 1], [0, 0, 0]);
+    let refused = |shape: Shape| tiled(&fixture.subject(), &shape).unwrap_err().message;
     let shape = Shape::default();
     assert!(refused(Shape { tile: [256, 128], ..shape }).contains("bytes of shared memory, and 232448 have room"));
     assert!(refused(Shape { tile: [0, 8], ..shape }).contains("tiles of 0x8 cells"));
@@ -122,8 +122,8 @@ fn tiles_need_few_registers() {
     for times in [1, 2, 4] {
         let stencil = repeated(DIFFUSION, times);
         for precision in [Precision::F32, Precision::F64] {
-            let bed = Bed::new(&stencil, precision, [512, 512, 1], [0, 0, 0]);
-            let subject = Subject { extents: [512, 512, 64], ..bed.subject() };
+            let fixture = Fixture::new(&stencil, precision, [512, 512, 1], [0, 0, 0]);
+            let subject = StepTask { extents: [512, 512, 64], ..fixture.subject() };
             let all = shapes(&subject, &Gpu::SM_90);
             assert!(all.len() > 20, "{}", all.len());
             let kernels: Vec<Kernel> = all.iter().map(|shape| tiled(&subject, shape).unwrap()).collect();

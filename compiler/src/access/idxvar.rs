@@ -1,6 +1,6 @@
 //! `idxvar`: all indices first, in variables.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -20,8 +20,8 @@ impl Access for IdxVar {
         LevelsPerThread::One
     }
 
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
-        Some(reach.hop_distances(own, false))
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
+        Some(neighbourhood.hop_distances(own, false))
     }
 
     fn has_index_variables(&self) -> bool {

@@ -1,6 +1,6 @@
 //! `march`: a tile of cells a thread, whose values stay in registers.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -29,7 +29,7 @@ impl Access for March {
         true
     }
 
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
-        Some(reach.hop_distances(own, false))
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
+        Some(neighbourhood.hop_distances(own, false))
     }
 }

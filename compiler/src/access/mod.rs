@@ -77,7 +77,7 @@ pub trait Access: Sync {
 
     /// How far away the neighbours are: of each hop the distance from the thread's own place to its end. Nothing if each use finds its
     /// neighbour anew.
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>>;
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>>;
 
     /// Whether each neighbour's index is a variable, before the first use.
     fn has_index_variables(&self) -> bool {
@@ -85,8 +85,8 @@ pub trait Access: Sync {
     }
 }
 
-/// What a strategy has to reach.
-pub struct Reach<'a> {
+/// The neighbours that a strategy has to reach, and what their addresses are made of.
+pub struct Neighbourhood<'a> {
     /// The storage, which knows the addresses.
     pub storage: &'a dyn Storage,
     /// What addresses are made of.
@@ -96,7 +96,7 @@ pub struct Reach<'a> {
     /// The look-ups that lead there.
     pub hops: &'a [Hop],
     /// The last hop to each neighbour.
-    pub ends: &'a BTreeMap<Path, usize>,
+    pub last_hops: &'a BTreeMap<Path, usize>,
     /// How a thread finds its column.
     pub coordinates: &'a Coordinates,
     /// Threads of a block.
@@ -155,7 +155,7 @@ impl Cell {
 
 /// How the indices of neighbours are had where they are used.
 #[derive(Clone, Debug)]
-pub enum Lookups {
+pub enum Addresses {
     /// Each is computed anew, from the thread's coordinates.
     Anew,
     /// From the distance to the end of each hop, which is the same on every level.
@@ -164,24 +164,24 @@ pub enum Lookups {
     Indices(BTreeMap<(Path, Shape), ValueId>),
 }
 
-impl Reach<'_> {
+impl Neighbourhood<'_> {
     /// The indices of the neighbours as variables, given the distances.
-    pub fn index_variables(&self, own: &mut Builder, distances: &[ValueId], cell: Cell) -> Lookups {
+    pub fn index_variables(&self, own: &mut Builder, distances: &[ValueId], cell: Cell) -> Addresses {
         let named = self.wanted.iter().map(|Wanted { path, shape }| {
             let suffix = if *shape == Shape::Plane { "_column" } else { "" };
-            let index = own.add(cell.index(*shape), distances[self.ends[path]]);
+            let index = own.add(cell.index(*shape), distances[self.last_hops[path]]);
             ((path.clone(), *shape), own.name(&format!("{}{suffix}", path_name(path)), index))
         });
-        Lookups::Indices(named.collect())
+        Addresses::Indices(named.collect())
     }
 
     /// The index of a neighbour of a cell.
-    pub fn index(&self, own: &mut Builder, lookups: &Lookups, path: &Path, shape: Shape, cell: Cell) -> ValueId {
-        match lookups {
-            Lookups::Indices(known) => known[&(path.clone(), shape)],
-            Lookups::Distances(distances) => own.add(cell.index(shape), distances[self.ends[path]]),
-            Lookups::Anew => {
-                let place = self.storage.place_of(own, self.sizes, self.coordinates, &self.chain(path));
+    pub fn index(&self, own: &mut Builder, addresses: &Addresses, path: &Path, shape: Shape, cell: Cell) -> ValueId {
+        match addresses {
+            Addresses::Indices(known) => known[&(path.clone(), shape)],
+            Addresses::Distances(distances) => own.add(cell.index(shape), distances[self.last_hops[path]]),
+            Addresses::Anew => {
+                let place = self.storage.place_of(own, self.sizes, self.coordinates, &self.hops_to(path));
                 match shape {
                     Shape::Volume => self.storage.index(own, self.sizes, place, cell.k),
                     Shape::Plane => place,
@@ -218,15 +218,15 @@ impl Reach<'_> {
     /// The last hops to the neighbours that the stencil reads, without those that are only on the way.
     fn last_hops(&self) -> Vec<usize> {
         let mut last: Vec<usize> =
-            self.wanted.iter().filter_map(|wanted| self.ends.get(&wanted.path).copied()).collect();
+            self.wanted.iter().filter_map(|wanted| self.last_hops.get(&wanted.path).copied()).collect();
         last.dedup();
         last
     }
 
     /// The hops from the cell to a neighbour.
-    fn chain(&self, path: &Path) -> Vec<&Hop> {
+    fn hops_to(&self, path: &Path) -> Vec<&Hop> {
         let mut chain = Vec::new();
-        let mut next = self.ends.get(path).copied();
+        let mut next = self.last_hops.get(path).copied();
         while let Some(hop) = next {
             chain.push(&self.hops[hop]);
             next = self.hops[hop].from;

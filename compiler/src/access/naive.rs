@@ -1,6 +1,6 @@
 //! `naive`: every use computes, or looks up, its address again.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -20,7 +20,7 @@ impl Access for Naive {
         LevelsPerThread::One
     }
 
-    fn distances(&self, _: &mut Builder, _: &Reach) -> Option<Vec<ValueId>> {
+    fn distances(&self, _: &mut Builder, _: &Neighbourhood) -> Option<Vec<ValueId>> {
         None
     }
 }

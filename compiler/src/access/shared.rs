@@ -1,6 +1,6 @@
 //! `shared`: one thread of a column looks its neighbours up, all threads of the column read them from shared memory.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
 use crate::kernel::{Axis, Coordinate, ValueId};
@@ -47,11 +47,11 @@ impl Access for Shared {
         true
     }
 
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
-        let [x, y, _] = reach.block;
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
+        let [x, y, _] = neighbourhood.block;
         // Only what a neighbour's index needs is shared, not the hops on the way.
-        let ends = reach.last_hops();
-        let stride = stride(ends.len());
+        let last_hops = neighbourhood.last_hops();
+        let stride = stride(last_hops.len());
         let mut thread = own.coordinate(Coordinate::Thread, Axis::X);
         if y > 1 {
             let (row, width) = (own.coordinate(Coordinate::Thread, Axis::Y), own.int(i64::from(x)));
@@ -61,25 +61,25 @@ impl Access for Shared {
         let distance = own.int(stride as i64);
         let pillar = own.mul(thread, distance);
         let pillar = own.name("pillar", pillar);
-        let shared = own.shared("distances", reach.sizes.index, (x * y) as usize * stride);
+        let shared = own.shared("distances", neighbourhood.sizes.index, (x * y) as usize * stride);
         let slot = |own: &mut Builder, number: usize| {
             let number = own.int(number as i64);
             own.add(pillar, number)
         };
         let (level, zero) = (own.coordinate(Coordinate::Thread, Axis::Z), own.int(0));
-        let (is_first, has_cell) = (own.compare(Relation::Eq, level, zero), own.not(reach.coordinates.outside));
+        let (is_first, has_cell) = (own.compare(Relation::Eq, level, zero), own.not(neighbourhood.coordinates.outside));
         let is_leader = own.and(is_first, has_cell);
-        let nothing = own.literal(0, reach.sizes.index);
-        let mut distances = vec![nothing; reach.hops.len()];
+        let nothing = own.literal(0, neighbourhood.sizes.index);
+        let mut distances = vec![nothing; neighbourhood.hops.len()];
         own.when(is_leader, |own| {
-            distances = reach.hop_distances(own, false);
-            for (number, &end) in ends.iter().enumerate() {
+            distances = neighbourhood.hop_distances(own, false);
+            for (number, &end) in last_hops.iter().enumerate() {
                 let slot = slot(own, number);
                 own.store(shared, slot, distances[end]);
             }
         });
         own.barrier();
-        for (number, &end) in ends.iter().enumerate() {
+        for (number, &end) in last_hops.iter().enumerate() {
             let slot = slot(own, number);
             distances[end] = own.load(shared, slot);
         }

@@ -1,6 +1,6 @@
 //! `warp`: one lane of a column looks its neighbours up and hands them to the others of its warp.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
 use crate::kernel::{Axis, Binary, Coordinate, ValueId};
@@ -42,9 +42,9 @@ impl Access for Warp {
         true
     }
 
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
-        let [x, y, z] = reach.block;
-        let thread = thread_of_block(own, reach.block);
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
+        let [x, y, z] = neighbourhood.block;
+        let thread = thread_of_block(own, neighbourhood.block);
         let lanes = own.int(i64::from(LANES));
         let lane = own.binary(Binary::Rem, thread, lanes);
         let lane = own.name("lane", lane);
@@ -64,18 +64,19 @@ impl Access for Warp {
             }
         };
         let here = own.name("lanes", here);
-        let ends = reach.last_hops();
-        let zero = own.literal(0, reach.sizes.index);
-        let handed = ends.iter().map(|&end| {
-            let name = format!("by_{}", path_name(&reach.hops[end].path));
+        let last_hops = neighbourhood.last_hops();
+        let zero = own.literal(0, neighbourhood.sizes.index);
+        let handed = last_hops.iter().map(|&end| {
+            let name = format!("by_{}", path_name(&neighbourhood.hops[end].path));
             (end, own.variable(&name, zero))
         });
         let handed: Vec<_> = handed.collect();
-        let (is_first, has_cell) = (own.compare(Relation::Eq, lane, leader), own.not(reach.coordinates.outside));
+        let (is_first, has_cell) =
+            (own.compare(Relation::Eq, lane, leader), own.not(neighbourhood.coordinates.outside));
         let is_leader = own.and(is_first, has_cell);
-        let mut distances = vec![zero; reach.hops.len()];
+        let mut distances = vec![zero; neighbourhood.hops.len()];
         own.when(is_leader, |own| {
-            distances = reach.hop_distances(own, false);
+            distances = neighbourhood.hop_distances(own, false);
             handed.iter().for_each(|&(end, variable)| own.assign(variable, distances[end]));
         });
         for (end, variable) in handed {

@@ -1,6 +1,6 @@
 //! `zloop`: a thread computes a whole column; neighbours are looked up once, before the loop over the levels.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -20,7 +20,7 @@ impl Access for ZLoop {
         LevelsPerThread::All
     }
 
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
-        Some(reach.hop_distances(own, true))
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
+        Some(neighbourhood.hop_distances(own, true))
     }
 }

@@ -1,6 +1,6 @@
 //! `zloop-sliced`: as `zloop`, with a few levels a thread, so that there are enough threads.
 
-use super::{Access, LevelsPerThread, Reach};
+use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -20,7 +20,7 @@ impl Access for ZLoopSliced {
         LevelsPerThread::Slice(slice)
     }
 
-    fn distances(&self, own: &mut Builder, reach: &Reach) -> Option<Vec<ValueId>> {
-        Some(reach.hop_distances(own, true))
+    fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
+        Some(neighbourhood.hop_distances(own, true))
     }
 }

@@ -27,7 +27,7 @@ pub fn columns_where(
     adjacency: &Adjacency,
     has_value: &dyn Fn(FieldId, usize) -> bool,
 ) -> Result<Arc<[u32]>, Refusal> {
-    let mut reach = Reach { stencil, adjacency, has_value, varying: varying(stencil), there: Vec::new() };
+    let mut reach = Coverage { stencil, adjacency, has_value, varying: varying(stencil), there: Vec::new() };
     let used = used(stencil);
     for (id, def) in stencil.defs.iter() {
         let there = if used[id.index()] { reach.of(&def.body) } else { Vec::new() };
@@ -84,7 +84,7 @@ fn needs(stencil: &Stencil, body: &Body, varying: &[bool]) -> Vec<(Path, Need)> 
     needs
 }
 
-struct Reach<'a> {
+struct Coverage<'a> {
     stencil: &'a Stencil,
     adjacency: &'a Adjacency,
     has_value: &'a dyn Fn(FieldId, usize) -> bool,
@@ -93,7 +93,7 @@ struct Reach<'a> {
     there: Vec<Vec<bool>>,
 }
 
-impl Reach<'_> {
+impl Coverage<'_> {
     /// By column: whether a body has a value there.
     fn of(&self, body: &Body) -> Vec<bool> {
         let mut there = vec![true; self.adjacency.cells()];

@@ -3,9 +3,9 @@
 pub mod columns;
 pub mod cost;
 pub mod extents;
+pub mod footprint;
 pub mod guards;
 pub mod levels;
-pub mod looks;
 pub mod numbers;
 pub mod operations;
 pub mod reached;

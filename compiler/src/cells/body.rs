@@ -47,7 +47,7 @@ pub(super) fn loaded_ahead(plan: &Plan, phase: &Phase) -> Ahead {
     for (body, Item { at, contexts, .. }) in phase.bodies() {
         for ((_, node), context) in body.iter().zip(contexts) {
             let (Node::Read { field, path, .. }, Some(_)) = (node, context) else { continue };
-            let path = plan.ways.join(at, path);
+            let path = plan.path_classes.join(at, path);
             let own = &plan.stencil.fields[*field];
             let is_own = path.clone().without_levels().is_here() && own.place.levels != Levels::None;
             if is_own && own.role != Role::Carried {
@@ -68,8 +68,8 @@ pub(super) fn element_ahead(frame: &Frame, own: &mut Builder, cell: Cell, field:
 impl Frame<'_> {
     /// Where a field's element is that has an index among its own.
     fn element(&self, own: &mut Builder, field: FieldId, written: bool, index: ValueId) -> ValueId {
-        let Plan { choices, seats, .. } = self.plan;
-        choices.fields.element(own, seats[&(field, written)], index)
+        let Plan { choices, slots, .. } = self.plan;
+        choices.fields.element(own, slots[&(field, written)], index)
     }
 }
 
@@ -355,8 +355,8 @@ impl<'a> Writer<'a> {
                 self.own.add(self.cell.k, by)
             }
             Node::LevelCount => frame.sizes.level_count,
-            Node::Read { field, path, .. } => self.read(*field, &frame.plan.ways.join(at, path), sure),
-            Node::Use { def, path } => self.values[&(*def, frame.plan.ways.join(at, path))],
+            Node::Read { field, path, .. } => self.read(*field, &frame.plan.path_classes.join(at, path), sure),
+            Node::Use { def, path } => self.values[&(*def, frame.plan.path_classes.join(at, path))],
             _ => {
                 // What decides levels is the language's own, or a kernel might look for levels that do not exist.
                 let reads = self.reads.get(id.index()).is_some_and(|&reads| reads);

@@ -32,7 +32,7 @@ struct Kept {
 impl Carried {
     /// Declares all that a plan's kernel keeps. What variables hold at first is never looked at.
     pub fn declare(plan: &Plan, own: &mut Builder) -> Self {
-        let nk = plan.fixed.as_ref().map_or(0, |fixed| fixed.grid.nk);
+        let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
         let kind = |field: FieldId| plan.stencil.fields[field].stored.kind();
         let computed = |field: FieldId| Type::computing(kind(field), plan.choices.precision);
         let [x, y, z] = plan.choices.block;

@@ -10,7 +10,7 @@ use crate::grid::{Grid, Topology};
 use crate::ir::{FieldId, Levels, Path};
 use crate::kernel::build::Builder;
 use crate::kernel::{Array, ArrayId, Function, Meaning, Space, Type, ValueId, Watch};
-use crate::plan::{Fixed, Plan};
+use crate::plan::{KnownGrid, Plan};
 
 /// Numbers in a [`Meaning::Report`]: how many faults there were; the first one's site, index, column's place and level.
 pub const REPORT: usize = 5;
@@ -43,14 +43,14 @@ pub fn column_of(grid: Grid, number: i32) -> (usize, usize) {
 
 /// For each place of a plane the number of its column, or -1; where columns stand in no rows, then for each neighbour and
 /// place the number of the neighbour's column.
-pub fn columns(plan: &Plan, fixed: &Fixed) -> Vec<i32> {
-    let mut columns = vec![-1; fixed.layout.plane];
-    for j in 0..fixed.grid.nj {
-        for i in 0..fixed.grid.ni {
-            columns[fixed.layout.place(fixed.grid, i, j)] = column_number(fixed.grid, i, j);
+pub fn columns(plan: &Plan, known_grid: &KnownGrid) -> Vec<i32> {
+    let mut columns = vec![-1; known_grid.layout.plane];
+    for j in 0..known_grid.grid.nj {
+        for i in 0..known_grid.grid.ni {
+            columns[known_grid.layout.place(known_grid.grid, i, j)] = column_number(known_grid.grid, i, j);
         }
     }
-    if let Some(adjacency) = &fixed.adjacency {
+    if let Some(adjacency) = &known_grid.adjacency {
         let own = columns.clone();
         for path in &plan.neighbours {
             columns.extend(own.iter().map(|&column| {
@@ -74,7 +74,7 @@ pub(super) fn condition(
     index: ValueId,
 ) -> Option<ValueId> {
     let plan = frame.plan;
-    let fixed = plan.fixed.as_ref().filter(|_| plan.choices.checked)?;
+    let known_grid = plan.known_grid.as_ref().filter(|_| plan.choices.checked)?;
     let path = site.path.clone();
     let place = plan.stencil.fields[site.field].place;
     let number = sites.iter().position(|own| *own == site).unwrap_or_else(|| {
@@ -89,12 +89,12 @@ pub(super) fn condition(
         }
     };
     let mut int = |number: usize| own.int(number as i64);
-    let (number, levels) = (int(number), int(place.levels.count(fixed.grid.nk)));
-    let (function, column) = match (place.horizontal, &fixed.adjacency) {
+    let (number, levels) = (int(number), int(place.levels.count(known_grid.grid.nk)));
+    let (function, column) = match (place.horizontal, &known_grid.adjacency) {
         (false, _) => (Function::WatchLevel, None),
         (true, None) => {
             let offset = path.offset();
-            let shift = i64::from(offset.j) * 3 * fixed.grid.ni as i64 + i64::from(offset.i);
+            let shift = i64::from(offset.j) * 3 * known_grid.grid.ni as i64 + i64::from(offset.i);
             (Function::WatchShift, Some(own.int(shift)))
         }
         (true, Some(_)) => {

@@ -15,7 +15,7 @@ impl Frame<'_> {
         let column = at.clone().without_levels();
         let shape = shape_of(&plan.stencil, field);
         let index = match shape {
-            Some(shape) if !column.is_here() => self.reach().index(own, &self.lookups, &column, shape, cell),
+            Some(shape) if !column.is_here() => self.neighbourhood().index(own, &self.addresses, &column, shape, cell),
             Some(shape) => cell.index(shape),
             None => own.convert(cell.k, self.sizes.index),
         };

@@ -4,7 +4,7 @@ use super::body::{self, Writer};
 use super::carried::Carried;
 use super::checked::Site;
 use super::{Elements, Frame};
-use crate::access::{Cell, Lookups, Shape};
+use crate::access::{Addresses, Cell, Shape};
 use crate::ir::{Direction, Relation};
 use crate::kernel::build::Builder;
 use crate::kernel::{ArrayId, Axis, Coordinate, Step, Type, Unroll, ValueId};
@@ -20,7 +20,7 @@ const AHEAD: i64 = 8;
 pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Option<Vec<ValueId>> {
     let access = frame.plan.access;
     let is_now = access.is_together() == together && !frame.plan.wanted.is_empty();
-    is_now.then(|| access.distances(own, &frame.reach())).flatten()
+    is_now.then(|| access.distances(own, &frame.neighbourhood())).flatten()
 }
 
 /// The number of a thread along the levels.
@@ -67,9 +67,9 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     let cell = cell(frame, own, column, k);
     let distances = handed.or_else(|| distances(frame, own, false));
     if let Some(distances) = distances {
-        frame.lookups = match plan.access.has_index_variables() {
-            true => frame.reach().index_variables(own, &distances, cell),
-            false => Lookups::Distances(distances),
+        frame.addresses = match plan.access.has_index_variables() {
+            true => frame.neighbourhood().index_variables(own, &distances, cell),
+            false => Addresses::Distances(distances),
         };
     }
     own.gap();
@@ -83,7 +83,7 @@ fn before_levels(frame: &mut Frame, own: &mut Builder) -> ValueId {
     own.leave_if(frame.coordinates.outside);
     let column = column(frame, own);
     if let Some(distances) = distances(frame, own, false) {
-        frame.lookups = Lookups::Distances(distances);
+        frame.addresses = Addresses::Distances(distances);
     }
     // Sweeps are for threads with a whole column: others keep nothing.
     frame.carried = Carried::declare(frame.plan, own);

@@ -2,7 +2,7 @@
 
 use super::levels::distances;
 use super::{Frame, sizes, tables};
-use crate::access::{Cell, Lookups, Shape};
+use crate::access::{Addresses, Cell, Shape};
 use crate::analysis::reuse::Evaluation;
 use crate::ir::{Offset, Path};
 use crate::kernel::Type;
@@ -41,16 +41,16 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     let handed = own.within(together, |own| distances(&frame, own, true));
     own.within(alone, |own| {
         let Some(distances) = handed.or_else(|| distances(&frame, own, false)) else { return };
-        frame.lookups = match plan.access.has_index_variables() {
-            true => frame.reach().index_variables(own, &distances, cell),
-            false => Lookups::Distances(distances),
+        frame.addresses = match plan.access.has_index_variables() {
+            true => frame.neighbourhood().index_variables(own, &distances, cell),
+            false => Addresses::Distances(distances),
         };
     });
     let uses = uses(plan, evaluations);
     let is_wanted =
         |(path, shape): &(Path, Shape)| plan.wanted.iter().any(|wanted| wanted.path == *path && wanted.shape == *shape);
     let used = uses.iter().filter(|(place, _)| is_wanted(place)).map(|((path, shape), &uses)| {
-        (own.within(alone, |own| frame.reach().index(own, &frame.lookups, path, *shape, cell)), uses)
+        (own.within(alone, |own| frame.neighbourhood().index(own, &frame.addresses, path, *shape, cell)), uses)
     });
     let used: Vec<_> = used.collect();
     let (together, alone) = (own.close(together), own.close(alone));

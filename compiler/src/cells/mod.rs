@@ -9,14 +9,14 @@ mod levels;
 pub mod lookups;
 mod runs;
 
-use crate::access::{LevelsPerThread, Lookups, Reach};
+use crate::access::{Addresses, LevelsPerThread, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, ParamId, Path, Role};
 use crate::kernel::build::Builder;
 use crate::kernel::simplify::simplify;
 use crate::kernel::{Array, ArrayId, Kernel, Meaning, Size, Space, Type, ValueId, Watched};
 use crate::names::{Identifier, Names};
-use crate::plan::{Fixed, Plan};
+use crate::plan::{KnownGrid, Plan};
 use crate::storage::{Coordinates, Sizes};
 use crate::text::Comment;
 use carried::Carried;
@@ -40,7 +40,7 @@ struct Frame<'a> {
     params: BTreeMap<ParamId, ValueId>,
     sizes: Sizes,
     coordinates: Coordinates,
-    lookups: Lookups,
+    addresses: Addresses,
     /// Where the values of sweeps are kept.
     carried: Carried,
 }
@@ -55,12 +55,12 @@ impl<'a> Frame<'a> {
     /// Of a kernel that takes no fields and parameters yet, and keeps nothing of sweeps.
     fn new(plan: &'a Plan, sizes: Sizes, coordinates: Coordinates) -> Self {
         let (inputs, outputs, params, carried) = Default::default();
-        Self { plan, inputs, outputs, params, sizes, coordinates, lookups: Lookups::Anew, carried }
+        Self { plan, inputs, outputs, params, sizes, coordinates, addresses: Addresses::Anew, carried }
     }
 
     /// What the strategy has to reach.
-    fn reach(&self) -> Reach<'_> {
-        self.plan.reach(&self.coordinates, &self.sizes)
+    fn neighbourhood(&self) -> Neighbourhood<'_> {
+        self.plan.neighbourhood(&self.coordinates, &self.sizes)
     }
 }
 
@@ -69,7 +69,7 @@ impl<'a> Frame<'a> {
 /// # Errors
 /// It keeps values of sweeps on every level, and how many there are is not known.
 pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
-    if plan.fixed.is_none() && plan.kept_bytes(1) > 0 {
+    if plan.known_grid.is_none() && plan.kept_bytes(1) > 0 {
         let name = &plan.stencil.name;
         return Err(Refusal::new(format!("how many levels a thread keeps of the sweeps of `{name}` is not known"))
             .help("give the grid: --grid 512x512x64"));
@@ -137,16 +137,16 @@ fn tables(plan: &Plan, own: &mut Builder) -> Vec<ArrayId> {
     let mut tables = Vec::new();
     for (number, (table, _)) in plan.tables().iter().enumerate() {
         let name = own.names().declared(table);
-        let fixed = plan.fixed.as_ref();
-        let space = match fixed {
-            Some(fixed) if plan.choices.constant && plan.storage.constant() == Some(number) => {
-                Space::Constant(fixed.layout.tables[number].clone())
+        let known_grid = plan.known_grid.as_ref();
+        let space = match known_grid {
+            Some(known_grid) if plan.choices.constant && plan.storage.constant() == Some(number) => {
+                Space::Constant(known_grid.layout.tables[number].clone())
             }
             _ => Space::Global { aliased: false },
         };
-        let watched = fixed.filter(|_| plan.choices.checked).map(|fixed| Watched {
+        let watched = known_grid.filter(|_| plan.choices.checked).map(|known_grid| Watched {
             entries: own.names().declared(&format!("{name}_entries")),
-            length: fixed.layout.tables[number].len(),
+            length: known_grid.layout.tables[number].len(),
             site: checked::TABLES + number,
         });
         let array = Array { name, element: Type::I32, space, is_written: false, watched };
@@ -158,31 +158,31 @@ fn tables(plan: &Plan, own: &mut Builder) -> Vec<ArrayId> {
 /// The sizes: constants where the grid is known, arguments else.
 fn sizes(plan: &Plan, own: &mut Builder, tables: Vec<ArrayId>) -> Sizes {
     let index = if plan.wide { Type::I64 } else { Type::I32 };
-    let fixed = plan.fixed.as_ref();
-    let value = |get: &dyn Fn(&Fixed) -> usize| fixed.map(get);
+    let known_grid = plan.known_grid.as_ref();
+    let value = |get: &dyn Fn(&KnownGrid) -> usize| known_grid.map(get);
     let mut size = |name: &str, known: Option<usize>, kind: Type, size: Size| {
         let name = own.names().declared(name);
         own.size(name, known, kind, Meaning::Size(size))
     };
     let bounds = plan.storage.bounds().iter().enumerate().map(|(axis, (first, end))| {
-        let bounds = |fixed: &Fixed| plan.storage.columns(&fixed.region, &fixed.layout)[axis].clone();
-        let first = size(first, value(&|fixed| bounds(fixed).start), Type::I32, Size::ColumnFirst(axis));
-        [first, size(end, value(&|fixed| bounds(fixed).end), Type::I32, Size::ColumnEnd(axis))]
+        let bounds =
+            |known_grid: &KnownGrid| plan.storage.columns(&known_grid.region, &known_grid.layout)[axis].clone();
+        let first = size(first, value(&|known_grid| bounds(known_grid).start), Type::I32, Size::ColumnFirst(axis));
+        [first, size(end, value(&|known_grid| bounds(known_grid).end), Type::I32, Size::ColumnEnd(axis))]
     });
     let bounds = bounds.collect();
     // The bounds of a loop over all levels are parameters even then: where NVRTC 13.0 unrolls such a loop and knows how
     // often it runs, it can lose the loop's end (`docs/trust.md`).
     let is_loop = plan.levels_per_thread() == LevelsPerThread::All;
-    let levels_known = !is_loop && fixed.is_some_and(|fixed| fixed.levels_known);
-    let level = |get: &dyn Fn(&Fixed) -> usize| value(get).filter(|_| levels_known);
-    let first = size("k_first", level(&|fixed| fixed.region.k.start), Type::I32, Size::LevelFirst);
-    let end = size("k_end", level(&|fixed| fixed.region.k.end), Type::I32, Size::LevelEnd);
-    let level_count = size("nk", value(&|fixed| fixed.grid.nk), Type::I32, Size::Levels);
-    let plane = size("plane", value(&|fixed| fixed.layout.plane), index, Size::Plane);
-    let sizes =
-        plan.storage.sizes().iter().enumerate().map(|(number, (name, _))| {
-            size(name, value(&|fixed| fixed.layout.sizes[number]), index, Size::Own(number))
-        });
+    let levels_known = !is_loop && known_grid.is_some_and(|known_grid| known_grid.levels_known);
+    let level = |get: &dyn Fn(&KnownGrid) -> usize| value(get).filter(|_| levels_known);
+    let first = size("k_first", level(&|known_grid| known_grid.region.k.start), Type::I32, Size::LevelFirst);
+    let end = size("k_end", level(&|known_grid| known_grid.region.k.end), Type::I32, Size::LevelEnd);
+    let level_count = size("nk", value(&|known_grid| known_grid.grid.nk), Type::I32, Size::Levels);
+    let plane = size("plane", value(&|known_grid| known_grid.layout.plane), index, Size::Plane);
+    let sizes = plan.storage.sizes().iter().enumerate().map(|(number, (name, _))| {
+        size(name, value(&|known_grid| known_grid.layout.sizes[number]), index, Size::Own(number))
+    });
     let sizes = sizes.collect();
     Sizes { bounds, levels: [first, end], level_count, plane, own: sizes, tables, index }
 }

@@ -57,7 +57,7 @@ fn surely_read(plan: &Plan) -> BTreeSet<(FieldId, Path)> {
             if let (Node::Read { field, path, .. }, Some(Context { block: KERNEL, sure: true })) = (node, context)
                 && shape_of(stencil, *field).is_some()
             {
-                read.insert((*field, plan.ways.join(at, path)));
+                read.insert((*field, plan.path_classes.join(at, path)));
             }
         }
     }

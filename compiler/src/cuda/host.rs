@@ -10,7 +10,7 @@ use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
 use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names};
-use crate::plan::{Fixed, Plan, shape_of};
+use crate::plan::{KnownGrid, Plan, shape_of};
 use crate::storage::Columns;
 use crate::text::Comment;
 use serde::Serialize;
@@ -160,11 +160,11 @@ impl<'a> Host<'a> {
         let mut global = |what: &str| names.declared(&format!("{}_{what}", stencil.name));
         let [args, launch, computed, place, places] =
             ["args", "launch", "computed", "place", "places"].map(&mut global);
-        let fixed = plan.fixed.as_ref();
+        let known_grid = plan.known_grid.as_ref();
         let mut tables = Vec::new();
         for parameter in &kernel.parameters {
-            if let (Meaning::Table(number), Some(fixed)) = (&parameter.meaning, fixed) {
-                let values = &fixed.layout.tables[*number];
+            if let (Meaning::Table(number), Some(known_grid)) = (&parameter.meaning, known_grid) {
+                let values = &known_grid.layout.tables[*number];
                 tables.push(Table {
                     name: parameter.name.clone(),
                     symbol: global(&parameter.name),
@@ -173,7 +173,7 @@ impl<'a> Host<'a> {
                 });
             }
         }
-        let places = fixed.and_then(|fixed| match &fixed.layout.columns {
+        let places = known_grid.and_then(|known_grid| match &known_grid.layout.columns {
             Columns::Rows { .. } => None,
             Columns::Places(list) => Some(PlaceTable {
                 symbol: places.clone(),
@@ -198,7 +198,7 @@ impl<'a> Host<'a> {
             layout: layout_text(plan, &place).into_iter().map(Comment::new).collect(),
             tables,
             places,
-            column: fixed.map(column_texts).unwrap_or_default(),
+            column: known_grid.map(column_texts).unwrap_or_default(),
             level_parameters: if has_params { format!("const {args}* args, ") } else { String::new() },
             level_arguments: if has_params { "args, ".into() } else { String::new() },
             level_lines,
@@ -237,7 +237,7 @@ impl<'a> Host<'a> {
                     let doc = plan.stencil.params[*id].doc.first_comment();
                     if doc.is_empty() { Comment::new("a parameter") } else { doc }
                 }
-                Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
+                Meaning::Documented | Meaning::Table(_) | Meaning::Report | Meaning::Columns => continue,
                 Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => continue,
             };
             // The header is one of C, which has no `bool` without another.
@@ -246,7 +246,7 @@ impl<'a> Host<'a> {
             let c_type = if is_truth { "int".to_owned() } else { parameter.c_type.clone() };
             members.push(Member { c_type, names: vec![parameter.name.clone()], meaning });
         }
-        if plan.fixed.is_some() {
+        if plan.known_grid.is_some() {
             return members;
         }
         let mut add = |c_type: &str, names: &[&str], meaning: &str| {
@@ -277,14 +277,14 @@ impl<'a> Host<'a> {
         let plan = self.plan;
         let reach = extents(&plan.stencil);
         let mut lines = Vec::new();
-        match &plan.fixed {
-            Some(fixed) => {
+        match &plan.known_grid {
+            Some(known_grid) => {
                 for (range, (first, end)) in
-                    plan.storage.columns(&fixed.region, &fixed.layout).iter().zip(plan.storage.bounds())
+                    plan.storage.columns(&known_grid.region, &known_grid.layout).iter().zip(plan.storage.bounds())
                 {
                     lines.push(format!("const int {first} = {}, {end} = {};", range.start, range.end));
                 }
-                lines.push(format!("const int nk = {};", fixed.grid.nk));
+                lines.push(format!("const int nk = {};", known_grid.grid.nk));
             }
             None if plan.storage.tables().is_empty() => {
                 let (low, high) = (reach.low, reach.high);
@@ -319,7 +319,7 @@ impl<'a> Host<'a> {
         let mut checks: Vec<String> =
             plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
         for ((first, end), columns) in plan.storage.bounds().iter().zip(plan.tile.columns) {
-            if columns > 1 && plan.fixed.is_none() {
+            if columns > 1 && plan.known_grid.is_none() {
                 checks.push(format!("{end} - {first} < {columns}"));
             }
         }
@@ -328,7 +328,7 @@ impl<'a> Host<'a> {
         if !plan.stencil.sweeps.is_empty() {
             checks.push("k_first > 0 || k_end < nk".to_owned());
         }
-        if plan.fixed.is_none() && !plan.wide {
+        if plan.known_grid.is_none() && !plan.wide {
             checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", self.member("plane")));
         }
         checks
@@ -339,10 +339,10 @@ impl<'a> Host<'a> {
         let plan = self.plan;
         match &parameter.meaning {
             Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => format!("args->{}", parameter.name),
-            Meaning::Table(_) if plan.fixed.is_some() => format!("{}_device", parameter.name),
+            Meaning::Table(_) if plan.known_grid.is_some() => format!("{}_device", parameter.name),
             Meaning::Table(number) => format!("args->{}", self.member(plan.tables()[*number].0)),
             // Refused before: a launcher has no place for a report, and knows no meshes and steps.
-            Meaning::Told | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => {
+            Meaning::Documented | Meaning::Report | Meaning::Columns | Meaning::Mesh(_) | Meaning::Step(_) => {
                 "nullptr".into()
             }
             Meaning::Size(size) => match size {
@@ -364,8 +364,8 @@ impl<'a> Host<'a> {
 }
 
 /// The parameters of the function that finds a column's place, when there is no such column, and the column's number.
-fn column_texts(fixed: &Fixed) -> [String; 3] {
-    let Grid { ni, nj, form, .. } = fixed.grid;
+fn column_texts(known_grid: &KnownGrid) -> [String; 3] {
+    let Grid { ni, nj, form, .. } = known_grid.grid;
     match form {
         Form::Rows => {
             ["int i, int j".into(), format!("i < 0 || i >= {ni} || j < 0 || j >= {nj}"), format!("j * {ni} + i")]
@@ -380,27 +380,27 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
         "Pointers are to device memory, to the value of the first cell (level 0).".to_owned(),
         "Level k of a cell lies k * plane elements further; a field on (k) is dense.".to_owned(),
     ];
-    match (&plan.fixed, plan.storage.tables().is_empty()) {
-        (Some(fixed), true) => {
+    match (&plan.known_grid, plan.storage.tables().is_empty()) {
+        (Some(known_grid), true) => {
             lines.push(format!(
                 "Grid {}: cell (i, j) lies at i + j * {}; plane is {}.",
-                fixed.grid, fixed.layout.sizes[0], fixed.layout.plane
+                known_grid.grid, known_grid.layout.sizes[0], known_grid.layout.plane
             ));
-            lines.push(format!("Computed: {}.", fixed.region));
+            lines.push(format!("Computed: {}.", known_grid.region));
             if let Some(width) = plan.run_width() {
                 lines.push(format!("Of each array the first computed element is aligned to {width} elements, or"));
                 lines.push("cudaErrorInvalidValue is returned.".into());
             }
         }
-        (Some(fixed), false) => {
+        (Some(known_grid), false) => {
             lines.push(format!(
                 "Grid {}: {} lies at {place}({}); plane is {}.",
-                fixed.grid,
-                if fixed.adjacency.is_some() { "column `cell`" } else { "column (i, j)" },
-                if fixed.adjacency.is_some() { "cell" } else { "i, j" },
-                fixed.layout.plane
+                known_grid.grid,
+                if known_grid.adjacency.is_some() { "column `cell`" } else { "column (i, j)" },
+                if known_grid.adjacency.is_some() { "cell" } else { "i, j" },
+                known_grid.layout.plane
             ));
-            lines.push(format!("Computed: {}.", fixed.region));
+            lines.push(format!("Computed: {}.", known_grid.region));
         }
         (None, true) => {
             lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into());
@@ -424,14 +424,14 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
 
 /// Conditions under which runs of elements are not aligned.
 fn misaligned(plan: &Plan) -> Vec<String> {
-    let (Some(width), Some(fixed)) = (plan.run_width(), &plan.fixed) else { return Vec::new() };
+    let (Some(width), Some(known_grid)) = (plan.run_width(), &plan.known_grid) else { return Vec::new() };
     let (arrays, _) = cells::declared(plan, &mut Names::default());
     // What is read comes before what is written.
     let sides = [false, true].map(|side| arrays.iter().filter(move |((_, is_written), _)| *is_written == side));
     let wide = sides.into_iter().flatten().filter(|((field, _), _)| shape_of(&plan.stencil, *field).is_some());
     wide.map(|((field, _), name)| {
         let bytes = width as usize * plan.stencil.fields[*field].stored.bytes(plan.choices.precision);
-        format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", fixed.layout.lead)
+        format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", known_grid.layout.lead)
     })
     .collect()
 }

@@ -30,7 +30,7 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let [k, nk] = ["k", "nk"].map(|name| own.number(name, Type::I32));
     let params = stencil.params.iter().map(|(id, param)| {
         let (name, kind) = (own.names().declared(&param.name), Type::computing(param.kind, precision));
-        (id, own.argument(name, kind, Meaning::Told))
+        (id, own.argument(name, kind, Meaning::Documented))
     });
     let params: BTreeMap<ParamId, ValueId> = params.collect();
     let names: BTreeMap<ParamId, Identifier> = params

@@ -152,12 +152,12 @@ pub fn made(arguments: &str) -> Comment {
 /// The arguments of `stencilc build` that make a plan's kernel.
 fn again(plan: &Plan) -> String {
     let mut again = format!("{} {}", source(&plan.stencil), plan.choices.words());
-    if let Some(fixed) = &plan.fixed {
-        match &fixed.adjacency {
-            None => again.push_str(&format!(" --grid {}", fixed.grid)),
+    if let Some(known_grid) = &plan.known_grid {
+        match &known_grid.adjacency {
+            None => again.push_str(&format!(" --grid {}", known_grid.grid)),
             Some(adjacency) => {
                 let file = ShellWord::path(adjacency.name.as_told());
-                again.push_str(&format!(" --grid {file} --levels {}", fixed.grid.nk));
+                again.push_str(&format!(" --grid {file} --levels {}", known_grid.grid.nk));
             }
         }
     }
@@ -175,8 +175,8 @@ fn doc(plan: &Plan) -> Vec<Comment> {
         choices.precision.name()
     ))];
     lines.extend(plan.stencil.doc.comments());
-    if let Some(fixed) = &plan.fixed {
-        lines.push(Comment::new(format!("Grid {}, computed on {}.", fixed.grid, fixed.region)));
+    if let Some(known_grid) = &plan.known_grid {
+        lines.push(Comment::new(format!("Grid {}, computed on {}.", known_grid.grid, known_grid.region)));
     }
     lines
 }

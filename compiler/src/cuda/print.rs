@@ -9,7 +9,7 @@ use crate::diagnostic::Refusal;
 use crate::ir::Precision;
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Argument, Attempt, Contents, Kernel, Operand, Operation, Space, Statement, Step, Unroll, ValueId, What,
+    Argument, ArgumentKind, Attempt, Contents, Kernel, Operand, Operation, Space, Statement, Step, Unroll, ValueId,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
@@ -88,8 +88,8 @@ const TEMPLATE: &str = "kernel.cu.tera";
 /// `const double* __restrict__ phi`
 fn argument(kernel: &Kernel, own: &Argument) -> String {
     match own.what {
-        What::Number(kind) => format!("const {} {}", c_type(kind), own.name),
-        What::Array(array) => {
+        ArgumentKind::Number(kind) => format!("const {} {}", c_type(kind), own.name),
+        ArgumentKind::Array(array) => {
             let alone = match kernel.arrays[array].space {
                 Space::Global { aliased: true } => "",
                 _ => " __restrict__",
@@ -102,8 +102,8 @@ fn argument(kernel: &Kernel, own: &Argument) -> String {
 /// The C type of an argument: `const double*`.
 pub(super) fn argument_type(kernel: &Kernel, own: &Argument) -> String {
     match own.what {
-        What::Number(kind) => c_type(kind),
-        What::Array(array) => {
+        ArgumentKind::Number(kind) => c_type(kind),
+        ArgumentKind::Array(array) => {
             let array = &kernel.arrays[array];
             format!("{}{}*", if array.is_written { "" } else { "const " }, c_type(array.element))
         }

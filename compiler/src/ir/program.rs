@@ -132,7 +132,7 @@ pub struct Call {
     /// Which of [`Program::stencils`].
     pub stencil: usize,
     /// By the stencil's fields: what is read, and what is written.
-    pub fields: Vec<Seat>,
+    pub fields: Vec<FieldBinding>,
     /// By the stencil's parameters: their values; nothing where the default holds.
     pub params: Vec<Option<Body>>,
     /// Where it is written.
@@ -141,7 +141,7 @@ pub struct Call {
 
 /// What a field of a called stencil stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seat {
+pub struct FieldBinding {
     /// What it reads.
     pub read: Option<VariableId>,
     /// What it writes.
@@ -247,12 +247,12 @@ impl EdgeRule {
 impl Call {
     /// The variables that it reads, by the stencil's fields.
     pub fn reads(&self) -> impl Iterator<Item = VariableId> {
-        self.fields.iter().filter_map(|seat| seat.read)
+        self.fields.iter().filter_map(|binding| binding.read)
     }
 
     /// The variables that it writes, by the stencil's fields.
     pub fn writes(&self) -> impl Iterator<Item = VariableId> {
-        self.fields.iter().filter_map(|seat| seat.written)
+        self.fields.iter().filter_map(|binding| binding.written)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a kernel does, counted.
 
-use super::{ArrayId, Block, Kernel, Meaning, Operation, Space, Statement, ValueId, What};
+use super::{ArgumentKind, ArrayId, Block, Kernel, Meaning, Operation, Space, Statement, ValueId};
 use crate::ir::Handle;
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl<'a> TableLoads<'a> {
         let mut is_table: Vec<bool> =
             kernel.arrays.iter().map(|(_, array)| matches!(array.space, Space::Constant(_))).collect();
         for (_, argument) in kernel.arguments.iter() {
-            if let (What::Array(array), Meaning::Table(_)) = (argument.what, &argument.meaning) {
+            if let (ArgumentKind::Array(array), Meaning::Table(_)) = (argument.what, &argument.meaning) {
                 is_table[array.index()] = true;
             }
         }

@@ -1,7 +1,8 @@
 //! A kernel as a text that can be read: operations by their names, with what they are made of in brackets.
 
 use super::{
-    Block, Contents, Function, Kernel, Math, Operand, Operation, Space, Statement, Step, Type, Unroll, ValueId, What,
+    ArgumentKind, Block, Contents, Function, Kernel, Math, Operand, Operation, Space, Statement, Step, Type, Unroll,
+    ValueId,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -45,8 +46,8 @@ impl Display for Kernel {
         writeln!(f, "kernel {} of {} threads{blocks}{tried}", self.name, self.threads)?;
         for (_, argument) in self.arguments.iter() {
             match argument.what {
-                What::Number(kind) => writeln!(f, "    number {}: {kind}", argument.name)?,
-                What::Array(array) => {
+                ArgumentKind::Number(kind) => writeln!(f, "    number {}: {kind}", argument.name)?,
+                ArgumentKind::Array(array) => {
                     let own = &self.arrays[array];
                     let role = if own.is_written { "output" } else { "input" };
                     let aliased = if own.space == (Space::Global { aliased: true }) { ", aliased" } else { "" };

@@ -45,8 +45,11 @@ pub fn copy_streams(name: &str, reads: &[usize], writes: &[usize], threads: u32,
     let reads = streams(&mut own, 'a', reads, false);
     let writes = streams(&mut own, 'b', writes, true);
     // Not so many threads as the block may have, but those of the launch.
-    let (block, threads, thread) =
-        (wide(&mut own, Coordinate::Block), wide(&mut own, Coordinate::Threads), wide(&mut own, Coordinate::Thread));
+    let (block, threads, thread) = (
+        coordinate64(&mut own, Coordinate::Block),
+        coordinate64(&mut own, Coordinate::Threads),
+        coordinate64(&mut own, Coordinate::Thread),
+    );
     let each = own.literal(per_thread as i64, Type::I64);
     let before = own.mul(block, each);
     let before = own.mul(before, threads);
@@ -97,12 +100,15 @@ pub fn same(threads: u32) -> Kernel {
     let (a_rest, b_rest) = (own.aliased("a_rest", byte, false), own.aliased("b_rest", byte, false));
     let rest = own.number("rest", Type::I64);
     let differs = own.aliased("differs", Type::I32, true);
-    let (block, threads, thread) =
-        (wide(&mut own, Coordinate::Block), wide(&mut own, Coordinate::Threads), wide(&mut own, Coordinate::Thread));
+    let (block, threads, thread) = (
+        coordinate64(&mut own, Coordinate::Block),
+        coordinate64(&mut own, Coordinate::Threads),
+        coordinate64(&mut own, Coordinate::Thread),
+    );
     let before = own.mul(block, threads);
     let first = own.add(before, thread);
     let first = own.name("first", first);
-    let blocks = wide(&mut own, Coordinate::Blocks);
+    let blocks = coordinate64(&mut own, Coordinate::Blocks);
     let all = own.mul(blocks, threads);
     let all = own.name("threads", all);
     let (zero, one) = (own.int(0), own.int(1));
@@ -296,7 +302,7 @@ fn all_threads(own: &mut Builder, threads: u32) -> ValueId {
 }
 
 /// A coordinate along x, with 64 bits.
-fn wide(own: &mut Builder, coordinate: Coordinate) -> ValueId {
+fn coordinate64(own: &mut Builder, coordinate: Coordinate) -> ValueId {
     let number = own.coordinate(coordinate, Axis::X);
     own.convert(number, Type::I64)
 }

@@ -6,7 +6,7 @@ use crate::ir::{FieldId, MapId, ParamId, Path, SetId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// What the kernel's documentation says: of kernels that no plan makes.
-    Told,
+    Documented,
     /// A field that is read: the value of the first cell.
     Input(FieldId),
     /// A field that is written: the value of the first cell.
@@ -93,8 +93,8 @@ pub enum MeshTable {
     /// Where a path leads from the element.
     Leaf(Path),
     /// The different elements to which paths lead from any of a target's elements, as they come: so many for each target.
-    Seats(Vec<Path>),
-    /// Which of these they are: words of so many places, each the number of a seat for each path.
+    Dictionary(Vec<Path>),
+    /// Which of these they are: words of so many places, each the number of an entry for each path.
     Codes(Vec<Path>),
     /// The targets to which any element leads.
     Targets,

@@ -111,14 +111,14 @@ pub struct Argument {
     /// Its name.
     pub name: Identifier,
     /// What it is.
-    pub what: What,
+    pub what: ArgumentKind,
     /// What it means to who launches the kernel.
     pub meaning: Meaning,
 }
 
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ArgumentKind {
     /// A number.
     Number(Type),
     /// The first element of an array in global memory.

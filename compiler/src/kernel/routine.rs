@@ -136,54 +136,66 @@ impl Routine {
 
     /// Whether a routine on rows, or one that needs nothing else, can take these operands.
     pub fn takes(self, kernel: &Kernel, operands: &[Operand]) -> bool {
-        let kinds: Vec<Taken> = operands.iter().map(|operand| operand.taken(kernel)).collect();
+        let kinds: Vec<OperandType> = operands.iter().map(|operand| operand.operand_type(kernel)).collect();
         let fits_at_once = |count: usize, width: usize, kind: Type| {
             count.is_power_of_two() && width.is_multiple_of(count) && count * kind.bytes() <= 16
         };
         let is_copy = |to: Type, from: Type| to.lanes == 1 && from.lanes == 1;
         match (self, kinds.as_slice()) {
-            (Routine::LoadRow(count), &[Taken::Row(row, width), Taken::Place(from)])
-            | (Routine::PutRow(count), &[Taken::Place(from), Taken::Row(row, width)]) => {
+            (Routine::LoadRow(count), &[OperandType::Row(row, width), OperandType::Place(from)])
+            | (Routine::PutRow(count), &[OperandType::Place(from), OperandType::Row(row, width)]) => {
                 row == from && fits_at_once(count, width, row)
             }
-            (Routine::LoadRowWhere, &[Taken::Row(row, _), Taken::Place(from), Taken::Value(condition)]) => {
-                row == from && condition == Type::BOOL
-            }
+            (
+                Routine::LoadRowWhere,
+                &[OperandType::Row(row, _), OperandType::Place(from), OperandType::Value(condition)],
+            ) => row == from && condition == Type::BOOL,
             (
                 Routine::PutBetween(count),
-                &[Taken::Place(to), Taken::Row(row, width), Taken::Value(first), Taken::Value(end)],
+                &[
+                    OperandType::Place(to),
+                    OperandType::Row(row, width),
+                    OperandType::Value(first),
+                    OperandType::Value(end),
+                ],
             ) => row == to && fits_at_once(count, width, row) && [first, end] == [Type::I32; 2],
-            (Routine::CopyRow, &[Taken::Row(to, width), Taken::Row(from, other)]) => {
+            (Routine::CopyRow, &[OperandType::Row(to, width), OperandType::Row(from, other)]) => {
                 width == other && is_copy(to, from)
             }
             (
                 Routine::WidenRow(before, after),
-                &[Taken::Row(to, wide), Taken::Row(from, width), Taken::Value(lane)],
+                &[OperandType::Row(to, wide), OperandType::Row(from, width), OperandType::Value(lane)],
             ) => wide == before + width + after && is_copy(to, from) && lane == Type::I32,
             (
                 Routine::JoinRows(before, after),
-                &[Taken::Row(to, wide), Taken::Row(from, width), Taken::Row(own, beyond), Taken::Value(lane)],
+                &[
+                    OperandType::Row(to, wide),
+                    OperandType::Row(from, width),
+                    OperandType::Row(own, beyond),
+                    OperandType::Value(lane),
+                ],
             ) => {
                 let is_there = beyond >= before.max(after) && width >= before.max(after);
                 is_there && wide == before + width + after && own == from && is_copy(to, from) && lane == Type::I32
             }
-            (Routine::GridBarrier | Routine::FlagRaise | Routine::FlagWait, &[Taken::Place(Type::U32)]) => true,
+            (Routine::GridBarrier | Routine::FlagRaise | Routine::FlagWait, &[OperandType::Place(Type::U32)]) => true,
             (
                 Routine::PushRow,
                 &[
-                    Taken::Place(to),
-                    Taken::Row(row, width),
-                    Taken::Value(Type::I32),
-                    Taken::Value(Type::U32),
-                    Taken::Place(Type::BARRIER),
+                    OperandType::Place(to),
+                    OperandType::Row(row, width),
+                    OperandType::Value(Type::I32),
+                    OperandType::Value(Type::U32),
+                    OperandType::Place(Type::BARRIER),
                 ],
             ) => to == row && (width * row.bytes()).is_multiple_of(SENT),
-            (Routine::PullRow, &[Taken::Row(row, width), Taken::Place(from), Taken::Value(Type::I32)]) => {
-                row == from && (width * row.bytes()).is_multiple_of(SENT)
-            }
+            (
+                Routine::PullRow,
+                &[OperandType::Row(row, width), OperandType::Place(from), OperandType::Value(Type::I32)],
+            ) => row == from && (width * row.bytes()).is_multiple_of(SENT),
             (
                 Routine::BarrierInit | Routine::BarrierExpect | Routine::BarrierWaitCluster,
-                &[Taken::Place(Type::BARRIER), Taken::Value(Type::U32)],
+                &[OperandType::Place(Type::BARRIER), OperandType::Value(Type::U32)],
             ) => true,
             (Routine::BarrierFence | Routine::ClusterArrive | Routine::ClusterWait, []) => true,
             _ => false,
@@ -196,7 +208,7 @@ const SENT: usize = 16;
 
 /// What an operand is.
 #[derive(Clone, Copy)]
-enum Taken {
+enum OperandType {
     Value(Type),
     /// Where elements of a type are in memory.
     Place(Type),
@@ -206,17 +218,17 @@ enum Taken {
 }
 
 impl Operand {
-    fn taken(&self, kernel: &Kernel) -> Taken {
+    fn operand_type(&self, kernel: &Kernel) -> OperandType {
         match self {
-            Operand::Value(value) => Taken::Value(kernel.values[*value].kind),
+            Operand::Value(value) => OperandType::Value(kernel.values[*value].kind),
             Operand::Row(array) => match kernel.row_width(*array) {
-                Some(width) => Taken::Row(kernel.arrays[*array].element, width),
-                None => Taken::Nothing,
+                Some(width) => OperandType::Row(kernel.arrays[*array].element, width),
+                None => OperandType::Nothing,
             },
             Operand::Place(array, _) => match kernel.arrays[*array] {
-                Array { space: Space::Rows(_, width), element, .. } => Taken::Row(element, width),
-                Array { element, .. } if kernel.row_width(*array).is_none() => Taken::Place(element),
-                _ => Taken::Nothing,
+                Array { space: Space::Rows(_, width), element, .. } => OperandType::Row(element, width),
+                Array { element, .. } if kernel.row_width(*array).is_none() => OperandType::Place(element),
+                _ => OperandType::Nothing,
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Leaves out of a kernel what nothing uses: names that are never called, variables that nobody reads, loops and branches in which
 //! nothing is done, arguments and arrays that nothing needs. So whoever makes a kernel can declare all that might be needed.
 
-use super::{ArrayId, Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId, What};
+use super::{ArgumentKind, ArrayId, Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId};
 use crate::ir::{Arena, Handle};
 
 /// The kernel without what nothing uses. Fields and parameters stay arguments: callers count on them.
@@ -166,10 +166,10 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
     for (id, argument) in kernel.arguments.iter() {
         match &argument.meaning {
             Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => match argument.what {
-                What::Array(array) => arrays[array.index()] = true,
-                What::Number(_) => numbers[id.index()] = true,
+                ArgumentKind::Array(array) => arrays[array.index()] = true,
+                ArgumentKind::Number(_) => numbers[id.index()] = true,
             },
-            Meaning::Told | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
+            Meaning::Documented | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
             Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {}
         }
     }
@@ -182,13 +182,13 @@ fn without_arguments(mut kernel: Kernel) -> Kernel {
     let (kept_arrays, moved_arrays) = kept(std::mem::take(&mut kernel.arrays), |id, _| arrays[id]);
     let (kept_arguments, moved_arguments) =
         kept(std::mem::take(&mut kernel.arguments), |id, argument| match argument.what {
-            What::Number(_) => numbers[id],
-            What::Array(array) => arrays[array.index()],
+            ArgumentKind::Number(_) => numbers[id],
+            ArgumentKind::Array(array) => arrays[array.index()],
         });
     kernel.arrays = kept_arrays;
     kernel.arguments = kept_arguments;
     for argument in kernel.arguments.values_mut() {
-        if let What::Array(array) = &mut argument.what {
+        if let ArgumentKind::Array(array) = &mut argument.what {
             *array = moved_arrays[array.index()];
         }
     }

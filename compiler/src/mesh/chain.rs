@@ -7,9 +7,9 @@
 //! The stencils of a chain become stencils over the same fields and parameters, those of a call that stands for all of them.
 
 use super::group::{groups, has_own};
+use crate::analysis::footprint::Footprint;
 use crate::analysis::levels::leaves_levels;
-use crate::analysis::looks::Looks;
-use crate::ir::program::{Call, Seat};
+use crate::ir::program::{Call, FieldBinding};
 use crate::ir::{
     Body, Field, FieldId, Handle, Levels, MeshProgram, MeshStencil, Node, Param, ParamId, Precision, Role, SetId,
     Stages, Stencil, Store, VariableId, Verify,
@@ -60,8 +60,8 @@ impl Chain {
     pub fn saved(&self, precision: Precision) -> f64 {
         let [mut all, mut saved] = [0, 0];
         for stage in &self.stages {
-            let looks = Looks::new(stage, 0..stage.stencil.stores.len());
-            let read: BTreeSet<FieldId> = looks.reads.keys().map(|(field, _)| *field).collect();
+            let footprint = Footprint::new(stage, 0..stage.stencil.stores.len());
+            let read: BTreeSet<FieldId> = footprint.reads.keys().map(|(field, _)| *field).collect();
             let written = stage.stencil.stores.iter().map(|store| store.field).collect::<BTreeSet<_>>();
             for field in read.iter().chain(&written) {
                 let own = &stage.stencil.fields[*field];
@@ -85,7 +85,7 @@ struct Builder<'a> {
     set: Option<SetId>,
     /// The fields and parameters of all.
     whole: Stencil,
-    seats: Vec<Seat>,
+    bindings: Vec<FieldBinding>,
     params: Vec<Option<Body>>,
     stages: Vec<MeshStencil>,
     /// Variables that a call has given a value, in which field, and which call.
@@ -103,7 +103,7 @@ impl<'a> Builder<'a> {
             precision,
             set: None,
             whole: Stencil::default(),
-            seats: Vec::new(),
+            bindings: Vec::new(),
             params: Vec::new(),
             stages: Vec::new(),
             given: BTreeMap::new(),
@@ -135,15 +135,15 @@ impl<'a> Builder<'a> {
             return None;
         }
         let mut longer = self.clone();
-        let looks = Looks::new(stencil, 0..stencil.stencil.stores.len());
+        let footprint = Footprint::new(stencil, 0..stencil.stencil.stores.len());
         let (mut reads, mut writes, mut results) = (Vec::new(), Vec::new(), Vec::new());
-        for ((id, field), seat) in stencil.stencil.fields.iter().zip(&link.call.fields) {
+        for ((id, field), binding) in stencil.stencil.fields.iter().zip(&link.call.fields) {
             let (read, written) = match field.role {
-                Role::Inc => (None, Some(longer.sum(self, link, field, *seat)?)),
+                Role::Inc => (None, Some(longer.sum(self, link, field, *binding)?)),
                 role => {
                     let is_here =
-                        || looks.reads.keys().filter(|(read, _)| *read == id).all(|(_, hops)| hops.is_empty());
-                    let read = match seat.read.filter(|_| role.is_read()) {
+                        || footprint.reads.keys().filter(|(read, _)| *read == id).all(|(_, hops)| hops.is_empty());
+                    let read = match binding.read.filter(|_| role.is_read()) {
                         None => None,
                         Some(variable) => Some(match self.given.get(&variable) {
                             None => longer.input(variable, field),
@@ -152,10 +152,10 @@ impl<'a> Builder<'a> {
                         }),
                     };
                     let role = if role == Role::Reduce { Role::Reduce } else { Role::Out };
-                    (read, field.role.is_written().then(|| longer.field(field, role, Seat::default())))
+                    (read, field.role.is_written().then(|| longer.field(field, role, FieldBinding::default())))
                 }
             };
-            results.extend(seat.written.zip(written));
+            results.extend(binding.written.zip(written));
             reads.push(read);
             writes.push(written);
         }
@@ -170,15 +170,16 @@ impl<'a> Builder<'a> {
     }
 
     /// The field that a call adds to: one more of the chain, or that of calls before, if nobody else looks at what these have added.
-    fn sum(&mut self, before: &Self, link: &Link, field: &Field, seat: Seat) -> Option<FieldId> {
-        let known = seat.read.and_then(|variable| Some((variable, before.given.get(&variable)?.0)));
+    fn sum(&mut self, before: &Self, link: &Link, field: &Field, binding: FieldBinding) -> Option<FieldId> {
+        let known = binding.read.and_then(|variable| Some((variable, before.given.get(&variable)?.0)));
         let Some((variable, sum)) = known else {
             // What is stored in more bits than it is computed in stays as it was where nothing is added.
             let is_wide = field.stored.bytes(self.precision) > self.precision.bytes();
-            let is_possible = self.is_everywhere(field) && (seat.read.is_none() || !is_wide);
-            return is_possible.then(|| self.field(field, Role::Inc, Seat { read: seat.read, written: None }));
+            let is_possible = self.is_everywhere(field) && (binding.read.is_none() || !is_wide);
+            return is_possible
+                .then(|| self.field(field, Role::Inc, FieldBinding { read: binding.read, written: None }));
         };
-        let is_seen = seat.written != Some(variable) && !link.last.contains(&variable);
+        let is_seen = binding.written != Some(variable) && !link.last.contains(&variable);
         // Not of two fields of one call.
         let is_free = self.given.remove(&variable).is_some();
         let is_sum = before.whole.fields[sum].role == Role::Inc && before.is_alike(sum, field);
@@ -210,9 +211,9 @@ impl<'a> Builder<'a> {
     }
 
     /// A new field, which has an array of its own.
-    fn field(&mut self, field: &Field, role: Role, seat: Seat) -> FieldId {
+    fn field(&mut self, field: &Field, role: Role, binding: FieldBinding) -> FieldId {
         let name = free(&field.name, &|name| self.whole.fields.iter().any(|(_, own)| own.name == name));
-        self.seats.push(seat);
+        self.bindings.push(binding);
         self.whole.fields.add(Field { name, role, ..field.clone() })
     }
 
@@ -224,7 +225,7 @@ impl<'a> Builder<'a> {
                 return known;
             }
         }
-        let own = self.field(field, Role::In, Seat { read: Some(variable), written: None });
+        let own = self.field(field, Role::In, FieldBinding { read: Some(variable), written: None });
         self.inputs.insert(variable, own);
         own
     }
@@ -245,7 +246,7 @@ impl<'a> Builder<'a> {
         for (&variable, &(field, number)) in &self.given {
             let is_dead = links[number + 1..].iter().any(|later| later.last.contains(&variable));
             if !is_dead {
-                self.seats[field.index()].written = Some(variable);
+                self.bindings[field.index()].written = Some(variable);
                 seen.insert(field);
             }
         }
@@ -253,7 +254,7 @@ impl<'a> Builder<'a> {
         let fields = self.whole.fields.iter();
         let internal = fields.filter(|(id, own)| is_internal(own) && !seen.contains(id)).map(|(id, _)| id).collect();
         let span = links.first().map(|link| link.call.span).unwrap_or_default();
-        let call = Call { stencil: usize::MAX, fields: self.seats, params: self.params, span };
+        let call = Call { stencil: usize::MAX, fields: self.bindings, params: self.params, span };
         for stage in &mut self.stages {
             stage.stencil.fields = self.whole.fields.clone();
             stage.stencil.params = self.whole.params.clone();

@@ -1,49 +1,49 @@
 //! The kernel of a chain: a thread an element gathers what calls add to it, and goes on with what others make of that.
 
+use super::gather::Gather;
 use super::group::{Group, groups};
 use super::own::Written;
 use super::sums::Sums;
-use super::walk::Walk;
 use super::writer::Writer;
-use super::{Choices, Items, Kernel, Kernels, Subject, quotient};
+use super::{Items, Kernel, Kernels, MeshChoices, MeshTask, quotient};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 
-/// Returns the kernel of a chain, of whose stages these are the subjects. Internal fields are not written.
+/// Returns the kernel of a chain, of whose stages these are. Internal fields are not written.
 ///
 /// # Errors
 /// Increments come in orders that differ.
 pub fn kernels(
-    subjects: &[Subject],
+    tasks: &[MeshTask],
     is_internal: &dyn Fn(FieldId) -> bool,
-    choices: &Choices,
+    choices: &MeshChoices,
 ) -> Result<Kernels, Refusal> {
-    let mut groups: Vec<Group> = subjects.iter().flat_map(|own| groups(own.stencil)).collect();
+    let mut groups: Vec<Group> = tasks.iter().flat_map(|own| groups(own.stencil)).collect();
     groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
-    let (mut fields, mut walks): (Vec<FieldId>, Vec<Walk>) = (Vec::new(), Vec::new());
-    for (subject, group) in subjects.iter().zip(&groups) {
+    let (mut fields, mut gathers): (Vec<FieldId>, Vec<Gather>) = (Vec::new(), Vec::new());
+    for (task, group) in tasks.iter().zip(&groups) {
         let own = group.fields();
-        let from_zero = own.iter().all(|&field| (subject.from_zero)(field) && !fields.contains(&field));
-        walks.push(Walk::new(subject, group, from_zero)?.for_all_targets());
+        let from_zero = own.iter().all(|&field| (task.from_zero)(field) && !fields.contains(&field));
+        gathers.push(Gather::new(task, group, from_zero)?.for_all_targets());
         fields.extend(own.into_iter().filter(|field| !fields.contains(field)).collect::<Vec<_>>());
     }
-    let (adding, after) = subjects.split_at(groups.len());
-    let stages: Vec<Subject> =
-        walks.iter().zip(adding).map(|(walk, own)| walk.subject(own)).chain(after.iter().copied()).collect();
+    let (adding, after) = tasks.split_at(groups.len());
+    let stages: Vec<MeshTask> =
+        gathers.iter().zip(adding).map(|(gather, own)| gather.task(own)).chain(after.iter().copied()).collect();
     let Some(last) = stages.last() else { return Ok(Kernels { kernels: Vec::new(), groups }) };
     let set = last.stencil.set();
-    let names: Vec<&str> = subjects.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
+    let names: Vec<&str> = tasks.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
     let mut writer = Writer::new(&stages[0], choices, &names.join("_"));
     writer.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
     let element = writer.thread_of(set);
     writer.find_level();
     let is_seen = |field: FieldId| !is_internal(field);
     let sums = Sums::of_chain(&mut writer, &fields, element, &is_seen);
-    for (walk, stage) in walks.iter().zip(&stages) {
+    for (gather, stage) in gathers.iter().zip(&stages) {
         writer.go_on_with(stage, None);
-        walk.write(&mut writer, element, None, &sums);
+        gather.write(&mut writer, element, None, &sums);
     }
-    let after = &stages[walks.len()..];
+    let after = &stages[gathers.len()..];
     let mut all: Vec<Written> = Vec::new();
     for stage in after {
         writer.go_on_with(stage, Some(element));

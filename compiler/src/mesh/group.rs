@@ -1,6 +1,6 @@
 //! What a stencil adds to which elements.
 
-use super::Subject;
+use super::MeshTask;
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::How;
 use crate::ir::{Body, FieldId, Kind, MeshStencil, Node, Path, SetId};
@@ -151,12 +151,12 @@ impl Group {
     ///
     /// # Errors
     /// It is not.
-    pub fn check_order(&self, subject: &Subject) -> Result<(), Refusal> {
+    pub fn check_order(&self, task: &MeshTask) -> Result<(), Refusal> {
         let Some(field) = self.out_of_order() else { return Ok(()) };
-        if !subject.counts.repeats(self) {
+        if !task.counts.repeats(self) {
             return Ok(());
         }
-        let own = &subject.stencil.stencil;
+        let own = &task.stencil.stencil;
         let name = &own.fields[field].name;
         Err(Refusal::new(format!(
             "elements of this mesh lead to one place along several slots, and `{}` adds to `{name}` in another order than that in \

@@ -9,7 +9,7 @@
 //! comes to 0 may have the other sign, since x - x is +0 whichever way it is turned. Nobody sees that in what is added to anything
 //! but -0, so long as nothing divides by it or asks for its sign; there, expressions stay as they are written.
 
-use super::Subject;
+use super::MeshTask;
 use super::ends::Ends;
 use super::group::{Add, Group};
 use super::writer::At;
@@ -495,9 +495,9 @@ pub struct Mirror {
 
 /// The increments of a group along two paths as one. Nothing if the paths add to different fields. `plain` keeps the signs of sums that
 /// come to 0, as what is added to a number that may be -0 has to.
-pub fn mirrored(subject: &Subject, group: &Group, plain: bool) -> Option<Mirror> {
+pub fn mirrored(task: &MeshTask, group: &Group, plain: bool) -> Option<Mirror> {
     let [first, second] = group.paths.as_slice() else { return None };
-    let stencil = subject.stencil;
+    let stencil = task.stencil;
     let along = |path: usize| group.adds.iter().filter(move |add| add.path == path);
     let adds: Vec<(&Add, &Add)> = along(0).zip(along(1)).collect();
     let same = |(a, b): &(&Add, &Add)| (a.field, a.part) == (b.field, b.part);

@@ -14,19 +14,19 @@
 
 mod chain;
 mod chained;
+mod dictionary;
 mod ends;
+mod footprint;
+mod gather;
 mod group;
-mod layout;
-mod looks;
 mod mirror;
 mod own;
 pub mod quotient;
 mod rows;
-mod seats;
 mod shared;
 pub mod strategy;
 mod sums;
-mod walk;
+mod vector_layout;
 mod writer;
 
 pub use chain::{Chain, Link};
@@ -35,19 +35,19 @@ pub use chained::kernels as kernels_of_chain;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, MeshStencil, Path, Precision, SetId};
 use crate::kernel;
+pub use dictionary::Dictionary;
 pub use group::{Group, groups};
-pub use layout::Layout;
-pub use seats::Seats;
 use std::ops::Range;
 pub use strategy::{Additions, STRATEGIES, Strategy};
+pub use vector_layout::VectorLayout;
 
 /// How a stencil is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choices {
+pub struct MeshChoices {
     /// How races are avoided.
     pub strategy: &'static dyn Strategy,
     /// How vectors lie in memory.
-    pub layout: Layout,
+    pub layout: VectorLayout,
     /// Threads of a block.
     pub block: u32,
     /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
@@ -68,9 +68,15 @@ pub enum Merge {
     Always,
 }
 
-impl Default for Choices {
+impl Default for MeshChoices {
     fn default() -> Self {
-        Self { strategy: STRATEGIES[0], layout: Layout::Pairs, block: 128, blocks_at_once: 0, merge: Merge::Always }
+        Self {
+            strategy: STRATEGIES[0],
+            layout: VectorLayout::Pairs,
+            block: 128,
+            blocks_at_once: 0,
+            merge: Merge::Always,
+        }
     }
 }
 
@@ -81,7 +87,7 @@ const FEW: usize = 1 << 17;
 /// bytes of its fields is slower then, and one that saves a third is faster.
 const ENOUGH: f64 = 0.2;
 
-impl Choices {
+impl MeshChoices {
     /// Whether the calls of a chain become one kernel, over so many elements and levels.
     pub fn merges(self, chain: &Chain, precision: Precision, elements: usize) -> bool {
         let pays = || elements < FEW || chain.saved(precision) >= ENOUGH;
@@ -143,12 +149,12 @@ pub trait Counts {
     fn repeats(&self, group: &Group) -> bool;
 
     /// How many different elements those who lead to a target lead on to along other paths, at most.
-    fn seats(&self, group: &Group, ends: &[Path]) -> usize;
+    fn distinct_ends(&self, group: &Group, ends: &[Path]) -> usize;
 }
 
 /// What is to be computed.
 #[derive(Clone, Copy)]
-pub struct Subject<'a> {
+pub struct MeshTask<'a> {
     /// The stencil, prepared.
     pub stencil: &'a MeshStencil,
     /// What `real` is.
@@ -163,7 +169,7 @@ pub struct Subject<'a> {
     pub counts: &'a dyn Counts,
 }
 
-impl Subject<'_> {
+impl MeshTask<'_> {
     /// How many elements lead to a target of a group.
     fn degrees(&self, group: &Group) -> Degrees {
         self.counts.degrees(group)
@@ -218,14 +224,14 @@ pub struct Kernels {
 ///
 /// # Errors
 /// The strategy cannot compute it.
-pub fn kernels(subject: &Subject, choices: &Choices) -> Result<Kernels, Refusal> {
-    let groups = group::groups(subject.stencil);
+pub fn kernels(task: &MeshTask, choices: &MeshChoices) -> Result<Kernels, Refusal> {
+    let groups = group::groups(task.stencil);
     let mut kernels = Vec::new();
-    if group::has_own(subject.stencil) {
-        kernels.push(own::kernel(subject, choices));
+    if group::has_own(task.stencil) {
+        kernels.push(own::kernel(task, choices));
     }
     for group in &groups {
-        kernels.extend(choices.strategy.kernels(subject, choices, group)?);
+        kernels.extend(choices.strategy.kernels(task, choices, group)?);
     }
     Ok(Kernels { kernels, groups })
 }

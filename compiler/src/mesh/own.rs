@@ -2,7 +2,7 @@
 
 use super::writer::Writer;
 use super::writer::numbers::part_name;
-use super::{Choices, Items, Kernel, Subject};
+use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Kind, Levels, Relation, SetId};
 use crate::kernel::build::Making;
@@ -19,9 +19,9 @@ pub struct Written {
 }
 
 /// The kernel of what a stencil writes at its own elements.
-pub fn kernel(subject: &Subject, choices: &Choices) -> Kernel {
-    let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let mut writer = Writer::new(subject, choices, &stencil.stencil.name);
+pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
+    let (stencil, set) = (task.stencil, task.stencil.set());
+    let mut writer = Writer::new(task, choices, &stencil.stencil.name);
     let element = writer.thread_of(set);
     writer.find_level();
     writer.set_index(&[], element);
@@ -34,8 +34,8 @@ impl Written {
     /// What the writer's stencil writes.
     pub fn new(writer: &mut Writer) -> Self {
         let mut own = Self::default();
-        let subject = writer.subject;
-        for (store, write) in subject.stencil.stores() {
+        let task = writer.task;
+        for (store, write) in task.stencil.stores() {
             if matches!(write.how, How::Add(_)) {
                 continue;
             }
@@ -51,9 +51,9 @@ impl Written {
 
     /// Computes everything here, and says that what is assigned is what is read of the element at hand: as it would be read again.
     pub fn remember(&mut self, writer: &mut Writer) {
-        let (subject, scalar) = (writer.subject, writer.scalar());
+        let (task, scalar) = (writer.task, writer.scalar());
         for (&field, values) in &mut self.assigned {
-            let own = &subject.stencil.stencil.fields[field];
+            let own = &task.stencil.stencil.fields[field];
             let width = values.len();
             for (part, value) in values.iter_mut().enumerate() {
                 let stored = scalar.stored(&mut writer.own, *value, own.stored);
@@ -63,15 +63,15 @@ impl Written {
             }
         }
         for (field, _, value) in &mut self.folded {
-            let wish = format!("{}_here", subject.stencil.stencil.fields[*field].name);
+            let wish = format!("{}_here", task.stencil.stencil.fields[*field].name);
             *value = writer.own.name(&wish, *value);
         }
     }
 
     /// Writes it to the fields that are wanted.
     pub fn store(&self, writer: &mut Writer, element: ValueId, is_wanted: &dyn Fn(FieldId) -> bool) {
-        let subject = writer.subject;
-        let (stencil, set) = (subject.stencil, subject.stencil.set());
+        let task = writer.task;
+        let (stencil, set) = (task.stencil, task.stencil.set());
         for (field, kind, value) in &self.folded {
             let at = leaf_of(writer, set, element);
             let (name, kind) = (&stencil.stencil.fields[*field].name, writer.computing(*kind));
@@ -96,10 +96,10 @@ impl Written {
 
 /// Where the number of an element stands that is to be folded: in the user's order, level after level.
 fn leaf_of(writer: &mut Writer, set: SetId, element: ValueId) -> ValueId {
-    let name = &writer.subject.stencil.mesh.sets[set].name;
+    let name = &writer.task.stencil.mesh.sets[set].name;
     let users = writer.table(&format!("{name}_user"), MeshData::Users(set));
     let user = writer.own.load(users, element);
-    let levels = writer.subject.computed.len();
+    let levels = writer.task.computed.len();
     if levels == 1 {
         return user;
     }

@@ -40,10 +40,10 @@ impl Sums {
     ) -> Self {
         let mut all = Vec::new();
         for &field in fields {
-            let own = &writer.subject.stencil.stencil.fields[field];
+            let own = &writer.task.stencil.stencil.fields[field];
             let (name, width) = (own.name.clone(), writer.width(field));
             let kind = if as_stored { writer.stored(field) } else { writer.computing(own.stored.kind()) };
-            let starts = if (writer.subject.from_zero)(field) && !in_place {
+            let starts = if (writer.task.from_zero)(field) && !in_place {
                 let zero = match kind.is_real() {
                     true => writer.own.real(0.0, kind),
                     false => writer.own.literal(0, kind),
@@ -116,8 +116,8 @@ impl Sums {
         is_led_to: Option<ValueId>,
     ) {
         for (field, sums) in self.0.iter().filter(|(field, _)| is_wanted(*field)) {
-            let (stored, precision) = (stored_of(writer, *field), writer.subject.precision);
-            let is_wide = stored.bytes(precision) > precision.bytes() && !(writer.subject.from_zero)(*field);
+            let (stored, precision) = (stored_of(writer, *field), writer.task.precision);
+            let is_wide = stored.bytes(precision) > precision.bytes() && !(writer.task.from_zero)(*field);
             writer.when_if(is_led_to.filter(|_| is_wide), |writer| {
                 let scalar = writer.scalar();
                 let stored = |writer: &mut Writer, &sum: &VariableId| {
@@ -133,7 +133,7 @@ impl Sums {
 }
 
 fn stored_of(writer: &Writer, field: FieldId) -> Stored {
-    writer.subject.stencil.stencil.fields[field].stored
+    writer.task.stencil.stencil.fields[field].stored
 }
 
 /// A sum of a field's number and one value more, as it would be read after it was stored. Whole numbers wrap.

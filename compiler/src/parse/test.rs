@@ -1,7 +1,7 @@
 //! Tests: a stencil, its inputs, and what is expected of it.
 
 use super::{Builder, Built, Node, Rule, name, span};
-use crate::ast::{ExprId, Name, Subject, Test, TestPart};
+use crate::ast::{ExprId, Name, Test, TestPart, TestedCall};
 
 impl Builder<'_> {
     pub(super) fn test(&mut self, pair: Node) -> Built<Test> {
@@ -29,12 +29,12 @@ impl Builder<'_> {
                 let truth = self.exprs(pair)?.pop();
                 TestPart::Expect(self.present(truth, at)?, at)
             }
-            _ => TestPart::Subject(self.subject(pair)?),
+            _ => TestPart::TestedCall(self.subject(pair)?),
         })
     }
 
-    fn subject(&mut self, pair: Node) -> Built<Subject> {
-        let mut subject = Subject { name: name(&pair), values: Vec::new() };
+    fn subject(&mut self, pair: Node) -> Built<TestedCall> {
+        let mut subject = TestedCall { name: name(&pair), values: Vec::new() };
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::ident => subject.name = name(&part),

@@ -1,7 +1,7 @@
 //! What can be chosen, and what of it fits together.
 
 use super::belongs::SOME;
-use super::{Fixed, Plan, Target};
+use super::{KnownGrid, Plan, Target};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread};
 use crate::diagnostic::Refusal;
 use crate::grid::Form;
@@ -273,8 +273,8 @@ pub(super) fn check_sweeps(stencil: &Stencil, choices: &Choices, access: &dyn Ac
 /// # Errors
 /// It is.
 pub(super) fn check_kept(plan: &Plan) -> Result<(), Refusal> {
-    let Some(fixed) = &plan.fixed else { return Ok(()) };
-    let (name, bytes) = (&plan.stencil.name, plan.kept_bytes(fixed.grid.nk));
+    let Some(known_grid) = &plan.known_grid else { return Ok(()) };
+    let (name, bytes) = (&plan.stencil.name, plan.kept_bytes(known_grid.grid.nk));
     if bytes > KEPT {
         return Err(Refusal::new(format!(
             "a thread would keep {bytes} bytes of the sweeps of `{name}`, and at most {KEPT} are possible"
@@ -313,13 +313,13 @@ pub fn check_tile([i, j]: [u32; 2]) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// It does not.
-pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, fixed: &Fixed) -> Result<(), Refusal> {
-    if choices.checked && fixed.grid.columns() as u128 * 3 > i32::MAX as u128 {
-        return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", fixed.grid))
+pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, known_grid: &KnownGrid) -> Result<(), Refusal> {
+    if choices.checked && known_grid.grid.columns() as u128 * 3 > i32::MAX as u128 {
+        return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", known_grid.grid))
             .help("look for the fault on a smaller grid"));
     }
     if let Some(table) = storage.constant().filter(|_| choices.constant) {
-        let bytes = fixed.layout.tables[table].len() * size_of::<i32>();
+        let bytes = known_grid.layout.tables[table].len() * size_of::<i32>();
         if bytes > CONSTANT {
             return Err(Refusal::new(format!(
                 "the table of neighbours has {bytes} bytes, and constant memory {CONSTANT}"

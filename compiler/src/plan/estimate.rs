@@ -57,7 +57,7 @@ fn of_fields(plan: &Plan) -> f64 {
     let mut look = |body: &Body, Item { at, contexts, .. }: &Item| {
         for ((_, node), context) in body.iter().zip(contexts) {
             if let (Node::Read { field, path, .. }, Some(_)) = (node, context) {
-                read.insert((*field, plan.ways.join(at, path)));
+                read.insert((*field, plan.path_classes.join(at, path)));
             }
         }
     };

@@ -3,32 +3,34 @@
 mod belongs;
 mod choices;
 pub mod estimate;
+pub mod path_classes;
 pub mod phases;
 pub mod schedule;
-pub mod ways;
 
-use crate::access::{self, Access, LevelsPerThread, Reach, Shape, Wanted};
+use crate::access::{self, Access, LevelsPerThread, Neighbourhood, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
 use crate::kernel::build::Builder;
-use crate::storage::fields::{self, Fields, Seat};
+use crate::storage::fields::{self, FieldSlot, Fields};
 use crate::storage::layouts::Layouts;
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
-use crate::storage::{self, ALIGNMENT, Coordinates, Ground, Inner, LIST, Layout, Sizes, Storage, Threads, Tile, order};
+use crate::storage::{
+    self, ALIGNMENT, Coordinates, LIST, Layout, LayoutRequest, Placement, Sizes, Storage, Threads, Tile, order,
+};
 pub use belongs::{OfSome, SOME};
 pub use choices::{CONSTANT, Choices, check_block, check_tile, variants};
+use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
 use schedule::Item;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use ways::{Walker, Ways};
 
 /// A grid that is known when compiling: its extents, strides and tables are constants.
 #[derive(Clone, Debug)]
-pub struct Fixed {
+pub struct KnownGrid {
     /// The grid.
     pub grid: Grid,
     /// Which columns are neighbours, where they do not stand in rows.
@@ -69,7 +71,7 @@ pub struct Plan {
     /// The strategy chosen.
     pub access: &'static dyn Access,
     /// The grid, if it is known.
-    pub fixed: Option<Fixed>,
+    pub known_grid: Option<KnownGrid>,
     /// Whether indices have 64 bits.
     pub wide: bool,
     /// The columns of a thread.
@@ -77,7 +79,7 @@ pub struct Plan {
     /// The order of cells chosen.
     pub order: &'static dyn order::Order,
     /// Which paths lead to the same cells.
-    pub ways: Ways,
+    pub path_classes: PathClasses,
     /// Horizontal neighbours that are read.
     pub neighbours: Vec<Path>,
     /// What the tables' relations are.
@@ -85,11 +87,11 @@ pub struct Plan {
     /// The look-ups that lead to the neighbours.
     pub hops: Vec<Hop>,
     /// The last hop to each neighbour.
-    pub ends: BTreeMap<Path, usize>,
+    pub last_hops: BTreeMap<Path, usize>,
     /// Neighbours and the shapes of fields in which they are read.
     pub wanted: Vec<Wanted>,
-    /// Which fields lie together: of each that is read or written (`true`) its seat.
-    pub seats: BTreeMap<(FieldId, bool), Seat>,
+    /// Which fields lie together: of each that is read or written (`true`) its slot.
+    pub slots: BTreeMap<(FieldId, bool), FieldSlot>,
     /// The loops of the kernel, one after the other.
     pub phases: Vec<Phase>,
     /// How a thread keeps the values of sweeps.
@@ -105,8 +107,8 @@ pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stenc
 pub fn folded(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
     let contracted = if contract { ir::contract(stencil) } else { stencil.clone() }.verified("contracting");
     let folded = ir::fold(&contracted, precision).verified("folding");
-    let settled = ir::settle(&folded).verified("settling");
-    ir::needed(&settled).verified("leaving out what is not needed")
+    let shared = ir::share_invariants(&folded).verified("sharing of invariants");
+    ir::needed(&shared).verified("leaving out what is not needed")
 }
 
 /// Plans a kernel for `stencil`, which is prepared; for one grid, if it is known.
@@ -137,7 +139,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         .help("--neighbors direct is the same"));
     }
     let relations = choices.neighbors.relations(&neighbours);
-    let Some((hops, ends)) = choices.neighbors.hops(&neighbours) else {
+    let Some((hops, last_hops)) = choices.neighbors.hops(&neighbours) else {
         return Err(Refusal::new(format!(
             "stencil `{}` reads so many far neighbours that a kernel cannot follow them step by step",
             stencil.name
@@ -149,25 +151,25 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         choices: choices.clone(),
         storage,
         access,
-        fixed: None,
+        known_grid: None,
         wide: choices.wide,
         tile,
         order,
-        ways: walker.finish(),
+        path_classes: walker.finish(),
         neighbours,
         relations,
         hops,
-        ends,
+        last_hops,
         wanted,
-        seats: seats(stencil, choices),
+        slots: slots(stencil, choices),
         phases,
         kept,
     };
     if let Some(target) = target {
-        let fixed = fix(&plan, target)?;
-        plan.wide |= plan.last_index(&fixed) > i32::MAX as u128;
-        choices::check_fixed(choices, storage, &fixed)?;
-        plan.fixed = Some(fixed);
+        let known_grid = fix(&plan, target)?;
+        plan.wide |= plan.last_index(&known_grid) > i32::MAX as u128;
+        choices::check_fixed(choices, storage, &known_grid)?;
+        plan.known_grid = Some(known_grid);
     }
     choices::check_shared(&plan)?;
     choices::check_kept(&plan)?;
@@ -216,7 +218,7 @@ fn wanted(stencil: &Stencil, reached: &BTreeMap<FieldId, BTreeSet<Path>>) -> Vec
 }
 
 /// Where fields that lie together lie.
-fn seats(stencil: &Stencil, choices: &Choices) -> BTreeMap<(FieldId, bool), Seat> {
+fn slots(stencil: &Stencil, choices: &Choices) -> BTreeMap<(FieldId, bool), FieldSlot> {
     /// Fields of one type on the same axes; one that lies alone has no kind.
     struct Group<'a> {
         kind: Option<(&'a str, ir::Place)>,
@@ -239,13 +241,13 @@ fn seats(stencil: &Stencil, choices: &Choices) -> BTreeMap<(FieldId, bool), Seat
             }
         }
     }
-    let mut seats = BTreeMap::new();
+    let mut slots = BTreeMap::new();
     for (group, Group { members, .. }) in groups.iter().enumerate() {
         for (number, &member) in members.iter().enumerate() {
-            seats.insert(member, Seat { group, number, fields: members.len() });
+            slots.insert(member, FieldSlot { group, number, fields: members.len() });
         }
     }
-    seats
+    slots
 }
 
 /// The shape of a field; nothing for one without horizontal axes.
@@ -258,35 +260,35 @@ pub fn shape_of(stencil: &Stencil, field: FieldId) -> Option<Shape> {
     }
 }
 
-fn fix(plan: &Plan, target: Target) -> Result<Fixed, Refusal> {
+fn fix(plan: &Plan, target: Target) -> Result<KnownGrid, Refusal> {
     let Target { grid, adjacency, region, levels_known, layouts, .. } = target;
     let columns = grid.ni as u128 * grid.nj as u128;
     if columns * 2 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {grid} has {columns} columns: more than a plane can have"))
             .help("a plane of a kernel has fewer than 2^30 columns; cut the grid into pieces"));
     }
-    let ground = plan.ground(&target);
+    let request = plan.request(&target);
     let layout = match layouts {
-        Some(layouts) => layouts.of(plan.storage, &ground),
-        None => Arc::new(plan.storage.layout(&ground)),
+        Some(layouts) => layouts.of(plan.storage, &request),
+        None => Arc::new(plan.storage.layout(&request)),
     };
     let entries = layout.tables.iter().map(Vec::len).max().unwrap_or(0);
     if entries > i32::MAX as usize {
         return Err(Refusal::new(format!("a table of {entries} neighbours is more than an index can reach"))
             .help("--neighbors chasing needs smaller tables, and --storage compressed smaller ones yet"));
     }
-    Ok(Fixed { grid, adjacency: adjacency.cloned(), region: region.clone(), levels_known, layout })
+    Ok(KnownGrid { grid, adjacency: adjacency.cloned(), region: region.clone(), levels_known, layout })
 }
 
 impl Plan {
     /// What a layout for a grid is made for.
-    pub fn ground<'a>(&'a self, target: &Target<'a>) -> Ground<'a> {
+    pub fn request<'a>(&'a self, target: &Target<'a>) -> LayoutRequest<'a> {
         let Target { grid, adjacency, region, sharing, .. } = *target;
         let own = self.stencil.smallest(self.choices.precision);
         let smallest = sharing.map_or(own, |sharing| own.min(sharing.smallest));
         // A plane is made of whole blocks, so that the index of a block's cell is the same sum on every level.
         let block = ALIGNMENT / fields::BLOCK;
-        Ground {
+        LayoutRequest {
             topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
             region,
             sharing,
@@ -302,7 +304,7 @@ impl Plan {
     /// How many elements that follow each other along i are moved at once; nothing if each moves alone.
     pub fn run_width(&self) -> Option<u32> {
         let [width, _] = self.tile.columns;
-        let is_aligned = self.fixed.is_some() && self.tile.whole[0];
+        let is_aligned = self.known_grid.is_some() && self.tile.whole[0];
         let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
         // Arrays that are shared cannot be aligned to the first cell of each stencil.
         let is_own = self.choices.share.is_empty();
@@ -312,33 +314,33 @@ impl Plan {
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
     pub fn tables(&self) -> Vec<(&'static str, &'static str)> {
         let mut tables = self.storage.tables().to_vec();
-        if *self.inner() == Inner::Listed {
+        if *self.placement() == Placement::Listed {
             tables.push(LIST);
         }
         tables
     }
 
     /// How the computed columns stand in the plane.
-    fn inner(&self) -> &Inner {
-        self.fixed.as_ref().map_or(&Inner::Aligned, |fixed| &fixed.layout.inner)
+    fn placement(&self) -> &Placement {
+        self.known_grid.as_ref().map_or(&Placement::Aligned, |known_grid| &known_grid.layout.placement)
     }
 
     /// How a thread finds its column.
     pub fn coordinates(&self, own: &mut Builder, sizes: &Sizes) -> Coordinates {
-        let threads = Threads { block: self.choices.block, inner: self.inner().clone(), tile: self.tile };
+        let threads = Threads { block: self.choices.block, placement: self.placement().clone(), tile: self.tile };
         self.storage.coordinates(own, sizes, &threads)
     }
 
     /// What a strategy has to reach, from a column that threads find like this.
-    pub fn reach<'a>(&'a self, coordinates: &'a Coordinates, sizes: &'a Sizes) -> Reach<'a> {
-        let Plan { storage, wanted, hops, ends, choices, .. } = self;
-        Reach { storage: *storage, sizes, wanted, hops, ends, coordinates, block: choices.block }
+    pub fn neighbourhood<'a>(&'a self, coordinates: &'a Coordinates, sizes: &'a Sizes) -> Neighbourhood<'a> {
+        let Plan { storage, wanted, hops, last_hops, choices, .. } = self;
+        Neighbourhood { storage: *storage, sizes, wanted, hops, last_hops, coordinates, block: choices.block }
     }
 
     /// More than any index that kernels come to, which is that of two levels more than there are.
-    fn last_index(&self, fixed: &Fixed) -> u128 {
-        let together = self.seats.values().map(|seat| seat.fields).max().unwrap_or(1);
-        (fixed.grid.nk + 2) as u128 * fixed.layout.plane as u128 * together as u128
+    fn last_index(&self, known_grid: &KnownGrid) -> u128 {
+        let together = self.slots.values().map(|slot| slot.fields).max().unwrap_or(1);
+        (known_grid.grid.nk + 2) as u128 * known_grid.layout.plane as u128 * together as u128
     }
 
     /// Bytes that a thread keeps of the values of sweeps in arrays.
@@ -363,9 +365,11 @@ impl Plan {
 
     /// Whether the levels computed are known, and slices of them come out even.
     pub fn has_whole_slices(&self) -> bool {
-        let fixed = self.fixed.as_ref().filter(|fixed| fixed.levels_known);
-        match (self.levels_per_thread(), fixed) {
-            (LevelsPerThread::Slice(slice), Some(fixed)) => fixed.region.k.len().is_multiple_of(slice as usize),
+        let known_grid = self.known_grid.as_ref().filter(|known_grid| known_grid.levels_known);
+        match (self.levels_per_thread(), known_grid) {
+            (LevelsPerThread::Slice(slice), Some(known_grid)) => {
+                known_grid.region.k.len().is_multiple_of(slice as usize)
+            }
             _ => false,
         }
     }
@@ -374,11 +378,11 @@ impl Plan {
     ///
     /// # Errors
     /// There are more blocks than a launch can have.
-    pub fn launch(&self, fixed: &Fixed) -> Result<[u32; 3], Refusal> {
+    pub fn launch(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
         let [x, y, z] = self.choices.block.map(|threads| threads as usize);
-        let columns = self.storage.columns(&fixed.region, &fixed.layout);
+        let columns = self.storage.columns(&known_grid.region, &known_grid.layout);
         let count = |axis: usize| columns.get(axis).map(|range| range.len().div_ceil(self.tile.columns[axis] as usize));
-        let levels = fixed.region.k.len();
+        let levels = known_grid.region.k.len();
         let threads_z = match self.levels_per_thread() {
             LevelsPerThread::One => levels,
             LevelsPerThread::Slice(slice) => levels.div_ceil(slice as usize),
@@ -439,7 +443,7 @@ mod tests {
             Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         let choices = Choices { fields: Fields::Aosoa, ..Choices::default() };
         let plan = plan(&lowered.stencils[0], &choices, Some(target)).unwrap();
-        assert!(plan.fixed.unwrap().layout.plane.is_multiple_of(fields::BLOCK));
+        assert!(plan.known_grid.unwrap().layout.plane.is_multiple_of(fields::BLOCK));
     }
 
     #[test]
@@ -461,7 +465,7 @@ mod tests {
     fn more_blocks_than_a_launch_can_have_are_refused() {
         let launched = |nj| {
             let plan = planned([64, 1, 1], Grid::rows(65, nj, 3));
-            plan.launch(plan.fixed.as_ref().unwrap())
+            plan.launch(plan.known_grid.as_ref().unwrap())
         };
         assert_eq!(launched(65_535).unwrap(), [2, 65_535, 3]);
         assert!(launched(65_536).unwrap_err().message.starts_with("65536 blocks along y"));

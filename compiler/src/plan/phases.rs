@@ -3,8 +3,8 @@
 //! A thread goes through all levels of its column, once for each phase of the stencil. A phase that needs of the one before
 //! only what is known at the level at hand, and at those before, is computed in the same loop.
 
+use super::path_classes::Walker;
 use super::schedule::{self, Item, Schedule};
-use super::ways::Walker;
 use crate::diagnostic::Refusal;
 use crate::ir::{self, Body, Direction, FieldId, Path, Role, Stencil, Store, reads_of_sweeps};
 use std::collections::{BTreeMap, BTreeSet};

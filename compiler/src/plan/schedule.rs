@@ -5,7 +5,7 @@
 //! them all the same. Values have no effects, so that is safe except for reads of levels that may not exist, which such
 //! values guard themselves: they are not [`Context::sure`].
 
-use super::ways::Walker;
+use super::path_classes::Walker;
 use crate::analysis::values::{OPERATIONS, VALUES};
 use crate::diagnostic::Refusal;
 use crate::ir::{Body, DefId, Handle, Node, NodeId, Path, Stencil};

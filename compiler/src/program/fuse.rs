@@ -5,13 +5,13 @@
 //! reads is a circle then. Where values are read beside the cell, they are computed as often as they are read, unless
 //! the kernel keeps them.
 
-use super::{Beyond, Loop, Stage, Staged, Step, Wide};
+use super::{Beyond, Loop, Stage, Staged, Step, Unrolled};
 use crate::analysis::extents::{Extents, reaches};
 use crate::fuse::{Fused, Fusion};
 use crate::grid::Region;
-use crate::ir::program::{Call, GridAxis, Seat, Side};
+use crate::ir::program::{Call, FieldBinding, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, Verify, fold, settle};
+use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, Verify, fold, share_invariants};
 use crate::text::FreeText;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,9 +128,9 @@ impl Fuser<'_> {
                     let turns: Vec<Vec<Step>> = own.turns.iter().map(|turn| self.steps(turn)).collect();
                     // What comes again and again.
                     let last = own.turns.len().checked_sub(1).filter(|&last| own.again == last);
-                    let wide = last.and_then(|last| self.wide(&own.turns[last]));
+                    let unrolled = last.and_then(|last| self.unrolled(&own.turns[last]));
                     let whole = last.and_then(|last| self.whole(&turns[last]));
-                    done.push(Step::Repeat(Loop { turns, wide, whole, ..own.clone() }));
+                    done.push(Step::Repeat(Loop { turns, unrolled, whole, ..own.clone() }));
                 }
             }
         }
@@ -139,7 +139,7 @@ impl Fuser<'_> {
     }
 
     /// Several steps of a loop as one stage, if they can be.
-    fn wide(&mut self, steps: &[Step]) -> Option<Wide> {
+    fn unrolled(&mut self, steps: &[Step]) -> Option<Unrolled> {
         if self.fusing.times < 2 || self.fusing.fuse != Fuse::Everything {
             return None;
         }
@@ -169,7 +169,7 @@ impl Fuser<'_> {
             return None;
         }
         let steps = self.finish(group);
-        Some(Wide { times: self.fusing.times, steps })
+        Some(Unrolled { times: self.fusing.times, steps })
     }
 
     /// The stage that a loop is, if it is one whose outputs are what it begins with the next time.
@@ -223,7 +223,8 @@ impl Fuser<'_> {
                 let own = &self.staged.stages[stage];
                 let stencil = with_numbers(&own.stencil, &own.params);
                 let fields = own.call.fields.iter();
-                let fields = fields.map(|seat| (seat.read.map(VariableId::index), seat.written.map(VariableId::index)));
+                let fields =
+                    fields.map(|binding| (binding.read.map(VariableId::index), binding.written.map(VariableId::index)));
                 if own.stencil.sweeps.is_empty() {
                     group.fusion.call(&Fused { stencil: &stencil, fields: fields.collect(), params: Vec::new() });
                 }
@@ -436,8 +437,8 @@ impl Fuser<'_> {
         };
         stencil.file = self.staged.program.file.clone();
         let folded = fold(&stencil, self.staged.precision).verified("folding");
-        let stencil = settle(&folded).verified("settling");
-        let mut fields = vec![Seat::default(); stencil.fields.len()];
+        let stencil = share_invariants(&folded).verified("sharing of invariants");
+        let mut fields = vec![FieldBinding::default(); stencil.fields.len()];
         for (variable, field) in reads {
             fields[field.index()].read = Some(VariableId::new(variable));
         }

@@ -90,7 +90,7 @@ pub struct Loop {
     /// Variables that are made in it, anew each time.
     pub names: Vec<VariableId>,
     /// What does the same as several times of the last turn, where that alone comes again.
-    pub wide: Option<Wide>,
+    pub unrolled: Option<Unrolled>,
     /// The stage that does the same as any number of times of the last turn, one at least, where that alone comes again.
     pub whole: Option<usize>,
 }
@@ -149,7 +149,7 @@ impl Step {
 
 /// Several times of a loop at once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wide {
+pub struct Unrolled {
     /// How many.
     pub times: usize,
     /// What is done.
@@ -292,8 +292,8 @@ fn widths(program: &Program, precision: Precision) -> Halo {
     let mut halo = Halo::default();
     for call in program.calls() {
         let reaches = reaches(&fold(&program.stencils[call.stencil], precision));
-        for (seat, reach) in call.fields.iter().zip(reaches) {
-            let (Some(read), Some(reach)) = (seat.read, reach) else { continue };
+        for (binding, reach) in call.fields.iter().zip(reaches) {
+            let (Some(read), Some(reach)) = (binding.read, reach) else { continue };
             let edges = &program.variables[read].edges;
             for axis in GridAxis::ALL {
                 for side in Side::BOTH.into_iter().filter(|&side| edges.has(axis, side)) {

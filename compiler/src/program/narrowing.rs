@@ -120,7 +120,7 @@ pub(super) fn refusal(
 ) -> Option<Refusal> {
     let lost = Lost::new(staged, regions)?;
     let (inner, variables) = (staged.inner(), &staged.program.variables);
-    let mut reads = call.fields.iter().zip(there).filter_map(|(seat, there)| Some((seat.read?, there.as_ref()?)));
+    let mut reads = call.fields.iter().zip(there).filter_map(|(binding, there)| Some((binding.read?, there.as_ref()?)));
     let short = reads.find(|(id, there)| !there.has_all(variables[*id].place, &inner))?.0;
     let turns = if done == 1 { "one turn".to_owned() } else { format!("{done} turns") };
     let what = format!("after {turns} none is left where `{}` has values", variables[short].name);

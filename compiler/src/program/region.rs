@@ -139,7 +139,7 @@ impl Known {
 
     /// By the fields of a call's stencil: what can be read.
     pub fn read_by(&self, staged: &Staged, call: &Call) -> Vec<Option<There>> {
-        call.fields.iter().map(|seat| seat.read.map(|read| self.readable(staged, read))).collect()
+        call.fields.iter().map(|binding| binding.read.map(|read| self.readable(staged, read))).collect()
     }
 
     /// What can be read of a variable: where it has values, and beyond the edges that it reaches.
@@ -207,7 +207,7 @@ impl Known {
 
     /// What a call reads on cells that only earlier turns of a loop computed: where it was computed in any turn, and in the last one.
     pub fn old_read_by(&self, call: &Call, region: &Region) -> Vec<(VariableId, [There; 2])> {
-        let read = call.fields.iter().filter_map(|seat| seat.read);
+        let read = call.fields.iter().filter_map(|binding| binding.read);
         let old = read.filter_map(|id| {
             let own = self.turns[id.index()].iter().find(|turns| !turns.last.contains(&turns.any))?;
             let is_within = GridAxis::ALL.into_iter().all(|axis| {
@@ -371,8 +371,8 @@ fn check_edges(
             let (false, Some(ruled)) = (reached, ruled) else { continue };
             let name = |id: VariableId| &staged.program.variables[id].name;
             // What is read further than it is there.
-            let read = call.fields.iter().zip(there).zip(reaches(stencil)).find_map(|((seat, there), reach)| {
-                let (read, there, by) = (seat.read?, there.as_ref()?, beyond(reach?, axis, side));
+            let read = call.fields.iter().zip(there).zip(reaches(stencil)).find_map(|((binding, there), reach)| {
+                let (read, there, by) = (binding.read?, there.as_ref()?, beyond(reach?, axis, side));
                 let own = &there.axes[axis as usize];
                 let short = if side == Side::Low { own.start + by > whole.start } else { own.end < whole.end + by };
                 (axis.is_of(staged.program.variables[read].place) && short).then_some(read)
@@ -400,11 +400,11 @@ pub fn is_whole(staged: &Staged, region: &Region) -> bool {
 impl Stage {
     /// What the stage reads, and writes: fields with their variables.
     pub fn reads(&self) -> impl Iterator<Item = (FieldId, VariableId)> {
-        self.call.fields.iter().enumerate().filter_map(|(n, seat)| Some((FieldId::new(n), seat.read?)))
+        self.call.fields.iter().enumerate().filter_map(|(n, binding)| Some((FieldId::new(n), binding.read?)))
     }
 
     /// What the stage writes.
     pub fn writes(&self) -> impl Iterator<Item = (FieldId, VariableId)> {
-        self.call.fields.iter().enumerate().filter_map(|(n, seat)| Some((FieldId::new(n), seat.written?)))
+        self.call.fields.iter().enumerate().filter_map(|(n, binding)| Some((FieldId::new(n), binding.written?)))
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Stager<'a> {
             }
             begins.push(self.known.clone());
         };
-        let mut own = Loop { times, turns, again, names, wide: None, whole: None };
+        let mut own = Loop { times, turns, again, names, unrolled: None, whole: None };
         self.known = match times.checked_sub(1) {
             Some(last) => ends[own.number(last)].clone(),
             None => before,

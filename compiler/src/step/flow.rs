@@ -4,7 +4,7 @@
 //! step every value moves on by one row along j. A value *lags*: while one is at row y, another is at y - 1, because it looks
 //! at the rows around. What is looked back at is *kept*.
 
-use super::Subject;
+use super::StepTask;
 use crate::diagnostic::Refusal;
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, Path, Stencil, varying};
 use std::collections::BTreeMap;
@@ -101,13 +101,13 @@ impl Window {
 }
 
 impl Flow {
-    /// The rows of a subject's stencil.
+    /// The rows of a task's stencil.
     ///
     /// # Errors
     /// It looks at other levels, or too far.
-    pub fn new(subject: &Subject) -> Result<Flow, Refusal> {
-        subject.check()?;
-        let stencil = subject.stencil;
+    pub fn new(task: &StepTask) -> Result<Flow, Refusal> {
+        task.check()?;
+        let stencil = task.stencil;
         let reader = Reader { stencil, varying: varying(stencil) };
         let mut flow = Flow {
             rows: Vec::new(),
@@ -315,14 +315,14 @@ mod tests {
     fn flow(body: &str) -> Result<(Flow, Vec<String>), String> {
         let text = format!("stencil s {{ in a; in h on (i, j, k+1); in w on (k); out r\n{body} }}");
         let stencil = prepare(&crate::check(&Text::new("s", &text)).stencils[0], Precision::F64, true);
-        let subject = Subject {
+        let task = StepTask {
             stencil: &stencil,
             precision: Precision::F64,
             extents: [8, 8, 2],
             rows: Rows { first: 0, row: 8, plane: 64 },
             edges: [Edge::Periodic; 2],
         };
-        let flow = Flow::new(&subject).map_err(|refusal| refusal.message)?;
+        let flow = Flow::new(&task).map_err(|refusal| refusal.message)?;
         let name = |source: Source| match source {
             Source::Field(field, shift) => format!("{}{}", stencil.fields[field].name, Path::levels_only(shift)),
             Source::Def(def, shift) => format!("{}{}", stencil.defs[def].name, Path::levels_only(shift)),

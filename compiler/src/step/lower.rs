@@ -1,7 +1,7 @@
 //! What all kernels of whole steps are made of: arguments by the user's names, planes of arrays, values of bodies.
 
 use super::flow::{Flow, Source, Use, used};
-use super::{Kernel, Launch, Subject};
+use super::{Kernel, Launch, StepTask};
 use crate::cuda;
 use crate::diagnostic::Refusal;
 use crate::ir::{Body, FieldId, Handle, Levels, Node, ParamId, Role, Store};
@@ -28,7 +28,7 @@ pub struct Frame {
 /// Makes one kernel.
 pub struct Lowering<'a> {
     /// What the kernel computes.
-    pub subject: &'a Subject<'a>,
+    pub task: &'a StepTask<'a>,
     /// The kernel so far.
     pub own: Builder,
     scalar: Scalar,
@@ -49,8 +49,8 @@ pub struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     /// The beginning of a kernel of these rows. The user's names come first, so that they stay as they are.
-    pub fn new(subject: &'a Subject<'a>, flow: &Flow, frame: Frame) -> Self {
-        let Subject { stencil, precision, .. } = *subject;
+    pub fn new(task: &'a StepTask<'a>, flow: &Flow, frame: Frame) -> Self {
+        let StepTask { stencil, precision, .. } = *task;
         let mut names = Names::default();
         let (mut read, mut written) = (BTreeMap::new(), BTreeMap::new());
         for (id, field) in stencil.own_fields() {
@@ -68,7 +68,7 @@ impl<'a> Lowering<'a> {
         }
         let (mut sources, mut free) = (BTreeMap::new(), BTreeMap::new());
         for &source in flow.uniforms.iter().chain(flow.rows.iter().map(|row| &row.source)) {
-            let wish = match wish(subject, &read, source) {
+            let wish = match wish(task, &read, source) {
                 Ok(wish) => wish,
                 Err(own) => {
                     sources.insert(source, own);
@@ -80,9 +80,9 @@ impl<'a> Lowering<'a> {
             free.insert(source, name);
         }
         let name = names.declared(&format!("{}_{}", stencil.name, frame.ending));
-        let own = Builder::with_names(names, name, frame.threads as u32, comment(subject, frame.how));
+        let own = Builder::with_names(names, name, frame.threads as u32, comment(task, frame.how));
         let mut made = Self {
-            subject,
+            task,
             own,
             scalar: Scalar { precision, math: Math::Own },
             aliased: frame.aliased,
@@ -118,7 +118,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn array(&mut self, field: FieldId, name: Identifier, is_written: bool) -> ArrayId {
-        let element = Type::stored(self.subject.stencil.fields[field].stored, self.subject.precision);
+        let element = Type::stored(self.task.stencil.fields[field].stored, self.task.precision);
         let space = Space::Global { aliased: self.aliased };
         let meaning = if is_written { Meaning::Output(field) } else { Meaning::Input(field) };
         self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning)
@@ -171,7 +171,7 @@ impl<'a> Lowering<'a> {
 
     /// The type that a value is computed in.
     pub fn kind(&self, source: Source) -> Type {
-        let Subject { stencil, precision, .. } = *self.subject;
+        let StepTask { stencil, precision, .. } = *self.task;
         let kind = match source {
             Source::Field(field, _) => stencil.fields[field].stored.kind(),
             Source::Def(def, _) => stencil.defs[def].body.kind(),
@@ -195,7 +195,7 @@ impl<'a> Lowering<'a> {
 
     /// Where the plane of a level begins in an array.
     pub fn plane(&mut self, levels: Levels, shift: i32) -> ValueId {
-        let rows = self.subject.rows;
+        let rows = self.task.rows;
         let [first, plane] = [rows.first, rows.plane].map(|size| self.own.literal(size as i64, Type::I64));
         if levels == Levels::None {
             return first;
@@ -208,7 +208,7 @@ impl<'a> Lowering<'a> {
 
     /// Names what is the same on all columns of the level at hand.
     pub fn uniforms(&mut self, flow: &Flow) {
-        let stencil = self.subject.stencil;
+        let stencil = self.task.stencil;
         for &source in &flow.uniforms {
             let value = match source {
                 Source::Field(field, shift) => {
@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
     pub fn element(&mut self, source: Source, element: ValueId) -> ValueId {
         match source {
             Source::Field(field, _) => {
-                let stored = self.subject.stencil.fields[field].stored;
+                let stored = self.task.stencil.fields[field].stored;
                 self.scalar.read(&mut self.own, element, stored)
             }
             Source::Def(..) => element,
@@ -241,14 +241,14 @@ impl<'a> Lowering<'a> {
     /// The value of a body that is evaluated so many levels away. `element` is what is looked at that differs from column to column,
     /// and nothing else.
     pub fn value(&mut self, body: &Body, shift: i32, element: &dyn Fn(Use) -> Option<ValueId>) -> ValueId {
-        let stencil = self.subject.stencil;
+        let stencil = self.task.stencil;
         let level = self.level(shift);
         let mut values: Vec<ValueId> = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
             let value = match node {
                 Node::Param(param) => self.params.get(param).copied(),
                 Node::Level => Some(level),
-                Node::LevelCount => Some(self.own.int(self.subject.extents[2] as i64)),
+                Node::LevelCount => Some(self.own.int(self.task.extents[2] as i64)),
                 _ => match used(stencil, node, shift) {
                     Some(used) => element(used).or_else(|| self.uniforms.get(&used.source).copied()),
                     None => self.scalar.value(&mut self.own, body, id, &|operand| values[operand.index()]),
@@ -262,7 +262,7 @@ impl<'a> Lowering<'a> {
     /// What an output is assigned, as it is stored.
     pub fn stored(&mut self, store: &Store, element: &dyn Fn(Use) -> Option<ValueId>) -> ValueId {
         let value = self.value(&store.body, 0, element);
-        let stored = self.subject.stencil.fields[store.field].stored;
+        let stored = self.task.stencil.fields[store.field].stored;
         self.scalar.stored(&mut self.own, value, stored)
     }
 
@@ -273,14 +273,14 @@ impl<'a> Lowering<'a> {
     pub fn finish(self, launch: Launch) -> Result<Kernel, Refusal> {
         let kernel = simplify(self.own.finish());
         let shared = kernel.dynamic_bytes() as u32;
-        let cuda::Kernel { name, text, parameters, .. } = cuda::printed(&kernel, self.subject.precision)?;
+        let cuda::Kernel { name, text, parameters, .. } = cuda::printed(&kernel, self.task.precision)?;
         Ok(Kernel { name, text, parameters, launch: Launch { shared, ..launch }, code: kernel })
     }
 }
 
 /// What a row or a uniform value is to be called, or, of a field's row, what it is called already.
-fn wish(subject: &Subject, read: &BTreeMap<FieldId, Identifier>, source: Source) -> Result<String, String> {
-    let stencil = subject.stencil;
+fn wish(task: &StepTask, read: &BTreeMap<FieldId, Identifier>, source: Source) -> Result<String, String> {
+    let stencil = task.stencil;
     let (name, shift, is_row) = match source {
         Source::Field(field, shift) => {
             let name = read.get(&field).map(Identifier::to_string).unwrap_or_default();
@@ -301,9 +301,9 @@ fn wish(subject: &Subject, read: &BTreeMap<FieldId, Identifier>, source: Source)
 }
 
 /// The first lines of a kernel's comment, which says what it is.
-pub(super) fn comment(subject: &Subject, how: String) -> Vec<Comment> {
-    let Subject { stencil, precision, extents: [ni, nj, nk], .. } = *subject;
-    let [along_i, along_j] = subject.edges.map(|edge| edge.name());
+pub(super) fn comment(task: &StepTask, how: String) -> Vec<Comment> {
+    let StepTask { stencil, precision, extents: [ni, nj, nk], .. } = *task;
+    let [along_i, along_j] = task.edges.map(|edge| edge.name());
     let grid = format!("Grid {ni}x{nj}x{nk}, {along_i} along i and {along_j} along j, {}.", precision.name());
     let mut lines = vec![Comment::new(format!("{}: {how}.", stencil.name))];
     lines.extend(stencil.doc.comments());

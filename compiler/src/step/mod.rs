@@ -29,7 +29,7 @@ use std::ops::Range;
 
 /// What a step kernel computes, and on which arrays.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct StepTask<'a> {
     /// The stencil, as [`crate::plan::prepare`] leaves it. Several time steps are one larger stencil.
     pub stencil: &'a Stencil,
     /// What `real` is.
@@ -121,18 +121,18 @@ const LANES: usize = 32;
 const SHARED: usize = 227 << 10;
 
 /// The columns and rows that are computed.
-fn computed(subject: &Subject, flow: &Flow) -> [Range<usize>; 2] {
-    let [ni, nj, _] = subject.extents;
+fn computed(task: &StepTask, flow: &Flow) -> [Range<usize>; 2] {
+    let [ni, nj, _] = task.extents;
     let along = |edge: Edge, n: usize, reach: Window| match edge {
         Edge::Periodic => 0..n,
         Edge::Open => reach.before()..n.saturating_sub(reach.after()),
     };
-    [along(subject.edges[0], ni, flow.i), along(subject.edges[1], nj, flow.j)]
+    [along(task.edges[0], ni, flow.i), along(task.edges[1], nj, flow.j)]
 }
 
 /// Refuses outputs that cannot become the inputs that they are said to become, and fields that change without one.
-fn check_carry(subject: &Subject, carry: &[Carry]) -> Result<(), Refusal> {
-    let stencil = subject.stencil;
+fn check_carry(task: &StepTask, carry: &[Carry]) -> Result<(), Refusal> {
+    let stencil = task.stencil;
     let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` is not repeated: {why}", stencil.name)));
     if carry.is_empty() {
         return refuse("no output becomes an input".into());
@@ -167,10 +167,10 @@ impl Edge {
     }
 }
 
-impl Subject<'_> {
+impl StepTask<'_> {
     /// Refuses what no step kernel can compute.
     fn check(&self) -> Result<(), Refusal> {
-        let Subject { stencil, extents: [ni, nj, nk], rows, .. } = *self;
+        let StepTask { stencil, extents: [ni, nj, nk], rows, .. } = *self;
         let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` {why}", stencil.name)));
         if !stencil.sweeps.is_empty() {
             return refuse("has sweeps, and its planes depend on each other".into());

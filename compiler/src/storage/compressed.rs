@@ -7,7 +7,7 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Patterns, Plane};
-use super::{Coordinates, Ground, Layout, Origin, Sizes, Storage, Threads};
+use super::{Coordinates, Layout, LayoutRequest, Origin, Sizes, Storage, Threads};
 use crate::grid::Region;
 use crate::kernel::build::Builder;
 use crate::kernel::{Follow, ValueId};
@@ -72,12 +72,12 @@ impl Storage for Compressed {
         own.convert(distance, sizes.index)
     }
 
-    fn layout(&self, ground: &Ground) -> Layout {
-        let plane = Plane::new(ground);
-        let Patterns { of_place, offsets, .. } = Patterns::new(&plane, ground, ground.inner_only);
-        let table = (0..ground.relations.len()).flat_map(|relation| offsets.iter().map(move |own| own[relation]));
+    fn layout(&self, request: &LayoutRequest) -> Layout {
+        let plane = Plane::new(request);
+        let Patterns { of_place, offsets, .. } = Patterns::new(&plane, request, request.inner_only);
+        let table = (0..request.relations.len()).flat_map(|relation| offsets.iter().map(move |own| own[relation]));
         let tables = vec![of_place, table.collect()];
-        plane.layout(ground.smallest, vec![offsets.len()], tables)
+        plane.layout(request.smallest, vec![offsets.len()], tables)
     }
 
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {

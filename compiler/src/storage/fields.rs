@@ -43,11 +43,11 @@ impl Fields {
     }
 
     /// Where a field's element lies, in elements from the beginning of its group.
-    pub fn index(self, seat: Seat, element: usize) -> usize {
+    pub fn index(self, slot: FieldSlot, element: usize) -> usize {
         match self {
             Fields::Soa => element,
-            Fields::Aos => element * seat.fields + seat.number,
-            Fields::Aosoa => (element - element % BLOCK) * seat.fields + seat.number * BLOCK + element % BLOCK,
+            Fields::Aos => element * slot.fields + slot.number,
+            Fields::Aosoa => (element - element % BLOCK) * slot.fields + slot.number * BLOCK + element % BLOCK,
         }
     }
 
@@ -61,9 +61,9 @@ impl Fields {
     }
 
     /// The index of a field's element, from the pointer to its first, by its number among those of its own.
-    pub fn element(self, own: &mut Builder, seat: Seat, number: ValueId) -> ValueId {
+    pub fn element(self, own: &mut Builder, slot: FieldSlot, number: ValueId) -> ValueId {
         let kind = own.kind(number);
-        match (self, seat.fields) {
+        match (self, slot.fields) {
             (_, 1) | (Fields::Soa, _) => number,
             (Fields::Aos, count) => {
                 let count = own.literal(count as i64, kind);
@@ -74,9 +74,9 @@ impl Fields {
     }
 }
 
-/// A field's seat in the group of those that lie together.
+/// A field's slot in the group of those that lie together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct FieldSlot {
     /// Which group.
     pub group: usize,
     /// Its number among the group's fields.
@@ -94,10 +94,10 @@ mod tests {
         for fields in FIELDS {
             let length = fields.length(3, 70);
             let mut seen = vec![false; length];
-            let seats = if fields == Fields::Soa { 1 } else { 3 };
-            for number in 0..seats {
+            let slots = if fields == Fields::Soa { 1 } else { 3 };
+            for number in 0..slots {
                 for element in 0..70 {
-                    let at = fields.index(Seat { group: 0, number, fields: 3 }, element);
+                    let at = fields.index(FieldSlot { group: 0, number, fields: 3 }, element);
                     assert!(!std::mem::replace(&mut seen[at], true), "{} {number} {element}", fields.name());
                 }
             }

@@ -1,7 +1,7 @@
 //! Layouts that were made before: many kernels of one problem have few layouts between them, and making one takes longer
 //! than all the rest of a plan.
 
-use super::{Ground, Layout, Storage};
+use super::{Layout, LayoutRequest, Storage};
 use crate::ir::Path;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,9 +24,9 @@ struct Key {
 
 impl Layouts {
     /// How a storage lays out its grid.
-    pub fn of(&self, storage: &dyn Storage, ground: &Ground) -> Arc<Layout> {
+    pub fn of(&self, storage: &dyn Storage, request: &LayoutRequest) -> Arc<Layout> {
         // All are named, so that a new part of what a layout is made for is thought of here.
-        let Ground {
+        let LayoutRequest {
             topology: _,
             region: _,
             sharing: _,
@@ -36,12 +36,12 @@ impl Layouts {
             run_width,
             short_last,
             smallest,
-        } = *ground;
+        } = *request;
         let relations = relations.to_vec();
         let (storage_name, order) = (storage.name(), order.name());
         let key = Key { storage: storage_name, relations, inner_only, order, run_width, short_last, smallest };
         // Whoever waits for a layout keeps nobody from another one.
         let slot = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
-        Arc::clone(slot.get_or_init(|| Arc::new(storage.layout(ground))))
+        Arc::clone(slot.get_or_init(|| Arc::new(storage.layout(request))))
     }
 }

@@ -74,7 +74,7 @@ pub trait Storage: Sync {
     }
 
     /// How a grid is laid out.
-    fn layout(&self, ground: &Ground) -> Layout;
+    fn layout(&self, request: &LayoutRequest) -> Layout;
 
     /// Names of the first and the end of the columns along the x (and y) of threads.
     fn bounds(&self) -> &'static [(&'static str, &'static str)];
@@ -96,7 +96,7 @@ pub struct Sizes {
     pub plane: ValueId,
     /// Those of [`Storage::sizes`].
     pub own: Vec<ValueId>,
-    /// Those of [`Storage::tables`], and after them the list of columns that are [`Inner::Listed`].
+    /// Those of [`Storage::tables`], and after them the list of columns that are [`Placement::Listed`].
     pub tables: Vec<ArrayId>,
     /// The type of indices.
     pub index: Type,
@@ -117,7 +117,7 @@ pub struct Threads {
     /// Threads of a block.
     pub block: [u32; 3],
     /// How the columns stand in the plane.
-    pub inner: Inner,
+    pub placement: Placement,
     /// The columns of a thread, where they stand in rows.
     pub tile: Tile,
 }
@@ -155,7 +155,7 @@ pub struct Coordinates {
 
 /// What a layout is made for.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct LayoutRequest<'a> {
     /// Which columns are neighbours.
     pub topology: Topology<'a>,
     /// What is computed.
@@ -187,7 +187,7 @@ pub struct Layout {
     /// computed by each stencil of the longest chain.
     pub lead: usize,
     /// How the computed columns stand in the plane.
-    pub inner: Inner,
+    pub placement: Placement,
     /// Values of [`Storage::sizes`].
     pub sizes: Vec<usize>,
     /// Values of [`Storage::tables`]; of columns that are listed the list after them.
@@ -196,7 +196,7 @@ pub struct Layout {
 
 /// How the computed columns stand in the plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Inner {
+pub enum Placement {
     /// Together, from [`Layout::lead`] on.
     #[default]
     Aligned,
@@ -206,7 +206,7 @@ pub enum Inner {
     Listed,
 }
 
-/// The table of places for columns that are [`Inner::Listed`], and what it means.
+/// The table of places for columns that are [`Placement::Listed`], and what it means.
 pub const LIST: (&str, &str) = ("cells", "the places of the cells to compute");
 
 /// Places of columns in the plane.

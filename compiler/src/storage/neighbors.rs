@@ -72,11 +72,11 @@ impl Neighbors {
     /// they are more than a kernel can have.
     pub fn hops(self, paths: &[Path]) -> Option<(Vec<Hop>, BTreeMap<Path, usize>)> {
         let mut hops: Vec<Hop> = Vec::new();
-        let mut ends = BTreeMap::new();
+        let mut last_hops = BTreeMap::new();
         match self {
             Neighbors::Direct => {
                 for (relation, path) in paths.iter().enumerate() {
-                    ends.insert(path.clone(), hops.len());
+                    last_hops.insert(path.clone(), hops.len());
                     hops.push(Hop { path: path.clone(), from: None, relation });
                 }
             }
@@ -95,14 +95,14 @@ impl Neighbors {
                         from = Some(*known.entry((from, relation)).or_insert_with(|| {
                             let before = from.map_or(Path::default(), |from: usize| hops[from].path.clone());
                             hops.push(Hop { path: walked(&before, step), from, relation });
-                            ends.insert(hops[hops.len() - 1].path.clone(), hops.len() - 1);
+                            last_hops.insert(hops[hops.len() - 1].path.clone(), hops.len() - 1);
                             hops.len() - 1
                         }));
                     }
                 }
             }
         }
-        Some((hops, ends))
+        Some((hops, last_hops))
     }
 }
 
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn chasing_shares_the_beginnings_of_paths() {
         let paths = [(-1, 0), (-2, 0), (-1, 1)].map(|(i, j)| Path::from_offset(Offset { i, j, k: 0 }));
-        let (hops, ends) = Neighbors::Chasing.hops(&paths).unwrap();
+        let (hops, last_hops) = Neighbors::Chasing.hops(&paths).unwrap();
         let shown: Vec<_> = hops.iter().map(|hop| (hop.path.to_string(), hop.from, hop.relation)).collect();
         let expected = [("[i-1]", None, 0), ("[i-2]", Some(0), 0), ("[i-1, j+1]", Some(0), 3)];
         assert_eq!(shown, expected.map(|(path, from, relation)| (path.to_owned(), from, relation)));
-        assert_eq!(paths.iter().map(|path| ends[path]).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(paths.iter().map(|path| last_hops[path]).collect::<Vec<_>>(), [0, 1, 2]);
         let (hops, _) = Neighbors::Direct.hops(&paths).unwrap();
         assert!(hops.iter().all(|hop| hop.from.is_none()));
         assert_eq!(Neighbors::Chasing.relations(&paths).len(), 4);

@@ -1,7 +1,7 @@
 //! Rows of a regular grid, padded so that each row's first computed value is aligned.
 
 use super::neighbors::Hop;
-use super::{Columns, Coordinates, Ground, Inner, Layout, Origin, Sizes, Storage, Threads, padded};
+use super::{Columns, Coordinates, Layout, LayoutRequest, Origin, Placement, Sizes, Storage, Threads, padded};
 use crate::grid::{Region, Topology};
 use crate::ir::{Offset, Relation};
 use crate::kernel::build::Builder;
@@ -88,19 +88,19 @@ impl Storage for Regular {
         }
     }
 
-    fn layout(&self, ground: &Ground) -> Layout {
-        let (ni, nj) = match ground.topology {
+    fn layout(&self, request: &LayoutRequest) -> Layout {
+        let (ni, nj) = match request.topology {
             Topology::Rows { ni, nj } => (ni, nj),
             // Plans refuse this storage for cells that stand in no rows.
             Topology::Adjacent(adjacency) => (adjacency.cells(), 1),
         };
-        let row = padded(ni, ground.smallest);
+        let row = padded(ni, request.smallest);
         Layout {
             columns: Columns::Rows { row },
             // One more unit keeps planes from starting at a power of two, where they would compete for the same cache sets.
-            plane: row * nj + padded(1, ground.smallest),
-            lead: ground.region.i.start,
-            inner: Inner::Aligned,
+            plane: row * nj + padded(1, request.smallest),
+            lead: request.region.i.start,
+            placement: Placement::Aligned,
             sizes: vec![row],
             tables: Vec::new(),
         }
@@ -133,7 +133,7 @@ mod tests {
         let grid = Grid::rows(37, 5, 3);
         let region = Region::rows(2..35, 2..3, 0..3);
         for smallest in [1, 4, 8] {
-            let layout = Regular.layout(&Ground {
+            let layout = Regular.layout(&LayoutRequest {
                 topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
                 region: &region,
                 sharing: None,

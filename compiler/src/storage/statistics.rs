@@ -3,7 +3,7 @@
 //! After A. Roesti, "Efficient GPU Implementation of Stencils on Unstructured Grids" (ETH Zurich, 2020), section 6.4.2.
 
 use super::tables::{Patterns, Plane, WARP};
-use super::{ALIGNMENT, Ground};
+use super::{ALIGNMENT, LayoutRequest};
 use std::collections::BTreeMap;
 
 /// What the tables of one plane hold. Whatever is counted in cells is counted in columns: tables are the same on each level.
@@ -50,16 +50,16 @@ pub struct Nearness {
 
 impl Statistics {
     /// The statistics of the tables for a grid, a stencil's relations and an order.
-    pub fn new(ground: &Ground) -> Self {
-        let plane = Plane::new(ground);
-        let all = Patterns::new(&plane, ground, false);
+    pub fn new(request: &LayoutRequest) -> Self {
+        let plane = Plane::new(request);
+        let all = Patterns::new(&plane, request, false);
         // Computed cells with each pattern: the others belong to the halo alone.
         let mut inner_counts: BTreeMap<i32, usize> = BTreeMap::new();
         for &pattern in &all.of_place[plane.lead..] {
             *inner_counts.entry(pattern).or_default() += 1;
         }
-        let kept = if ground.inner_only { inner_counts.len() } else { all.offsets.len() };
-        let relations = ground.relations.len();
+        let kept = if request.inner_only { inner_counts.len() } else { all.offsets.len() };
+        let relations = request.relations.len();
         let entry = size_of::<i32>();
         let mut counts = all.counts.clone();
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -76,7 +76,7 @@ impl Statistics {
             },
             nearness: Nearness {
                 distance: distance(&inner_counts, &all),
-                lines: lines(&all.of_place[plane.lead..], &all, relations, ALIGNMENT / ground.smallest),
+                lines: lines(&all.of_place[plane.lead..], &all, relations, ALIGNMENT / request.smallest),
             },
         }
     }
@@ -88,12 +88,12 @@ impl Statistics {
 
     /// Entries of the compressed table, relations times patterns, to those of the uncompressed one, relations times cells.
     pub fn ratio(&self) -> f64 {
-        share(self.counts.len(), self.cells)
+        fraction(self.counts.len(), self.cells)
     }
 
     /// The share of cells that have the most common pattern.
     pub fn most_common(&self) -> f64 {
-        share(self.counts.first().copied().unwrap_or(0), self.cells)
+        fraction(self.counts.first().copied().unwrap_or(0), self.cells)
     }
 }
 
@@ -104,7 +104,7 @@ impl Bytes {
     }
 }
 
-fn share(part: usize, whole: usize) -> f64 {
+fn fraction(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
@@ -143,7 +143,7 @@ fn lines(of_place: &[i32], patterns: &Patterns, relations: usize, line: usize) -
             reads += 1;
         }
     }
-    share(sum, reads)
+    fraction(sum, reads)
 }
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
         let paths: Vec<_> = offsets.iter().map(|&(i, j)| Path::from_offset(Offset { i, j, k: 0 })).collect();
         let relations = neighbors.relations(&paths);
         let region = Region::rows(2..n - 2, 2..n - 2, 0..1);
-        let ground = Ground {
+        let request = LayoutRequest {
             topology: Topology::Rows { ni: n, nj: n },
             sharing: None,
             region: &region,
@@ -170,8 +170,8 @@ mod tests {
             short_last: false,
             smallest: 8,
         };
-        let found = Statistics::new(&ground);
-        let bytes = |storage: &dyn Storage| storage.layout(&ground).tables.iter().map(|table| 4 * table.len()).sum();
+        let found = Statistics::new(&request);
+        let bytes = |storage: &dyn Storage| storage.layout(&request).tables.iter().map(|table| 4 * table.len()).sum();
         assert_eq!((found.bytes.uncompressed, found.bytes.compressed()), (bytes(&Uncompressed), bytes(&Compressed)));
         assert_eq!(found.counts.iter().sum::<usize>(), n * n);
         found

@@ -1,6 +1,6 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Columns, Coordinates, Ground, Inner, Layout, Sizes, Threads, padded};
+use super::{Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Threads, padded};
 use crate::grid::{Region, Topology};
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
@@ -31,15 +31,15 @@ pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coord
     let before = own.add(cell_first, before);
     let number = own.add(before, thread);
     let place = |own: &mut Builder, cell: ValueId| own.convert(cell, sizes.index);
-    match &threads.inner {
-        Inner::Aligned => {
+    match &threads.placement {
+        Placement::Aligned => {
             let cell = own.name("cell", number);
             let outside = own.compare(Relation::Ge, cell, cell_end);
             let first = own.compare(Relation::Eq, cell, cell_first);
             Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
         }
         // Warps begin at an aligned cell, which others may compute.
-        Inner::From(first) => {
+        Placement::From(first) => {
             let cell = own.name("cell", number);
             let first = own.int(*first as i64);
             let (before, behind) = (own.less(cell, first), own.compare(Relation::Ge, cell, cell_end));
@@ -47,7 +47,7 @@ pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coord
             let first = own.compare(Relation::Eq, cell, first);
             Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
         }
-        Inner::Listed => {
+        Placement::Listed => {
             let rank = own.name("rank", number);
             let (zero, nowhere) = (own.int(0), own.int(-1));
             // The list stands after the storage's own tables.
@@ -79,10 +79,10 @@ pub fn narrow_start(own: &mut Builder, relation: usize, length: ValueId) -> Valu
 #[allow(clippy::single_range_in_vec_init, reason = "a list of one range is what is meant")]
 pub fn columns(region: &Region, layout: &Layout) -> Vec<Range<usize>> {
     let count = region.columns();
-    vec![match layout.inner {
-        Inner::Aligned => layout.lead..layout.lead + count,
-        Inner::From(first) => first / WARP * WARP..first + count,
-        Inner::Listed => 0..count,
+    vec![match layout.placement {
+        Placement::Aligned => layout.lead..layout.lead + count,
+        Placement::From(first) => first / WARP * WARP..first + count,
+        Placement::Listed => 0..count,
     }]
 }
 
@@ -103,10 +103,10 @@ pub struct Plane {
 impl Plane {
     /// Halo columns in the user's order, then the inner ones in the order that is chosen. Where stencils share the layout,
     /// rings of columns from the outside in.
-    pub fn new(ground: &Ground) -> Self {
-        let count = ground.topology.columns();
-        let inner = inner_columns(ground);
-        let (rings, innermost) = match ground.sharing {
+    pub fn new(request: &LayoutRequest) -> Self {
+        let count = request.topology.columns();
+        let inner = inner_columns(request);
+        let (rings, innermost) = match request.sharing {
             Some(sharing) => sharing.rings(count),
             None => {
                 let mut rings = vec![0; count];
@@ -116,11 +116,11 @@ impl Plane {
         };
         let ring = |column: u32| rings[column as usize];
         let mut order: Vec<u32> = (0..count as u32).collect();
-        let [along_i, along_j] = coordinates_of(ground, |column| ring(column) == innermost);
+        let [along_i, along_j] = coordinates_of(request, |column| ring(column) == innermost);
         let coordinates = |column: u32| (along_i[column as usize], along_j[column as usize]);
-        let run = ground.run_width.max(1).ilog2();
+        let run = request.run_width.max(1).ilog2();
         let mut runs: HashMap<(u32, u32, u32), u32> = HashMap::new();
-        if ground.short_last {
+        if request.short_last {
             for &column in &order {
                 let (i, j) = coordinates(column);
                 *runs.entry((ring(column), i >> run, j)).or_default() += 1;
@@ -132,8 +132,8 @@ impl Plane {
                 return (ring, false, (0, column));
             }
             let (i, j) = coordinates(column);
-            let is_short = ground.short_last && runs[&(ring, i >> run, j)] < 1 << run;
-            (ring, is_short, ground.order.key(column, i, j, run))
+            let is_short = request.short_last && runs[&(ring, i >> run, j)] < 1 << run;
+            (ring, is_short, request.order.key(column, i, j, run))
         });
         let outside = order.partition_point(|&column| ring(column) < innermost);
         let first = (WARP - outside % WARP) % WARP;
@@ -157,36 +157,36 @@ impl Plane {
     }
 
     /// The distance from a column to the end of each relation's path; 0 where there is no such column.
-    pub fn distances(&self, ground: &Ground, at: usize) -> impl Iterator<Item = i32> {
+    pub fn distances(&self, request: &LayoutRequest, at: usize) -> impl Iterator<Item = i32> {
         let column = self.order[at] as usize;
         let place = (self.first + at) as i64;
-        ground.relations.iter().map(move |path| {
-            let end = ground.topology.walk(column, path);
+        request.relations.iter().map(move |path| {
+            let end = request.topology.walk(column, path);
             end.map_or(0, |end| (i64::from(self.places[end]) - place) as i32)
         })
     }
 
     /// How the inner columns stand.
-    fn standing(&self) -> Inner {
+    fn standing(&self) -> Placement {
         let first = self.inner.first().copied().unwrap_or_default();
         let end = self.inner.last().map_or(0, |last| last + 1);
         match end - first == self.inner.len() {
-            true if self.first + first == self.lead => Inner::Aligned,
-            true => Inner::From(self.first + first),
-            false => Inner::Listed,
+            true if self.first + first == self.lead => Placement::Aligned,
+            true => Placement::From(self.first + first),
+            false => Placement::Listed,
         }
     }
 
     /// The layout, given what depends on the tables.
     pub fn layout(self, smallest: usize, sizes: Vec<usize>, mut tables: Vec<Vec<i32>>) -> Layout {
-        let inner = self.standing();
-        if inner == Inner::Listed {
+        let placement = self.standing();
+        if placement == Placement::Listed {
             tables.push(self.inner.iter().map(|at| (self.first + at) as i32).collect());
         }
         Layout {
             plane: padded(self.end().next_multiple_of(WARP), smallest),
             lead: self.lead,
-            inner,
+            placement,
             columns: Columns::Places(self.places),
             sizes,
             tables,
@@ -195,21 +195,21 @@ impl Plane {
 }
 
 /// The columns that are computed, by their numbers in the user's order.
-fn inner_columns(ground: &Ground) -> Vec<u32> {
-    match (&ground.region.cells, ground.topology) {
+fn inner_columns(request: &LayoutRequest) -> Vec<u32> {
+    match (&request.region.cells, request.topology) {
         (Some(cells), _) => cells.to_vec(),
         (None, Topology::Rows { ni, .. }) => {
-            let Region { i, j, .. } = ground.region;
+            let Region { i, j, .. } = request.region;
             j.clone().flat_map(|j| i.clone().map(move |i| (j * ni + i) as u32)).collect()
         }
-        (None, Topology::Adjacent(_)) => (0..ground.topology.columns() as u32).collect(),
+        (None, Topology::Adjacent(_)) => (0..request.topology.columns() as u32).collect(),
     }
 }
 
 /// Every column's coordinates along i and j, counted from the first innermost one along each.
-fn coordinates_of(ground: &Ground, is_innermost: impl Fn(u32) -> bool) -> [Vec<u32>; 2] {
-    let columns = 0..ground.topology.columns() as u32;
-    let mut coordinates: [Vec<u32>; 2] = match ground.topology {
+fn coordinates_of(request: &LayoutRequest, is_innermost: impl Fn(u32) -> bool) -> [Vec<u32>; 2] {
+    let columns = 0..request.topology.columns() as u32;
+    let mut coordinates: [Vec<u32>; 2] = match request.topology {
         Topology::Rows { ni, .. } => [
             columns.clone().map(|column| column % ni as u32).collect(),
             columns.clone().map(|column| column / ni as u32).collect(),
@@ -245,11 +245,11 @@ pub struct Patterns {
 
 impl Patterns {
     /// The patterns of the inner columns, or of all.
-    pub fn new(plane: &Plane, ground: &Ground, inner_only: bool) -> Self {
+    pub fn new(plane: &Plane, request: &LayoutRequest, inner_only: bool) -> Self {
         let mut patterns = Patterns { of_place: vec![0; plane.end()], ..Patterns::default() };
         let mut known: HashMap<Vec<i32>, i32> = HashMap::new();
         for at in plane.looked_up(inner_only) {
-            let tuple: Vec<i32> = plane.distances(ground, at).collect();
+            let tuple: Vec<i32> = plane.distances(request, at).collect();
             let number = *known.entry(tuple).or_insert_with_key(|tuple| {
                 patterns.offsets.push(tuple.clone());
                 patterns.counts.push(0);
@@ -278,7 +278,7 @@ pub(super) mod tests {
         for order in order::ORDERS {
             for neighbors in crate::storage::neighbors::NEIGHBORS {
                 let relations = neighbors.relations(&paths);
-                let ground = Ground {
+                let request = LayoutRequest {
                     topology,
                     region: &region,
                     sharing: None,
@@ -289,14 +289,14 @@ pub(super) mod tests {
                     short_last: neighbors == Neighbors::Direct,
                     smallest: 8,
                 };
-                let layout = storage.layout(&ground);
+                let layout = storage.layout(&request);
                 let Columns::Places(places) = &layout.columns else { panic!("cells in any order") };
                 let mut sorted = places.clone();
                 sorted.sort_unstable();
                 sorted.dedup();
                 assert_eq!(sorted.len(), ni * nj, "no two columns share a place");
                 assert_eq!(layout.lead % WARP, 0);
-                let (hops, ends) = neighbors.hops(&paths).unwrap();
+                let (hops, last_hops) = neighbors.hops(&paths).unwrap();
                 for column in region.column_numbers(crate::grid::Grid::rows(ni, nj, 1)) {
                     let own = places[column as usize] as usize;
                     assert!(own >= layout.lead, "inner cells follow the halo");
@@ -307,7 +307,7 @@ pub(super) mod tests {
                     }
                     for path in &paths {
                         let end = topology.walk(column as usize, path).unwrap();
-                        assert_eq!(reached[ends[path]], places[end] as usize, "{} {path}", order.name());
+                        assert_eq!(reached[last_hops[path]], places[end] as usize, "{} {path}", order.name());
                     }
                 }
             }
@@ -319,7 +319,7 @@ pub(super) mod tests {
         let (ni, nj) = (72, 5);
         let region = Region::rows(1..71, 1..4, 0..1);
         for name in ["row-major", "z-curve", "hilbert"] {
-            let ground = Ground {
+            let request = LayoutRequest {
                 topology: Topology::Rows { ni, nj },
                 region: &region,
                 sharing: None,
@@ -330,7 +330,7 @@ pub(super) mod tests {
                 short_last: true,
                 smallest: 8,
             };
-            let plane = Plane::new(&ground);
+            let plane = Plane::new(&request);
             let inner = &plane.order[plane.inner[0]..];
             // Two runs of 32 a row, then 6 columns more.
             for run in inner[..2 * 3 * 32].chunks(32) {
@@ -350,7 +350,7 @@ pub(super) mod tests {
             near.map(Path::from_offset).collect::<Vec<_>>()
         };
         let patterns = |layout: &str, run_width, relations: &[Path], inner_only| {
-            let ground = Ground {
+            let request = LayoutRequest {
                 topology: Topology::Rows { ni: 512, nj: 512 },
                 region: &region,
                 sharing: None,
@@ -361,7 +361,7 @@ pub(super) mod tests {
                 short_last: false,
                 smallest: 8,
             };
-            Patterns::new(&Plane::new(&ground), &ground, inner_only).offsets.len()
+            Patterns::new(&Plane::new(&request), &request, inner_only).offsets.len()
         };
         let (one, two) = (near(1), near(2));
         assert_eq!((one.len(), two.len()), (4, 12));

@@ -6,7 +6,7 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Plane};
-use super::{Coordinates, Ground, Layout, Origin, Sizes, Storage, Threads};
+use super::{Coordinates, Layout, LayoutRequest, Origin, Sizes, Storage, Threads};
 use crate::grid::Region;
 use crate::kernel::build::Builder;
 use crate::kernel::{Follow, ValueId};
@@ -56,16 +56,16 @@ impl Storage for Uncompressed {
         own.convert(distance, sizes.index)
     }
 
-    fn layout(&self, ground: &Ground) -> Layout {
-        let plane = Plane::new(ground);
+    fn layout(&self, request: &LayoutRequest) -> Layout {
+        let plane = Plane::new(request);
         let entries = plane.end();
-        let mut table = vec![0; ground.relations.len() * entries];
-        for at in plane.looked_up(ground.inner_only) {
-            for (relation, distance) in plane.distances(ground, at).enumerate() {
+        let mut table = vec![0; request.relations.len() * entries];
+        for at in plane.looked_up(request.inner_only) {
+            for (relation, distance) in plane.distances(request, at).enumerate() {
                 table[relation * entries + plane.first + at] = distance;
             }
         }
-        plane.layout(ground.smallest, vec![entries], vec![table])
+        plane.layout(request.smallest, vec![entries], vec![table])
     }
 
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {

@@ -4,9 +4,9 @@
 //! compiled ahead, on as many cores as there are, then measured by itself and compared with the interpreter in the same
 //! go, so that no time is that of a wrong result. Kernels of one layout do so on the same fields. [`rows`] keeps what came of it.
 
-mod bed;
 pub mod limit;
 pub mod log;
+mod platform;
 pub mod rows;
 pub mod statistics;
 pub mod sweep;
@@ -16,15 +16,15 @@ pub(crate) mod tests;
 use crate::cuda::Gpu;
 use crate::emulate::Emulator;
 use crate::error::{Error, Result};
-use crate::execute::{Repeat, Stage};
+use crate::execute::{DeviceArrays, Repeat};
 use crate::interpreter::interpret;
 use crate::machine::Machine;
 use crate::problem::Problem;
 use crate::same::{self, Same};
 use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_among};
-pub use bed::Bed;
-pub(crate) use bed::emulated;
 use limit::{Limit, Streams};
+pub use platform::Platform;
+pub(crate) use platform::emulated;
 use rows::{KernelFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
 use statistics::Statistics;
 use std::time::{Instant, SystemTime};
@@ -90,7 +90,7 @@ impl Case {
     ///
     /// # Errors
     /// A comparison would prove nothing ([`expect`]); the limit cannot be measured.
-    pub fn new(problem: Problem, bed: &Bed, method: Method) -> Result<Self> {
+    pub fn new(problem: Problem, platform: &Platform, method: Method) -> Result<Self> {
         let expected = match method.verify {
             true => Some(expect(&problem, &|_| {}).map_err(|error| {
                 let help = error.help.clone().unwrap_or_default();
@@ -104,7 +104,7 @@ impl Case {
         let here = classes.iter().map(|class| (evaluate(stencil, &class.reached), class.levels_in(&region.k)));
         let column = here.filter(|(_, levels)| *levels > 0).collect();
         let compulsory_bytes = cost(stencil, *precision).bytes;
-        let limit = limit(bed, &problem, method)?;
+        let limit = limit(platform, &problem, method)?;
         Ok(Self { problem, expected, limit, column, compulsory_bytes, layouts: Layouts::default() })
     }
 
@@ -118,14 +118,14 @@ impl Case {
     ///
     /// # Errors
     /// The kernel makes no sense.
-    pub fn estimate(&self, choices: &Choices, bed: &Bed) -> Result<f64> {
+    pub fn estimate(&self, choices: &Choices, platform: &Platform) -> Result<f64> {
         let Problem { stencil, region, .. } = &self.problem;
         // Some make sense for a known grid only.
         let plan = plan(stencil, choices, None).or_else(|_| self.plan(choices))?;
         let levels = region.k.len();
         let table_loads = self.work(&plan, levels).table_loads;
         let estimate = estimate(&plan, levels, self.compulsory_bytes as f64, table_loads);
-        Ok(estimate.bytes(region.cells(), bed.room()))
+        Ok(estimate.bytes(region.cells(), platform.room()))
     }
 
     fn work(&self, plan: &Plan, levels: usize) -> Work {
@@ -164,17 +164,17 @@ fn spelled(value: &Value) -> String {
 }
 
 /// How fast a copy of a problem's fields is.
-fn limit(bed: &Bed, problem: &Problem, method: Method) -> Result<Option<Limit>> {
+fn limit(platform: &Platform, problem: &Problem, method: Method) -> Result<Option<Limit>> {
     let streams = Streams::of(problem);
-    let repeat = bed.repeat(method)?;
-    match bed {
-        Bed::Cpu => Ok(None),
-        Bed::Emulator(_) => {
-            let load = |text: &str| bed.load_emulated(text, limit::KERNEL);
+    let repeat = platform.repeat(method)?;
+    match platform {
+        Platform::Cpu => Ok(None),
+        Platform::Emulator(_) => {
+            let load = |text: &str| platform.load_emulated(text, limit::KERNEL);
             limit::measure(&Emulator::default(), load, &streams, repeat)
         }
-        Bed::Gpu(gpu) => {
-            let load = |text: &str| bed.load(gpu, text, limit::KERNEL);
+        Platform::Gpu(gpu) => {
+            let load = |text: &str| platform.load(gpu, text, limit::KERNEL);
             limit::measure(&**gpu, load, &streams, repeat)
         }
     }
@@ -191,7 +191,11 @@ impl Candidate {
         let levels = case.problem.region.k.len();
         // What is looked up is told by offsets, which say nothing about a grid without rows.
         let work = case.problem.adjacency.is_none().then(|| case.work(&plan, levels));
-        let tables = plan.fixed.iter().flat_map(|fixed| &fixed.layout.tables).map(|table| size_of_val(&table[..]));
+        let tables = plan
+            .known_grid
+            .iter()
+            .flat_map(|known_grid| &known_grid.layout.tables)
+            .map(|table| size_of_val(&table[..]));
         let tables: usize = tables.sum();
         let facts = KernelFacts {
             options: choices.words(),
@@ -214,9 +218,9 @@ impl Candidate {
     ///
     /// # Errors
     /// The compiler is missing, or refuses it.
-    pub fn compile(&mut self, bed: &Bed) -> Result<()> {
+    pub fn compile(&mut self, platform: &Platform) -> Result<()> {
         let Some(kernel) = &self.kernel else { return Ok(()) };
-        let compiled = bed.compile(&kernel.text, &kernel.name)?.compiled;
+        let compiled = platform.compile(&kernel.text, &kernel.name)?.compiled;
         self.facts.resources = compiled.resources.into_iter().find(|own| own.kernel == *kernel.name);
         self.image = compiled.image;
         Ok(())
@@ -226,30 +230,30 @@ impl Candidate {
     ///
     /// # Errors
     /// It cannot be launched, or it ends with an error.
-    pub fn measure(&self, bed: &Bed, case: &Case, stages: &mut Stages, row: &mut Row) -> Result<()> {
+    pub fn measure(&self, platform: &Platform, case: &Case, stages: &mut Stages, row: &mut Row) -> Result<()> {
         row.kernel = self.facts.clone();
         row.date = date();
         let Some((kernel, choices)) = self.kernel.as_ref().zip(self.facts.choices.as_ref()) else {
-            row.outcome = Outcome::Measured(interpreted(case, bed.repeat(row.method)?)?);
+            row.outcome = Outcome::Measured(interpreted(case, platform.repeat(row.method)?)?);
             return Ok(());
         };
         let plan = case.plan(choices)?;
-        let how = (bed, row.method);
-        match bed {
-            Bed::Cpu => return Err(Error::call("the interpreter takes no kernels")),
-            Bed::Emulator(_) => {
+        let how = (platform, row.method);
+        match platform {
+            Platform::Cpu => return Err(Error::call("the interpreter takes no kernels")),
+            Platform::Emulator(_) => {
                 let loaded = emulated(&self.image, &kernel.name, &kernel.text)?;
                 let emulator = Emulator::default();
-                let ready = stages.emulator.with_same(&emulator, |text| bed.load_emulated(text, same::KERNEL))?;
+                let ready = stages.emulator.with_same(&emulator, |text| platform.load_emulated(text, same::KERNEL))?;
                 row.outcome = launched(&emulator, ready, &plan, kernel, &loaded, case, how)?;
             }
-            Bed::Gpu(gpu) => {
+            Platform::Gpu(gpu) => {
                 let loaded = gpu.load(&self.image)?.kernel(&kernel.name)?;
                 let threads = choices.block.iter().product();
                 let blocks = loaded.blocks_at_once(threads, 0)?;
                 let part = f64::from(blocks * threads) / f64::from(gpu.threads_at_once().max(1));
                 row.kernel.occupancy = Some(Occupancy { blocks, part });
-                let ready = stages.gpu.with_same(&**gpu, |text| bed.load(gpu, text, same::KERNEL))?;
+                let ready = stages.gpu.with_same(&**gpu, |text| platform.load(gpu, text, same::KERNEL))?;
                 row.outcome = launched(&**gpu, ready, &plan, kernel, &loaded, case, how)?;
             }
         }
@@ -283,7 +287,7 @@ pub struct Stages {
 
 /// What stands ready on a machine.
 struct Ready<M: Machine> {
-    stage: Option<Stage<M>>,
+    stage: Option<DeviceArrays<M>>,
     same: Option<Same<M>>,
 }
 
@@ -311,7 +315,7 @@ fn launched<M: Machine>(
     kernel: &cuda::Kernel,
     loaded: &M::Kernel,
     case: &Case,
-    (bed, method): (&Bed, Method),
+    (platform, method): (&Platform, Method),
 ) -> Result<Outcome> {
     let problem = &case.problem;
     // Whoever fails leaves none: what is on it cannot be trusted any more.
@@ -322,9 +326,9 @@ fn launched<M: Machine>(
             }
             own
         }
-        None => Stage::new(machine, plan, kernel, problem, bed.repeat(method)?.rotation)?,
+        None => DeviceArrays::new(machine, plan, kernel, problem, platform.repeat(method)?.rotation)?,
     };
-    let launched = own.launch(machine, plan, kernel, loaded, problem, bed.repeat(method)?)?;
+    let launched = own.launch(machine, plan, kernel, loaded, problem, platform.repeat(method)?)?;
     let mut measured = Measured { sets: own.sets, set_bytes: own.set_bytes, ..measured(case, &launched.times)? };
     if let Some(expected) = &case.expected {
         measured.result = "equal".to_owned();

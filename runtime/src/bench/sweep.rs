@@ -2,7 +2,7 @@
 //! once.
 
 use super::rows::{Log, MachineFacts, Method, Outcome, Row, Subject};
-use super::{Bed, Candidate, Case, Stages};
+use super::{Candidate, Case, Platform, Stages};
 use crate::error::{Error, Fault, Result};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const TOGETHER: usize = 16;
 /// What there is to measure.
 pub struct Sweep<'a> {
     /// What measures.
-    pub bed: &'a Bed,
+    pub platform: &'a Platform,
     /// What there is to say about it.
     pub machine: &'a MachineFacts,
     /// The problem.
@@ -51,7 +51,7 @@ impl Sweep<'_> {
     /// The machine cannot be used any more, as where its disk is full, or a row cannot be written. Rows that were written stay.
     pub fn run(&self, choices: &[Choices], log: &mut Option<Log>, progress: &(dyn Fn(usize) + Sync)) -> Result<Swept> {
         let (mut swept, mut stages) = (Swept::default(), Stages::default());
-        if let Bed::Cpu = self.bed {
+        if let Platform::Cpu = self.platform {
             let work = self.missing(vec![Candidate::interpreter(self.case)], &mut swept, log, progress);
             self.measure(work, &mut stages, &mut swept, log, progress)?;
             return Ok(swept);
@@ -111,13 +111,13 @@ impl Sweep<'_> {
     ) -> Result<()> {
         // On all cores, before anything is measured: the thread that launches kernels should not wait for one.
         let compile = |(candidate, _): &mut (Candidate, Row)| {
-            let compiled = candidate.compile(self.bed);
+            let compiled = candidate.compile(self.platform);
             progress(1);
             compiled
         };
         let compiled: Vec<Result<()>> = work.par_iter_mut().map(compile).collect();
         for ((candidate, mut row), compiled) in work.into_iter().zip(compiled) {
-            let done = compiled.and_then(|()| candidate.measure(self.bed, self.case, stages, &mut row));
+            let done = compiled.and_then(|()| candidate.measure(self.platform, self.case, stages, &mut row));
             progress(1);
             match &done {
                 Ok(()) => {}
@@ -136,7 +136,7 @@ impl Sweep<'_> {
                 swept.rows.push(row);
             }
             if let Err(error) = done {
-                self.bed.check().map_err(|broken| lost(&broken, &error, log.is_some()))?;
+                self.platform.check().map_err(|broken| lost(&broken, &error, log.is_some()))?;
             }
         }
         Ok(())

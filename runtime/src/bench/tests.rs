@@ -21,11 +21,11 @@ pub(crate) const METHOD: Method = Method { runs: 3, warmups: 1, hot: false, veri
 
 const TEXT: &str = "stencil mean { in a; in w on (k); out b; b = w * (a[i-1] + a[i+1]) }";
 
-pub(crate) fn emulator() -> Bed {
-    Bed::Emulator(Compiler::find().unwrap())
+pub(crate) fn emulator() -> Platform {
+    Platform::Emulator(Compiler::find().unwrap())
 }
 
-pub(crate) fn case(bed: &Bed, method: Method) -> Case {
+pub(crate) fn case(platform: &Platform, method: Method) -> Case {
     let lowered = check(&Text::new("mean", TEXT));
     let problem = Problem::new(Request {
         stencil: &lowered.stencils[0],
@@ -39,7 +39,7 @@ pub(crate) fn case(bed: &Bed, method: Method) -> Case {
         cast: crate::Cast::Exact,
         drawing: crate::Drawing::Everything,
     });
-    Case::new(problem.unwrap(), bed, method).unwrap()
+    Case::new(problem.unwrap(), platform, method).unwrap()
 }
 
 pub(crate) fn subject(case: &Case) -> Subject {
@@ -48,9 +48,9 @@ pub(crate) fn subject(case: &Case) -> Subject {
 
 /// A row with numbers that take many digits.
 fn row(number: usize) -> Row {
-    let case = case(&Bed::Cpu, METHOD);
+    let case = case(&Platform::Cpu, METHOD);
     let facts = KernelFacts { options: format!("--access \"a, {number}\""), ..KernelFacts::interpreter(&case) };
-    let mut row = Row::new(&subject(&case), &Bed::Cpu.facts(), facts, METHOD);
+    let mut row = Row::new(&subject(&case), &Platform::Cpu.facts(), facts, METHOD);
     row.date = date();
     row.outcome = match number % 3 {
         0 => Outcome::Failed { reason: "a line\nof \"its own\", ö".to_owned() },
@@ -149,8 +149,8 @@ fn what_is_no_file_of_rows_stays_as_it_is() {
 
 #[test]
 fn a_key_is_of_all_that_times_depend_on() {
-    let case = case(&Bed::Cpu, METHOD);
-    let (subject, machine) = (subject(&case), Bed::Cpu.facts());
+    let case = case(&Platform::Cpu, METHOD);
+    let (subject, machine) = (subject(&case), Platform::Cpu.facts());
     let facts = KernelFacts::interpreter(&case);
     let key = |subject: Subject, machine: MachineFacts, facts: KernelFacts, method: Method| {
         Row::new(&subject, &machine, facts, method).key
@@ -232,10 +232,10 @@ fn sets_are_as_many_as_the_cache_asks_for() {
 
 #[test]
 fn a_sweep_measures_what_is_missing() {
-    let bed = emulator();
-    let case = case(&bed, METHOD);
-    let (subject, machine) = (subject(&case), bed.facts());
-    let sweep = Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: METHOD };
+    let platform = emulator();
+    let case = case(&platform, METHOD);
+    let (subject, machine) = (subject(&case), platform.facts());
+    let sweep = Sweep { platform: &platform, machine: &machine, case: &case, subject: &subject, method: METHOD };
     let mut choices: Vec<Choices> = variants().filter(|own| own.is_plain() && own.storage != "compressed").collect();
     choices.push(Choices { access: "warp".into(), ..Choices::default() });
     let folder = tempfile::tempdir().unwrap();
@@ -272,9 +272,9 @@ fn a_sweep_measures_what_is_missing() {
 
 #[test]
 fn a_kernel_that_is_wrong_has_no_times() {
-    let bed = emulator();
-    let case = case(&bed, METHOD);
-    let (subject, machine) = (subject(&case), bed.facts());
+    let platform = emulator();
+    let case = case(&platform, METHOD);
+    let (subject, machine) = (subject(&case), platform.facts());
     // One after the other on the same fields: a wrong one comes behind a right one, and must not find its results there.
     let mut stages = Stages::default();
     let mut outcome = |from: &str, to: &str| {
@@ -283,8 +283,8 @@ fn a_kernel_that_is_wrong_has_no_times() {
         assert_eq!(kernel.text.matches(from).count(), 1, "{}", kernel.text);
         kernel.text = kernel.text.replace(from, to);
         let mut row = Row::new(&subject, &machine, candidate.facts.clone(), METHOD);
-        candidate.compile(&bed)?;
-        candidate.measure(&bed, &case, &mut stages, &mut row)?;
+        candidate.compile(&platform)?;
+        candidate.measure(&platform, &case, &mut stages, &mut row)?;
         Ok(row.outcome)
     };
     for (to, reason) in [

@@ -5,7 +5,7 @@ use super::cells::{Cells, newell};
 use super::check::plural;
 use super::sides::Shape;
 use crate::error::{Error, Result};
-use crate::plot::{self, Picture, Placed};
+use crate::plot::{self, Picture, Scattered};
 use std::path::Path;
 
 /// Pixels along the longer side.
@@ -28,10 +28,10 @@ pub fn picture(mesh: &Mesh, cells: Option<&str>, title: &str, path: &Path) -> Re
     let set = &mesh.sets[cells.map.from];
     let canvas = drawn(&cells, set.size)?;
     let axes = if is_flat(&cells) { ["x", "y"] } else { ["", ""] };
-    let placed = Placed { count: set.size, what: &plural(&set.name), axes };
+    let scattered = Scattered { count: set.size, what: &plural(&set.name), axes };
     plot::save_png(
         path,
-        &Picture { title, values: &canvas.values, ni: canvas.width, nj: canvas.height, placed: Some(placed) },
+        &Picture { title, values: &canvas.values, ni: canvas.width, nj: canvas.height, scattered: Some(scattered) },
     )
 }
 

@@ -56,7 +56,7 @@ mod tests {
     use std::cell::Cell;
 
     fn picture<'a>(title: &'a str, values: &'a [f64]) -> Picture<'a> {
-        Picture { title, values, ni: 2, nj: 1, placed: None }
+        Picture { title, values, ni: 2, nj: 1, scattered: None }
     }
 
     #[test]

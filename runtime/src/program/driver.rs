@@ -287,7 +287,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             let times = left.min(AT_ONCE);
             return self.stage(stage, times).map(|()| times);
         }
-        match &own.wide {
+        match &own.unrolled {
             Some(wide) if is_steady && wide.times <= left => self.steps(&wide.steps).map(|()| wide.times),
             _ => self.steps(own.turn(done)).map(|()| 1),
         }

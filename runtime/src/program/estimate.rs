@@ -60,7 +60,7 @@ impl Estimate<'_> {
         let left = own.times - first;
         // All turns that come again take about the same.
         before
-            + match (own.whole, &own.wide) {
+            + match (own.whole, &own.unrolled) {
                 (Some(stage), _) => LAUNCH + left as f64 * (TURN + self.turn(stage)),
                 (None, Some(wide)) => {
                     let (many, few) = (left / wide.times, left % wide.times);

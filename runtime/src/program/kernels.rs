@@ -18,12 +18,12 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
 use stencilc_compiler::kernel::{self, Meaning, StepData};
-use stencilc_compiler::plan::{self, Choices, Fixed, Plan, Target};
+use stencilc_compiler::plan::{self, Choices, KnownGrid, Plan, Target};
 use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::stream::{self, Shape, Strip};
-use stencilc_compiler::step::{self, Edge, Rows, Subject, resident, tiled};
-use stencilc_compiler::storage::fields::{Fields, Seat};
+use stencilc_compiler::step::{self, Edge, Rows, StepTask, resident, tiled};
+use stencilc_compiler::storage::fields::{FieldSlot, Fields};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::storage::{Columns, Layout};
 
@@ -196,7 +196,7 @@ impl<'a> Planner<'a> {
         let Grid { ni, nj, nk, .. } = staged.domain;
         // Warps walk down the rows of the arrays.
         let stencil = staged.without_halo(&stage.stencil);
-        let subject = Subject {
+        let subject = StepTask {
             stencil: &stencil,
             precision: staged.precision,
             extents: [ni, nj, nk],
@@ -247,7 +247,7 @@ impl<'a> Planner<'a> {
         let plain = Choices { precision: self.choices.precision, ..Choices::default() };
         let own = Self { problem: self.problem, choices: plain, sharing: self.sharing.clone() };
         let plan = own.plan(copy, &self.problem.staged.inner())?;
-        Ok(Arc::clone(&fixed(&plan)?.layout))
+        Ok(Arc::clone(&known_grid(&plan)?.layout))
     }
 
     /// The layout of all stages.
@@ -255,7 +255,7 @@ impl<'a> Planner<'a> {
         let mut found: Option<Arc<Layout>> = None;
         for stage in stages {
             let own = match stage {
-                StageKernel::Cells(plan, _) => Arc::clone(&fixed(plan)?.layout),
+                StageKernel::Cells(plan, _) => Arc::clone(&known_grid(plan)?.layout),
                 StageKernel::Rows(_) => self.bare()?,
             };
             if found.as_ref().is_some_and(|known| known.columns != own.columns || known.plane != own.plane) {
@@ -304,9 +304,10 @@ impl<'a, M: Machine> Kernels<'a, M> {
             let kernel = loaded.next().ok_or_else(missing)?;
             stages.push(match stage {
                 StageKernel::Cells(plan, _) => {
-                    let fixed = fixed(plan)?;
-                    let tables = fixed.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
-                    let launch = Launch::new(plan.launch(fixed)?, plan.choices.block);
+                    let known_grid = known_grid(plan)?;
+                    let tables =
+                        known_grid.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
+                    let launch = Launch::new(plan.launch(known_grid)?, plan.choices.block);
                     let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
                     Loaded { kernel, launch, tables, spares: Vec::new(), signals: None }
                 }
@@ -368,7 +369,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
     pub fn damage(&self) -> Result<Option<String>> {
         for (stage, loaded) in self.planned.stages.iter().zip(&self.stages) {
             let StageKernel::Cells(plan, _) = stage else { continue };
-            for (number, (table, buffer)) in fixed(plan)?.layout.tables.iter().zip(&loaded.tables).enumerate() {
+            for (number, (table, buffer)) in known_grid(plan)?.layout.tables.iter().zip(&loaded.tables).enumerate() {
                 let (bytes, guards) = self.machine.download(buffer)?;
                 if !guards.intact() || bytes != bytemuck::cast_slice::<i32, u8>(table) {
                     return Ok(Some(format!("the storage's table {number} was overwritten")));
@@ -400,7 +401,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
         };
         let (name, arguments): (&str, Option<Vec<Arg>>) = match &self.planned.stages[stage] {
             StageKernel::Cells(plan, kernel) => {
-                let fixed = fixed(plan)?;
+                let known_grid = known_grid(plan)?;
                 let pointer = |(variable, buffer): (VariableId, &M::Buffer)| {
                     Arg::Pointer(self.machine.address(buffer, self.packing(variable).pointer()))
                 };
@@ -410,7 +411,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
                     Meaning::Table(number) => {
                         Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[*number], 0)))
                     }
-                    other => plain_argument(plan, fixed, &own.params, other),
+                    other => plain_argument(plan, known_grid, &own.params, other),
                 };
                 let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
                 (&kernel.name, arguments.collect())
@@ -432,7 +433,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
                         Some(Arg::Pointer(self.machine.address(signals, 0)))
                     }
                     // Parameters have become numbers, and nothing else is taken.
-                    Meaning::Told | Meaning::Param(_) | Meaning::Size(_) | Meaning::Table(_) => None,
+                    Meaning::Documented | Meaning::Param(_) | Meaning::Size(_) | Meaning::Table(_) => None,
                     Meaning::Report | Meaning::Columns | Meaning::Mesh(_) => None,
                 };
                 let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
@@ -461,12 +462,12 @@ fn packing_of(planned: &Planned, variable: VariableId) -> Packing<'_> {
     let staged = &planned.problem.staged;
     let own = &staged.program.variables[variable];
     let element = element_of(own.stored, staged.precision);
-    let seat = Seat { group: 0, number: 0, fields: 1 };
-    Packing::new(&planned.layout, staged.grid, own.place, element, Fields::Soa, seat)
+    let slot = FieldSlot { group: 0, number: 0, fields: 1 };
+    Packing::new(&planned.layout, staged.grid, own.place, element, Fields::Soa, slot)
 }
 
-fn fixed(plan: &Plan) -> Result<&Fixed> {
-    plan.fixed.as_ref().ok_or_else(|| Error::check("a kernel for any grid has no layout"))
+fn known_grid(plan: &Plan) -> Result<&KnownGrid> {
+    plan.known_grid.as_ref().ok_or_else(|| Error::check("a kernel for any grid has no layout"))
 }
 
 impl<M: Machine> Backend for Kernels<'_, M> {

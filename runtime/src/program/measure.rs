@@ -7,7 +7,7 @@ use super::verify::Reference;
 use super::{ProgramProblem, results, started};
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::statistics::Statistics;
-use crate::bench::{Bed, emulated};
+use crate::bench::{Platform, emulated};
 use crate::cache::Built;
 use crate::emulate::Emulator;
 use crate::error::{Error, Fault, Result};
@@ -67,7 +67,7 @@ pub(super) fn steps(staged: &Staged) -> u64 {
 ///
 /// # Errors
 /// It cannot be compiled or launched.
-pub fn copy(problem: &ProgramProblem, bed: &Bed, runs: usize) -> Result<Option<Limit>> {
+pub fn copy(problem: &ProgramProblem, platform: &Platform, runs: usize) -> Result<Option<Limit>> {
     let fields = problem.outer.stencil.fields.iter().zip(&problem.outer.inputs).zip(&problem.outer.outputs);
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
     for (((_, field), input), output) in fields {
@@ -76,10 +76,12 @@ pub fn copy(problem: &ProgramProblem, bed: &Bed, runs: usize) -> Result<Option<L
     }
     let streams = Streams { reads, writes };
     let repeat = Repeat { warmups: 3, runs, rotation: Rotation::SAME };
-    match bed {
-        Bed::Cpu => Ok(None),
-        Bed::Emulator(_) => Ok(None),
-        Bed::Gpu(gpu) => limit::measure(&**gpu, |text| bed.load_on(gpu, text, limit::KERNEL), &streams, repeat),
+    match platform {
+        Platform::Cpu => Ok(None),
+        Platform::Emulator(_) => Ok(None),
+        Platform::Gpu(gpu) => {
+            limit::measure(&**gpu, |text| platform.load_on(gpu, text, limit::KERNEL), &streams, repeat)
+        }
     }
 }
 
@@ -103,14 +105,14 @@ pub enum Compiled {
 ///
 /// # Errors
 /// The compiler cannot be used.
-pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, bed: &Bed, times: usize) -> Result<Compiled> {
+pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, platform: &Platform, times: usize) -> Result<Compiled> {
     let planned = match Planned::new(&problem.with_times(times), plan) {
         Ok(planned) => planned,
         Err(error) => return Ok(Compiled::Not(Outcome::Refused(error.message))),
     };
     let mut images = Vec::new();
     for text in planned.texts()? {
-        match bed.compile(&text.text, &text.name) {
+        match platform.compile(&text.text, &text.name) {
             Ok(built) => images.push((text, built)),
             Err(error) if error.fault == Fault::Check => {
                 return Ok(Compiled::Not(Outcome::Differs(error.message)));
@@ -126,16 +128,21 @@ impl Ready {
     ///
     /// # Errors
     /// The machine fails. That what is computed is wrong is no error.
-    pub fn measured(&self, bed: &Bed, reference: Option<&Reference>, method: ProgramMethod) -> Result<Outcome> {
+    pub fn measured(
+        &self,
+        platform: &Platform,
+        reference: Option<&Reference>,
+        method: ProgramMethod,
+    ) -> Result<Outcome> {
         let Self { plan, planned, images } = self;
-        let done = match bed {
-            Bed::Cpu => Err(Error::call("the interpreter has no plans")),
-            Bed::Emulator(_) => {
+        let done = match platform {
+            Platform::Cpu => Err(Error::call("the interpreter has no plans")),
+            Platform::Emulator(_) => {
                 let load = |(text, built): &(Text, Built)| emulated(&built.compiled.image, &text.name, &text.text);
                 let loaded: Result<Vec<_>> = images.iter().map(load).collect();
                 loaded.and_then(|loaded| on(&Emulator::default(), planned, loaded, plan, reference, method))
             }
-            Bed::Gpu(gpu) => {
+            Platform::Gpu(gpu) => {
                 let load = |(text, built): &(Text, Built)| gpu.load(&built.compiled.image)?.kernel(&text.name);
                 let loaded: Result<Vec<_>> = images.iter().map(load).collect();
                 loaded.and_then(|loaded| on(&**gpu, planned, loaded, plan, reference, method))
@@ -143,7 +150,7 @@ impl Ready {
         };
         match done {
             Err(error) if error.fault == Fault::Check => {
-                bed.check().map_err(|broken| {
+                platform.check().map_err(|broken| {
                     let (what, cause) = (&broken.message, &error.message);
                     Error::check(format!("nothing more can be measured: {what}; before that, {plan}: {cause}"))
                         .help("`stencilc verify` finds the plan that is wrong")

@@ -249,7 +249,7 @@ fn check_circles(staged: &Staged, fuse: &str) -> Result<()> {
 
 fn is_wide(step: &Step) -> bool {
     match step {
-        Step::Repeat(own) => own.wide.is_some() || own.turns.iter().flatten().any(is_wide),
+        Step::Repeat(own) => own.unrolled.is_some() || own.turns.iter().flatten().any(is_wide),
         Step::Stage(_) | Step::Rename(..) => false,
     }
 }

@@ -11,7 +11,7 @@ use super::kernels::Planned;
 use super::measure::{Compiled, Outcome, ProgramMethod, Ready, compiled};
 use super::plan::ProgramPlan;
 use super::verify::Reference;
-use crate::bench::Bed;
+use crate::bench::Platform;
 use crate::bench::statistics::Statistics;
 use crate::clock::Budget;
 use crate::error::Result;
@@ -155,7 +155,7 @@ pub struct Tuner<'a> {
     /// What the interpreter makes of some steps.
     pub reference: Option<&'a Reference>,
     /// What measures.
-    pub bed: &'a Bed,
+    pub platform: &'a Platform,
     /// How finalists are measured.
     pub method: ProgramMethod,
     /// The time for the search. Finalists are measured after it.
@@ -209,7 +209,7 @@ impl Plans<'_> {
     fn time(&mut self, plan: usize, runs: usize) -> Result<Option<f64>> {
         let Some(ready) = self.ready.get(&plan) else { return Ok(None) };
         let method = ProgramMethod { runs, ..self.tuner.method };
-        Ok(match ready.measured(self.tuner.bed, None, method)? {
+        Ok(match ready.measured(self.tuner.platform, None, method)? {
             Outcome::Measured(statistics) => Some(statistics.median_us),
             Outcome::Refused(_) => None,
             Outcome::Differs(why) => {
@@ -222,13 +222,13 @@ impl Plans<'_> {
 
 impl Trial for Plans<'_> {
     fn times(&mut self, plans: &[usize], enough: f64) -> Result<Vec<Option<f64>>> {
-        let Tuner { problem, bed, method, budget, .. } = *self.tuner;
+        let Tuner { problem, platform, method, budget, .. } = *self.tuner;
         let (all, progress) = (self.plans, self.progress);
         let compile = |&plan: &usize| -> Result<Option<Compiled>> {
             if budget.is_over() {
                 return Ok(None);
             }
-            let made = compiled(problem, &all[plan], bed, method.times);
+            let made = compiled(problem, &all[plan], platform, method.times);
             progress();
             made.map(Some)
         };
@@ -255,9 +255,9 @@ impl Trial for Plans<'_> {
     }
 
     fn exact(&mut self, plan: usize) -> Result<std::result::Result<Statistics, String>> {
-        let Tuner { bed, reference, method, .. } = *self.tuner;
+        let Tuner { platform, reference, method, .. } = *self.tuner;
         let Some(ready) = self.ready.get(&plan) else { return Ok(Err("it was not compiled".to_owned())) };
-        Ok(match ready.measured(bed, reference, method)? {
+        Ok(match ready.measured(platform, reference, method)? {
             Outcome::Measured(statistics) => Ok(statistics),
             Outcome::Refused(why) | Outcome::Differs(why) => Err(why),
         })

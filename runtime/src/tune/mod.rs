@@ -77,8 +77,8 @@ struct Kernels<'a> {
 
 impl Trial for Kernels<'_> {
     fn estimates(&mut self, kernels: &[&Choices]) -> Result<Vec<Option<f64>>> {
-        let Sweep { case, bed, .. } = &self.tuner.sweep;
-        let estimates: Vec<Result<f64>> = kernels.par_iter().map(|choices| case.estimate(choices, bed)).collect();
+        let Sweep { case, platform, .. } = &self.tuner.sweep;
+        let estimates: Vec<Result<f64>> = kernels.par_iter().map(|choices| case.estimate(choices, platform)).collect();
         Ok(estimates.into_iter().map(|own| own.inspect_err(|error| self.swept.refuse(error)).ok()).collect())
     }
 
@@ -116,12 +116,12 @@ impl Kernels<'_> {
     /// # Errors
     /// The machine does not allow it, whichever kernel it is: its disk is full.
     fn compiled(&mut self, kernels: &[&Choices], budget: Option<Budget>) -> Result<Vec<(usize, Candidate)>> {
-        let (Sweep { case, bed, .. }, progress) = (&self.tuner.sweep, self.progress);
+        let (Sweep { case, platform, .. }, progress) = (&self.tuner.sweep, self.progress);
         let compile = |choices: &&Choices| -> Option<Result<Candidate>> {
             let is_late = budget.is_some_and(|budget| budget.is_over());
             let candidate = (!is_late).then(|| {
                 let mut candidate = Candidate::new(case, choices)?;
-                candidate.compile(bed).map(|()| candidate)
+                candidate.compile(platform).map(|()| candidate)
             });
             progress();
             candidate
@@ -147,12 +147,12 @@ impl Kernels<'_> {
 
     /// A row for a kernel; nothing if it cannot be launched.
     fn measure(&mut self, candidate: &Candidate, method: Method) -> Result<Option<Row>> {
-        let Sweep { bed, machine, case, subject, .. } = self.tuner.sweep;
+        let Sweep { platform, machine, case, subject, .. } = self.tuner.sweep;
         let mut row = Row::new(subject, machine, candidate.facts.clone(), method);
-        match candidate.measure(bed, case, &mut self.stages, &mut row) {
+        match candidate.measure(platform, case, &mut self.stages, &mut row) {
             Ok(()) => Ok(Some(row)),
             Err(error) => {
-                if let Err(broken) = bed.check() {
+                if let Err(broken) = platform.check() {
                     let (what, cause) = (&broken.message, &error.message);
                     let message = format!("nothing more can be measured: {what}; before that, {cause}");
                     return Err(Error::check(message).help("`stencilc verify` finds the kernel that is wrong"));

@@ -179,12 +179,12 @@ fn a_search_ends_in_time_with_what_it_has() {
 }
 
 fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
-    let bed = emulator();
-    let case = case(&bed, METHOD);
-    let (subject, machine) = (subject(&case), bed.facts());
+    let platform = emulator();
+    let case = case(&platform, METHOD);
+    let (subject, machine) = (subject(&case), platform.facts());
     let clock = Ticking::default();
     let budget = Budget::new(&clock, time);
-    let sweep = Sweep { bed: &bed, machine: &machine, case: &case, subject: &subject, method: METHOD };
+    let sweep = Sweep { platform: &platform, machine: &machine, case: &case, subject: &subject, method: METHOD };
     let tuner = Tuner { sweep, budget };
     let tuned = tuner.run(among, &|| ()).unwrap();
     (tuned, subject, machine)

@@ -20,7 +20,7 @@ const LARGE: usize = 2_000;
 
 /// What a text becomes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct Processed {
     /// Whether it is a right one.
     pub is_right: bool,
     /// What is generated of it: the name of each text, and the text.
@@ -31,14 +31,14 @@ pub struct Taken {
 ///
 /// # Errors
 /// What should not be: a message points outside of the text, or what is generated holds characters that nobody sees.
-pub fn take(name: &str, text: &str, seed: u64) -> Result<Taken, String> {
+pub fn take(name: &str, text: &str, seed: u64) -> Result<Processed, String> {
     let source = Source::new(name, text);
     let lowered = check(&source);
     places(&lowered.diagnostics, &source)?;
     if lowered.diagnostics.is_empty() != render(&lowered.diagnostics, &source, false).is_empty() {
         return Err("what is told is not what is shown".to_owned());
     }
-    let mut taken = Taken { is_right: lowered.is_ok(), made: Vec::new() };
+    let mut taken = Processed { is_right: lowered.is_ok(), made: Vec::new() };
     let mut way = Way { rng: Rng::with_seed(seed), made: &mut taken.made };
     way.stencils(&lowered);
     way.programs(&lowered);
@@ -138,7 +138,7 @@ impl Way<'_> {
                 if is_large(&stage.stencil) {
                     continue;
                 }
-                let subject = step::Subject {
+                let subject = step::StepTask {
                     stencil: &stage.stencil,
                     precision,
                     extents: [domain.ni, domain.nj, domain.nk],
@@ -166,13 +166,13 @@ impl Way<'_> {
             }
             let precision = self.precision();
             let stencil = stencil.with(plan::prepare(&stencil.stencil, precision, self.rng.bool()));
-            let choices = mesh::Choices {
+            let choices = mesh::MeshChoices {
                 strategy: self.pick(mesh::STRATEGIES),
-                layout: self.pick(&mesh::Layout::ALL),
-                ..mesh::Choices::default()
+                layout: self.pick(&mesh::VectorLayout::ALL),
+                ..mesh::MeshChoices::default()
             };
             let Some(computed) = self.levels(&stencil, precision) else { continue };
-            let subject = mesh::Subject {
+            let subject = mesh::MeshTask {
                 stencil: &stencil,
                 precision,
                 levels: LEVELS,
@@ -223,7 +223,7 @@ impl Counts for AnyMesh {
         !self.is_short
     }
 
-    fn seats(&self, _: &Group, _: &[Path]) -> usize {
+    fn distinct_ends(&self, _: &Group, _: &[Path]) -> usize {
         if self.is_short { 4 } else { 0 }
     }
 }

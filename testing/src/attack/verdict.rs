@@ -2,7 +2,7 @@
 
 use super::code::{READINGS, without_comments};
 use super::texts::Case;
-use super::through::{Taken, take};
+use super::through::{Processed, take};
 use std::panic::catch_unwind;
 
 /// The stack of a thread that a text is taken through: that of threads that nobody chose one for.
@@ -47,12 +47,12 @@ fn answer(case: &Case) -> Result<Outcome, String> {
     Ok(outcome(&own))
 }
 
-fn outcome(taken: &Taken) -> Outcome {
+fn outcome(taken: &Processed) -> Outcome {
     if taken.is_right { Outcome::Made(taken.made.len()) } else { Outcome::Refused }
 }
 
 /// Whether compilers see the same in what was made of two texts that differ in comments.
-fn same_code(own: &Taken, plain: &Taken) -> Result<(), String> {
+fn same_code(own: &Processed, plain: &Processed) -> Result<(), String> {
     if own.made.len() != plain.made.len() {
         return Err(format!("{} texts are made, and {} without the comments", own.made.len(), plain.made.len()));
     }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_comment_that_becomes_code_is_told() {
-        let made = |text: &str| Taken { is_right: true, made: vec![("a.cu".to_owned(), text.to_owned())] };
+        let made = |text: &str| Processed { is_right: true, made: vec![("a.cu".to_owned(), text.to_owned())] };
         assert_eq!(same_code(&made("/* x */ int y;"), &made("/* z */ int y; // more")), Ok(()));
         let told = same_code(&made("/* x */ int z; /* */ int y;"), &made("/* x */ int y;")).unwrap_err();
         assert!(told.contains("a comment becomes code in a.cu") && told.ends_with("int z; int y;"), "{told}");

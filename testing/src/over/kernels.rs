@@ -5,12 +5,12 @@ use super::case::{Case, Outcome};
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::rc::Rc;
-use stencilc_compiler::mesh::{Additions, Choices, Layout, STRATEGIES, Strategy};
+use stencilc_compiler::mesh::{Additions, MeshChoices, STRATEGIES, Strategy, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Results, Verdict, results};
 use stencilc_runtime::mesh::program::{MeshProblem, alone, alone_from_zero};
 use stencilc_runtime::{Data, Error, Fault, Result};
@@ -29,12 +29,12 @@ impl Case {
             return Ok(Outcome::Nothing);
         };
         let mut problem = MeshProblem::new(self.request(&program, true))?;
-        let choices = Choices {
+        let choices = MeshChoices {
             strategy: STRATEGIES[draw(1) % STRATEGIES.len()],
-            layout: Layout::ALL[draw(2) % 3],
+            layout: VectorLayout::ALL[draw(2) % 3],
             // Meshes are small, and tiles and blocks are to be several.
             block: [4, 32][draw(4) % 2],
-            ..Choices::default()
+            ..MeshChoices::default()
         };
         // Without an order, what is no number has no bound.
         if choices.strategy.is_ordered() && draw(6).is_multiple_of(2) {
@@ -47,7 +47,7 @@ impl Case {
         let texts = RefCell::new(String::new());
         let load = |name: &str, text: &str| loaded(compiler, &texts, name, text);
         let machine = Emulator::default();
-        let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Placed::new(&problem, &ordering)?), &load);
+        let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Renumbered::new(&problem, &ordering)?), &load);
         let wrong = match difference(&problem, &kernels, choices.strategy, &expected) {
             Ok(wrong) => wrong,
             // What a strategy cannot do, it says.

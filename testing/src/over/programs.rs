@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::{Choices, Layout};
+use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::Result;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Placed};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::{difference, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{HOLE, Map, Mesh, Set};
@@ -118,13 +118,13 @@ impl Program {
         let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else {
             return Ok((Outcome::Nothing, chains));
         };
-        let choices = Choices { layout: Layout::ALL[rng.usize(0..3)], block: 32, ..Choices::default() };
+        let choices = MeshChoices { layout: VectorLayout::ALL[rng.usize(0..3)], block: 32, ..MeshChoices::default() };
         let method = ["random", "none"][rng.usize(0..2)];
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options::new(rng.usize(0..4)))?;
         let texts = RefCell::new(String::new());
         let load = |name: &str, text: &str| super::kernels::loaded(compiler, &texts, name, text);
         let machine = Emulator::default();
-        let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Placed::new(&problem, &ordering)?), &load);
+        let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Renumbered::new(&problem, &ordering)?), &load);
         let wrong = match results(&problem, &kernels) {
             Ok(found) => difference(&expected, &found),
             Err(error) => Some(error.to_string()),

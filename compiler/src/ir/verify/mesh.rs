@@ -2,7 +2,7 @@
 
 use super::super::mesh::How;
 use super::super::{FieldId, Handle, Home, Mesh, MeshStencil, Path, Role, SetId, Store};
-use super::{Checker, Ground, Verify};
+use super::{Checker, GridOrMesh, Verify};
 use std::collections::BTreeSet;
 
 impl Verify for MeshStencil {
@@ -36,8 +36,8 @@ fn check_over_mesh(own: &MeshStencil, given: Option<&BTreeSet<FieldId>>) -> Resu
     if own.writes.len() != own.stencil.stores.len() {
         return Err(format!("{} stores, and {} writes", own.stencil.stores.len(), own.writes.len()));
     }
-    let ground = Ground::Mesh { mesh: &own.mesh, over };
-    Checker { ground, given, is_part: given.is_some(), ..Checker::new(&own.stencil) }.stencil()?;
+    let through = GridOrMesh::Mesh { mesh: &own.mesh, over };
+    Checker { through, given, is_part: given.is_some(), ..Checker::new(&own.stencil) }.stencil()?;
     own.stores().try_for_each(|(store, write)| check_write(own, over, store, write.part, &write.how))
 }
 

@@ -24,7 +24,7 @@
 //!     what is added is `inc`, a part of it, along a path to its set, on the level at hand; what is folded is `reduce`, once.
 //!
 //! Of a program:
-//! 12. A call is of a stencil that is there, with a seat for each field and a value or none for each parameter. It reads what is read,
+//! 12. A call is of a stencil that is there, with a binding for each field and a value or none for each parameter. It reads what is read,
 //!     writes what is written, and variables are stored as fields are.
 //! 13. Values of numbers and parameters are of their kind, numbers of repetitions whole; they read numbers alone.
 
@@ -71,7 +71,7 @@ impl Verify for Phase {
 
 /// What paths lead through.
 #[derive(Clone, Copy)]
-enum Ground<'a> {
+enum GridOrMesh<'a> {
     /// A grid.
     Grid,
     /// A mesh that is not known.
@@ -84,7 +84,7 @@ enum Ground<'a> {
 #[derive(Clone, Copy)]
 struct Checker<'a> {
     stencil: &'a Stencil,
-    ground: Ground<'a>,
+    through: GridOrMesh<'a>,
     /// Whether there may be outputs that are not stored.
     is_part: bool,
     /// Outputs that may be read, since something before has stored them.
@@ -97,8 +97,8 @@ impl<'a> Checker<'a> {
             Role::Inc | Role::Reduce => true,
             Role::In | Role::Out | Role::InOut | Role::Carried => field.place.home.is_some(),
         });
-        let ground = if is_of_mesh { Ground::SomeMesh } else { Ground::Grid };
-        Self { stencil, ground, is_part: stencil.stores.is_empty(), given: None }
+        let through = if is_of_mesh { GridOrMesh::SomeMesh } else { GridOrMesh::Grid };
+        Self { stencil, through, is_part: stencil.stores.is_empty(), given: None }
     }
 
     fn stencil(&self) -> Result<(), String> {
@@ -137,9 +137,9 @@ impl<'a> Checker<'a> {
         for id in stencil.fields.handles() {
             self.times(id, stored[id.index()])?;
         }
-        match self.ground {
-            Ground::Grid => self.order(),
-            Ground::SomeMesh | Ground::Mesh { .. } => self.no_sweeps(),
+        match self.through {
+            GridOrMesh::Grid => self.order(),
+            GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. } => self.no_sweeps(),
         }
     }
 
@@ -147,15 +147,16 @@ impl<'a> Checker<'a> {
     fn times(&self, id: FieldId, times: usize) -> Result<(), String> {
         let field = &self.stencil.fields[id];
         let once = |count: usize| times == count || self.is_part && times == 0;
-        let fits = match (field.role, self.ground) {
-            (Role::Carried, Ground::Grid) => times <= 1,
+        let fits = match (field.role, self.through) {
+            (Role::Carried, GridOrMesh::Grid) => times <= 1,
             (Role::In, _) => times == 0,
-            (Role::Out | Role::InOut, Ground::Grid) => once(1),
+            (Role::Out | Role::InOut, GridOrMesh::Grid) => once(1),
             // Each part by itself.
-            (Role::Out | Role::InOut, Ground::SomeMesh | Ground::Mesh { .. }) => once(width(field.place.home)),
-            (Role::Inc, Ground::SomeMesh | Ground::Mesh { .. }) => true,
-            (Role::Reduce, Ground::SomeMesh | Ground::Mesh { .. }) => once(1),
-            (Role::Inc | Role::Reduce, Ground::Grid) | (Role::Carried, Ground::SomeMesh | Ground::Mesh { .. }) => false,
+            (Role::Out | Role::InOut, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => once(width(field.place.home)),
+            (Role::Inc, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => true,
+            (Role::Reduce, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => once(1),
+            (Role::Inc | Role::Reduce, GridOrMesh::Grid)
+            | (Role::Carried, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => false,
         };
         match fits {
             true => Ok(()),
@@ -165,7 +166,7 @@ impl<'a> Checker<'a> {
 
     /// Whether a field is at home at something that the mesh has.
     fn home(&self, field: &Field) -> Result<(), String> {
-        let (Ground::Mesh { mesh, .. }, Some(home)) = (self.ground, field.place.home) else { return Ok(()) };
+        let (GridOrMesh::Mesh { mesh, .. }, Some(home)) = (self.through, field.place.home) else { return Ok(()) };
         let slots = match home.map {
             None => Some(1),
             Some(map) if map.index() >= mesh.maps.len() || mesh.maps[map].from != home.set => None,
@@ -291,7 +292,7 @@ impl<'a> Checker<'a> {
                     return Err(format!("it uses the later definition {}", def.index()));
                 }
                 let end = self.end(path)?;
-                if let Ground::Mesh { mesh, over } = self.ground
+                if let GridOrMesh::Mesh { mesh, over } = self.through
                     && end != Some(over)
                 {
                     return Err(format!("it uses a definition at {}, where there are none", mesh.written(path)));
@@ -332,7 +333,7 @@ impl<'a> Checker<'a> {
         if part as usize >= width(field.place.home) {
             return Err(format!("part {part} of {} is read, which it has not", field.name));
         }
-        if let (Ground::Mesh { mesh, .. }, Some(home)) = (self.ground, field.place.home)
+        if let (GridOrMesh::Mesh { mesh, .. }, Some(home)) = (self.through, field.place.home)
             && end != Some(home.set)
         {
             return Err(format!("{} is read at {}, where it is not at home", field.name, mesh.written(path)));
@@ -342,13 +343,13 @@ impl<'a> Checker<'a> {
 
     /// The set where a path leads, if that is known.
     fn end(&self, path: &Path) -> Result<Option<SetId>, String> {
-        match self.ground {
-            Ground::Grid if !path.hops().is_empty() => Err(format!("a path on a grid has hops: {path}")),
-            Ground::SomeMesh | Ground::Mesh { .. } if !path.steps().is_empty() => {
+        match self.through {
+            GridOrMesh::Grid if !path.hops().is_empty() => Err(format!("a path on a grid has hops: {path}")),
+            GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. } if !path.steps().is_empty() => {
                 Err(format!("a path over a mesh has steps: {path}"))
             }
-            Ground::Grid | Ground::SomeMesh => Ok(None),
-            Ground::Mesh { mesh, over } => end(mesh, over, path).map(Some),
+            GridOrMesh::Grid | GridOrMesh::SomeMesh => Ok(None),
+            GridOrMesh::Mesh { mesh, over } => end(mesh, over, path).map(Some),
         }
     }
 }

@@ -62,14 +62,14 @@ fn check_program(program: &Program, stencils: &[&Stencil]) -> Result<(), String>
                 };
                 let name = &stencil.name;
                 if (call.fields.len(), call.params.len()) != (stencil.fields.len(), stencil.params.len()) {
-                    return Err(format!("a call of {name} has seats for other fields or parameters"));
+                    return Err(format!("a call of {name} has bindings for other fields or parameters"));
                 }
-                for ((_, field), seat) in stencil.fields.iter().zip(&call.fields) {
+                for ((_, field), binding) in stencil.fields.iter().zip(&call.fields) {
                     let reads = field.role.is_read() || field.role == Role::Inc;
-                    if seat.read.is_some() && !reads || seat.written.is_some() && !field.role.is_written() {
+                    if binding.read.is_some() && !reads || binding.written.is_some() && !field.role.is_written() {
                         return Err(format!("a call of {name} takes {} for what it is not", field.name));
                     }
-                    for id in seat.read.into_iter().chain(seat.written) {
+                    for id in binding.read.into_iter().chain(binding.written) {
                         if known(id)?.stored.kind() != field.stored.kind() {
                             return Err(format!("a call of {name}: {} is of another kind", field.name));
                         }

@@ -3,7 +3,7 @@
 use super::super::mesh::How;
 use super::super::program::Action;
 use super::*;
-use crate::ir::program::Seat;
+use crate::ir::program::FieldBinding;
 use crate::ir::{
     Binary, Function, Home, Hop, MapId, MeshProgram, MeshStencil, NodeId, ParamId, Place, Stored, SweepId, VariableId,
     phases,
@@ -289,15 +289,15 @@ fn call(program: &mut MeshProgram) -> &mut crate::ir::program::Call {
 fn calls_fit_their_stencils() {
     let broken = |change: &dyn Fn(&mut crate::ir::program::Call)| of_program(|own| change(call(own)));
     assert_eq!(broken(&|call| call.stencil = 7), "a call is of stencil 7, which is not there");
-    assert_eq!(broken(&|call| call.fields.truncate(1)), "a call of s has seats for other fields or parameters");
-    assert_eq!(broken(&|call| call.params.push(None)), "a call of s has seats for other fields or parameters");
-    let seat = |read: Option<usize>, written: Option<usize>| Seat {
+    assert_eq!(broken(&|call| call.fields.truncate(1)), "a call of s has bindings for other fields or parameters");
+    assert_eq!(broken(&|call| call.params.push(None)), "a call of s has bindings for other fields or parameters");
+    let binding = |read: Option<usize>, written: Option<usize>| FieldBinding {
         read: read.map(VariableId::new),
         written: written.map(VariableId::new),
     };
-    assert_eq!(broken(&|call| call.fields[2] = seat(Some(0), None)), "a call of s takes o for what it is not");
-    assert_eq!(broken(&|call| call.fields[0] = seat(None, Some(0))), "a call of s takes q for what it is not");
-    assert_eq!(broken(&|call| call.fields[0] = seat(Some(99), None)), "there is no variable 99");
+    assert_eq!(broken(&|call| call.fields[2] = binding(Some(0), None)), "a call of s takes o for what it is not");
+    assert_eq!(broken(&|call| call.fields[0] = binding(None, Some(0))), "a call of s takes q for what it is not");
+    assert_eq!(broken(&|call| call.fields[0] = binding(Some(99), None)), "there is no variable 99");
     let other = of_program(|own| own.program.variables.values_mut().for_each(|own| own.stored = Stored::Int));
     assert!(other.contains("is of another kind") || other.contains("is a real"), "{other}");
     let fewer = of_program(|own| own.numbers.push(VariableId::new(0)));

@@ -6,8 +6,8 @@ mod values;
 pub use making::Making;
 
 use super::{
-    Argument, Array, ArrayId, Attempt, Block, Contents, For, Kernel, Meaning, Operand, Operation, Routine, Space,
-    Statement, Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch, What,
+    Argument, ArgumentKind, Array, ArrayId, Attempt, Block, Contents, For, Kernel, Meaning, Operand, Operation,
+    Routine, Space, Statement, Step, Type, Unroll, Value, ValueId, Variable, VariableId, Watch,
 };
 use crate::ir::{Arena, Handle};
 use crate::names::{Identifier, Names};
@@ -93,12 +93,12 @@ impl Builder {
     /// A number that the kernel takes.
     pub fn number(&mut self, name: &str, kind: Type) -> ValueId {
         let name = self.names.declared(name);
-        self.argument(name, kind, Meaning::Told)
+        self.argument(name, kind, Meaning::Documented)
     }
 
     /// A number that the kernel takes, by a name that it has.
     pub fn argument(&mut self, name: Identifier, kind: Type, meaning: Meaning) -> ValueId {
-        let argument = self.kernel.arguments.add(Argument { name, what: What::Number(kind), meaning });
+        let argument = self.kernel.arguments.add(Argument { name, what: ArgumentKind::Number(kind), meaning });
         self.value(Operation::Argument(argument), kind)
     }
 
@@ -141,7 +141,7 @@ impl Builder {
 
     /// An array that is there from here on.
     pub fn make(&mut self, array: Array, contents: Contents) -> ArrayId {
-        let array = self.add_array(array, Meaning::Told);
+        let array = self.add_array(array, Meaning::Documented);
         self.push(Statement::Array(array, contents));
         array
     }
@@ -171,7 +171,7 @@ impl Builder {
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
         let name = self.names.declared(name);
         let array = Array { name, element, space, is_written, watched: None };
-        self.add_array(array, Meaning::Told)
+        self.add_array(array, Meaning::Documented)
     }
 
     /// An array that has a name, and what it means if it is an argument.
@@ -180,7 +180,7 @@ impl Builder {
         let is_argument = matches!(array.space, Space::Global { .. });
         let array = self.kernel.arrays.add(array);
         if is_argument {
-            self.kernel.arguments.add(Argument { name, what: What::Array(array), meaning });
+            self.kernel.arguments.add(Argument { name, what: ArgumentKind::Array(array), meaning });
         }
         array
     }

@@ -18,8 +18,8 @@ mod types;
 
 use super::uniform::{Counters, Together, uniform};
 use super::{
-    Array, ArrayId, Block, Contents, Function, Kernel, Meaning, Operand, Operation, Routine, Space, Statement, Step,
-    Type, ValueId, VariableId, What,
+    ArgumentKind, Array, ArrayId, Block, Contents, Function, Kernel, Meaning, Operand, Operation, Routine, Space,
+    Statement, Step, Type, ValueId, VariableId,
 };
 use crate::diagnostic::Refusal;
 use crate::ir::Handle;
@@ -41,7 +41,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     let broken = |what: String| Refusal::new(format!("the kernel `{}` is broken: {what}", kernel.name));
     types(kernel).map_err(broken)?;
     spaces(kernel).map_err(broken)?;
-    let mut walk = Walk {
+    let mut known = Known {
         kernel,
         named: HashSet::new(),
         declared: HashSet::new(),
@@ -61,23 +61,23 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         is_final: kernel.attempt.is_none(),
     };
     if let Some(watch) = &kernel.watch {
-        walk.arrays.extend([watch.report, watch.columns].map(Handle::index));
-        walk.stored.insert(watch.report.index());
+        known.arrays.extend([watch.report, watch.columns].map(Handle::index));
+        known.stored.insert(watch.report.index());
         if let Operation::Argument(plane) = kernel.values[watch.plane].operation {
-            walk.arguments.insert(plane.index());
+            known.arguments.insert(plane.index());
         }
     }
     let arguments = kernel.arguments.iter().map(|(_, argument)| argument.name.clone());
     let arrays = kernel.arrays.iter().filter(|(_, array)| !is_made(array)).map(|(_, array)| array.name.clone());
-    walk.live.extend(arguments.chain(arrays));
-    walk.block(&kernel.body, Together::Launch).map_err(broken)?;
-    if !walk.is_final {
+    known.live.extend(arguments.chain(arrays));
+    known.block(&kernel.body, Together::Launch).map_err(broken)?;
+    if !known.is_final {
         return Err(broken("it is tried, and nowhere could it give up".into()));
     }
     for (id, argument) in kernel.arguments.iter() {
         let is_used = match argument.what {
-            What::Number(_) => walk.arguments.contains(&id.index()),
-            What::Array(array) => walk.arrays.contains(&array.index()),
+            ArgumentKind::Number(_) => known.arguments.contains(&id.index()),
+            ArgumentKind::Array(array) => known.arrays.contains(&array.index()),
         };
         // Callers count on what the stencil's text declares.
         let is_promised = matches!(argument.meaning, Meaning::Input(_) | Meaning::Param(_));
@@ -86,11 +86,10 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
         }
     }
     for (id, array) in kernel.arrays.iter() {
-        let is_promised = kernel
-            .arguments
-            .iter()
-            .any(|(_, argument)| argument.what == What::Array(id) && matches!(argument.meaning, Meaning::Input(_)));
-        let (is_used, is_stored) = (walk.arrays.contains(&id.index()), walk.stored.contains(&id.index()));
+        let is_promised = kernel.arguments.iter().any(|(_, argument)| {
+            argument.what == ArgumentKind::Array(id) && matches!(argument.meaning, Meaning::Input(_))
+        });
+        let (is_used, is_stored) = (known.arrays.contains(&id.index()), known.stored.contains(&id.index()));
         let is_view = matches!(array.space, Space::View(_));
         if !is_used && !is_promised || is_stored && !array.is_written || !is_stored && array.is_written && !is_view {
             return Err(broken(format!("nothing uses the array `{}`, or nothing writes to it", array.name)));
@@ -151,7 +150,7 @@ fn is_made(array: &Array) -> bool {
 }
 
 /// What is known at a statement.
-struct Walk<'a> {
+struct Known<'a> {
     kernel: &'a Kernel,
     /// Values that have their names here.
     named: HashSet<ValueId>,
@@ -196,7 +195,7 @@ enum Copies {
     Grouped,
 }
 
-impl Walk<'_> {
+impl Known<'_> {
     /// The statements of a block, to which threads come together.
     fn block(&mut self, block: &Block, together: Together) -> Result<(), String> {
         let (mut named, mut declared, mut live, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! The types of values: what each operation takes and makes.
 
-use super::super::{ArrayId, Binary, Element, Function, Kernel, Operation, Space, Type, What};
+use super::super::{ArgumentKind, ArrayId, Binary, Element, Function, Kernel, Operation, Space, Type};
 use crate::ir::{Handle, Relation};
 
 /// Whether values come after their operands, and have the types that their operations need and make.
@@ -21,7 +21,7 @@ pub fn types(kernel: &Kernel) -> Result<(), String> {
                     || is_bits
                     || i32::try_from(*number).is_ok() && (own.is_whole() || own.is_real())
             }
-            (Operation::Argument(argument), _) => kernel.arguments[*argument].what == What::Number(own),
+            (Operation::Argument(argument), _) => kernel.arguments[*argument].what == ArgumentKind::Number(own),
             (Operation::Variable(variable), _) => kernel.variables[*variable].kind == own,
             (Operation::Coordinate(..), _) => own == Type::I32,
             (Operation::Real(bits), _) => own.is_real() && is_exact(f64::from_bits(*bits), own),

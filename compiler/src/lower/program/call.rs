@@ -3,7 +3,7 @@
 use super::Programmer;
 use crate::ast::{self, Expr, ExprId};
 use crate::diagnostic::{Diagnostic, guess};
-use crate::ir::program::{Action, Call, Seat};
+use crate::ir::program::{Action, Call, FieldBinding};
 use crate::ir::{FieldId, Handle, ParamId, Place, Role, Stencil, Stored, VariableId};
 use crate::lower::Found;
 use crate::lower::mesh::SIZE;
@@ -149,7 +149,7 @@ impl<'a> Programmer<'_, 'a> {
         }
         let mut call = Call {
             stencil: number,
-            fields: vec![Seat::default(); stencil.fields.len()],
+            fields: vec![FieldBinding::default(); stencil.fields.len()],
             params: vec![None; stencil.params.len()],
             span,
         };

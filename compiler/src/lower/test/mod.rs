@@ -59,7 +59,7 @@ pub struct Tests<'a> {
 struct Outline<'a> {
     /// Before the stencil: made of coordinates and parameters alone.
     before: Vec<&'a ast::Let>,
-    subject: &'a ast::Subject,
+    subject: &'a ast::TestedCall,
     /// After it, in order.
     after: Vec<After<'a>>,
 }
@@ -155,7 +155,7 @@ impl<'a> Tests<'a> {
     fn grid(&mut self, test: &'a ast::Test) -> Option<Grid> {
         let mut grids = test.parts.iter().filter_map(|part| match part {
             TestPart::Grid(extents, span) => Some((extents, *span)),
-            TestPart::Subject(_) | TestPart::Let(_) | TestPart::Expect(..) => None,
+            TestPart::TestedCall(_) | TestPart::Let(_) | TestPart::Expect(..) => None,
         });
         let Some((extents, span)) = grids.next() else { return Some(GRID) };
         if let Some((_, again)) = grids.next() {
@@ -195,15 +195,15 @@ impl<'a> Tests<'a> {
 
     /// The one stencil, what stands before and what stands after it.
     fn outline(&mut self, test: &'a ast::Test) -> Option<Outline<'a>> {
-        let (mut subject, mut before, mut after) = (None::<&'a ast::Subject>, Vec::new(), Vec::new());
+        let (mut subject, mut before, mut after) = (None::<&'a ast::TestedCall>, Vec::new(), Vec::new());
         let mut expects = 0;
         for part in &test.parts {
             match (part, subject) {
                 (TestPart::Grid(..), _) => {}
                 (TestPart::Let(binding), None) => before.push(binding),
                 (TestPart::Let(binding), Some(_)) => after.push(After::Let(binding)),
-                (TestPart::Subject(own), None) => subject = Some(own),
-                (TestPart::Subject(own), Some(first)) => {
+                (TestPart::TestedCall(own), None) => subject = Some(own),
+                (TestPart::TestedCall(own), Some(first)) => {
                     return self.report(
                         Diagnostic::error(own.name.span, "this test runs two stencils")
                             .label("a second one")

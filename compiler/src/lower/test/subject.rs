@@ -151,7 +151,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Reports inputs, and parameters without a default, that have no value.
-    fn check_given(&mut self, subject: &ast::Subject, stencil: &Stencil, given: &BTreeMap<&str, Span>) {
+    fn check_given(&mut self, subject: &ast::TestedCall, stencil: &Stencil, given: &BTreeMap<&str, Span>) {
         let inputs = stencil.fields.iter().filter(|(_, field)| field.role.is_read()).map(|(_, field)| &field.name);
         let params = stencil.params.iter().filter(|(_, param)| param.default.is_none()).map(|(_, param)| &param.name);
         let missing: Vec<&str> =

@@ -12,7 +12,7 @@ use crate::kernel::ValueId;
 use crate::kernel::build::Making;
 use crate::mesh::group::{Add, Group};
 use crate::mesh::writer::Writer;
-use crate::mesh::{Choices, Items, Kernel, Subject};
+use crate::mesh::{Items, Kernel, MeshChoices, MeshTask};
 
 /// Each element adds to its targets by atomic operations, in no order.
 pub struct Atomic;
@@ -30,8 +30,8 @@ impl Strategy for Atomic {
         Additions::AsTheyCome
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group)?])
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(task, choices, group)?])
     }
 }
 
@@ -39,18 +39,18 @@ impl Strategy for Atomic {
 ///
 /// # Errors
 /// What is added to is rounded in a way that no atomic operation has.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
-    let (stencil, set) = (subject.stencil, subject.stencil.set());
+fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
+    let (stencil, set) = (task.stencil, task.stencil.set());
     for field in group.fields() {
         let own = &stencil.stencil.fields[field];
-        if !has_atomics(own.stored, subject.precision) {
+        if !has_atomics(own.stored, task.precision) {
             let what = format!("`{}` is not stored in the precision in which one computes", own.name);
             return Err(Refusal::new(format!("{what}, and no atomic operation rounds"))
                 .help("choose another strategy, or store it as `real`"));
         }
     }
-    let mut writer = Writer::new(subject, choices, &format!("{}_scatter", stencil.stencil.name));
-    let parts = Parts::new(subject, choices, group);
+    let mut writer = Writer::new(task, choices, &format!("{}_scatter", stencil.stencil.name));
+    let parts = Parts::new(task, choices, group);
     let all_stay = parts.iter().any(|part| part.lanes > 1);
     let (element, is_there) = if all_stay {
         // All lanes take part in turning.
@@ -133,14 +133,14 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(subject: &Subject, choices: &Choices, group: &Group) -> Vec<Self> {
+    fn new(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Vec<Self> {
         let mut all = Vec::new();
         for path in 0..group.paths.len() {
             let adds: Vec<&Add> = group.adds.iter().filter(|add| add.path == path).collect();
             for field in group.fields() {
-                let own = &subject.stencil.stencil.fields[field];
+                let own = &task.stencil.stencil.fields[field];
                 let together =
-                    own.place.home.map_or(1, |home| choices.layout.together(home, own.stored, subject.precision));
+                    own.place.home.map_or(1, |home| choices.layout.together(home, own.stored, task.precision));
                 let fits = |lanes: &usize| together.is_multiple_of(*lanes) && choices.block.is_multiple_of(32);
                 let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
                 let width = own.place.home.map_or(1, |home| home.width as usize);

@@ -7,7 +7,7 @@ use crate::kernel::{MeshData, MeshTable};
 use crate::mesh::group::Group;
 use crate::mesh::sums::add_to;
 use crate::mesh::writer::Writer;
-use crate::mesh::{Choices, Items, Kernel, Subject};
+use crate::mesh::{Items, Kernel, MeshChoices, MeshTask};
 
 /// Elements are launched colour by colour; no two of a colour lead to the same target.
 pub struct GlobalColouring;
@@ -25,15 +25,15 @@ impl Strategy for GlobalColouring {
         Additions::SameEveryTime
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group)])
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(task, choices, group)])
     }
 }
 
 /// The kernel of a group.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
-    let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let mut writer = Writer::new(subject, choices, &format!("{}_scatter", stencil.stencil.name));
+fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
+    let (stencil, set) = (task.stencil, task.stencil.set());
+    let mut writer = Writer::new(task, choices, &format!("{}_scatter", stencil.stencil.name));
     let n = writer.count("items", MeshData::Items);
     let first = writer.count("first", MeshData::First);
     let coloured = writer.table("coloured", MeshData::Table(group.number, MeshTable::Coloured));

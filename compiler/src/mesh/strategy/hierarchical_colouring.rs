@@ -11,13 +11,13 @@ use crate::kernel::build::Making;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId,
 };
+use crate::mesh::footprint::Footprint;
 use crate::mesh::group::Group;
-use crate::mesh::looks::Looks;
 use crate::mesh::shared::{Shared, USUAL, bytes, fitting};
 use crate::mesh::sums::add_to;
 use crate::mesh::writer::Writer;
 use crate::mesh::writer::numbers::part_name;
-use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, Subject};
+use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
 
 /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
 pub struct HierarchicalColouring;
@@ -35,8 +35,8 @@ impl Strategy for HierarchicalColouring {
         Additions::SameEveryTime
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group)?])
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(task, choices, group)?])
     }
 }
 
@@ -44,12 +44,11 @@ impl Strategy for HierarchicalColouring {
 ///
 /// # Errors
 /// What a single element adds to does not fit into shared memory.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
-    let stencil = &subject.stencil.stencil;
+fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
+    let stencil = &task.stencil.stencil;
     let width = |field: FieldId| stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
-    let stored = |field: FieldId| Type::stored(stencil.fields[field].stored, subject.precision);
-    let targets =
-        |elements: usize| subject.counts.largest(group, Cut::Blocks { elements }).map(|largest| largest.targets);
+    let stored = |field: FieldId| Type::stored(stencil.fields[field].stored, task.precision);
+    let targets = |elements: usize| task.counts.largest(group, Cut::Blocks { elements }).map(|largest| largest.targets);
     let bytes_of = |elements: usize| {
         let targets = targets(elements)?;
         Some(group.fields().into_iter().map(|field| width(field) * bytes(stored(field), targets)).sum())
@@ -58,8 +57,8 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     let targets = targets(elements).unwrap_or(0);
     // Where elements are few, so are threads.
     let block = choices.block.min(elements.next_multiple_of(32) as u32);
-    let choices = &Choices { block, ..*choices };
-    let mut writer = Writer::new(subject, choices, &format!("{}_in_blocks", stencil.name));
+    let choices = &MeshChoices { block, ..*choices };
+    let mut writer = Writer::new(task, choices, &format!("{}_in_blocks", stencil.name));
     let own = Block::new(&mut writer, group, targets);
     own.load(&mut writer);
     writer.own.barrier();
@@ -101,8 +100,8 @@ struct Staged {
 impl<'g> Block<'g> {
     /// Decides what lies in shared memory, and finds the block.
     fn new(writer: &mut Writer, group: &'g Group, targets: usize) -> Self {
-        let subject = writer.subject;
-        let fields = &subject.stencil.stencil.fields;
+        let task = writer.task;
+        let fields = &task.stencil.stencil.fields;
         let mut shared = Shared::default();
         let mut kept = Vec::new();
         for field in group.fields() {
@@ -112,7 +111,7 @@ impl<'g> Block<'g> {
             kept.push((field, (0..width).map(part).collect()));
         }
         let mut staged = Vec::new();
-        for mut own in readable(subject, group) {
+        for mut own in readable(task, group) {
             let kind = writer.stored(own.field);
             if shared.bytes() + own.parts.len() * bytes(kind, targets) > USUAL {
                 continue;
@@ -137,7 +136,7 @@ impl<'g> Block<'g> {
         let range = writer.own.name("range", range);
         let [x, y, z, w] = [0, 1, 2, 3].map(|lane| writer.own.lane(range, lane));
         writer.find_level();
-        let set_name = &subject.stencil.mesh.sets[group.target].name;
+        let set_name = &task.stencil.mesh.sets[group.target].name;
         let table = writer.table(&format!("{set_name}_of_blocks"), MeshData::Piece(PieceTable::Targets));
         Self { group, shared: shared.bytes(), kept, staged, thread, elements: [x, y], targets: [z, w], table }
     }
@@ -149,7 +148,7 @@ impl<'g> Block<'g> {
         writer.each("place", (self.thread, count, Step::By(step)), Unroll::Free, |writer, place| {
             let at = writer.own.add(first, place);
             let target = writer.own.load(self.table, at);
-            let set_name = &writer.subject.stencil.mesh.sets[self.group.target].name;
+            let set_name = &writer.task.stencil.mesh.sets[self.group.target].name;
             let target = writer.own.name(set_name, target);
             write(writer, target, place);
         });
@@ -158,7 +157,7 @@ impl<'g> Block<'g> {
     /// Loads what is kept in shared memory.
     fn load(&self, writer: &mut Writer) {
         self.each_target(writer, |writer, target, place| {
-            let fields = &writer.subject.stencil.stencil.fields;
+            let fields = &writer.task.stencil.stencil.fields;
             // All loads first, so that they wait together.
             let mut stores = Vec::new();
             for (field, arrays) in &self.kept {
@@ -244,7 +243,7 @@ impl<'g> Block<'g> {
     /// Says what is read of targets: what lies in shared memory.
     fn near(&self, writer: &mut Writer, places: &[ValueId]) {
         for own in &self.staged {
-            let stored = writer.subject.stencil.stencil.fields[own.field].stored;
+            let stored = writer.task.stencil.stencil.fields[own.field].stored;
             for (path, part) in &own.reads {
                 let array = own.parts.iter().find(|(known, _)| known == part).and_then(|(_, array)| *array);
                 let Some(array) = array else { continue };
@@ -277,11 +276,11 @@ impl<'g> Block<'g> {
 
 /// What is read where a group's paths lead, each field and level by itself; arrays are still missing. Numbers of slots of maps
 /// are read by one element each, and an element's own by itself.
-fn readable(subject: &Subject, group: &Group) -> Vec<Staged> {
+fn readable(task: &MeshTask, group: &Group) -> Vec<Staged> {
     let mut all: Vec<Staged> = Vec::new();
-    for (field, at, part) in Looks::new(subject, group).reads {
+    for (field, at, part) in Footprint::new(task, group).reads {
         let path = group.paths.iter().position(|path| !path.is_here() && path.hops() == at.0);
-        let is_plain = subject.stencil.stencil.fields[field].place.home.is_some_and(|home| home.map.is_none());
+        let is_plain = task.stencil.stencil.fields[field].place.home.is_some_and(|home| home.map.is_none());
         let (Some(path), true) = (path, is_plain) else { continue };
         let own = match all.iter().position(|own| (own.field, own.shift) == (field, at.1)) {
             Some(known) => &mut all[known],

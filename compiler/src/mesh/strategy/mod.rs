@@ -9,7 +9,7 @@ mod two_step;
 
 use super::group::{Add, Group};
 use super::writer::{At, Writer};
-use super::{Choices, Kernel, Subject};
+use super::{Kernel, MeshChoices, MeshTask};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
 use crate::kernel::ValueId;
@@ -46,7 +46,7 @@ pub trait Strategy: Sync {
     ///
     /// # Errors
     /// The strategy cannot compute it, on a mesh as it is known.
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal>;
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal>;
 }
 
 /// In which order values are added.
@@ -88,7 +88,7 @@ impl fmt::Debug for dyn Strategy {
 
 /// What an element adds, each computed here by a name: first of all, so that loads need not wait for what is written.
 fn values(writer: &mut Writer, group: &Group) -> Vec<ValueId> {
-    let stencil = writer.subject.stencil;
+    let stencil = writer.task.stencil;
     let named = |add: &Add| {
         let value = writer.body(&stencil.stencil.stores[add.store].body, &At::default());
         let field = &stencil.stencil.fields[add.field].name;

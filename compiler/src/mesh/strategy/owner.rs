@@ -7,11 +7,11 @@
 use super::{Additions, Strategy};
 use crate::diagnostic::Refusal;
 use crate::kernel::{MeshData, MeshTable};
+use crate::mesh::gather::Gather;
 use crate::mesh::group::Group;
 use crate::mesh::sums::Sums;
-use crate::mesh::walk::Walk;
 use crate::mesh::writer::Writer;
-use crate::mesh::{Choices, Items, Kernel, Subject, quotient};
+use crate::mesh::{Items, Kernel, MeshChoices, MeshTask, quotient};
 
 /// Each target gathers over the elements that lead to it, and computes their contributions again.
 pub struct Owner;
@@ -33,8 +33,8 @@ impl Strategy for Owner {
         true
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group)?])
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(task, choices, group)?])
     }
 }
 
@@ -42,12 +42,12 @@ impl Strategy for Owner {
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
-    let is_sparse = subject.degrees(group).share < 0.5;
+fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
+    let is_sparse = task.degrees(group).share < 0.5;
     let fields = group.fields();
-    let from_zero = !is_sparse && fields.iter().all(|&field| (subject.from_zero)(field));
-    let walk = Walk::new(subject, group, from_zero)?;
-    let own = walk.subject(subject);
+    let from_zero = !is_sparse && fields.iter().all(|&field| (task.from_zero)(field));
+    let gather = Gather::new(task, group, from_zero)?;
+    let own = gather.task(task);
     let stencil = own.stencil;
     let set_name = &stencil.mesh.sets[group.target].name;
     let mut writer = Writer::new(&own, choices, &format!("{}_to_{set_name}", stencil.stencil.name));
@@ -64,11 +64,11 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     };
     writer.find_level();
     let sums = Sums::new(&mut writer, &fields, target, is_sparse);
-    let is_led_to = walk.write(&mut writer, target, item, &sums);
+    let is_led_to = gather.write(&mut writer, target, item, &sums);
     writer.own.give_up();
     sums.store(&mut writer, target, &|_| true, is_led_to);
     let code = writer.finish(&format!("a thread a {set_name}, which gathers what is added to it"));
     let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
-    let in_place = fields.into_iter().filter(|&field| is_sparse || !(subject.from_zero)(field)).collect();
+    let in_place = fields.into_iter().filter(|&field| is_sparse || !(task.from_zero)(field)).collect();
     Ok(Kernel { code, items, in_place })
 }

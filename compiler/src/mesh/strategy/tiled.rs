@@ -10,13 +10,13 @@ use crate::kernel::build::Making;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Meaning, MeshData, MeshTable, PieceTable, Step, Type, Unroll, ValueId,
 };
+use crate::mesh::gather::{ends_of, entry};
 use crate::mesh::group::{Add, Group};
 use crate::mesh::rows::{is_row, row};
 use crate::mesh::shared::{Shared, bytes, fitting};
 use crate::mesh::sums::Sums;
-use crate::mesh::walk::{ends_of, entry};
 use crate::mesh::writer::{At, Writer};
-use crate::mesh::{Choices, Cut, Items, Kernel, NOWHERE, Subject};
+use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
 
 /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
 pub struct Tiled;
@@ -34,8 +34,8 @@ impl Strategy for Tiled {
         Additions::InOrder
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(subject, choices, group)?])
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(vec![kernel(task, choices, group)?])
     }
 }
 
@@ -43,22 +43,22 @@ impl Strategy for Tiled {
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or what is added to a single target does not fit into shared memory.
-fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel, Refusal> {
-    group.check_order(subject)?;
-    let stencil = subject.stencil;
-    let degrees = subject.degrees(group);
+fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
+    group.check_order(task)?;
+    let stencil = task.stencil;
+    let degrees = task.degrees(group);
     let is_sparse = degrees.share < 0.5;
     let set_name = &stencil.mesh.sets[group.target].name;
-    let columns = Columns::new(subject, group);
+    let columns = Columns::new(task, group);
     let of_tile = |targets: usize| {
-        let largest = subject.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
+        let largest = task.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
         Some(columns.bytes(largest.elements))
     };
     let targets = fitting(choices.block as usize, &of_tile, Tiled.name())?;
     let cut = Cut::Tiles { targets, is_sparse };
-    let elements = subject.counts.largest(group, cut).map_or(0, |largest| largest.elements);
+    let elements = task.counts.largest(group, cut).map_or(0, |largest| largest.elements);
 
-    let mut writer = Writer::new(subject, choices, &format!("{}_tiled", stencil.stencil.name));
+    let mut writer = Writer::new(task, choices, &format!("{}_tiled", stencil.stencil.name));
     let (arrays, shared) = columns.declared(&mut writer, elements);
     let own = Tile::find(&mut writer);
     writer.find_level();
@@ -112,7 +112,7 @@ fn kernel(subject: &Subject, choices: &Choices, group: &Group) -> Result<Kernel,
     writer.when(has_target, |writer| sums.store_stored(writer, target));
 
     let code = writer.finish(&format!("a block of threads a tile, of {set_name} at most {targets}"));
-    let starts_from_zero = |field: &crate::ir::FieldId| !is_sparse && (subject.from_zero)(*field);
+    let starts_from_zero = |field: &crate::ir::FieldId| !is_sparse && (task.from_zero)(*field);
     let in_place = group.fields().into_iter().filter(|field| !starts_from_zero(field)).collect();
     let items = Items::Pieces { group: group.number, cut, shared };
     Ok(Kernel { code, items, in_place })
@@ -178,8 +178,8 @@ struct Column {
 
 impl Columns {
     /// What the elements of a tile add to the targets of a group.
-    fn new(subject: &Subject, group: &Group) -> Self {
-        let stencil = &subject.stencil.stencil;
+    fn new(task: &MeshTask, group: &Group) -> Self {
+        let stencil = &task.stencil.stencil;
         let kind = |add: &Add| stencil.stores[add.store].body.kind();
         let paths = group.paths.len();
         let by_path: Vec<Vec<Add>> = (0..paths).map(|path| group.along(path)).collect();
@@ -190,7 +190,7 @@ impl Columns {
         let mut own = Self { paths, along: vec![Vec::new(); paths], are_alike, columns: Vec::new() };
         let column = |add: &Add, signs: Option<Vec<bool>>| Column {
             wish: format!("{}_added_{}", stencil.fields[add.field].name, add.part),
-            kind: Type::computing(kind(add), subject.precision),
+            kind: Type::computing(kind(add), task.precision),
             by_path: are_alike && paths > 1 && signs.is_none(),
             is_negative: signs.unwrap_or_else(|| vec![false; paths]),
         };
@@ -199,7 +199,7 @@ impl Columns {
                 for (path, adds) in by_path.iter().enumerate() {
                     own.along[path].push((adds[n], own.columns.len()));
                 }
-                own.columns.push(column(first, group.signs(subject.stencil, n)));
+                own.columns.push(column(first, group.signs(task.stencil, n)));
             }
         } else {
             for (path, adds) in by_path.iter().enumerate() {
@@ -232,7 +232,7 @@ impl Columns {
 
     /// Computes what the element at hand adds, and keeps it at its place.
     fn store(&self, writer: &mut Writer, arrays: &[ArrayId], place: ValueId) {
-        let stores = &writer.subject.stencil.stencil.stores;
+        let stores = &writer.task.stencil.stencil.stores;
         // Values come first, so that loads need not wait for what is written.
         let mut values = Vec::new();
         for (path, adds) in self.along.iter().enumerate() {

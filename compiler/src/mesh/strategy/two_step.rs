@@ -7,12 +7,12 @@ use crate::kernel::build::Making;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Step, Type, Unroll, ValueId,
 };
+use crate::mesh::gather::{ends_of, entry};
 use crate::mesh::group::Group;
 use crate::mesh::rows::{is_row, row};
 use crate::mesh::sums::Sums;
-use crate::mesh::walk::{ends_of, entry};
 use crate::mesh::writer::{At, Writer};
-use crate::mesh::{Choices, Items, Kernel, Subject};
+use crate::mesh::{Items, Kernel, MeshChoices, MeshTask};
 
 /// Each element writes its contributions to memory, then each target gathers them.
 pub struct TwoStep;
@@ -30,8 +30,8 @@ impl Strategy for TwoStep {
         Additions::InOrder
     }
 
-    fn kernels(&self, subject: &Subject, choices: &Choices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(kernels(subject, choices, group)?.into())
+    fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
+        Ok(kernels(task, choices, group)?.into())
     }
 }
 
@@ -39,11 +39,11 @@ impl Strategy for TwoStep {
 ///
 /// # Errors
 /// The increments of its fields come in orders that differ, or they are of several kinds.
-fn kernels(subject: &Subject, choices: &Choices, group: &Group) -> Result<[Kernel; 2], Refusal> {
-    group.check_order(subject)?;
-    let kind = |field: FieldId| subject.stencil.stencil.fields[field].stored.kind();
-    let (fields, name) = (group.fields(), &subject.stencil.stencil.name);
-    let own = |field: FieldId| &subject.stencil.stencil.fields[field].name;
+fn kernels(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<[Kernel; 2], Refusal> {
+    group.check_order(task)?;
+    let kind = |field: FieldId| task.stencil.stencil.fields[field].stored.kind();
+    let (fields, name) = (group.fields(), &task.stencil.stencil.name);
+    let own = |field: FieldId| &task.stencil.stencil.fields[field].name;
     if let Some(&other) = fields.iter().find(|&&field| kind(field) != kind(fields[0])) {
         let (first, second) = (own(fields[0]), own(other));
         return Err(Refusal::new(format!(
@@ -51,7 +51,7 @@ fn kernels(subject: &Subject, choices: &Choices, group: &Group) -> Result<[Kerne
         ))
         .help("take another strategy, such as owner, or make two stencils of it"));
     }
-    Ok([written(subject, choices, group), gathered(subject, choices, group)])
+    Ok([written(task, choices, group), gathered(task, choices, group)])
 }
 
 /// What lies between the steps: of each element (and level) what it adds along each path, path after path; or once, where paths
@@ -69,7 +69,7 @@ struct Between {
 
 impl Between {
     fn new(writer: &mut Writer, group: &Group, is_written: bool) -> Self {
-        let stencil = writer.subject.stencil;
+        let stencil = writer.task.stencil;
         let kind = writer.computing(stencil.stencil.stores[group.adds[0].store].body.kind());
         let array = writer.array("between", kind, is_written, Meaning::Mesh(MeshData::Between(group.number)));
         let turned = group.turned(stencil);
@@ -91,8 +91,8 @@ impl Between {
     fn place(&self, writer: &mut Writer, entry: ValueId) -> ValueId {
         let each = writer.own.int(self.each as i64);
         let mut entry = entry;
-        if writer.subject.computed.len() > 1 {
-            let n = writer.size(writer.subject.stencil.set());
+        if writer.task.computed.len() > 1 {
+            let n = writer.size(writer.task.stencil.set());
             let (level, paths) = (writer.own.coordinate(Coordinate::Block, Axis::Y), writer.own.int(self.paths as i64));
             let rows = writer.own.mul(level, n);
             let before = writer.own.mul(rows, paths);
@@ -142,9 +142,9 @@ impl Between {
     }
 }
 
-fn written(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
-    let (stencil, set) = (subject.stencil, subject.stencil.set());
-    let mut writer = Writer::new(subject, choices, &format!("{}_values", stencil.stencil.name));
+fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
+    let (stencil, set) = (task.stencil, task.stencil.set());
+    let mut writer = Writer::new(task, choices, &format!("{}_values", stencil.stencil.name));
     let element = writer.thread_of(set);
     writer.find_level();
     writer.set_index(&[], element);
@@ -164,14 +164,14 @@ fn written(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     Kernel { code, items: Items::Set(set), in_place: Vec::new() }
 }
 
-fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
-    let stencil = subject.stencil;
+fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
+    let stencil = task.stencil;
     let set_name = &stencil.mesh.sets[group.target].name;
-    let mut writer = Writer::new(subject, choices, &format!("{}_gathered", stencil.stencil.name));
+    let mut writer = Writer::new(task, choices, &format!("{}_gathered", stencil.stencil.name));
     let target = writer.thread_of(group.target);
     writer.find_level();
     let sums = Sums::new(&mut writer, &group.fields(), target, false);
-    let degrees = subject.degrees(group);
+    let degrees = task.degrees(group);
     let between = Between::new(&mut writer, group, false);
     let entries = writer.table("entries", MeshData::Table(group.number, MeshTable::Entries));
     let is_led_to = if is_row(degrees) {
@@ -197,7 +197,7 @@ fn gathered(subject: &Subject, choices: &Choices, group: &Group) -> Kernel {
     };
     sums.store(&mut writer, target, &|_| true, Some(is_led_to));
     let code = writer.finish(&format!("a thread a {set_name}, which gathers"));
-    let in_place = group.fields().into_iter().filter(|&field| !(subject.from_zero)(field)).collect();
+    let in_place = group.fields().into_iter().filter(|&field| !(task.from_zero)(field)).collect();
     Kernel { code, items: Items::Set(group.target), in_place }
 }
 

@@ -15,19 +15,19 @@ impl Writer<'_> {
     /// A thread an element of a set: its number.
     pub fn thread_of(&mut self, set: SetId) -> ValueId {
         let n = self.size(set);
-        let wish = &self.subject.stencil.mesh.sets[set].name;
+        let wish = &self.task.stencil.mesh.sets[set].name;
         self.item_below(wish, n)
     }
 
     /// How many elements a set has.
     pub fn size(&mut self, set: SetId) -> ValueId {
-        let wish = format!("n_{}", self.subject.stencil.mesh.sets[set].name);
+        let wish = format!("n_{}", self.task.stencil.mesh.sets[set].name);
         self.count(&wish, MeshData::Size(set))
     }
 
     /// Whether hops may end at a hole.
     pub fn can_miss(&self, hops: &[Hop]) -> bool {
-        hops.iter().any(|hop| self.subject.stencil.mesh.maps[hop.map].missing != Missing::Never)
+        hops.iter().any(|hop| self.task.stencil.mesh.maps[hop.map].missing != Missing::Never)
     }
 
     /// Whether there is an element where hops lead, if there may be none.
@@ -48,7 +48,7 @@ impl Writer<'_> {
         for end in known + 1..hops.len() {
             self.index(&hops[..end]);
         }
-        let mesh = &self.subject.stencil.mesh;
+        let mesh = &self.task.stencil.mesh;
         let (arity, map_name) = (mesh.maps[last.map].arity, mesh.full_name(last.map).replace('.', "_"));
         let (map, from) = match self.in_piece {
             Some(place) if before.is_empty() => {
@@ -80,7 +80,7 @@ impl Writer<'_> {
             let nowhere = self.own.undeclared(name, Type::I32);
             return self.own.get(nowhere);
         };
-        let stencil = self.subject.stencil;
+        let stencil = self.task.stencil;
         let elements = self.table("elements", MeshData::Piece(PieceTable::Elements));
         let element = self.own.load(elements, place);
         let element = self.own.name(&stencil.mesh.sets[stencil.set()].name, element);
@@ -113,7 +113,7 @@ impl Writer<'_> {
 
     /// `cells_0`, for names.
     pub fn hops_name(&self, hops: &[Hop]) -> String {
-        let mesh = &self.subject.stencil.mesh;
+        let mesh = &self.task.stencil.mesh;
         let names = hops.iter().map(|hop| match &mesh.maps[hop.map] {
             map if map.arity == 1 => map.name.clone(),
             map => format!("{}_{}", map.name, hop.slot),

@@ -5,7 +5,7 @@ pub mod numbers;
 mod values;
 
 use super::ends::Ends;
-use super::{Choices, Subject};
+use super::{MeshChoices, MeshTask};
 use crate::ir::{DefId, FieldId, Hop, Kind, Relation, Role};
 use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
@@ -42,8 +42,8 @@ pub struct Turn {
 
 /// Writes one kernel.
 pub struct Writer<'a> {
-    pub subject: &'a Subject<'a>,
-    pub choices: &'a Choices,
+    pub task: &'a MeshTask<'a>,
+    pub choices: &'a MeshChoices,
     pub own: Builder,
     /// The user's names, as they are in the code.
     users: HashMap<String, Identifier>,
@@ -79,9 +79,9 @@ impl Making for Writer<'_> {
 
 impl<'a> Writer<'a> {
     /// For a kernel of a stencil. The user's names come first, so that they stay as they are.
-    pub fn new(subject: &'a Subject<'a>, choices: &'a Choices, name: &str) -> Self {
+    pub fn new(task: &'a MeshTask<'a>, choices: &'a MeshChoices, name: &str) -> Self {
         let mut names = Names::default();
-        let stencil = &subject.stencil.stencil;
+        let stencil = &task.stencil.stencil;
         let fields = stencil.fields.iter().map(|(_, field)| &field.name);
         let params = stencil.params.iter().map(|(_, param)| &param.name);
         let users = fields.chain(params).map(|name| (name.clone(), names.declared(name))).collect();
@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         let mut own = Builder::with_names(names, name, choices.block, Vec::new());
         own.blocks_at_once(choices.blocks_at_once);
         Self {
-            subject,
+            task,
             choices,
             own,
             users,
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
     fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
         let is_users = match meaning {
             Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
-            Meaning::Output(field) => self.subject.stencil.stencil.fields[*field].role != Role::InOut,
+            Meaning::Output(field) => self.task.stencil.stencil.fields[*field].role != Role::InOut,
             _ => false,
         };
         // The user's own names are theirs, as far as C++ lets them.
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
 
     /// Goes on with another stencil over the same fields and parameters; over the thread's own element, if that is known. What is known
     /// by paths and definitions is forgotten, but what was read of the own element is known.
-    pub fn go_on_with(&mut self, subject: &'a Subject<'a>, element: Option<ValueId>) {
+    pub fn go_on_with(&mut self, task: &'a MeshTask<'a>, element: Option<ValueId>) {
         let mut scope = Scope::default();
         let own_end = self.ends.map(|ends| vec![ends.own]);
         for own in std::mem::take(&mut self.scopes) {
@@ -186,7 +186,7 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        self.subject = subject;
+        self.task = task;
         self.scopes = vec![scope];
         if let Some(element) = element {
             self.set_index(&[], element);
@@ -195,9 +195,9 @@ impl<'a> Writer<'a> {
 
     /// Finds the level of the thread, if there are levels: launches have one for each that is computed along y.
     pub fn find_level(&mut self) {
-        if self.subject.stencil.mesh.levels {
+        if self.task.stencil.mesh.levels {
             let block = self.own.coordinate(Coordinate::Block, Axis::Y);
-            let first = self.own.int(self.subject.computed.start as i64);
+            let first = self.own.int(self.task.computed.start as i64);
             let k = self.own.add(block, first);
             self.k = Some(self.own.name("k", k));
         }
@@ -222,26 +222,26 @@ impl<'a> Writer<'a> {
 
     /// How operations of the stencil are made.
     pub fn scalar(&self) -> Scalar {
-        Scalar { precision: self.subject.precision, math: Math::Own }
+        Scalar { precision: self.task.precision, math: Math::Own }
     }
 
     /// The type that numbers of a kind are computed in.
     pub fn computing(&self, kind: Kind) -> Type {
-        Type::computing(kind, self.subject.precision)
+        Type::computing(kind, self.task.precision)
     }
 
     /// The type of what a field holds.
     pub fn stored(&self, field: FieldId) -> Type {
-        Type::stored(self.subject.stencil.stencil.fields[field].stored, self.subject.precision)
+        Type::stored(self.task.stencil.stencil.fields[field].stored, self.task.precision)
     }
 
     /// The kernel, and what is said of it.
     pub fn finish(self, what: &str) -> kernel::Kernel {
-        let Subject { stencil, precision, .. } = *self.subject;
+        let MeshTask { stencil, precision, .. } = *self.task;
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
-        doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
+        doc.push(Comment::new(format!("VectorLayout {}, {}.", self.choices.layout.name(), precision.name())));
         kernel::Kernel { doc, ..simplify(self.own.finish()) }
     }
 }

@@ -3,7 +3,7 @@
 use super::Writer;
 use crate::ir::{FieldId, Levels, Role};
 use crate::kernel::{ArrayId, Binary, Meaning, ValueId};
-use crate::mesh::layout::at_once;
+use crate::mesh::vector_layout::at_once;
 
 /// The element and level that numbers of a field are of: none for a field on levels alone.
 pub type Spot = (Option<ValueId>, i32);
@@ -11,13 +11,13 @@ pub type Spot = (Option<ValueId>, i32);
 impl Writer<'_> {
     /// The index of the first of a field's numbers at a spot, before parts and what stands together count.
     fn place(&mut self, field: FieldId, (element, shift): Spot) -> (ValueId, usize) {
-        let own = &self.subject.stencil.stencil.fields[field];
+        let own = &self.task.stencil.stencil.fields[field];
         let level = self.level(shift, own.place.levels);
         let (Some(home), Some(element)) = (own.place.home, element) else {
             let first = self.own.int(0);
             return (level.unwrap_or(first), 1);
         };
-        let together = self.choices.layout.together(home, own.stored, self.subject.precision);
+        let together = self.choices.layout.together(home, own.stored, self.task.precision);
         let Some(level) = level else { return (element, together) };
         let groups = self.own.int((home.width as usize / together) as i64);
         let n = self.size(home.set);
@@ -33,7 +33,7 @@ impl Writer<'_> {
     }
 
     fn part_index(&mut self, field: FieldId, place: ValueId, together: usize, part: usize) -> ValueId {
-        let Some(home) = self.subject.stencil.stencil.fields[field].place.home else { return place };
+        let Some(home) = self.task.stencil.stencil.fields[field].place.home else { return place };
         let [group, part, together] =
             [part / together, part % together, together].map(|number| self.own.int(number as i64));
         let n = self.size(home.set);
@@ -47,10 +47,10 @@ impl Writer<'_> {
     fn level(&mut self, shift: i32, levels: Levels) -> Option<ValueId> {
         let last = match levels {
             Levels::None => return None,
-            Levels::Full => self.subject.levels as i32 - 1,
-            Levels::Interfaces => self.subject.levels as i32,
+            Levels::Full => self.task.levels as i32 - 1,
+            Levels::Interfaces => self.task.levels as i32,
         };
-        let computed = self.subject.computed;
+        let computed = self.task.computed;
         let [by, last_level, first_level] = [shift, last, 0].map(|number| self.own.int(i64::from(number)));
         let level = self.own.add(self.k?, by);
         // What lies beyond the levels is looked at by nobody.
@@ -63,7 +63,7 @@ impl Writer<'_> {
 
     /// The array of a field that is read.
     pub fn input(&mut self, field: FieldId) -> ArrayId {
-        let name = self.subject.stencil.stencil.fields[field].name.clone();
+        let name = self.task.stencil.stencil.fields[field].name.clone();
         self.array(&name, self.stored(field), false, Meaning::Input(field))
     }
 
@@ -74,19 +74,19 @@ impl Writer<'_> {
 
     /// The array of a field that is added to, and written if somebody gets it.
     pub fn added_to(&mut self, field: FieldId, is_written: bool) -> ArrayId {
-        let own = &self.subject.stencil.stencil.fields[field];
+        let own = &self.task.stencil.stencil.fields[field];
         let wish = if own.role == Role::InOut { format!("{}_new", own.name) } else { own.name.clone() };
         self.array(&wish, self.stored(field), is_written, Meaning::Output(field))
     }
 
     /// How many numbers an element has of a field.
     pub fn width(&self, field: FieldId) -> usize {
-        self.subject.stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize)
+        self.task.stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize)
     }
 
     /// Numbers of a field at a spot, as one computes with them.
     pub fn load(&mut self, array: ArrayId, field: FieldId, spot: Spot, wish: &str) -> Vec<ValueId> {
-        let stored = self.subject.stencil.stencil.fields[field].stored;
+        let stored = self.task.stencil.stencil.fields[field].stored;
         self.load_as(array, field, spot, wish, &|own, value| own.scalar().read(&mut own.own, value, stored))
     }
 
@@ -103,7 +103,7 @@ impl Writer<'_> {
         wish: &str,
         read: &dyn Fn(&mut Self, ValueId) -> ValueId,
     ) -> Vec<ValueId> {
-        let (stored, precision) = (self.subject.stencil.stencil.fields[field].stored, self.subject.precision);
+        let (stored, precision) = (self.task.stencil.stencil.fields[field].stored, self.task.precision);
         let width = self.width(field);
         let (place, together) = self.place(field, spot);
         let at_once = at_once(together, stored, precision);
@@ -128,7 +128,7 @@ impl Writer<'_> {
 
     /// Writes numbers to a field at an element: all of them, as they are stored.
     pub fn store_all(&mut self, array: ArrayId, field: FieldId, element: ValueId, values: &[ValueId]) {
-        let (stored, precision) = (self.subject.stencil.stencil.fields[field].stored, self.subject.precision);
+        let (stored, precision) = (self.task.stencil.stencil.fields[field].stored, self.task.precision);
         let (place, together) = self.place(field, (Some(element), 0));
         let at_once = at_once(together, stored, precision);
         for (n, some) in values.chunks(at_once).enumerate() {

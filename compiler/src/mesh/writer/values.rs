@@ -24,7 +24,7 @@ impl Writer<'_> {
             Operation::Real(bits) => Some(f64::from_bits(bits)),
             _ => None,
         };
-        let known = literal.and_then(|number| quotient::inverse_of(number, self.subject.precision));
+        let known = literal.and_then(|number| quotient::inverse_of(number, self.task.precision));
         let b = if literal.is_some() || self.is_name(b) { b } else { self.own.name("divisor", b) };
         let inverse = match (known, self.find(|scope| scope.inverses.get(&b))) {
             (Some(inverse), _) => self.scalar().real(&mut self.own, inverse),
@@ -62,7 +62,7 @@ impl Writer<'_> {
         if let Some(known) = self.find(|scope| scope.reads.get(&key)) {
             return known;
         }
-        let own = &self.subject.stencil.stencil.fields[field];
+        let own = &self.task.stencil.stencil.fields[field];
         let (stored, place) = (own.stored, own.place);
         let (array, wish) = (self.input(field), self.read_name(field, at));
         let element = place.horizontal.then(|| self.index(&at.0));
@@ -89,7 +89,7 @@ impl Writer<'_> {
 
     /// `q_cells_0`, for names.
     pub fn read_name(&self, field: FieldId, at: &At) -> String {
-        let name = &self.subject.stencil.stencil.fields[field].name;
+        let name = &self.task.stencil.stencil.fields[field].name;
         let level = match at.1 {
             0 => String::new(),
             1.. => format!("_down{}", at.1),
@@ -118,7 +118,7 @@ impl Writer<'_> {
         let value = if is_number || self.is_name(value) {
             value
         } else {
-            let own = &self.subject.stencil.stencil.defs[def];
+            let own = &self.task.stencil.stencil.defs[def];
             let wish = match self.hops_name(&at.0).as_str() {
                 "" => own.name.clone(),
                 hops => format!("{}_{hops}", own.name),
@@ -130,12 +130,12 @@ impl Writer<'_> {
 
     /// The value of a body where `at` leads. A definition that it uses is written when it is met, and then the body goes on.
     pub fn body(&mut self, body: &Body, at: &At) -> ValueId {
-        let subject = self.subject;
+        let task = self.task;
         let mut begun = vec![Begun { def: None, body, at: at.clone(), values: Vec::new() }];
         loop {
             let Some(mut last) = begun.pop() else { return self.own.int(0) };
             if let Some((def, at)) = self.go_on(&mut last) {
-                let body = &subject.stencil.stencil.defs[def].body;
+                let body = &task.stencil.stencil.defs[def].body;
                 begun.push(last);
                 begun.push(Begun { def: Some(def), body, at, values: Vec::new() });
                 continue;
@@ -158,7 +158,7 @@ impl Writer<'_> {
         for (id, node) in begun.body.iter().skip(begun.values.len()) {
             let value = match node {
                 Node::Read { field, path, part } => {
-                    let is_horizontal = self.subject.stencil.stencil.fields[*field].place.horizontal;
+                    let is_horizontal = self.task.stencil.stencil.fields[*field].place.horizontal;
                     let at = moved(path);
                     let at = if is_horizontal { at } else { (Vec::new(), at.1) };
                     self.read(*field, &at, *part)
@@ -170,14 +170,14 @@ impl Writer<'_> {
                 }
                 Node::Present { path } => self.present(node, &moved(path).0),
                 Node::Param(param) => {
-                    let own = &self.subject.stencil.stencil.params[*param];
+                    let own = &self.task.stencil.stencil.params[*param];
                     self.number(&own.name, self.computing(own.kind), Meaning::Param(*param))
                 }
                 Node::Level => {
                     let by = self.own.int(i64::from(at.1));
                     self.k.map_or(by, |k| self.own.add(k, by))
                 }
-                Node::LevelCount => self.own.int(self.subject.levels as i64),
+                Node::LevelCount => self.own.int(self.task.levels as i64),
                 _ => self.operation(begun.body, id, &begun.values),
             };
             begun.values.push(value);

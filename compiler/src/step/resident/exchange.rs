@@ -11,7 +11,7 @@ impl Maker<'_> {
     /// Sends the outermost rows.
     pub(super) fn send(&mut self, here: &Here, neighbours: &Neighbours, now: Now) {
         let Shape { rows, warps, .. } = self.shape;
-        let columns = self.lower.subject.extents[0];
+        let columns = self.lower.task.extents[0];
         let own = self.own();
         let zero = own.int(0);
         let is_first = own.compare(Relation::Eq, here.lane, zero);
@@ -46,7 +46,7 @@ impl Maker<'_> {
     /// Takes row `r` of what the neighbours have sent, less its lag.
     pub(super) fn receive(&mut self, place: usize, here: &Here, now: Now, r: ValueId) {
         let Shape { rows, warps, .. } = self.shape;
-        let (columns, lag) = (self.lower.subject.extents[0], self.flow.rows[place].lag);
+        let (columns, lag) = (self.lower.task.extents[0], self.flow.rows[place].lag);
         let Part::State(field) = self.parts[place] else { return };
         let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { return };
         let window = window(self.flow, field);

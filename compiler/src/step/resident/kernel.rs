@@ -3,7 +3,7 @@
 use super::super::flow::Flow;
 use super::super::lower::width;
 use super::super::lower::{Frame, Lowering};
-use super::super::{LANES, Subject};
+use super::super::{LANES, StepTask};
 use super::rows::kept_wide;
 use super::spans::{Part, Span};
 use super::{Carry, Shape, field_bytes};
@@ -71,7 +71,7 @@ pub struct Now {
 }
 
 /// The steps of the planes that a cluster computes.
-pub struct Share {
+pub struct WorkRange {
     pub first_plane: ValueId,
     pub last_plane: ValueId,
     /// Steps that others have computed of the first plane.
@@ -89,7 +89,7 @@ impl Making for Maker<'_> {
 impl<'a> Maker<'a> {
     /// Of a kernel of these rows.
     pub fn new(
-        subject: &'a Subject<'a>,
+        task: &'a StepTask<'a>,
         flow: &'a Flow,
         carry: &'a [Carry],
         shape: Shape,
@@ -100,7 +100,7 @@ impl<'a> Maker<'a> {
             "a plane stays in the registers of {blocks} blocks of {warps} warps of {rows} rows, step after step"
         );
         let frame = Frame { ending: "resident", threads: warps * LANES, aliased: true, how };
-        let mut lower = Lowering::new(subject, flow, frame);
+        let mut lower = Lowering::new(task, flow, frame);
         for &(to, from) in carry {
             // One that nobody reads is still what the first step begins with, if there is none.
             lower.need(from);
@@ -125,7 +125,7 @@ impl<'a> Maker<'a> {
 
     /// Columns of a lane.
     pub(super) fn lane(&self) -> usize {
-        self.lower.subject.extents[0] / LANES
+        self.lower.task.extents[0] / LANES
     }
 
     /// What an array is called.
@@ -135,15 +135,15 @@ impl<'a> Maker<'a> {
 
     /// The type that a field is stored in.
     pub(super) fn stored(&self, field: FieldId) -> Type {
-        Type::stored(self.lower.subject.stencil.fields[field].stored, self.lower.subject.precision)
+        Type::stored(self.lower.task.stencil.fields[field].stored, self.lower.task.precision)
     }
 
     /// How many elements of a field one instruction moves.
     pub(super) fn at_once(&self, field: FieldId) -> usize {
-        let rows = self.lower.subject.rows;
-        let declared = &self.lower.subject.stencil.fields[field];
+        let rows = self.lower.task.rows;
+        let declared = &self.lower.task.stencil.fields[field];
         let plane = if declared.place.levels == Levels::None { 0 } else { rows.plane };
-        width(field_bytes(self.lower.subject, field), self.lane(), &[rows.first, rows.row, plane])
+        width(field_bytes(self.lower.task, field), self.lane(), &[rows.first, rows.row, plane])
     }
 
     /// Rows one after the other, by their numbers.

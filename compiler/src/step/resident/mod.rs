@@ -20,7 +20,7 @@ mod shapes;
 mod spans;
 
 use super::flow::Flow;
-use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, Subject, check_carry};
+use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, StepTask, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 use kernel::Maker;
@@ -49,9 +49,9 @@ const SENT: usize = 16;
 ///
 /// # Errors
 /// The stencil reads other levels, an output that is carried is no match for its input, or the shape does not fit the grid.
-pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kernel, Refusal> {
-    let flow = Flow::new(subject)?;
-    check(subject, &flow, carry, shape)?;
+pub fn resident(task: &StepTask, carry: &[Carry], shape: Shape) -> Result<Kernel, Refusal> {
+    let flow = Flow::new(task)?;
+    check(task, &flow, carry, shape)?;
     let parts: Vec<Part> = flow.rows.iter().map(|row| part(carry, row.source)).collect();
     let mut spans = spans::spans(&flow, &parts, shape);
     let mut shape = shape;
@@ -60,10 +60,10 @@ pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kern
         shape.early = false;
         spans = spans::spans(&flow, &parts, shape);
     }
-    let mut maker = Maker::new(subject, &flow, carry, shape, (parts, spans));
+    let mut maker = Maker::new(task, &flow, carry, shape, (parts, spans));
     maker.write();
     let launch = Launch {
-        grid: [(subject.extents[2] * shape.blocks) as u32, 1, 1],
+        grid: [(task.extents[2] * shape.blocks) as u32, 1, 1],
         block: [(shape.warps * LANES) as u32, 1, 1],
         cluster: [shape.blocks as u32, 1, 1],
         shared: 0,
@@ -72,12 +72,12 @@ pub fn resident(subject: &Subject, carry: &[Carry], shape: Shape) -> Result<Kern
     maker.lower.finish(launch)
 }
 
-fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<(), Refusal> {
-    let stencil = subject.stencil;
+fn check(task: &StepTask, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<(), Refusal> {
+    let stencil = task.stencil;
     let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot be resident: {why}", stencil.name)));
-    let [ni, nj, nk] = subject.extents;
+    let [ni, nj, nk] = task.extents;
     let Shape { rows, warps, blocks, .. } = shape;
-    if subject.edges != [Edge::Periodic; 2] {
+    if task.edges != [Edge::Periodic; 2] {
         return refuse("its grid is not periodic".into());
     }
     if !(1..=32).contains(&warps) || !(1..=16).contains(&blocks) || rows.saturating_mul(warps * blocks) != nj {
@@ -92,15 +92,15 @@ fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Resul
     if flow.i.before().max(flow.i.after()) >= ni {
         return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
     }
-    check_carry(subject, carry)?;
+    check_carry(task, carry)?;
     for &(to, _) in carry {
         let own = &stencil.fields[to];
-        let bytes = own.stored.bytes(subject.precision);
+        let bytes = own.stored.bytes(task.precision);
         if !ni.is_multiple_of(LANES) || !(ni / LANES * bytes).is_multiple_of(SENT) {
             return refuse(format!("{ni} columns of `{}` are no whole {SENT} bytes a lane", own.name));
         }
     }
-    let halo: usize = carry.iter().map(|&(_, from)| sent(flow, from) * ni * field_bytes(subject, from)).sum();
+    let halo: usize = carry.iter().map(|&(_, from)| sent(flow, from) * ni * field_bytes(task, from)).sum();
     // Each warp has two barriers, too.
     let bytes = 2 * warps * (halo + 8);
     if bytes > SHARED {
@@ -109,6 +109,6 @@ fn check(subject: &Subject, flow: &Flow, carry: &[Carry], shape: Shape) -> Resul
     Ok(())
 }
 
-fn field_bytes(subject: &Subject, field: FieldId) -> usize {
-    subject.stencil.fields[field].stored.bytes(subject.precision)
+fn field_bytes(task: &StepTask, field: FieldId) -> usize {
+    task.stencil.fields[field].stored.bytes(task.precision)
 }

@@ -20,7 +20,7 @@ enum Origin {
 
 /// Which rows a part of a step computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Section {
     /// Those that a warp's own rows suffice for.
     Inner,
     /// Those above; or all, if none is computed before neighbours' rows have come.
@@ -67,15 +67,15 @@ impl Maker<'_> {
             self.send(here, neighbours, now);
         }
         self.arrays();
-        self.stage(Stage::Inner, here, now);
+        self.stage(Section::Inner, here, now);
         if let Some(neighbours) = neighbours {
             let warps = self.shape.warps;
             let own = self.own();
             let barrier = place_of_barrier(own, neighbours.arrived, (now.half, here.warp), warps);
             own.perform(Routine::BarrierWaitCluster, vec![barrier, Operand::Value(parity)]);
         }
-        self.stage(Stage::Top, here, now);
-        self.stage(Stage::Bottom, here, now);
+        self.stage(Section::Top, here, now);
+        self.stage(Section::Bottom, here, now);
         for &(to, from) in self.carry {
             let (Some(&rows), Some(&new)) = (self.state.get(&from), self.new.get(&to)) else { continue };
             let before = window(self.flow, from).before() as i32;
@@ -111,22 +111,22 @@ impl Maker<'_> {
     }
 
     /// The rows that a stage makes of a value, or store: received, and computed, loaded or fetched from other lanes.
-    fn made_in(&self, number: usize, stage: Stage) -> Vec<(Origin, i32, i32)> {
+    fn made_in(&self, number: usize, stage: Section) -> Vec<(Origin, i32, i32)> {
         let span = self.spans[number];
         let rows = self.shape.rows as i32;
         let range = |inner: [i32; 2], last: i32| match stage {
-            Stage::Inner => (inner[0], inner[1]),
-            Stage::Top => (span.first, inner[0]),
-            Stage::Bottom => (inner[1].max(last), span.end),
+            Section::Inner => (inner[0], inner[1]),
+            Section::Top => (span.first, inner[0]),
+            Section::Bottom => (inner[1].max(last), span.end),
         };
         let mut made = Vec::new();
         let is_state = matches!(self.parts.get(number), Some(Part::State(_)));
         if is_state {
             match (stage, self.shape.early) {
-                (Stage::Inner, _) | (Stage::Bottom, false) => {}
-                (Stage::Top, true) => made.push((Origin::Received, span.first, 0)),
-                (Stage::Bottom, true) => made.push((Origin::Received, rows, span.end)),
-                (Stage::Top, false) => {
+                (Section::Inner, _) | (Section::Bottom, false) => {}
+                (Section::Top, true) => made.push((Origin::Received, span.first, 0)),
+                (Section::Bottom, true) => made.push((Origin::Received, rows, span.end)),
+                (Section::Top, false) => {
                     made.push((Origin::Received, span.first, 0));
                     made.push((Origin::Received, rows, span.end));
                 }
@@ -141,8 +141,8 @@ impl Maker<'_> {
     }
 
     /// Everything that can be computed in a stage: a loop over rows, in which each value is as far behind as it lags.
-    fn stage(&mut self, stage: Stage, here: &Here, now: Now) {
-        let count = self.parts.len() + self.lower.subject.stencil.stores.len();
+    fn stage(&mut self, stage: Section, here: &Here, now: Now) {
+        let count = self.parts.len() + self.lower.task.stencil.stores.len();
         let mut made: Vec<(usize, Origin, i32, i32)> = Vec::new();
         for number in 0..count {
             let lag = self.flow.rows.get(number).map_or(self.flow.lag, |row| row.lag);
@@ -197,7 +197,7 @@ impl Maker<'_> {
             }
             (Part::Constant(field), _) => self.load(place, field, here, r, to),
             (Part::Def, Source::Def(def, shift)) => {
-                let body = &self.lower.subject.stencil.defs[def].body;
+                let body = &self.lower.task.stencil.defs[def].body;
                 let looked = self.looked_at(here, r, row.lag, &row.uses);
                 let name = self.lower.name(row.source).to_owned();
                 let (kind, lane) = (self.lower.kind(row.source), self.lane());
@@ -232,17 +232,17 @@ impl Maker<'_> {
 
     /// Loads a row of what stays as it is.
     fn load(&mut self, place: usize, field: FieldId, here: &Here, r: ValueId, to: Operand) {
-        let subject = self.lower.subject;
+        let task = self.lower.task;
         let lag = self.flow.rows[place].lag;
         let Some(&from) = self.from.get(&place) else { return };
         let wish = format!("{}_loaded", self.lower.name(self.flow.rows[place].source));
         let (kind, lane, at_once, span) = (self.stored(field), self.lane(), self.at_once(field), self.spans[place]);
-        let nj = subject.extents[1] as i32;
+        let nj = task.extents[1] as i32;
         let is_inside = (span.first, span.end) == (0, self.shape.rows as i32);
         let row = self.on(r, if is_inside { -lag } else { nj - lag });
         let own = self.own();
         let row = own.add(here.first_row, row);
-        let (nj, stride) = (own.int(i64::from(nj)), own.int(subject.rows.row as i64));
+        let (nj, stride) = (own.int(i64::from(nj)), own.int(task.rows.row as i64));
         let row = if is_inside { row } else { own.binary(Binary::Rem, row, nj) };
         let at = own.mul(row, stride);
         let loaded = own.local(&wish, kind, lane);
@@ -321,8 +321,8 @@ impl Maker<'_> {
 
     /// Makes row `r`, less its lag, of an output.
     fn store(&mut self, number: usize, here: &Here, now: Now, r: ValueId) {
-        let (subject, flow) = (self.lower.subject, self.flow);
-        let store = &subject.stencil.stores[number];
+        let (task, flow) = (self.lower.task, self.flow);
+        let store = &task.stencil.stores[number];
         let looked = self.looked_at(here, r, flow.lag, &flow.stores[number]);
         let of_warp = self.on(r, -flow.lag);
         let (name, kind, lane) =
@@ -339,7 +339,7 @@ impl Maker<'_> {
             return;
         };
         // What is not looked at again is written once.
-        let levels = subject.stencil.fields[store.field].place.levels;
+        let levels = task.stencil.fields[store.field].place.levels;
         let (plane, at) = (self.lower.plane(levels, 0), self.at_row(here, of_warp));
         let at_once = self.at_once(store.field);
         let own = self.own();

@@ -2,7 +2,7 @@
 
 use super::super::LANES;
 use super::super::flow::Source;
-use super::kernel::{Here, Maker, Neighbours, Share};
+use super::kernel::{Here, Maker, Neighbours, WorkRange};
 use super::spans::{Part, sent, window};
 use super::{Shape, field_bytes};
 use crate::ir::FieldId;
@@ -17,7 +17,7 @@ impl Maker<'_> {
     /// Where the warp is.
     pub(super) fn setup(&mut self) -> Here {
         let Shape { rows, warps, blocks, .. } = self.shape;
-        let planes = self.lower.subject.extents[2];
+        let planes = self.lower.task.extents[2];
         let lane_width = self.lane();
         let own = self.own();
         let name = own.names().declared("steps");
@@ -55,8 +55,8 @@ impl Maker<'_> {
         if offsets.values().all(|(_, rows)| *rows == 0) {
             return None;
         }
-        let subject = self.lower.subject;
-        let of_row = |field: FieldId| subject.extents[0] * field_bytes(subject, field);
+        let task = self.lower.task;
+        let of_row = |field: FieldId| task.extents[0] * field_bytes(task, field);
         let bytes = offsets.iter().map(|(&field, (_, rows))| rows * of_row(field)).sum();
         let all = offsets.iter().map(|(&field, &(first, rows))| first + 2 * warps * rows * of_row(field)).max();
         let own = self.own();
@@ -89,7 +89,7 @@ impl Maker<'_> {
         let sent = own.dynamic("sent", all.unwrap_or(0));
         for (field, (first, rows)) in offsets.into_iter().filter(|(_, (_, rows))| *rows > 0) {
             let wish = format!("{}_sent", self.array_name(self.lower.input(field)));
-            let (kind, count) = (self.stored(field), 2 * warps * rows * subject.extents[0]);
+            let (kind, count) = (self.stored(field), 2 * warps * rows * task.extents[0]);
             let part = self.own().part(&wish, sent, kind, (first, count));
             self.sent.insert(field, part);
         }
@@ -98,13 +98,13 @@ impl Maker<'_> {
 
     /// Where the rows that are sent of each field are in shared memory, in bytes, and how many a warp gets.
     fn offsets(&self) -> BTreeMap<FieldId, (usize, usize)> {
-        let subject = self.lower.subject;
+        let task = self.lower.task;
         let mut at = 0;
         let mut offsets = BTreeMap::new();
         for &(_, field) in self.carry {
             let count = sent(self.flow, field);
             offsets.insert(field, (at, count));
-            at += 2 * self.shape.warps * count * subject.extents[0] * field_bytes(subject, field);
+            at += 2 * self.shape.warps * count * task.extents[0] * field_bytes(task, field);
         }
         offsets
     }
@@ -113,8 +113,8 @@ impl Maker<'_> {
     ///
     /// A share is at least as long as a plane's steps. So a plane is in two shares at most, and the cluster that has its first
     /// steps computes them first of all, no later than the other needs them, which computes its last steps last of all.
-    pub(super) fn share(&mut self, here: &Here) -> Share {
-        let (planes, blocks) = (self.lower.subject.extents[2], self.shape.blocks);
+    pub(super) fn share(&mut self, here: &Here) -> WorkRange {
+        let (planes, blocks) = (self.lower.task.extents[2], self.shape.blocks);
         let own = self.own();
         own.note("All steps of all planes are shared evenly; a share ends amid a plane, and the next cluster goes on.");
         let blocks = own.int(blocks as i64);
@@ -157,12 +157,12 @@ impl Maker<'_> {
         let one = own.int(1);
         let after = own.add(after, one);
         let after = own.name("last_of_all", after);
-        Share { first_plane, last_plane, before, after }
+        WorkRange { first_plane, last_plane, before, after }
     }
 
     /// Where a row of the warp is in a plane.
     pub(super) fn at_row(&mut self, here: &Here, r: ValueId) -> ValueId {
-        let stride = self.lower.subject.rows.row as i64;
+        let stride = self.lower.task.rows.row as i64;
         let own = self.own();
         let row = own.add(here.first_row, r);
         let (row, column) = (own.convert(row, Type::I64), own.convert(here.column, Type::I64));
@@ -174,11 +174,11 @@ impl Maker<'_> {
     /// Where a plane of the arrays is, and the state before its first step here: what is given, or what another cluster has
     /// left in the outputs.
     pub(super) fn begin(&mut self, here: &Here, first_step: ValueId) {
-        let subject = self.lower.subject;
+        let task = self.lower.task;
         for (place, row) in self.flow.rows.iter().enumerate() {
             let (Part::Constant(field), Source::Field(_, shift)) = (self.parts[place], row.source) else { continue };
             let Some(input) = self.lower.input(field) else { continue };
-            let plane = self.lower.plane(subject.stencil.fields[field].place.levels, shift);
+            let plane = self.lower.plane(task.stencil.fields[field].place.levels, shift);
             let wish = format!("{}_from", self.lower.name(row.source));
             let own = self.own();
             let column = own.convert(here.column, Type::I64);
@@ -196,7 +196,7 @@ impl Maker<'_> {
         for &(output, field) in self.carry {
             let (Some(input), Some(output)) = (self.lower.input(field), self.lower.output(output)) else { continue };
             let base = self.array_name(Some(input));
-            let plane = self.lower.plane(subject.stencil.fields[field].place.levels, 0);
+            let plane = self.lower.plane(task.stencil.fields[field].place.levels, 0);
             let own = self.own();
             let before = own.either(&format!("{base}_before"), goes_on, [output, input], false);
             let above = window(self.flow, field).before();
@@ -215,10 +215,10 @@ impl Maker<'_> {
 
     /// Writes the state after the last step.
     pub(super) fn end(&mut self, here: &Here) {
-        let subject = self.lower.subject;
+        let task = self.lower.task;
         for &(to, from) in self.carry {
             let (Some(output), Some(&rows)) = (self.lower.output(to), self.state.get(&from)) else { continue };
-            let plane = self.lower.plane(subject.stencil.fields[to].place.levels, 0);
+            let plane = self.lower.plane(task.stencil.fields[to].place.levels, 0);
             let (above, at_once) = (window(self.flow, from).before() as i32, self.at_once(to));
             self.each_row((0, self.shape.rows as i32), |maker, r| {
                 let at = maker.at_row(here, r);

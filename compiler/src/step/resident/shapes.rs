@@ -1,15 +1,15 @@
 //! Which shapes a plane can have in the registers of a cluster, and which should be fastest.
 
 use super::super::flow::{Flow, Source};
-use super::super::{Gpu, LANES, Subject};
+use super::super::{Gpu, LANES, StepTask};
 use super::spans::{Part, part};
 use super::{Carry, Shape, check};
 use crate::kernel::Type;
 
-/// Shapes that a stencil can have on a subject, those that should be fastest first.
-pub fn shapes(subject: &Subject, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
-    let Ok(flow) = Flow::new(subject) else { return Vec::new() };
-    let [_, nj, nk] = subject.extents;
+/// Shapes that a task can have, those that should be fastest first.
+pub fn shapes(task: &StepTask, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
+    let Ok(flow) = Flow::new(task) else { return Vec::new() };
+    let [_, nj, nk] = task.extents;
     let mut found = Vec::new();
     // A cluster of one block is launched as none, and then the GPU takes no rows that are sent.
     for blocks in [2, 4, 8, 16] {
@@ -18,12 +18,12 @@ pub fn shapes(subject: &Subject, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
                 continue;
             }
             let mut shape = Shape { rows: nj / blocks / warps, warps, blocks, early: true };
-            if check(subject, &flow, carry, shape).is_err() {
+            if check(task, &flow, carry, shape).is_err() {
                 continue;
             }
             // Half of the registers of a thread at most are for the state, or other values find no room.
             let most = (gpu.registers as usize / (LANES * warps)).min(255);
-            let [state, all] = registers(subject, &flow, carry, shape.rows);
+            let [state, all] = registers(task, &flow, carry, shape.rows);
             if 2 * state > most + 8 {
                 continue;
             }
@@ -44,12 +44,12 @@ pub fn shapes(subject: &Subject, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
 }
 
 /// About how many registers the state takes, and everything if a warp computes early.
-fn registers(subject: &Subject, flow: &Flow, carry: &[Carry], rows: usize) -> [usize; 2] {
-    let lane = subject.extents[0] / LANES;
+fn registers(task: &StepTask, flow: &Flow, carry: &[Carry], rows: usize) -> [usize; 2] {
+    let lane = task.extents[0] / LANES;
     let (mut state, mut others) = (0, 30);
     for row in &flow.rows {
         let around = row.j.before() + row.j.after();
-        let words = words(subject, row.source) * lane;
+        let words = words(task, row.source) * lane;
         match part(carry, row.source) {
             Part::State(_) => {
                 state += words * rows;
@@ -61,10 +61,10 @@ fn registers(subject: &Subject, flow: &Flow, carry: &[Carry], rows: usize) -> [u
     [state, state + others]
 }
 
-fn words(subject: &Subject, source: Source) -> usize {
+fn words(task: &StepTask, source: Source) -> usize {
     let kind = match source {
-        Source::Field(field, _) => subject.stencil.fields[field].stored.kind(),
-        Source::Def(def, _) => subject.stencil.defs[def].body.kind(),
+        Source::Field(field, _) => task.stencil.fields[field].stored.kind(),
+        Source::Def(def, _) => task.stencil.defs[def].body.kind(),
     };
-    Type::computing(kind, subject.precision).registers()
+    Type::computing(kind, task.precision).registers()
 }

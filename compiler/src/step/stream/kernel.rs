@@ -4,7 +4,7 @@ use super::super::flow::{Flow, Source, Window};
 use super::super::lower::{Frame as Head, Lowering};
 use super::tiling::{Held, Tiling, held, wanted};
 use super::turns::warp_of_thread;
-use super::{Carry, LANES, Shape, Strip, Subject, computed};
+use super::{Carry, LANES, Shape, StepTask, Strip, computed};
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::Builder;
 use crate::kernel::build::Making;
@@ -90,7 +90,7 @@ impl Making for Maker<'_> {
 
 impl<'a> Maker<'a> {
     /// Of a kernel of these rows.
-    pub fn new(subject: &'a Subject<'a>, flow: &'a Flow, shape: &'a Shape, tiling: Tiling, frame: Frame) -> Self {
+    pub fn new(task: &'a StepTask<'a>, flow: &'a Flow, shape: &'a Shape, tiling: Tiling, frame: Frame) -> Self {
         let Tiling { lane, columns, rows, .. } = tiling;
         let how = format!(
             "a warp walks down {rows} rows of {columns} columns, a lane has {lane}; {} rows ahead are on their way",
@@ -102,8 +102,8 @@ impl<'a> Maker<'a> {
         };
         // Nothing is taken for unchanged that others write between two steps.
         let aliased = matches!(frame, Frame::Turns(_));
-        let lower = Lowering::new(subject, flow, Head { ending, threads: shape.block, aliased, how });
-        let fields = || subject.stencil.fields.handles();
+        let lower = Lowering::new(task, flow, Head { ending, threads: shape.block, aliased, how });
+        let fields = || task.stencil.fields.handles();
         let inputs = fields().filter_map(|field| Some((field, lower.input(field)?))).collect();
         let outputs = fields().filter_map(|field| Some((field, lower.output(field)?))).collect();
         Self {
@@ -206,8 +206,8 @@ impl<'a> Maker<'a> {
     /// Where the warp is.
     fn setup(&mut self, warp: ValueId) -> Here {
         let Tiling { lane: width, halo, columns, strips, rows, parts, .. } = self.tiling;
-        let [ni, nj, _] = self.lower.subject.extents;
-        let [_, computed_rows] = computed(self.lower.subject, self.flow);
+        let [ni, nj, _] = self.lower.task.extents;
+        let [_, computed_rows] = computed(self.lower.task, self.flow);
         let (beyond, leads, strip_shape) = (self.beyond(), self.leads(), self.shape.strip);
         let own = self.own();
         let lanes = own.int(LANES as i64);
@@ -290,24 +290,24 @@ impl<'a> Maker<'a> {
 
     /// Where the warp reads and writes, and what is the same on all columns.
     fn arrays(&mut self, here: &Here) {
-        let subject = self.lower.subject;
+        let task = self.lower.task;
         for (place, row) in self.flow.rows.iter().enumerate() {
             if let Source::Field(field, shift) = row.source {
                 let Some(input) = self.inputs.get(&field).copied() else { continue };
-                let plane = self.lower.plane(subject.stencil.fields[field].place.levels, shift);
+                let plane = self.lower.plane(task.stencil.fields[field].place.levels, shift);
                 let wish = format!("{}_from", self.lower.name(row.source));
                 let from = self.own().view(&wish, input, plane);
                 // The registers come later.
                 self.coming.insert(place, Coming { from, rows: from, beyond: None });
             }
         }
-        for store in &subject.stencil.stores {
+        for store in &task.stencil.stores {
             let Some(output) = self.outputs.get(&store.field).copied() else { continue };
-            let plane = self.lower.plane(subject.stencil.fields[store.field].place.levels, 0);
+            let plane = self.lower.plane(task.stencil.fields[store.field].place.levels, 0);
             let wish = format!("{}_to", self.written_name(store.field));
             let own = self.own();
             let (row, first_row) =
-                (own.literal(subject.rows.row as i64, Type::I64), own.convert(here.first_row, Type::I64));
+                (own.literal(task.rows.row as i64, Type::I64), own.convert(here.first_row, Type::I64));
             let (above, column) = (own.mul(first_row, row), own.convert(here.column, Type::I64));
             let at = own.add(plane, above);
             let at = own.add(at, column);
@@ -342,8 +342,8 @@ impl<'a> Maker<'a> {
             let Held { halo: [before, after], computed, .. } = self.held[place];
             let Source::Field(field, _) = source else { continue };
             let name = self.lower.name(source).to_owned();
-            let subject = self.lower.subject;
-            let stored = Type::stored(subject.stencil.fields[field].stored, subject.precision);
+            let task = self.lower.task;
+            let stored = Type::stored(task.stencil.fields[field].stored, task.precision);
             let rows = self.own().rows(&format!("{name}_coming"), stored, (ahead, lane), Contents::Unset);
             let beyond = (computed && before + after > 0).then(|| {
                 self.own().rows(&format!("{name}_beyond"), stored, (ahead, before.max(after)), Contents::Zeros)

@@ -13,7 +13,7 @@ mod tiling;
 mod turns;
 
 use super::flow::Flow;
-use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, Subject, check_carry, computed};
+use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, StepTask, check_carry, computed};
 use crate::diagnostic::Refusal;
 use kernel::{Frame, Maker};
 use tiling::Tiling;
@@ -53,16 +53,16 @@ impl Default for Shape {
     }
 }
 
-/// Shapes that a stencil can have on a subject, those that should be fastest first: by how much more than the plane is loaded
+/// Shapes that a task can have, those that should be fastest first: by how much more than the plane is loaded
 /// and computed, and how full the GPU is.
-pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
-    let Ok(flow) = Flow::new(subject) else { return Vec::new() };
+pub fn shapes(task: &StepTask, gpu: &Gpu) -> Vec<Shape> {
+    let Ok(flow) = Flow::new(task) else { return Vec::new() };
     let mut found = Vec::new();
     for (strip, lane) in [Strip::Aligned, Strip::Overlapping].into_iter().flat_map(|strip| [(strip, 16), (strip, 32)]) {
         for ahead in [4, 2] {
             let shape = Shape { lane, ahead, strip, gpu: *gpu, ..Shape::default() };
-            if let Ok(tiling) = Tiling::new(subject, &flow, &shape) {
-                found.push((tiling.cost(subject, &flow, &shape), shape));
+            if let Ok(tiling) = Tiling::new(task, &flow, &shape) {
+                found.push((tiling.cost(task, &flow, &shape), shape));
             }
         }
     }
@@ -74,8 +74,8 @@ pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
 ///
 /// # Errors
 /// The stencil reads other levels, or reaches too far for the shape.
-pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
-    framed(subject, shape, Frame::Kernel)
+pub fn stream(task: &StepTask, shape: &Shape) -> Result<Kernel, Refusal> {
+    framed(task, shape, Frame::Kernel)
 }
 
 /// A kernel that streams step after step, at least one, and whose blocks, all there at once, wait for each other between two:
@@ -84,36 +84,33 @@ pub fn stream(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
 ///
 /// # Errors
 /// As [`stream`], and an output that is carried is no match for its input.
-pub fn persistent(subject: &Subject, carry: &[Carry], shape: &Shape) -> Result<Kernel, Refusal> {
-    if subject.edges != [Edge::Periodic; 2] {
+pub fn persistent(task: &StepTask, carry: &[Carry], shape: &Shape) -> Result<Kernel, Refusal> {
+    if task.edges != [Edge::Periodic; 2] {
         // What is not computed would be missing in the spare array.
-        return Err(Refusal::new(format!(
-            "stencil `{}` cannot persist: its grid is not periodic",
-            subject.stencil.name
-        )));
+        return Err(Refusal::new(format!("stencil `{}` cannot persist: its grid is not periodic", task.stencil.name)));
     }
-    check_carry(subject, carry)?;
-    framed(subject, shape, Frame::Turns(carry))
+    check_carry(task, carry)?;
+    framed(task, shape, Frame::Turns(carry))
 }
 
-fn framed(subject: &Subject, shape: &Shape, frame: Frame) -> Result<Kernel, Refusal> {
-    let flow = Flow::new(subject)?;
-    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", subject.stencil.name)));
+fn framed(task: &StepTask, shape: &Shape, frame: Frame) -> Result<Kernel, Refusal> {
+    let flow = Flow::new(task)?;
+    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", task.stencil.name)));
     if !shape.block.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.block) {
         return refuse(format!("{} threads are no whole warps", shape.block));
     }
     if !(1..=8).contains(&shape.ahead) {
         return refuse(format!("{} rows ahead, and 1 to 8 are possible", shape.ahead));
     }
-    let tiling = Tiling::new(subject, &flow, shape)?;
-    let warps = tiling.strips as u128 * tiling.parts as u128 * subject.extents[2] as u128;
+    let tiling = Tiling::new(task, &flow, shape)?;
+    let warps = tiling.strips as u128 * tiling.parts as u128 * task.extents[2] as u128;
     let blocks = warps.div_ceil((shape.block / LANES) as u128);
     let Some(blocks) = u32::try_from(blocks).ok().filter(|_| warps <= i32::MAX as u128) else {
         return refuse(format!("{warps} warps are more than a launch can have"));
     };
-    let registers = shape.registers.unwrap_or(tiling.registers(subject, &flow, shape));
+    let registers = shape.registers.unwrap_or(tiling.registers(task, &flow, shape));
     let at_once = shape.gpu.warps(registers, shape.block) / (shape.block / LANES) as u32;
-    let mut maker = Maker::new(subject, &flow, shape, tiling, frame);
+    let mut maker = Maker::new(task, &flow, shape, tiling, frame);
     maker.write(warps, frame);
     let cooperative = matches!(frame, Frame::Turns(_));
     let launch = Launch {

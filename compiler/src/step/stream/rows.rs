@@ -42,20 +42,20 @@ impl Maker<'_> {
 
     /// An index that is so many rows further on.
     fn rows_on(&mut self, row: ValueId) -> ValueId {
-        let subject = self.lower.subject;
-        let is_wide = subject.rows.row.saturating_mul(subject.extents[1]) > i32::MAX as usize;
+        let task = self.lower.task;
+        let is_wide = task.rows.row.saturating_mul(task.extents[1]) > i32::MAX as usize;
         let kind = if is_wide { Type::I64 } else { Type::I32 };
         let own = self.own();
-        let (row, stride) = (own.convert(row, kind), own.literal(subject.rows.row as i64, kind));
+        let (row, stride) = (own.convert(row, kind), own.literal(task.rows.row as i64, kind));
         own.mul(row, stride)
     }
 
     /// How many elements of a field one instruction moves.
     fn at_once(&self, field: FieldId) -> usize {
-        let subject = self.lower.subject;
-        let own = &subject.stencil.fields[field];
-        let plane = if own.place.levels == Levels::None { 0 } else { subject.rows.plane };
-        width(own.stored.bytes(subject.precision), self.tiling.lane, &[subject.rows.first, subject.rows.row, plane])
+        let task = self.lower.task;
+        let own = &task.stencil.fields[field];
+        let plane = if own.place.levels == Levels::None { 0 } else { task.rows.plane };
+        width(own.stored.bytes(task.precision), self.tiling.lane, &[task.rows.first, task.rows.row, plane])
     }
 
     /// Loads the next row of each field.
@@ -87,7 +87,7 @@ impl Maker<'_> {
             let operands = vec![Operand::Place(beyond, to), Operand::Place(from, at), Operand::Value(at_edge)];
             own.perform(Routine::LoadRowWhere, operands);
         }
-        let nj = self.lower.subject.extents[1];
+        let nj = self.lower.task.extents[1];
         for &row in here.rows.values() {
             let own = self.own();
             let [zero, one, last] = [0, 1, nj - 1].map(|number| own.int(number as i64));
@@ -179,7 +179,7 @@ impl Maker<'_> {
 
     /// Computes the present rows of all definitions.
     pub(super) fn values(&mut self, here: &Here) {
-        let (flow, stencil) = (self.flow, self.lower.subject.stencil);
+        let (flow, stencil) = (self.flow, self.lower.task.stencil);
         for (place, row) in flow.rows.iter().enumerate() {
             let Source::Def(def, shift) = row.source else { continue };
             self.widen(here, row.lag, &row.uses);
@@ -228,13 +228,13 @@ impl Maker<'_> {
 
     /// Computes and writes a row of each output.
     pub(super) fn stores(&mut self, here: &Here, row: ValueId) {
-        let (subject, flow) = (self.lower.subject, self.flow);
+        let (task, flow) = (self.lower.task, self.flow);
         let Tiling { halo, lane, .. } = self.tiling;
-        let [columns, _] = computed(subject, flow);
-        for (number, store) in subject.stencil.stores.iter().enumerate() {
-            let field = &subject.stencil.fields[store.field];
+        let [columns, _] = computed(task, flow);
+        for (number, store) in task.stencil.stores.iter().enumerate() {
+            let field = &task.stencil.fields[store.field];
             let wish = format!("{}_row", self.written_name(store.field));
-            let made = self.own().local(&wish, Type::stored(field.stored, subject.precision), lane);
+            let made = self.own().local(&wish, Type::stored(field.stored, task.precision), lane);
             self.elements(made, lane, |maker, e| {
                 let looked_at = maker.looked_at(flow.lag, &flow.stores[number], 0, e);
                 maker.lower.stored(store, &|used| looked_at.get(&used).copied())
@@ -243,7 +243,7 @@ impl Maker<'_> {
             let at = self.rows_on(row);
             let at_once = self.at_once(store.field);
             let mut guards = Vec::new();
-            if halo != [0, 0] || subject.extents[0] / lane < LANES {
+            if halo != [0, 0] || task.extents[0] / lane < LANES {
                 guards.extend(here.is_own);
             }
             let own = self.own();
@@ -253,7 +253,7 @@ impl Maker<'_> {
             }
             let guard = guards.into_iter().reduce(|all, guard| own.and(all, guard));
             let whole = [Operand::Place(to, at), Operand::Row(made)];
-            let (routine, operands) = match columns.len() == subject.extents[0] {
+            let (routine, operands) = match columns.len() == task.extents[0] {
                 true => (Routine::PutRow(at_once), whole.to_vec()),
                 // Lanes at the edges hold columns that are not computed.
                 false => {

@@ -1,7 +1,7 @@
 //! How a plane is cut into strips of warps, and how rows lie in registers.
 
 use super::super::flow::{Flow, Source, Window};
-use super::{Gpu, LANES, Shape, Strip, Subject, computed};
+use super::{Gpu, LANES, Shape, StepTask, Strip, computed};
 use crate::diagnostic::Refusal;
 use crate::kernel::Type;
 use std::collections::BTreeMap;
@@ -39,26 +39,25 @@ pub struct Held {
 }
 
 impl Tiling {
-    /// The tiling of a subject.
+    /// The tiling of a task.
     ///
     /// # Errors
     /// The stencil reaches too far for the shape.
-    pub fn new(subject: &Subject, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
-        let [ni, _, nk] = subject.extents;
-        let [i, j] = computed(subject, flow);
+    pub fn new(task: &StepTask, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
+        let [ni, _, nk] = task.extents;
+        let [i, j] = computed(task, flow);
         if i.is_empty() || j.is_empty() {
             return Err(Refusal::new(format!(
                 "no column has all neighbours that stencil `{}` reads",
-                subject.stencil.name
+                task.stencil.name
             )));
         }
         let nj = j.len();
-        let refuse =
-            |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", subject.stencil.name)));
+        let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", task.stencil.name)));
         if !shape.lane.is_power_of_two() || !(4..=128).contains(&shape.lane) {
             return refuse(format!("{} bytes a lane, and 4 to 128 are possible", shape.lane));
         }
-        let mut lane = (shape.lane / subject.precision.bytes()).max(1);
+        let mut lane = (shape.lane / task.precision.bytes()).max(1);
         while !ni.is_multiple_of(lane) {
             lane /= 2;
         }
@@ -87,7 +86,7 @@ impl Tiling {
         let strips = ni.div_ceil(columns);
         let mut tiling = Self { lane, halo, columns, strips, rows: nj, parts: 1, unrolled, steps: 0 };
         let rows = shape.rows.unwrap_or_else(|| {
-            let warps = shape.gpu.warps(shape.registers.unwrap_or(tiling.registers(subject, flow, shape)), shape.block);
+            let warps = shape.gpu.warps(shape.registers.unwrap_or(tiling.registers(task, flow, shape)), shape.block);
             tiling.whole_waves(flow, nj, nk, warps)
         });
         tiling.rows = rows.clamp(1, nj);
@@ -97,30 +96,28 @@ impl Tiling {
     }
 
     /// About how many registers a thread takes.
-    pub fn registers(&self, subject: &Subject, flow: &Flow, shape: &Shape) -> u32 {
+    pub fn registers(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> u32 {
         let held = held(flow, shape, self);
         let words = |source: Source| match source {
             Source::Field(field, _) => {
-                Type::computing(subject.stencil.fields[field].stored.kind(), subject.precision).registers()
+                Type::computing(task.stencil.fields[field].stored.kind(), task.precision).registers()
             }
-            Source::Def(def, _) => {
-                Type::computing(subject.stencil.defs[def].body.kind(), subject.precision).registers()
-            }
+            Source::Def(def, _) => Type::computing(task.stencil.defs[def].body.kind(), task.precision).registers(),
         };
         let rows = flow.rows.iter().zip(&held).map(|(row, held)| {
             let coming = if row.uses.is_empty() { shape.ahead } else { 0 };
             words(row.source) * (row.kept * (self.lane + held.halo[0] + held.halo[1]) + coming * self.lane)
         });
-        let scratch = 24 + 4 * self.lane * subject.precision.bytes() / 4;
+        let scratch = 24 + 4 * self.lane * task.precision.bytes() / 4;
         (scratch + rows.sum::<usize>()).min(255) as u32
     }
 
     /// How long a kernel should take, in loads of the plane.
-    pub fn cost(&self, subject: &Subject, flow: &Flow, shape: &Shape) -> f64 {
+    pub fn cost(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> f64 {
         /// What a definition costs, in loads: fused multiply-adds are cheap, but shuffles are among them.
         const COMPUTED: f64 = 0.1;
         let held = held(flow, shape, self);
-        let columns = (self.strips * LANES * self.lane) as f64 / subject.extents[0] as f64;
+        let columns = (self.strips * LANES * self.lane) as f64 / task.extents[0] as f64;
         let (mut loaded, mut computed) = (0.0, 0.0);
         for (row, held) in flow.rows.iter().zip(&held) {
             let around = (held.halo[0] + held.halo[1]) as f64;
@@ -135,10 +132,10 @@ impl Tiling {
             }
         }
         let steps = self.steps.next_multiple_of(self.unrolled) * self.parts;
-        let resident = shape.gpu.warps(shape.registers.unwrap_or(self.registers(subject, flow, shape)), shape.block);
-        let waves = (self.strips * self.parts * subject.extents[2]) as f64 / f64::from(resident);
+        let resident = shape.gpu.warps(shape.registers.unwrap_or(self.registers(task, flow, shape)), shape.block);
+        let waves = (self.strips * self.parts * task.extents[2]) as f64 / f64::from(resident);
         let idle = waves.ceil() / waves;
-        (loaded + COMPUTED * computed) * steps as f64 / subject.extents[1] as f64 * idle
+        (loaded + COMPUTED * computed) * steps as f64 / task.extents[1] as f64 * idle
     }
 
     /// The rows of a warp for which the GPU's last wave of warps is fullest, against the steps before the first output.

@@ -3,9 +3,9 @@
 use super::super::flow::{Flow, Source, Use, Window};
 use super::super::lower::{Frame, Lowering};
 use super::load::loads;
-use super::loops::{Area, Home, Loop, Loops};
+use super::loops::{Area, Loop, Loops, ReadFrom};
 use super::memory::Memory;
-use super::{Shape, Subject, Tiling};
+use super::{Shape, StepTask, Tiling};
 use crate::ir::{Levels, Relation, Store};
 use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ struct Cells {
 impl<'a> Tile<'a> {
     /// The beginning of a kernel of these loops.
     pub fn new(
-        subject: &'a Subject<'a>,
+        task: &'a StepTask<'a>,
         flow: &'a Flow,
         loops: &'a Loops,
         memory: &'a Memory,
@@ -64,7 +64,7 @@ impl<'a> Tile<'a> {
             memory.bytes()
         );
         let frame = Frame { ending: "tiled", threads: shape.threads, aliased: false, how };
-        let mut lowering = Lowering::new(subject, flow, frame);
+        let mut lowering = Lowering::new(task, flow, frame);
         let none = lowering.own.int(0);
         let mut made = Self {
             lowering,
@@ -98,7 +98,7 @@ impl<'a> Tile<'a> {
     /// Where the block's tile is.
     fn place(&mut self) {
         let Tiling { tile, tiles, computed } = self.tiling;
-        let columns = self.lowering.subject.extents[0];
+        let columns = self.lowering.task.extents[0];
         let number = self.lowering.own.coordinate(Coordinate::Block, Axis::X);
         let number = self.lowering.own.name("block", number);
         self.first_column = self.begin("first_column", number, (tile[0], tiles[0]), (0, columns));
@@ -135,7 +135,7 @@ impl<'a> Tile<'a> {
 
     /// Where the block reads and writes.
     fn arrays(&mut self) {
-        let subject = self.lowering.subject;
+        let task = self.lowering.task;
         let has_memory = !self.memory.slots.is_empty();
         let memory = has_memory.then(|| self.lowering.own.dynamic("memory", self.memory.bytes()));
         for (place, row) in self.flow.rows.iter().enumerate() {
@@ -148,14 +148,14 @@ impl<'a> Tile<'a> {
             if let Source::Field(field, shift) = row.source
                 && let Some(array) = self.lowering.input(field)
             {
-                let plane = self.lowering.plane(subject.stencil.fields[field].place.levels, shift);
+                let plane = self.lowering.plane(task.stencil.fields[field].place.levels, shift);
                 self.planes[place] = Some(self.lowering.own.view(&format!("{name}_from"), array, plane));
             }
         }
-        for store in &subject.stencil.stores {
+        for store in &task.stencil.stores {
             let view = self.lowering.output(store.field).map(|array| {
                 let wish = format!("{}_to", self.lowering.own.kernel().arrays[array].name);
-                let plane = self.lowering.plane(subject.stencil.fields[store.field].place.levels, 0);
+                let plane = self.lowering.plane(task.stencil.fields[store.field].place.levels, 0);
                 self.lowering.own.view(&wish, array, plane)
             });
             self.outputs.push(view);
@@ -194,13 +194,13 @@ impl<'a> Tile<'a> {
     /// Where a cell is in its plane, by its column, and by its row as one that may be a little outside.
     pub fn cell(&mut self, i: ValueId, row: ValueId, outside: (i32, usize, bool)) -> ValueId {
         let j = self.around(row, outside);
-        let subject = self.lowering.subject;
-        let is_wide = subject.rows.row.saturating_mul(subject.extents[1]) > i32::MAX as usize;
+        let task = self.lowering.task;
+        let is_wide = task.rows.row.saturating_mul(task.extents[1]) > i32::MAX as usize;
         let kind = if is_wide { Type::I64 } else { Type::I32 };
         let own = &mut self.lowering.own;
         let j = own.name("j", j);
         let [i, j] = [i, j].map(|index| own.convert(index, kind));
-        let pitch = own.literal(subject.rows.row as i64, kind);
+        let pitch = own.literal(task.rows.row as i64, kind);
         let before = own.mul(j, pitch);
         let cell = own.add(before, i);
         own.name("cell", cell)
@@ -243,12 +243,12 @@ impl<'a> Tile<'a> {
         let mut looks = BTreeMap::new();
         for (place, used) in self.loops.uses(self.flow, number) {
             let (array, index) = match (self.loops.homes[place], self.tiles[place], self.planes[place]) {
-                (Home::Tile(_), Some((slot, tile)), _) => {
+                (ReadFrom::Tile(_), Some((slot, tile)), _) => {
                     let by = self.lowering.own.int(self.memory.index(slot, i.low + used.i, j.low + used.j));
                     (tile, self.lowering.own.add(here, by))
                 }
-                (Home::Array, _, Some(plane)) => (plane, cell),
-                (Home::Tile(_) | Home::Array | Home::Register, ..) => continue,
+                (ReadFrom::Array, _, Some(plane)) => (plane, cell),
+                (ReadFrom::Tile(_) | ReadFrom::Array | ReadFrom::Register, ..) => continue,
             };
             let element = self.lowering.own.load(array, index);
             let value = self.lowering.element(used.source, element);
@@ -296,7 +296,7 @@ impl<'a> Tile<'a> {
 
     /// What a thread computes in a loop.
     fn rows_of_thread(&mut self, number: usize, cells: Cells) {
-        let [ni, nj, _] = self.lowering.subject.extents;
+        let [ni, nj, _] = self.lowering.task.extents;
         let Loop { area, values, .. } = self.loops.loops[number].clone();
         let is_last = number + 1 == self.loops.loops.len();
         let is_inside = |window: Window| window.low >= 0 && window.high <= 0;
@@ -319,7 +319,7 @@ impl<'a> Tile<'a> {
             for &place in &values {
                 let source = own.flow.rows[place].source;
                 let Source::Def(def, shift) = source else { continue };
-                let body = &own.lowering.subject.stencil.defs[def].body;
+                let body = &own.lowering.task.stencil.defs[def].body;
                 let value = own.lowering.value(body, shift, &|used| looks.get(&used).copied());
                 match kept.get(&place) {
                     None => {
@@ -330,7 +330,7 @@ impl<'a> Tile<'a> {
                 }
             }
             if is_last {
-                for (number, store) in own.lowering.subject.stencil.stores.iter().enumerate() {
+                for (number, store) in own.lowering.task.stencil.stores.iter().enumerate() {
                     own.store(number, store, &looks, (i, cell));
                 }
             }
@@ -383,17 +383,17 @@ impl<'a> Tile<'a> {
 
     /// Stores an output.
     fn store(&mut self, number: usize, store: &Store, looks: &BTreeMap<Use, ValueId>, (i, cell): (ValueId, ValueId)) {
-        let subject = self.lowering.subject;
+        let task = self.lowering.task;
         let Some(to) = self.outputs[number] else { return };
         let columns = &self.tiling.computed[0];
-        let has_levels = subject.stencil.fields[store.field].place.levels != Levels::None;
+        let has_levels = task.stencil.fields[store.field].place.levels != Levels::None;
         let own = &mut self.lowering.own;
         let mut guards = Vec::new();
         if columns.start > 0 {
             let start = own.int(columns.start as i64);
             guards.push(own.compare(Relation::Ge, i, start));
         }
-        if columns.end < subject.extents[0] {
+        if columns.end < task.extents[0] {
             let end = own.int(columns.end as i64);
             guards.push(own.less(i, end));
         }

@@ -5,9 +5,9 @@
 //! not hide behind it entirely. A tile's loads and barriers follow each other: that is hidden only by other blocks.
 
 use super::super::flow::{Flow, Source, Use};
-use super::super::{Gpu, LANES, SHARED, Subject};
+use super::super::{Gpu, LANES, SHARED, StepTask};
 use super::load::Load;
-use super::loops::{Home, Loops};
+use super::loops::{Loops, ReadFrom};
 use super::memory::{Memory, element};
 use super::{Shape, Tiling};
 use crate::ir::{Node, Precision};
@@ -39,9 +39,9 @@ const RESERVED: usize = 1 << 10;
 /// Threads of the smallest blocks.
 const FEWEST: usize = 128;
 
-/// Shapes that a stencil can have on a subject, those that should be fastest first.
-pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
-    let Ok(flow) = Flow::new(subject) else { return Vec::new() };
+/// Shapes that a task can have, those that should be fastest first.
+pub fn shapes(task: &StepTask, gpu: &Gpu) -> Vec<Shape> {
+    let Ok(flow) = Flow::new(task) else { return Vec::new() };
     let loops = Loops::new(&flow);
     let mut found: Vec<(f64, Shape, [usize; 2])> = Vec::new();
     for columns in [32, 64, 128] {
@@ -50,17 +50,17 @@ pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
                 [FEWEST, 256, 512].into_iter().flat_map(|threads| [8, 4, 2].map(|rows| (threads, rows)))
             {
                 let shape = Shape { tile, threads, rows };
-                let Ok(tiling) = Tiling::new(subject, &flow, &shape) else { continue };
+                let Ok(tiling) = Tiling::new(task, &flow, &shape) else { continue };
                 // Threads of a larger block would have nothing to do.
                 if threads > FEWEST && tiling.tile[0] * tiling.tile[1] < threads * rows {
                     continue;
                 }
-                let memory = Memory::new(subject, &flow, &loops, &tiling);
+                let memory = Memory::new(task, &flow, &loops, &tiling);
                 let is_known = found
                     .iter()
                     .any(|(_, own, tile)| *tile == tiling.tile && own.threads == threads && own.rows == rows);
                 if memory.bytes() <= SHARED.min(gpu.shared as usize - RESERVED) && !is_known {
-                    found.push((cost(subject, &flow, &loops, &memory, &tiling, &shape, gpu), shape, tiling.tile));
+                    found.push((cost(task, &flow, &loops, &memory, &tiling, &shape, gpu), shape, tiling.tile));
                 }
             }
         }
@@ -71,7 +71,7 @@ pub fn shapes(subject: &Subject, gpu: &Gpu) -> Vec<Shape> {
 
 /// Clocks that the tiles of all planes should take.
 fn cost(
-    subject: &Subject,
+    task: &StepTask,
     flow: &Flow,
     loops: &Loops,
     memory: &Memory,
@@ -79,14 +79,14 @@ fn cost(
     shape: &Shape,
     gpu: &Gpu,
 ) -> f64 {
-    let work = Work::new(subject, flow, loops, memory, tiling, shape);
+    let work = Work::new(task, flow, loops, memory, tiling, shape);
     let parts = [work.from_memory / MEMORY + work.from_cache / CACHE, work.shared, work.operations / ISSUED];
     let most = parts.into_iter().fold(0.0, f64::max);
     let own = most + SEEN * (parts.iter().sum::<f64>() - most);
     let room = gpu.shared as usize / (memory.bytes() + RESERVED);
     let blocks = room.min(gpu.threads as usize / shape.threads).clamp(1, 32) as f64;
     let each = own.max((own + work.latency) / blocks);
-    let tiles = tiling.count(subject) as f64 / f64::from(gpu.processors);
+    let tiles = tiling.count(task) as f64 / f64::from(gpu.processors);
     // Blocks follow each other, so only the last of them leave a multiprocessor idle.
     (tiles + 0.5 * (blocks.min(tiles) - 1.0)).max(1.0) * each
 }
@@ -105,19 +105,19 @@ struct Work {
 }
 
 impl Work {
-    fn new(subject: &Subject, flow: &Flow, loops: &Loops, memory: &Memory, tiling: &Tiling, shape: &Shape) -> Self {
+    fn new(task: &StepTask, flow: &Flow, loops: &Loops, memory: &Memory, tiling: &Tiling, shape: &Shape) -> Self {
         let mut own = Self { from_memory: 0.0, from_cache: 0.0, shared: 0.0, operations: 0.0, latency: 0.0 };
-        let stencil = subject.stencil;
+        let stencil = task.stencil;
         let cells = (tiling.tile[0] * tiling.tile[1]) as f64;
         for store in &stencil.stores {
-            own.from_memory += cells * stencil.fields[store.field].stored.bytes(subject.precision) as f64;
+            own.from_memory += cells * stencil.fields[store.field].stored.bytes(task.precision) as f64;
         }
         for (place, row) in flow.rows.iter().enumerate() {
             let Source::Field(field, _) = row.source else { continue };
-            let bytes = element(subject, row.source).bytes();
+            let bytes = element(task, row.source).bytes();
             own.from_memory += cells * bytes as f64;
-            if let Home::Tile(area) = loops.homes[place] {
-                let load = Load::new(subject, tiling, memory, field, area);
+            if let ReadFrom::Tile(area) = loops.homes[place] {
+                let load = Load::new(task, tiling, memory, field, area);
                 let loaded = load.elements(tiling.tile[1]) as f64;
                 own.from_cache += (loaded - cells).max(0.0) * bytes as f64;
                 own.shared += loaded * bytes as f64 / 128.0;
@@ -126,35 +126,27 @@ impl Work {
             }
         }
         for number in 0..loops.loops.len() {
-            own.add_loop(subject, flow, loops, tiling, shape, number);
+            own.add_loop(task, flow, loops, tiling, shape, number);
         }
         own
     }
 
-    fn add_loop(
-        &mut self,
-        subject: &Subject,
-        flow: &Flow,
-        loops: &Loops,
-        tiling: &Tiling,
-        shape: &Shape,
-        number: usize,
-    ) {
-        let stencil = subject.stencil;
+    fn add_loop(&mut self, task: &StepTask, flow: &Flow, loops: &Loops, tiling: &Tiling, shape: &Shape, number: usize) {
+        let stencil = task.stencil;
         let own = &loops.loops[number];
         let [columns, all_rows] = own.area.cells(tiling.tile);
         let parts = all_rows.div_ceil(shape.rows);
         let items = (columns * parts) as f64;
         let rows = all_rows.div_ceil(parts) as i32;
-        let words = |place: usize| (element(subject, flow.rows[place].source).bytes() as f64 / 4.0).max(1.0);
+        let words = |place: usize| (element(task, flow.rows[place].source).bytes() as f64 / 4.0).max(1.0);
         // What several rows look at is read once.
         let looks: BTreeSet<(usize, Use)> = loops
             .uses(flow, number)
-            .filter(|(place, _)| matches!(loops.homes[*place], Home::Tile(_)))
+            .filter(|(place, _)| matches!(loops.homes[*place], ReadFrom::Tile(_)))
             .flat_map(|(place, used)| (0..rows).map(move |row| (place, Use { j: used.j + row, ..used })))
             .collect();
         let kept: Vec<usize> =
-            own.values.iter().copied().filter(|&place| loops.homes[place] != Home::Register).collect();
+            own.values.iter().copied().filter(|&place| loops.homes[place] != ReadFrom::Register).collect();
         let moved = looks.iter().map(|(place, _)| words(*place)).sum::<f64>()
             + kept.iter().map(|&place| words(place) * f64::from(rows)).sum::<f64>();
         self.shared += items * moved / LANES as f64;
@@ -171,7 +163,7 @@ impl Work {
             stencil.stores.iter().for_each(|store| count(&store.body));
         }
         // Multiprocessors have half as many units for double precision.
-        let each = if subject.precision == Precision::F64 { 2.0 } else { 1.0 };
+        let each = if task.precision == Precision::F64 { 2.0 } else { 1.0 };
         let accesses = (looks.len() + kept.len() * rows as usize) as f64;
         let operations = accesses + each * f64::from(rows) * nodes as f64 + PLACED;
         self.operations += items * operations / LANES as f64;

@@ -3,8 +3,8 @@
 use super::super::flow::{Source, Window};
 use super::super::lower::width;
 use super::body::Tile;
-use super::loops::{Area, Home};
-use super::{Memory, Subject, TOGETHER, Tiling};
+use super::loops::{Area, ReadFrom};
+use super::{Memory, StepTask, TOGETHER, Tiling};
 use crate::ir::{FieldId, Levels};
 use crate::kernel::{Operand, Routine, Type};
 
@@ -21,15 +21,15 @@ pub struct Load {
 
 impl Load {
     /// How the tile of a field is loaded that is needed in an area.
-    pub fn new(subject: &Subject, tiling: &Tiling, memory: &Memory, field: FieldId, area: Area) -> Self {
-        let own = &subject.stencil.fields[field];
-        let plane = if own.place.levels == Levels::None { 0 } else { subject.rows.plane };
+    pub fn new(task: &StepTask, tiling: &Tiling, memory: &Memory, field: FieldId, area: Area) -> Self {
+        let own = &task.stencil.fields[field];
+        let plane = if own.place.levels == Levels::None { 0 } else { task.rows.plane };
         // Wherever a row begins, and wherever a tile or a plane does, that many elements are aligned.
-        let mut at = vec![subject.rows.first, subject.rows.row, plane, subject.extents[0]];
+        let mut at = vec![task.rows.first, task.rows.row, plane, task.extents[0]];
         if tiling.tiles[0] > 1 {
             at.push(tiling.tile[0]);
         }
-        let many = width(own.stored.bytes(subject.precision), TOGETHER, &at);
+        let many = width(own.stored.bytes(task.precision), TOGETHER, &at);
         let first = memory.before.saturating_add_signed(area.i.low as isize) / many * many;
         let end = (memory.before + tiling.tile[0]).saturating_add_signed(area.i.high as isize);
         Self { many, columns: [first, end.next_multiple_of(many) - first], j: area.j }
@@ -50,8 +50,8 @@ impl Load {
 pub fn loads(tile: &mut Tile) -> bool {
     let mut alike: Vec<(Load, Vec<usize>)> = Vec::new();
     for (place, row) in tile.flow.rows.iter().enumerate() {
-        let (Source::Field(field, _), Home::Tile(area)) = (row.source, tile.loops.homes[place]) else { continue };
-        let load = Load::new(tile.lowering.subject, tile.tiling, tile.memory, field, area);
+        let (Source::Field(field, _), ReadFrom::Tile(area)) = (row.source, tile.loops.homes[place]) else { continue };
+        let load = Load::new(tile.lowering.task, tile.tiling, tile.memory, field, area);
         match alike.iter_mut().find(|(known, _)| *known == load) {
             Some((_, places)) => places.push(place),
             None => alike.push((load, vec![place])),
@@ -71,7 +71,7 @@ impl Tile<'_> {
     /// Starts to load tiles of fields. Whether some of them come while threads go on.
     fn load(&mut self, load: Load, places: &[usize]) -> bool {
         let memory = self.memory;
-        let [ni, nj, _] = self.lowering.subject.extents;
+        let [ni, nj, _] = self.lowering.task.extents;
         let Load { many, columns: [first, count], j } = load;
         let left = first as i32 - memory.before as i32;
         let is_inside =

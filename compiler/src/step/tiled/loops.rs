@@ -17,7 +17,7 @@ pub struct Area {
 
 /// Where a value is when it is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum ReadFrom {
     /// A field's element in its array.
     Array,
     /// In shared memory.
@@ -43,7 +43,7 @@ pub struct Loops {
     /// The loops.
     pub loops: Vec<Loop>,
     /// Of each row of the [`Flow`] where it is.
-    pub homes: Vec<Home>,
+    pub homes: Vec<ReadFrom>,
 }
 
 /// A tile itself.
@@ -70,7 +70,7 @@ impl Loops {
     /// The loops of a stencil.
     pub fn new(flow: &Flow) -> Self {
         let mut loops = vec![Loop { rank: 0, area: TILE, values: Vec::new() }];
-        let mut homes = vec![Home::Register; flow.rows.len()];
+        let mut homes = vec![ReadFrom::Register; flow.rows.len()];
         // Of each row which loops look at it, and where.
         let mut looks: Vec<Vec<(usize, Use)>> = vec![Vec::new(); flow.rows.len()];
         let look = |number: usize, uses: &[Use], looks: &mut Vec<Vec<(usize, Use)>>| {
@@ -90,12 +90,12 @@ impl Loops {
             let area = areas.reduce(Area::union).unwrap_or(TILE);
             let number = match row.source {
                 Source::Field(..) => {
-                    homes[place] = if is_here { Home::Array } else { Home::Tile(area) };
+                    homes[place] = if is_here { ReadFrom::Array } else { ReadFrom::Tile(area) };
                     continue;
                 }
                 Source::Def(..) if is_here && own.iter().all(|(number, _)| *number == first) => first,
                 Source::Def(..) => {
-                    homes[place] = Home::Tile(area);
+                    homes[place] = ReadFrom::Tile(area);
                     let rank = 1 + own.iter().map(|(number, _)| loops[*number].rank).max().unwrap_or(0);
                     let known = loops.iter().position(|own| own.rank == rank && own.area == area);
                     known.unwrap_or_else(|| {
@@ -127,7 +127,7 @@ impl Loops {
     /// The first loop that looks at a field's tile.
     pub fn first_reader(&self, flow: &Flow) -> Option<usize> {
         let is_read = |place: usize| {
-            matches!(flow.rows[place].source, Source::Field(..)) && matches!(self.homes[place], Home::Tile(_))
+            matches!(flow.rows[place].source, Source::Field(..)) && matches!(self.homes[place], ReadFrom::Tile(_))
         };
         (0..self.loops.len()).find(|&number| self.uses(flow, number).any(|(place, _)| is_read(place)))
     }
@@ -139,20 +139,20 @@ mod tests {
     use crate::ir::Precision;
     use crate::plan::prepare;
     use crate::source::Source as Text;
-    use crate::step::{Edge, Rows, Subject};
+    use crate::step::{Edge, Rows, StepTask};
 
     /// What each loop computes, after which barriers and how far around a tile.
     fn told(body: &str) -> Vec<String> {
         let text = format!("stencil s {{ in a; out r\n{body} }}");
         let stencil = prepare(&crate::check(&Text::new("s", &text)).stencils[0], Precision::F64, true);
-        let subject = Subject {
+        let task = StepTask {
             stencil: &stencil,
             precision: Precision::F64,
             extents: [8, 8, 2],
             rows: Rows { first: 0, row: 8, plane: 64 },
             edges: [Edge::Periodic; 2],
         };
-        let flow = Flow::new(&subject).unwrap();
+        let flow = Flow::new(&task).unwrap();
         let loops = Loops::new(&flow);
         let name = |place: &usize| match flow.rows[*place].source {
             Source::Field(field, _) => stencil.fields[field].name.clone(),
@@ -163,7 +163,7 @@ mod tests {
             let Area { i, j } = own.area;
             format!("{}: {} i {}..{} j {}..{}", own.rank, names.join(" "), i.low, i.high, j.low, j.high)
         };
-        let tiles = (0..flow.rows.len()).filter(|&place| matches!(loops.homes[place], Home::Tile(_)));
+        let tiles = (0..flow.rows.len()).filter(|&place| matches!(loops.homes[place], ReadFrom::Tile(_)));
         let tiles: Vec<String> = tiles.map(|place| name(&place)).collect();
         loops.loops.iter().map(text).chain([tiles.join(" ")]).collect()
     }

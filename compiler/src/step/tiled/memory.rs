@@ -7,8 +7,8 @@
 //! All slots have the same columns, so that a cell is as far from its neighbours in each of them.
 
 use super::super::flow::{Flow, Source};
-use super::loops::{Area, Home, Loops};
-use super::{Subject, TOGETHER, Tiling};
+use super::loops::{Area, Loops, ReadFrom};
+use super::{StepTask, TOGETHER, Tiling};
 use crate::kernel::Type;
 
 /// An array in shared memory, for some values one after the other.
@@ -46,9 +46,9 @@ const ALIGNED: usize = 16;
 
 impl Memory {
     /// Room for the values of a tile.
-    pub fn new(subject: &Subject, flow: &Flow, loops: &Loops, tiling: &Tiling) -> Self {
+    pub fn new(task: &StepTask, flow: &Flow, loops: &Loops, tiling: &Tiling) -> Self {
         let areas =
-            || loops.homes.iter().filter_map(|home| if let Home::Tile(area) = home { Some(area) } else { None });
+            || loops.homes.iter().filter_map(|home| if let ReadFrom::Tile(area) = home { Some(area) } else { None });
         let before = areas().map(|area| area.i.before()).max().unwrap_or(0).next_multiple_of(TOGETHER);
         let after = areas().map(|area| area.i.after()).max().unwrap_or(0);
         let pitch = (before + tiling.tile[0] + after).next_multiple_of(TOGETHER);
@@ -62,14 +62,14 @@ impl Memory {
                 }
             };
             values.into_iter().filter_map(|place| match loops.homes[place] {
-                Home::Tile(area) => Some((place, area)),
-                Home::Array | Home::Register => None,
+                ReadFrom::Tile(area) => Some((place, area)),
+                ReadFrom::Array | ReadFrom::Register => None,
             })
         };
         let numbers = (0..loops.loops.len()).map(Some);
         for number in [None].into_iter().chain(numbers) {
             for (place, area) in tiles(number) {
-                memory.take(subject, flow, loops, place, area, number);
+                memory.take(task, flow, loops, place, area, number);
             }
         }
         let mut offset = 0;
@@ -81,14 +81,14 @@ impl Memory {
     }
 
     /// Gives a value the first slot that is free when a loop computes it, or before all loops.
-    fn take(&mut self, subject: &Subject, flow: &Flow, loops: &Loops, place: usize, area: Area, number: Option<usize>) {
+    fn take(&mut self, task: &StepTask, flow: &Flow, loops: &Loops, place: usize, area: Area, number: Option<usize>) {
         let looks = |number: usize| loops.uses(flow, number).filter(|(other, _)| *other == place);
         let readers: Vec<usize> = (0..loops.loops.len()).filter(|&number| looks(number).count() > 0).collect();
         let Some(&last) = readers.last() else { return };
         let rank = |number: usize| loops.loops[number].rank;
         let is_alone = readers.iter().filter(|&&number| rank(number) == rank(last)).count() == 1;
         let may_replace = is_alone && looks(last).all(|(_, used)| (used.i, used.j) == (0, 0));
-        let element = element(subject, flow.rows[place].source);
+        let element = element(task, flow.rows[place].source);
         let is_free = |slot: &Slot| {
             let free = number.is_some_and(|number| {
                 rank(slot.busy_until) > rank(number) || slot.may_replace && slot.busy_until == number
@@ -134,8 +134,8 @@ fn slot_bytes(slot: &Slot, pitch: usize, rows: usize) -> usize {
 }
 
 /// The type of a value's elements. Fields stay as they are stored, for then they can be copied as they are.
-pub fn element(subject: &Subject, source: Source) -> Type {
-    let (stencil, precision) = (subject.stencil, subject.precision);
+pub fn element(task: &StepTask, source: Source) -> Type {
+    let (stencil, precision) = (task.stencil, task.precision);
     match source {
         Source::Field(field, _) => Type::stored(stencil.fields[field].stored, precision),
         Source::Def(def, _) => Type::computing(stencil.defs[def].body.kind(), precision),

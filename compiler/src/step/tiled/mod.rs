@@ -19,7 +19,7 @@ mod loops;
 mod memory;
 
 use super::flow::Flow;
-use super::{Kernel, LANES, Launch, SHARED, Subject, computed};
+use super::{Kernel, LANES, Launch, SHARED, StepTask, computed};
 use crate::diagnostic::Refusal;
 use body::Tile;
 pub use cost::shapes;
@@ -67,8 +67,8 @@ struct Tiling {
 }
 
 impl Tiling {
-    fn new(subject: &Subject, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
-        let name = &subject.stencil.name;
+    fn new(task: &StepTask, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
+        let name = &task.stencil.name;
         let refuse = |why: String| Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}")));
         if !shape.threads.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.threads) {
             return refuse(format!("{} threads are no whole warps", shape.threads));
@@ -80,21 +80,21 @@ impl Tiling {
             let [i, j] = shape.tile;
             return refuse(format!("tiles of {i}x{j} cells, and 1 to {WIDEST} along an axis are possible"));
         }
-        let computed = computed(subject, flow);
+        let computed = computed(task, flow);
         let [i, j] = &computed;
         if i.is_empty() || j.is_empty() {
             return Err(Refusal::new(format!("no column has all neighbours that stencil `{name}` reads")));
         }
         // All columns are cut into tiles, even those that are not stored, so that tiles begin where rows are aligned.
-        let extents = [subject.extents[0], j.len()];
+        let extents = [task.extents[0], j.len()];
         let tile = [0, 1].map(|axis| shape.tile[axis].min(extents[axis]));
         let tiles = [0, 1].map(|axis| extents[axis].div_ceil(tile[axis]));
         Ok(Self { tile, tiles, computed })
     }
 
     /// Tiles of all planes.
-    fn count(&self, subject: &Subject) -> u128 {
-        self.tiles[0] as u128 * self.tiles[1] as u128 * subject.extents[2] as u128
+    fn count(&self, task: &StepTask) -> u128 {
+        self.tiles[0] as u128 * self.tiles[1] as u128 * task.extents[2] as u128
     }
 }
 
@@ -102,13 +102,13 @@ impl Tiling {
 ///
 /// # Errors
 /// The stencil reads other levels, or the values of a tile find no room in shared memory.
-pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
-    let flow = Flow::new(subject)?;
-    let tiling = Tiling::new(subject, &flow, shape)?;
+pub fn tiled(task: &StepTask, shape: &Shape) -> Result<Kernel, Refusal> {
+    let flow = Flow::new(task)?;
+    let tiling = Tiling::new(task, &flow, shape)?;
     let loops = Loops::new(&flow);
-    let memory = Memory::new(subject, &flow, &loops, &tiling);
+    let memory = Memory::new(task, &flow, &loops, &tiling);
     let refuse = |why: String| {
-        let name = &subject.stencil.name;
+        let name = &task.stencil.name;
         Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}"))
             .help("smaller tiles take less, and so do fewer steps at once"))
     };
@@ -117,8 +117,8 @@ pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
     if bytes > SHARED {
         return refuse(format!("tiles of {i}x{j} cells take {bytes} bytes of shared memory, and {SHARED} have room"));
     }
-    let Some(blocks) = u32::try_from(tiling.count(subject)).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
-        return refuse(format!("{} tiles are more than a launch can have", tiling.count(subject)));
+    let Some(blocks) = u32::try_from(tiling.count(task)).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
+        return refuse(format!("{} tiles are more than a launch can have", tiling.count(task)));
     };
     let launch = Launch {
         grid: [blocks, 1, 1],
@@ -127,5 +127,5 @@ pub fn tiled(subject: &Subject, shape: &Shape) -> Result<Kernel, Refusal> {
         shared: bytes as u32,
         cooperative: false,
     };
-    Tile::new(subject, &flow, &loops, &memory, &tiling, shape).lower().finish(launch)
+    Tile::new(task, &flow, &loops, &memory, &tiling, shape).lower().finish(launch)
 }

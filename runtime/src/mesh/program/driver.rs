@@ -158,11 +158,11 @@ impl<'a, B: Backend> Driver<'a, B> {
         let params = self.params(call)?;
         let kept: Vec<VariableId> = kept(&self.problem.program.program, call).collect();
         let mut given = Vec::new();
-        for (seat, (_, field)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
-            given.push(match seat.read {
+        for (binding, (_, field)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
+            given.push(match binding.read {
                 // What is added to and left out starts from 0, whatever there was.
                 None if field.role == Role::Inc => None,
-                None => seat.written.filter(|to| kept.contains(to)).and_then(|to| self.arrays.get(&to).cloned()),
+                None => binding.written.filter(|to| kept.contains(to)).and_then(|to| self.arrays.get(&to).cloned()),
                 Some(id) => Some(
                     self.arrays
                         .get(&id)
@@ -176,8 +176,8 @@ impl<'a, B: Backend> Driver<'a, B> {
             self.arrays.remove(id);
         });
         let mut results = self.backend.call(call, &params, given)?;
-        for (seat, result) in call.fields.iter().zip(&mut results) {
-            if let (Some(to), Some(array)) = (seat.written, result.take()) {
+        for (binding, result) in call.fields.iter().zip(&mut results) {
+            if let (Some(to), Some(array)) = (binding.written, result.take()) {
                 if self.problem.is_number(to) {
                     self.numbers.insert(to, Rc::new(RefCell::new(Number::Array(array))));
                 } else {

@@ -106,8 +106,8 @@ pub fn bytes(problem: &MeshProblem) -> Result<[usize; 2]> {
     for (id, field) in stencil.stencil.fields.iter() {
         let len = crate::interpreter::mesh::len(field.place, &problem.bound, problem.levels);
         let bytes = len * field.stored.bytes(problem.precision);
-        let seat = call.fields[id.index()];
-        data += bytes * (usize::from(seat.read.is_some()) + usize::from(seat.written.is_some()));
+        let binding = call.fields[id.index()];
+        data += bytes * (usize::from(binding.read.is_some()) + usize::from(binding.written.is_some()));
     }
     let mut maps: BTreeSet<MapId> = BTreeSet::new();
     let mut look = |path: &Path| maps.extend(path.hops().iter().map(|hop| hop.map));
@@ -138,13 +138,13 @@ pub fn expected(problem: &MeshProblem) -> Result<Expected> {
     let mut outputs: Vec<Option<Data>> = Vec::new();
     let mut inputs: Vec<Option<&Data>> = Vec::new();
     for (id, field) in stencil.stencil.fields.iter() {
-        let seat = call.fields[id.index()];
-        inputs.push(seat.read.and_then(|read| problem.initial.get(&read)));
+        let binding = call.fields[id.index()];
+        inputs.push(binding.read.and_then(|read| problem.initial.get(&read)));
         let len = crate::interpreter::mesh::len(field.place, &problem.bound, problem.levels);
         let element = crate::problem::element_of(field.stored, problem.precision);
         outputs.push(match field.role {
             Role::In | Role::Carried => None,
-            Role::Inc if seat.read.is_none() => Some(super::cpu::zero(element, len)),
+            Role::Inc if binding.read.is_none() => Some(super::cpu::zero(element, len)),
             Role::Inc | Role::InOut => inputs[id.index()].cloned(),
             Role::Out | Role::Reduce => Some(Data::fresh(element, len)),
         });
@@ -207,7 +207,8 @@ type Arrays<M> = Given<super::kernels::Array<M>>;
 
 /// What a call is given, on the machine.
 fn given<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>, call: &Call) -> Result<Arrays<M>> {
-    let data = call.fields.iter().map(|seat| seat.read.and_then(|read| Some((read, problem.initial.get(&read)?))));
+    let data =
+        call.fields.iter().map(|binding| binding.read.and_then(|read| Some((read, problem.initial.get(&read)?))));
     data.map(|data| data.map(|(read, data)| kernels.upload(read, data).map(Rc::new)).transpose()).collect()
 }
 
@@ -221,8 +222,8 @@ fn judged<M: Machine>(
     let call = only_call(problem)?;
     let stencil = &problem.program.stencils[call.stencil];
     let mut verdict = Verdict::Equal;
-    for ((id, field), seat) in stencil.stencil.fields.iter().zip(&call.fields) {
-        let (Some(array), Some(written)) = (&results[id.index()], seat.written) else { continue };
+    for ((id, field), binding) in stencil.stencil.fields.iter().zip(&call.fields) {
+        let (Some(array), Some(written)) = (&results[id.index()], binding.written) else { continue };
         let Some(wanted) = &expected.outputs[id.index()] else { continue };
         let found = match field.role {
             Role::Reduce => super::driver::single(wanted.element(), kernels.number(array)?),

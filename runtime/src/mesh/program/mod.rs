@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use stencilc_compiler::analysis::levels::computed;
 use stencilc_compiler::ir::mesh::MeshProgram;
-use stencilc_compiler::ir::program::{Action, Call, Program, Seat, Variable};
+use stencilc_compiler::ir::program::{Action, Call, FieldBinding, Program, Variable};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
     Arena, Body, Def, DefId, Field, FieldId, Levels, MeshStencil, Node, Origin, Place, Precision, Role, Stencil,
@@ -197,7 +197,8 @@ fn called_once(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
             edges: Default::default(),
             span: field.span,
         });
-        fields.push(Seat { read: role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
+        fields
+            .push(FieldBinding { read: role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
         if field.role == Role::Reduce {
             of_numbers.push(id);
         }

@@ -8,17 +8,17 @@ use crate::{Error, Result};
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Path, SetId};
 use stencilc_compiler::kernel::MeshTable;
-use stencilc_compiler::mesh::{Degrees, Seats};
+use stencilc_compiler::mesh::{Degrees, Dictionary};
 
 /// Who leads to which target, along the paths of a group.
-pub struct Leading {
+pub struct InverseMap {
     /// A mesh of one map: from an element along each path.
     pub(super) mesh: Mesh,
     paths: Vec<Path>,
     inverse: Inverse,
 }
 
-impl Leading {
+impl InverseMap {
     /// Elements of `from` lead along `paths` to those of `to`. `users` are the user's numbers of the elements, in whose
     /// order things are added.
     ///
@@ -123,16 +123,16 @@ impl Leading {
                 let other = bound.walk(element as i32, self.paths[1 - place].hops());
                 if place == 0 { other } else { -2 - other }
             }),
-            MeshTable::Seats(paths) => {
-                let width = self.seats(bound, paths);
+            MeshTable::Dictionary(paths) => {
+                let width = self.distinct_ends(bound, paths);
                 let mut table = vec![HOLE; rows().len() * width];
                 table.par_chunks_mut(width.max(1)).zip(rows()).for_each(|(row, target)| {
-                    let seats = self.seats_of(bound, paths, target);
-                    // Seats that nobody takes are looked up, too.
-                    let last = seats.last().copied().unwrap_or(0);
+                    let entries = self.distinct_ends_of(bound, paths, target);
+                    // Entries that nobody takes are looked up, too.
+                    let last = entries.last().copied().unwrap_or(0);
                     row.iter_mut()
-                        .zip(seats.into_iter().chain(std::iter::repeat(last)))
-                        .for_each(|(to, seat)| *to = seat);
+                        .zip(entries.into_iter().chain(std::iter::repeat(last)))
+                        .for_each(|(to, entry)| *to = entry);
                 });
                 table
             }
@@ -140,13 +140,13 @@ impl Leading {
                 let shape = self.shape(bound, paths);
                 let mut table = vec![0; rows().len() * shape.words()];
                 table.par_chunks_mut(shape.words().max(1)).zip(rows()).for_each(|(row, target)| {
-                    let seats = self.seats_of(bound, paths, target);
+                    let entries = self.distinct_ends_of(bound, paths, target);
                     for (place, &entry) in self.inverse.of(target).iter().enumerate() {
                         for (number, path) in paths.iter().enumerate() {
                             let end = bound.walk(self.inverse.element(entry) as i32, path.hops());
-                            let seat = seats.iter().position(|&seat| seat == end).unwrap_or(0);
+                            let entry = entries.iter().position(|&entry| entry == end).unwrap_or(0);
                             let (word, bit) = shape.at(place, number);
-                            row[word] |= ((seat as u32) << bit) as i32;
+                            row[word] |= ((entry as u32) << bit) as i32;
                         }
                     }
                 });
@@ -161,28 +161,28 @@ impl Leading {
     }
 
     /// How many different elements a target's lead on to along paths, at most.
-    pub fn seats(&self, bound: &Bound, paths: &[Path]) -> usize {
+    pub fn distinct_ends(&self, bound: &Bound, paths: &[Path]) -> usize {
         let targets = (0..self.inverse.targets()).into_par_iter();
-        targets.map(|target| self.seats_of(bound, paths, target).len()).max().unwrap_or(0)
+        targets.map(|target| self.distinct_ends_of(bound, paths, target).len()).max().unwrap_or(0)
     }
 
-    /// The shape of seats for paths, and of the words that name them.
-    pub fn shape(&self, bound: &Bound, paths: &[Path]) -> Seats {
-        Seats { seats: self.seats(bound, paths), paths: paths.len(), places: self.inverse.degrees().max }
+    /// The shape of entries for paths, and of the words that name them.
+    pub fn shape(&self, bound: &Bound, paths: &[Path]) -> Dictionary {
+        Dictionary { entries: self.distinct_ends(bound, paths), paths: paths.len(), places: self.inverse.degrees().max }
     }
 
     /// The different elements to which paths lead from those of a target, as they come.
-    fn seats_of(&self, bound: &Bound, paths: &[Path], target: usize) -> Vec<i32> {
-        let mut seats = Vec::new();
+    fn distinct_ends_of(&self, bound: &Bound, paths: &[Path], target: usize) -> Vec<i32> {
+        let mut entries = Vec::new();
         for &entry in self.inverse.of(target) {
             for path in paths {
                 let end = bound.walk(self.inverse.element(entry) as i32, path.hops());
-                if !seats.contains(&end) {
-                    seats.push(end);
+                if !entries.contains(&end) {
+                    entries.push(end);
                 }
             }
         }
-        seats
+        entries
     }
 
     /// The targets that have rows. Of those that no element leads to, offsets have nothing.

@@ -54,7 +54,7 @@ impl<M: Machine> Kernels<'_, M> {
 
     /// How many numbers the array of a field has.
     pub(super) fn len(&self, place: Place) -> usize {
-        crate::interpreter::mesh::len(place, &self.placed.bound, self.problem.levels)
+        crate::interpreter::mesh::len(place, &self.renumbered.bound, self.problem.levels)
     }
 
     /// The bytes of a field's array on the machine, of its numbers in the user's order.
@@ -86,10 +86,10 @@ impl<M: Machine> Kernels<'_, M> {
     /// Numbers from the user's order to the machine's, or back.
     fn moved<T: Copy + Default + Send + Sync>(&self, place: Place, stored: Stored, from: &[T], there: bool) -> Vec<T> {
         let Some(home) = place.home else { return from.to_vec() };
-        let (width, n) = (home.width as usize, self.placed.bound.size(home.set));
+        let (width, n) = (home.width as usize, self.renumbered.bound.size(home.set));
         let together = self.choices.layout.together(home, stored, self.problem.precision);
         let groups = width / together;
-        let (users, news) = (&self.placed.users[home.set.index()], &self.placed.news[home.set.index()]);
+        let (users, news) = (&self.renumbered.users[home.set.index()], &self.renumbered.news[home.set.index()]);
         let mut to = vec![T::default(); self.len(place)];
         if n > 0 && there {
             // There: group after group, element after element.

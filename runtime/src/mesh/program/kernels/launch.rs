@@ -116,7 +116,7 @@ impl<M: Machine> Kernels<'_, M> {
         }
         let mut arrays = Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
         for stencil in stages {
-            let count = self.placed.bound.size(stencil.set()) * arrays.computed.len();
+            let count = self.renumbered.bound.size(stencil.set()) * arrays.computed.len();
             for (store, write) in stencil.stores() {
                 if let How::Reduce(fold) = write.how {
                     let element = element_of(fields[store.field].stored, precision);
@@ -138,7 +138,7 @@ impl<M: Machine> Kernels<'_, M> {
                         (Kind::Real, Precision::F32) => Element::F32,
                         (Kind::Real, Precision::F64) => Element::F64,
                     };
-                    let count = self.placed.bound.size(stencil.set()) * levels * values;
+                    let count = self.renumbered.bound.size(stencil.set()) * levels * values;
                     arrays.between.push((group, self.array(element, count)?));
                 }
             }
@@ -234,7 +234,7 @@ impl<M: Machine> Kernels<'_, M> {
                         held.push(map);
                         arg
                     }
-                    Meaning::Mesh(MeshData::Size(set)) => Arg::I32(narrow(self.placed.bound.size(*set))?),
+                    Meaning::Mesh(MeshData::Size(set)) => Arg::I32(narrow(self.renumbered.bound.size(*set))?),
                     Meaning::Mesh(MeshData::Items) => Arg::I32(narrow(items.len())?),
                     Meaning::Mesh(MeshData::First) => Arg::I32(narrow(items.start)?),
                     Meaning::Mesh(MeshData::Table(..) | MeshData::Piece(_)) => {
@@ -255,7 +255,7 @@ impl<M: Machine> Kernels<'_, M> {
                         let own = arrays.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
                         address(own.ok_or_else(|| Error::check("what goes between two steps has no array"))?.buffer()?)
                     }
-                    Meaning::Told
+                    Meaning::Documented
                     | Meaning::Table(_)
                     | Meaning::Report
                     | Meaning::Columns

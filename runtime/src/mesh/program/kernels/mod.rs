@@ -1,15 +1,15 @@
 //! Kernels on a machine, as what computes the calls of a program over a mesh.
 //!
 //! ```text
-//! placed: the order of elements there; arrays: to the machine and back
+//! renumbered: the order of elements there; arrays: to the machine and back
 //! prepare: texts and tables of a call -> launch: its arrays, its kernels, one after the other
 //! work: what they look at and move, counted without a machine
 //! ```
 
 mod arrays;
 mod launch;
-mod placed;
 mod prepare;
+mod renumbered;
 mod work;
 
 use super::MeshProblem;
@@ -19,15 +19,15 @@ use crate::machine::Machine;
 use crate::{Element, Error, Result};
 pub use arrays::Array;
 use arrays::Pool;
-pub use placed::Placed;
 use prepare::{Key, Prepared};
+pub use renumbered::Renumbered;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{MapId, SetId, VariableId};
-use stencilc_compiler::mesh::{Chain, Choices};
+use stencilc_compiler::mesh::{Chain, MeshChoices};
 pub use work::{Work, Works};
 
 /// Makes a kernel of a text.
@@ -37,9 +37,9 @@ pub type Load<'a, M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel> + 'a
 pub struct Kernels<'a, M: Machine> {
     problem: &'a MeshProblem,
     machine: &'a M,
-    choices: Choices,
+    choices: MeshChoices,
     load: &'a Load<'a, M>,
-    placed: Rc<Placed>,
+    renumbered: Rc<Renumbered>,
     maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
     numbers: RefCell<HashMap<SetId, Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
@@ -53,8 +53,8 @@ impl<'a, M: Machine> Kernels<'a, M> {
     pub fn new(
         problem: &'a MeshProblem,
         machine: &'a M,
-        choices: Choices,
-        placed: Rc<Placed>,
+        choices: MeshChoices,
+        renumbered: Rc<Renumbered>,
         load: &'a Load<'a, M>,
     ) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
             machine,
             choices,
             load,
-            placed,
+            renumbered,
             maps: RefCell::default(),
             numbers: RefCell::default(),
             pool: Rc::new(Pool { free: RefCell::default() }),
@@ -124,7 +124,7 @@ impl<M: Machine> Backend for Kernels<'_, M> {
     }
 
     fn merges(&self, chain: &Chain) -> bool {
-        let set = chain.stages.last().map(|own| self.placed.bound.size(own.set()));
+        let set = chain.stages.last().map(|own| self.renumbered.bound.size(own.set()));
         self.choices.merges(chain, self.problem.precision, set.unwrap_or(0) * self.problem.levels)
     }
 

@@ -1,7 +1,7 @@
 //! What is made once for all calls that are alike: kernels, and the tables that they take.
 
 use super::super::pieces::Pieces;
-use super::super::tables::Leading;
+use super::super::tables::InverseMap;
 use super::Kernels;
 use crate::machine::Machine;
 use crate::{Error, Result};
@@ -35,11 +35,11 @@ impl<M: Machine> Kernels<'_, M> {
         if let Some(known) = self.calls.borrow().get(key) {
             return Ok(Rc::clone(known));
         }
-        let (printed, groups) = self.placed.printed(self.problem, key, &self.choices)?;
+        let (printed, groups) = self.renumbered.printed(self.problem, key, &self.choices)?;
         let mut kernels = Vec::new();
         for own in printed.kernels {
             let pieces = match own.items {
-                Items::Pieces { group, cut, .. } => self.placed.pieces(&printed.groups[group], cut)?,
+                Items::Pieces { group, cut, .. } => self.renumbered.pieces(&printed.groups[group], cut)?,
                 Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
             };
             kernels.push(self.ready(own, &groups, pieces.as_deref())?);
@@ -49,14 +49,14 @@ impl<M: Machine> Kernels<'_, M> {
         Ok(prepared)
     }
 
-    fn ready(&self, lowered: Kernel, groups: &[Rc<Leading>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
+    fn ready(&self, lowered: Kernel, groups: &[Rc<InverseMap>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
         let has = |group: usize, table: MeshTable| {
             let wanted = Meaning::Mesh(MeshData::Table(group, table));
             lowered.code.meanings().any(|own| *own == wanted)
         };
         let pieces = || pieces.ok_or_else(|| Error::check("a kernel of pieces has none"));
         let items = match &lowered.items {
-            Items::Set(set) => one(self.placed.bound.size(*set)),
+            Items::Set(set) => one(self.renumbered.bound.size(*set)),
             Items::Targets(group) => one(groups[*group].targets()),
             Items::Colours(group) => {
                 let colours = groups[*group].colours()?;
@@ -69,10 +69,10 @@ impl<M: Machine> Kernels<'_, M> {
             let numbers = if let Meaning::Mesh(MeshData::Table(group, table)) = meaning {
                 // Who knows which targets are led to has rows for those alone.
                 let (is_sparse, in_rows) = (has(*group, MeshTable::Targets), !has(*group, MeshTable::Offsets));
-                groups[*group].table(table, &self.placed.bound, is_sparse, in_rows)?
+                groups[*group].table(table, &self.renumbered.bound, is_sparse, in_rows)?
             } else if let &Meaning::Mesh(MeshData::Piece(table)) = meaning {
                 let group = if let Items::Pieces { group, .. } = lowered.items { group } else { 0 };
-                pieces()?.table(table, &self.placed.bound, !has(group, MeshTable::Offsets))
+                pieces()?.table(table, &self.renumbered.bound, !has(group, MeshTable::Offsets))
             } else {
                 continue;
             };
@@ -92,7 +92,7 @@ impl<M: Machine> Kernels<'_, M> {
         if let Some(known) = self.maps.borrow().get(&map) {
             return Ok(Rc::clone(known));
         }
-        let buffer = Rc::new(self.upload_numbers(self.placed.bound.map(map).0)?);
+        let buffer = Rc::new(self.upload_numbers(self.renumbered.bound.map(map).0)?);
         self.maps.borrow_mut().insert(map, Rc::clone(&buffer));
         Ok(buffer)
     }
@@ -101,7 +101,7 @@ impl<M: Machine> Kernels<'_, M> {
         if let Some(known) = self.numbers.borrow().get(&set) {
             return Ok(Rc::clone(known));
         }
-        let numbers: Vec<i32> = self.placed.users[set.index()].iter().map(|&user| user as i32).collect();
+        let numbers: Vec<i32> = self.renumbered.users[set.index()].iter().map(|&user| user as i32).collect();
         let buffer = Rc::new(self.upload_numbers(&numbers)?);
         self.numbers.borrow_mut().insert(set, Rc::clone(&buffer));
         Ok(buffer)

@@ -8,8 +8,8 @@ mod arrays;
 mod count;
 
 use super::super::MeshProblem;
-use super::super::tables::Leading;
-use super::Placed;
+use super::super::tables::InverseMap;
+use super::Renumbered;
 use super::prepare::Key;
 use crate::{Error, Result};
 use count::Threads;
@@ -17,12 +17,14 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
-use stencilc_compiler::analysis::looks::Looks;
+use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::operations::Operation;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, MeshStencil, Path, Role, SetId};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
-use stencilc_compiler::mesh::{self as printed, Choices, Counts, Cut, Degrees, Group, Items, Kernel, Largest, Subject};
+use stencilc_compiler::mesh::{
+    self as printed, Counts, Cut, Degrees, Group, Items, Kernel, Largest, MeshChoices, MeshTask,
+};
 
 /// An operation that hardware takes many instructions for counts as so many.
 const SLOW: u64 = 10;
@@ -78,17 +80,17 @@ impl Works {
     }
 }
 
-impl Placed {
+impl Renumbered {
     /// The texts of the kernels of a call, and who leads to what in its groups.
     pub(super) fn printed(
         &self,
         problem: &MeshProblem,
         (number, computed, from_zero): &Key,
-        choices: &Choices,
-    ) -> Result<(printed::Kernels, Vec<Rc<Leading>>)> {
-        let counted = Counted { placed: self, failed: RefCell::new(None) };
+        choices: &MeshChoices,
+    ) -> Result<(printed::Kernels, Vec<Rc<InverseMap>>)> {
+        let counted = Counted { renumbered: self, failed: RefCell::new(None) };
         let from_zero = |field: FieldId| from_zero[field.index()];
-        let subject = |stencil| Subject {
+        let subject = |stencil| MeshTask {
             stencil,
             precision: problem.precision,
             levels: problem.levels,
@@ -100,14 +102,14 @@ impl Placed {
         let printed = if stages.len() == 1 {
             printed::kernels(&subject(&stages[0]), choices)
         } else {
-            let subjects: Vec<Subject> = stages.iter().map(subject).collect();
+            let subjects: Vec<MeshTask> = stages.iter().map(subject).collect();
             printed::kernels_of_chain(&subjects, &|field| problem.is_internal(*number, field), choices)
         };
         if let Some(error) = counted.failed.take() {
             return Err(error);
         }
         let printed = printed?;
-        let groups = printed.groups.iter().map(|group| self.leading(group)).collect::<Result<_>>()?;
+        let groups = printed.groups.iter().map(|group| self.inverse(group)).collect::<Result<_>>()?;
         Ok((printed, groups))
     }
 
@@ -115,7 +117,7 @@ impl Placed {
     ///
     /// # Errors
     /// The strategy cannot compute it.
-    pub fn kernels(&self, problem: &MeshProblem, call: &Call, choices: &Choices) -> Result<Vec<Kernel>> {
+    pub fn kernels(&self, problem: &MeshProblem, call: &Call, choices: &MeshChoices) -> Result<Vec<Kernel>> {
         Ok(self.printed(problem, &key(problem, call)?, choices)?.0.kernels)
     }
 
@@ -123,11 +125,11 @@ impl Placed {
     ///
     /// # Errors
     /// The strategy cannot compute it.
-    pub fn works(&self, problem: &MeshProblem, call: &Call, choices: &Choices) -> Result<Works> {
+    pub fn works(&self, problem: &MeshProblem, call: &Call, choices: &MeshChoices) -> Result<Works> {
         let stencil = &problem.program.stencils[call.stencil];
         let key = key(problem, call)?;
         let (printed, groups) = self.printed(problem, &key, choices)?;
-        let view = View { problem, placed: self, stencil, key: &key, choices, groups: &printed.groups };
+        let view = View { problem, renumbered: self, stencil, key: &key, choices, groups: &printed.groups };
         let mut kernels = Vec::new();
         let mut colours = None;
         for kernel in &printed.kernels {
@@ -149,7 +151,7 @@ impl Placed {
 
 /// What compilers ask of a mesh; what went wrong meanwhile.
 struct Counted<'a> {
-    placed: &'a Placed,
+    renumbered: &'a Renumbered,
     failed: RefCell<Option<Error>>,
 }
 
@@ -165,19 +167,19 @@ impl Counted<'_> {
 impl Counts for Counted<'_> {
     fn degrees(&self, group: &Group) -> Degrees {
         let nothing = Degrees { mean: 0.0, max: 0, share: 0.0 };
-        self.or(self.placed.leading(group).map(|leading| leading.degrees()), nothing)
+        self.or(self.renumbered.inverse(group).map(|inverse| inverse.degrees()), nothing)
     }
 
     fn largest(&self, group: &Group, cut: Cut) -> Option<Largest> {
-        self.or(self.placed.pieces(group, cut), None).map(|pieces| pieces.largest())
+        self.or(self.renumbered.pieces(group, cut), None).map(|pieces| pieces.largest())
     }
 
     fn repeats(&self, group: &Group) -> bool {
-        self.or(self.placed.leading(group).map(|leading| leading.repeats()), true)
+        self.or(self.renumbered.inverse(group).map(|inverse| inverse.repeats()), true)
     }
 
-    fn seats(&self, group: &Group, ends: &[Path]) -> usize {
-        self.or(self.placed.leading(group).map(|leading| leading.seats(&self.placed.bound, ends)), 0)
+    fn distinct_ends(&self, group: &Group, ends: &[Path]) -> usize {
+        self.or(self.renumbered.inverse(group).map(|inverse| inverse.distinct_ends(&self.renumbered.bound, ends)), 0)
     }
 }
 
@@ -192,15 +194,15 @@ fn key(problem: &MeshProblem, call: &Call) -> Result<Key> {
 /// The call that is looked at.
 struct View<'a> {
     problem: &'a MeshProblem,
-    placed: &'a Placed,
+    renumbered: &'a Renumbered,
     stencil: &'a MeshStencil,
     key: &'a Key,
-    choices: &'a Choices,
+    choices: &'a MeshChoices,
     groups: &'a [Group],
 }
 
 impl View<'_> {
-    fn kernel(&self, kernel: &Kernel, groups: &[Rc<Leading>]) -> Result<Work> {
+    fn kernel(&self, kernel: &Kernel, groups: &[Rc<InverseMap>]) -> Result<Work> {
         let whats = || kernel.code.meanings();
         let walked = whats().find_map(|what| match what {
             Meaning::Mesh(MeshData::Table(
@@ -212,7 +214,7 @@ impl View<'_> {
         let between = whats()
             .find_map(|what| if let Meaning::Mesh(MeshData::Between(group)) = what { Some(*group) } else { None });
         let pieces = match &kernel.items {
-            Items::Pieces { group, cut, .. } => self.placed.pieces(&self.groups[*group], *cut)?,
+            Items::Pieces { group, cut, .. } => self.renumbered.pieces(&self.groups[*group], *cut)?,
             Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
         };
         let all = |count: usize| std::iter::once(0..count).collect::<Vec<Range<usize>>>();
@@ -244,18 +246,18 @@ impl View<'_> {
             (Items::Set(_), None) => scattered,
         };
         let is_gather = walked.is_some() && between.is_some();
-        let looks = match group {
-            _ if is_gather => Looks::default(),
-            Some(group) => Looks::new(self.stencil, self.groups[group].adds.iter().map(|add| add.store)),
-            None => Looks::new(self.stencil, self.own_stores()),
+        let footprint = match group {
+            _ if is_gather => Footprint::default(),
+            Some(group) => Footprint::new(self.stencil, self.groups[group].adds.iter().map(|add| add.store)),
+            None => Footprint::new(self.stencil, self.own_stores()),
         };
-        let arrays = self.arrays(kernel, &looks, group, between, threads.gather());
+        let arrays = self.arrays(kernel, &footprint, group, between, threads.gather());
         let levels = self.key.1.len() as f64;
         let visits = threads.visits(ranges.iter().map(Range::len).sum()) as f64;
         let (used, loaded) = self.reuse(&threads, &arrays, &ranges);
         let streams = self.tables(kernel, groups, &threads);
-        let mut instructions = looks.operations.instructions();
-        for (operation, count) in looks.operations.iter() {
+        let mut instructions = footprint.operations.instructions();
+        for (operation, count) in footprint.operations.iter() {
             instructions += if Operation::is_slow(operation) { (SLOW - 1) * count } else { 0 };
         }
         let is_atomic =
@@ -277,6 +279,6 @@ impl View<'_> {
     }
 
     fn size(&self, set: SetId) -> usize {
-        self.placed.bound.size(set)
+        self.renumbered.bound.size(set)
     }
 }

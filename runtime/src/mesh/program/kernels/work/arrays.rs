@@ -1,10 +1,10 @@
 //! The arrays and tables that a kernel looks at, and where.
 
-use super::super::super::tables::Leading;
+use super::super::super::tables::InverseMap;
 use super::View;
 use super::count::Threads;
 use std::rc::Rc;
-use stencilc_compiler::analysis::looks::Looks;
+use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Hop, Kind, MapId, Path};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable, PieceTable};
@@ -42,7 +42,7 @@ impl View<'_> {
     /// Bytes of a field's array.
     pub(super) fn bytes(&self, field: FieldId) -> usize {
         let own = &self.stencil.stencil.fields[field];
-        crate::interpreter::mesh::len(own.place, &self.placed.bound, self.problem.levels)
+        crate::interpreter::mesh::len(own.place, &self.renumbered.bound, self.problem.levels)
             * own.stored.bytes(self.problem.precision)
     }
 
@@ -60,7 +60,7 @@ impl View<'_> {
     pub(super) fn arrays(
         &self,
         kernel: &Kernel,
-        looks: &Looks,
+        footprint: &Footprint,
         group: Option<usize>,
         between: Option<usize>,
         gathers: bool,
@@ -68,7 +68,7 @@ impl View<'_> {
         let mut all = Vec::new();
         let takes = |wanted: Meaning| kernel.code.meanings().any(|own| *own == wanted);
         for (id, _) in self.stencil.stencil.fields.iter() {
-            let reads = looks.reads.iter().filter(|((field, _), _)| *field == id);
+            let reads = footprint.reads.iter().filter(|((field, _), _)| *field == id);
             let (hops, parts): (Vec<Vec<Hop>>, Vec<usize>) =
                 reads.map(|((_, hops), parts)| (hops.clone(), parts.len())).unzip();
             if let Some(&parts) = parts.iter().max() {
@@ -131,7 +131,7 @@ impl View<'_> {
         let adds = group.filter(|_| !gathers && between.is_none()).map(|number| &self.groups[number].paths);
         let adds = adds.into_iter().flatten().map(Path::hops);
         let mut rows: Vec<(MapId, Vec<Hop>)> = Vec::new();
-        for way in looks.ways().chain(adds) {
+        for way in footprint.ways().chain(adds) {
             for (before, hop) in way.iter().enumerate() {
                 let row = (hop.map, way[..before].to_vec());
                 // Pieces have those of their elements in tables of their own.
@@ -149,16 +149,16 @@ impl View<'_> {
     }
 
     /// Bytes of the tables that a kernel takes.
-    pub(super) fn tables(&self, kernel: &Kernel, groups: &[Rc<Leading>], threads: &Threads) -> usize {
+    pub(super) fn tables(&self, kernel: &Kernel, groups: &[Rc<InverseMap>], threads: &Threads) -> usize {
         let has = |wanted: MeshTable| {
             kernel.code.meanings().any(|own| matches!(own, Meaning::Mesh(MeshData::Table(_, own)) if *own == wanted))
         };
-        let rows = |leading: &Leading| match matches!(
+        let rows = |inverse: &InverseMap| match matches!(
             kernel.items,
             Items::Targets(_) | Items::Pieces { cut: Cut::Tiles { is_sparse: true, .. }, .. }
         ) {
-            true => leading.targets(),
-            false => leading.all_targets(),
+            true => inverse.targets(),
+            false => inverse.all_targets(),
         };
         let numbers = kernel.code.meanings().map(|own| match own {
             Meaning::Mesh(MeshData::Table(group, MeshTable::Targets)) => groups[*group].targets(),
@@ -172,15 +172,17 @@ impl View<'_> {
             Meaning::Mesh(MeshData::Table(group, MeshTable::Entries | MeshTable::Others | MeshTable::Leaf(_))) => {
                 rows(&groups[*group]) * groups[*group].degrees().max
             }
-            Meaning::Mesh(MeshData::Table(group, MeshTable::Seats(paths))) => {
-                rows(&groups[*group]) * groups[*group].shape(&self.placed.bound, paths).seats
+            Meaning::Mesh(MeshData::Table(group, MeshTable::Dictionary(paths))) => {
+                rows(&groups[*group]) * groups[*group].shape(&self.renumbered.bound, paths).entries
             }
             Meaning::Mesh(MeshData::Table(group, MeshTable::Codes(paths))) => {
-                let shape = groups[*group].shape(&self.placed.bound, paths);
+                let shape = groups[*group].shape(&self.renumbered.bound, paths);
                 (rows(&groups[*group]) * shape.words()).div_ceil(if shape.is_short() { 2 } else { 1 })
             }
             Meaning::Mesh(MeshData::Piece(table)) => match threads {
-                Threads::Pieces(pieces, _) => pieces.table(*table, &self.placed.bound, !has(MeshTable::Offsets)).len(),
+                Threads::Pieces(pieces, _) => {
+                    pieces.table(*table, &self.renumbered.bound, !has(MeshTable::Offsets)).len()
+                }
                 Threads::Elements | Threads::Coloured(_) | Threads::Targets(..) => 0,
             },
             _ => 0,
@@ -190,7 +192,7 @@ impl View<'_> {
 
     pub(super) fn map_bytes(&self, kernel: &Kernel) -> usize {
         let of = |own: &Meaning| {
-            if let Meaning::Mesh(MeshData::Map(map)) = own { 4 * self.placed.bound.map(*map).0.len() } else { 0 }
+            if let Meaning::Mesh(MeshData::Map(map)) = own { 4 * self.renumbered.bound.map(*map).0.len() } else { 0 }
         };
         kernel.code.meanings().map(of).sum()
     }

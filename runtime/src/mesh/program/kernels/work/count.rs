@@ -1,7 +1,7 @@
 //! What blocks and windows of threads look at, counted.
 
 use super::super::super::pieces::Pieces;
-use super::super::super::tables::Leading;
+use super::super::super::tables::InverseMap;
 use super::View;
 use super::arrays::{At, Looked};
 use crate::mesh::{Bound, HOLE};
@@ -25,7 +25,7 @@ pub(super) enum Threads<'a> {
     /// Elements, colour by colour.
     Coloured(Vec<u32>),
     /// Targets, which visit the elements that lead to them; those alone to which any leads, if they are listed.
-    Targets(&'a Leading, Option<Vec<i32>>),
+    Targets(&'a InverseMap, Option<Vec<i32>>),
     /// No single threads but blocks of them, for pieces; of tiles the targets to which any element leads, if they are listed.
     Pieces(&'a Pieces, Option<Vec<i32>>),
 }
@@ -43,7 +43,7 @@ impl Threads<'_> {
     /// How many elements are computed by so many of them, which are all.
     pub fn visits(&self, items: usize) -> usize {
         match self {
-            Threads::Targets(leading, _) => leading.count(),
+            Threads::Targets(inverse, _) => inverse.count(),
             Threads::Pieces(pieces, _) => match pieces {
                 Pieces::Tiles(tiles) => tiles.elements.len(),
                 Pieces::Blocks(blocks) => blocks.elements.len(),
@@ -72,8 +72,8 @@ impl Threads<'_> {
                 Threads::Elements | Threads::Coloured(_) | Threads::Targets(..) => found.push(self.target(item) as i32),
             },
             At::Entries => {
-                if let Threads::Targets(leading, _) = self {
-                    found.extend(leading.entries(self.target(item)).iter().map(|&entry| entry as i32));
+                if let Threads::Targets(inverse, _) = self {
+                    found.extend(inverse.entries(self.target(item)).iter().map(|&entry| entry as i32));
                 }
             }
             At::Hops(all) => {
@@ -93,8 +93,8 @@ impl Threads<'_> {
                     Threads::Coloured(elements) => {
                         visit(0, elements[item] as usize);
                     }
-                    Threads::Targets(leading, _) => {
-                        leading.elements(self.target(item)).for_each(|element| {
+                    Threads::Targets(inverse, _) => {
+                        inverse.elements(self.target(item)).for_each(|element| {
                             visit(0, element);
                         });
                     }
@@ -135,7 +135,7 @@ impl View<'_> {
         };
         let of = |own: &Looked| {
             let bytes = (own.chunk * own.groups) as f64;
-            let bound = &self.placed.bound;
+            let bound = &self.renumbered.bound;
             let count = |block: &Range<usize>| {
                 let mut found = Vec::new();
                 let mut own_found = Vec::new();
@@ -170,7 +170,7 @@ impl View<'_> {
         let looked_at: usize = windows.iter().map(Range::len).sum();
         let scale = items as f64 / looked_at.max(1) as f64;
         let of = |own: &Looked| {
-            let bound = &self.placed.bound;
+            let bound = &self.renumbered.bound;
             let count = |window: &Range<usize>| {
                 let (mut pieces, mut found, mut count) = (Vec::new(), Vec::new(), 0_usize);
                 for item in window.clone() {

@@ -1,7 +1,7 @@
 //! Numbers that several places of a row share, once.
 //!
-//! The edges of a quadrilateral have eight ends, which are four nodes. A target has a row of these, its *seats*, and for each place and
-//! path a few bits, which say at which seat the path ends.
+//! The edges of a quadrilateral have eight ends, which are four nodes. A target has a row of these, its *entries*, and for each place and
+//! path a few bits, which say at which entry the path ends.
 
 use super::rows::row;
 use super::writer::Writer;
@@ -11,28 +11,28 @@ use crate::kernel::{ArrayId, Binary, Element, Meaning, MeshData, MeshTable, Type
 /// More than these are not chosen from.
 const MOST: usize = 8;
 
-/// The shape of seats and of the words that name them.
+/// The shape of entries and of the words that name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seats {
+pub struct Dictionary {
     /// How many a target has.
-    pub seats: usize,
+    pub entries: usize,
     /// How many paths end at each place.
     pub paths: usize,
     /// How many places there are.
     pub places: usize,
 }
 
-impl Seats {
+impl Dictionary {
     /// Those of a row, if they are less to read than what they stand for.
-    pub fn of_row(seats: usize, paths: usize, places: usize) -> Option<Self> {
-        let own = Self { seats, paths, places };
-        let fits = (1..=MOST).contains(&seats) && own.place_bits() <= 32;
-        (fits && seats + own.words() < paths * places).then_some(own)
+    pub fn of_row(entries: usize, paths: usize, places: usize) -> Option<Self> {
+        let own = Self { entries, paths, places };
+        let fits = (1..=MOST).contains(&entries) && own.place_bits() <= 32;
+        (fits && entries + own.words() < paths * places).then_some(own)
     }
 
-    /// The bits that name a seat.
+    /// The bits that name an entry.
     pub fn bits(self) -> usize {
-        self.seats.next_power_of_two().trailing_zeros() as usize
+        self.entries.next_power_of_two().trailing_zeros() as usize
     }
 
     fn place_bits(self) -> usize {
@@ -54,25 +54,33 @@ impl Seats {
         self.places * self.place_bits() <= 16
     }
 
-    /// Which word and which of its bits name the seat where a path ends.
+    /// Which word and which of its bits name the entry where a path ends.
     pub fn at(self, place: usize, path: usize) -> (usize, usize) {
         (place / self.places_of_word(), place % self.places_of_word() * self.place_bits() + path * self.bits())
     }
 }
 
-/// Seats of a thread's target, read.
+/// The dictionary of a thread's target, read.
 pub struct Read {
-    shape: Seats,
+    shape: Dictionary,
     paths: Vec<Path>,
-    seats: ArrayId,
+    entries: ArrayId,
     /// The words that name them.
     codes: ArrayId,
 }
 
 impl Read {
-    /// Reads the seats of paths.
-    pub fn new(writer: &mut Writer, shape: Seats, group: usize, paths: Vec<Path>, item: ValueId, set: &str) -> Self {
-        let seats = writer.table(&format!("{set}_seats"), MeshData::Table(group, MeshTable::Seats(paths.clone())));
+    /// Reads the entries of paths.
+    pub fn new(
+        writer: &mut Writer,
+        shape: Dictionary,
+        group: usize,
+        paths: Vec<Path>,
+        item: ValueId,
+        set: &str,
+    ) -> Self {
+        let entries =
+            writer.table(&format!("{set}_dictionary"), MeshData::Table(group, MeshTable::Dictionary(paths.clone())));
         let (wish, table) = (format!("{set}_codes"), MeshData::Table(group, MeshTable::Codes(paths.clone())));
         let codes = if shape.is_short() {
             let codes = writer.array(&wish, Type::one(Element::U16), false, Meaning::Mesh(table));
@@ -83,8 +91,8 @@ impl Read {
             let codes = writer.table(&wish, table);
             row(writer, codes, shape.words(), item)
         };
-        let seats = row(writer, seats, shape.seats, item);
-        Self { shape, paths, seats, codes }
+        let entries = row(writer, entries, shape.entries, item);
+        Self { shape, paths, entries, codes }
     }
 
     /// Says where the paths of a place lead, which is the counter of an unrolled loop.
@@ -106,10 +114,10 @@ impl Read {
             let before = writer.own.add(before, by);
             let before = writer.own.convert(before, Type::U32);
             let mask = writer.own.literal((1 << shape.bits()) - 1, Type::U32);
-            let seat = writer.own.binary(Binary::ShiftRight, word, before);
-            let seat = writer.own.binary(Binary::BitAnd, seat, mask);
-            let seat = writer.own.name("seat", seat);
-            let end = chosen(writer, self.seats, seat, 0..shape.seats);
+            let entry = writer.own.binary(Binary::ShiftRight, word, before);
+            let entry = writer.own.binary(Binary::BitAnd, entry, mask);
+            let entry = writer.own.name("entry", entry);
+            let end = chosen(writer, self.entries, entry, 0..shape.entries);
             let end = writer.own.name(&writer.end_name(path), end);
             writer.set_index(path.hops(), end);
         }
@@ -136,9 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_are_taken_where_they_are_less() {
-        let shape = |seats, paths, places| {
-            Seats::of_row(seats, paths, places).map(|own| (own.bits(), own.words(), own.is_short()))
+    fn a_dictionary_is_taken_where_it_is_less() {
+        let shape = |entries, paths, places| {
+            Dictionary::of_row(entries, paths, places).map(|own| (own.bits(), own.words(), own.is_short()))
         };
         assert_eq!(shape(4, 2, 4), Some((2, 1, true)));
         assert_eq!(shape(3, 2, 3), Some((2, 1, true)));
@@ -150,8 +158,8 @@ mod tests {
 
     #[test]
     fn every_place_has_bits_of_its_own() {
-        for (seats, paths, places) in [(4, 2, 4), (8, 4, 6), (5, 3, 7), (2, 1, 8)] {
-            let own = Seats { seats, paths, places };
+        for (entries, paths, places) in [(4, 2, 4), (8, 4, 6), (5, 3, 7), (2, 1, 8)] {
+            let own = Dictionary { entries, paths, places };
             let mut taken = std::collections::BTreeSet::new();
             for place in 0..places {
                 for path in 0..paths {

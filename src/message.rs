@@ -7,7 +7,7 @@ use stencilc_runtime::Error;
 
 /// A diagnostic with places that an editor can go to.
 #[derive(Clone, Serialize)]
-pub struct Told {
+pub struct Message {
     file: String,
     severity: Severity,
     message: String,
@@ -25,7 +25,7 @@ struct Place {
     column: usize,
 }
 
-impl Told {
+impl Message {
     /// What is told about `source`.
     pub fn new(diagnostic: &Diagnostic, source: &Source) -> Self {
         let Diagnostic { severity, message, label, notes, help, may_follow: _ } = diagnostic;
@@ -57,12 +57,12 @@ struct Reason {
     message: String,
     help: Option<String>,
     /// What was told about stencil files.
-    diagnostics: Vec<Told>,
+    diagnostics: Vec<Message>,
 }
 
 impl Failure {
     /// The end of the program with `error`.
-    pub fn new(error: &Error, diagnostics: Vec<Told>) -> Self {
+    pub fn new(error: &Error, diagnostics: Vec<Message>) -> Self {
         let (status, message, help) = (error.fault.status(), error.message.clone(), error.help.clone());
         Self { error: Reason { status, message, help, diagnostics } }
     }

@@ -1,6 +1,6 @@
 //! What increments look at.
 
-use super::Subject;
+use super::MeshTask;
 use super::group::Group;
 use super::writer::At;
 use crate::ir::{Body, FieldId, Hop, Node, Path};
@@ -8,18 +8,18 @@ use std::collections::HashSet;
 
 /// What the increments of a group look at.
 #[derive(Default)]
-pub struct Looks {
+pub struct Footprint {
     /// Numbers of fields, and where.
     pub reads: Vec<(FieldId, At, u32)>,
     /// Whether there is an element along hops.
     pub present: Vec<Vec<Hop>>,
 }
 
-impl Looks {
+impl Footprint {
     /// Of the increments of a group.
-    pub fn new(subject: &Subject, group: &Group) -> Self {
-        let stencil = &subject.stencil.stencil;
-        let (mut looks, mut seen, mut read_before) = (Self::default(), HashSet::new(), HashSet::new());
+    pub fn new(task: &MeshTask, group: &Group) -> Self {
+        let stencil = &task.stencil.stencil;
+        let (mut footprint, mut seen, mut read_before) = (Self::default(), HashSet::new(), HashSet::new());
         let mut waiting: Vec<(&Body, At)> =
             group.adds.iter().map(|add| (&stencil.stores[add.store].body, At::default())).collect();
         while let Some((body, at)) = waiting.pop() {
@@ -30,10 +30,10 @@ impl Looks {
                     Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
                         let read = (*field, moved(path), *part);
                         if read_before.insert(read.clone()) {
-                            looks.reads.push(read);
+                            footprint.reads.push(read);
                         }
                     }
-                    Node::Present { path } => looks.present.push(moved(path).0),
+                    Node::Present { path } => footprint.present.push(moved(path).0),
                     Node::Use { def, path } => {
                         let at = moved(path);
                         if seen.insert((*def, at.clone())) {
@@ -44,6 +44,6 @@ impl Looks {
                 }
             }
         }
-        looks
+        footprint
     }
 }

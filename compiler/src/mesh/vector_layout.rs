@@ -4,7 +4,7 @@ use crate::ir::{Home, Levels, Place, Precision, Stored};
 
 /// How vectors lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Layout {
+pub enum VectorLayout {
     /// Element after element, each with all its parts: an array of structures.
     Aos,
     /// Part after part, each of all elements: a structure of arrays.
@@ -14,25 +14,25 @@ pub enum Layout {
     Pairs,
 }
 
-impl Layout {
+impl VectorLayout {
     /// All of them.
-    pub const ALL: [Layout; 3] = [Layout::Aos, Layout::Soa, Layout::Pairs];
+    pub const ALL: [VectorLayout; 3] = [VectorLayout::Aos, VectorLayout::Soa, VectorLayout::Pairs];
 
     /// What the command line calls it.
     pub fn name(self) -> &'static str {
         match self {
-            Layout::Aos => "aos",
-            Layout::Soa => "soa",
-            Layout::Pairs => "pairs",
+            VectorLayout::Aos => "aos",
+            VectorLayout::Soa => "soa",
+            VectorLayout::Pairs => "pairs",
         }
     }
 
     /// One line about it.
     pub fn summary(self) -> &'static str {
         match self {
-            Layout::Aos => "an element's parts together",
-            Layout::Soa => "each part by itself",
-            Layout::Pairs => "as many parts together as 16 bytes hold",
+            VectorLayout::Aos => "an element's parts together",
+            VectorLayout::Soa => "each part by itself",
+            VectorLayout::Pairs => "as many parts together as 16 bytes hold",
         }
     }
 
@@ -40,9 +40,9 @@ impl Layout {
     pub fn together(self, home: Home, stored: Stored, precision: Precision) -> usize {
         let width = home.width as usize;
         match self {
-            Layout::Aos => width,
-            Layout::Soa => 1,
-            Layout::Pairs => {
+            VectorLayout::Aos => width,
+            VectorLayout::Soa => 1,
+            VectorLayout::Pairs => {
                 let most = (16 / stored.bytes(precision)).max(1);
                 (1..=most).rev().find(|count| width.is_multiple_of(*count)).unwrap_or(1)
             }

@@ -2,7 +2,7 @@
 
 use super::super::MeshProblem;
 use super::super::pieces::Pieces;
-use super::super::tables::Leading;
+use super::super::tables::InverseMap;
 use crate::Result;
 use crate::mesh::order::{Cuts, Ordering};
 use crate::mesh::{Bound, Mesh};
@@ -14,10 +14,10 @@ use stencilc_compiler::ir::{Handle, Path, SetId};
 use stencilc_compiler::mesh::{Cut, Group};
 
 /// Who leads to which targets: from which set, along which paths.
-type Led = (SetId, Vec<Path>, Rc<Leading>);
+type Led = (SetId, Vec<Path>, Rc<InverseMap>);
 
 /// A mesh whose elements stand in some order on machines.
-pub struct Placed {
+pub struct Renumbered {
     /// The sets and maps, with the machine's numbers.
     pub(super) bound: Bound,
     /// By set: the user's number of each element.
@@ -25,7 +25,7 @@ pub struct Placed {
     /// By set: the number of each element of the user's.
     pub(super) news: Vec<Vec<u32>>,
     /// What is known of increments.
-    leading: RefCell<Vec<Led>>,
+    inverse: RefCell<Vec<Led>>,
     /// What was cut, where that could be done.
     pieces: RefCell<HashMap<Piece, Option<Rc<Pieces>>>>,
     /// A set that the ordering has cut into parts, and where they begin.
@@ -35,7 +35,7 @@ pub struct Placed {
 /// What is cut: who leads where along which paths, and how.
 type Piece = (SetId, Vec<Path>, Cut);
 
-impl Placed {
+impl Renumbered {
     /// The elements of a problem's mesh in some order.
     ///
     /// # Errors
@@ -56,17 +56,17 @@ impl Placed {
             let name = &problem.mesh.sets.get(cuts.set)?.name;
             Some((declared.set_named(name)?, cuts.clone()))
         });
-        Ok(Self { bound, users, news, leading: RefCell::default(), pieces: RefCell::default(), parts })
+        Ok(Self { bound, users, news, inverse: RefCell::default(), pieces: RefCell::default(), parts })
     }
 
     /// Who leads to the targets of a group.
-    pub(super) fn leading(&self, group: &Group) -> Result<Rc<Leading>> {
+    pub(super) fn inverse(&self, group: &Group) -> Result<Rc<InverseMap>> {
         let Group { from, target, paths, .. } = group;
-        if let Some((.., known)) = self.leading.borrow().iter().find(|(set, own, _)| set == from && own == paths) {
+        if let Some((.., known)) = self.inverse.borrow().iter().find(|(set, own, _)| set == from && own == paths) {
             return Ok(Rc::clone(known));
         }
-        let own = Rc::new(Leading::new(&self.bound, *from, *target, paths, &self.users[from.index()])?);
-        self.leading.borrow_mut().push((*from, paths.clone(), Rc::clone(&own)));
+        let own = Rc::new(InverseMap::new(&self.bound, *from, *target, paths, &self.users[from.index()])?);
+        self.inverse.borrow_mut().push((*from, paths.clone(), Rc::clone(&own)));
         Ok(own)
     }
 
@@ -77,13 +77,13 @@ impl Placed {
         if let Some(known) = self.pieces.borrow().get(&key) {
             return Ok(known.clone());
         }
-        let leading = self.leading(group)?;
+        let inverse = self.inverse(group)?;
         let set = match cut {
             Cut::Tiles { .. } => target,
             Cut::Blocks { .. } => from,
         };
         let parts = self.parts.as_ref().filter(|(own, _)| own == set).map(|(_, cuts)| &cuts.starts[..]);
-        let own = Pieces::new(&leading.mesh, cut, &self.users[from.index()], parts).ok().map(Rc::new);
+        let own = Pieces::new(&inverse.mesh, cut, &self.users[from.index()], parts).ok().map(Rc::new);
         self.pieces.borrow_mut().insert(key, own.clone());
         Ok(own)
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What some stores of a stencil look at and compute, of one element.
 #[derive(Clone, Debug, Default)]
-pub struct Looks {
+pub struct Footprint {
     /// Fields, and where hops lead from the element: which of the field's numbers there.
     pub reads: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<u32>>,
     /// The same, and how many levels away.
@@ -18,17 +18,17 @@ pub struct Looks {
     pub operations: Operations,
 }
 
-impl Looks {
+impl Footprint {
     /// Of the stores with these numbers.
     pub fn new(stencil: &MeshStencil, stores: impl IntoIterator<Item = usize>) -> Self {
-        let (mut looks, mut seen) = (Self::default(), HashSet::new());
+        let (mut footprint, mut seen) = (Self::default(), HashSet::new());
         let own = &stencil.stencil;
         let mut waiting: Vec<(&Body, Path)> =
             stores.into_iter().map(|store| (&own.stores[store].body, Path::default())).collect();
         while let Some((body, at)) = waiting.pop() {
-            looks.operations.add_all(&operations(body, &vec![true; body.len()]), 1);
+            footprint.operations.add_all(&operations(body, &vec![true; body.len()]), 1);
             for (_, node) in body.iter() {
-                looks.look(stencil, node, &at);
+                footprint.look(stencil, node, &at);
                 if let Node::Use { def, path } = node {
                     let there: (DefId, Path) = (*def, at.then(path));
                     if seen.insert(there.clone()) {
@@ -37,7 +37,7 @@ impl Looks {
                 }
             }
         }
-        looks
+        footprint
     }
 
     fn look(&mut self, stencil: &MeshStencil, node: &Node, at: &Path) {
@@ -92,13 +92,14 @@ stencil flux over m.edge {
         let lowered = lower(&parse(&source).unwrap(), "m");
         let stencil = &lowered.mesh_stencils[0];
         let stores = stencil.stencil.stores.len();
-        let own = (0..stores).find(|&store| Looks::new(stencil, [store]).reads.keys().all(|(_, hops)| hops.is_empty()));
+        let own =
+            (0..stores).find(|&store| Footprint::new(stencil, [store]).reads.keys().all(|(_, hops)| hops.is_empty()));
         let added = (0..stores).filter(|store| Some(*store) != own);
-        let looks = Looks::new(stencil, added);
-        let ways: Vec<usize> = looks.reads.keys().map(|(_, hops)| hops.len()).collect();
+        let footprint = Footprint::new(stencil, added);
+        let ways: Vec<usize> = footprint.reads.keys().map(|(_, hops)| hops.len()).collect();
         assert_eq!(ways, [1, 1, 0], "q through two slots, w here");
         // a product, a difference and a sum.
-        assert_eq!(looks.operations.flops(), 3);
-        assert_eq!(Looks::new(stencil, own).operations.flops(), 0);
+        assert_eq!(footprint.operations.flops(), 3);
+        assert_eq!(Footprint::new(stencil, own).operations.flops(), 0);
     }
 }

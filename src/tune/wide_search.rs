@@ -5,9 +5,9 @@ use crate::args::kernels::KernelsArgs;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// [`KernelsArgs`] with other defaults.
-pub struct Wide(pub KernelsArgs);
+pub struct WideSearch(pub KernelsArgs);
 
-impl Wide {
+impl WideSearch {
     fn widen(command: Command) -> Command {
         command
             .mut_arg("neighbors", |arg| arg.default_value(ALL))
@@ -21,7 +21,7 @@ impl Wide {
     }
 }
 
-impl Args for Wide {
+impl Args for WideSearch {
     fn augment_args(command: Command) -> Command {
         Self::widen(KernelsArgs::augment_args(command))
     }
@@ -31,7 +31,7 @@ impl Args for Wide {
     }
 }
 
-impl FromArgMatches for Wide {
+impl FromArgMatches for WideSearch {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         KernelsArgs::from_arg_matches(matches).map(Self)
     }

@@ -19,10 +19,10 @@ pub fn varying(stencil: &Stencil) -> Vec<bool> {
 }
 
 /// `stencil` with one value of each definition that is the same on all columns, whatever paths it is used at.
-pub fn settle(stencil: &Stencil) -> Stencil {
+pub fn share_invariants(stencil: &Stencil) -> Stencil {
     let varying = varying(stencil);
     stencil.map_bodies(|body| {
-        let mut settled = Body::new();
+        let mut shared = Body::new();
         for (id, node) in body.iter() {
             let node = match node {
                 Node::Use { def, path } if !varying[def.index()] => {
@@ -30,9 +30,9 @@ pub fn settle(stencil: &Stencil) -> Stencil {
                 }
                 node => node.clone(),
             };
-            settled.add(node, body.kind_of(id), body.span_of(id));
+            shared.add(node, body.kind_of(id), body.span_of(id));
         }
-        settled
+        shared
     })
 }
 
@@ -47,11 +47,10 @@ mod tests {
             let g = 2 * w; let h = g[i+1] + k; let d = h[j-1] + a
             b = if k >= 1 { h[i+2, k-1] * d[i+1] } else { d }
         }";
-        let settled = settle(&crate::check(&Source::new("own", text)).stencils[0]);
-        let bodies =
-            settled.defs.iter().map(|(_, def)| &def.body).chain(settled.stores.iter().map(|store| &store.body));
+        let shared = share_invariants(&crate::check(&Source::new("own", text)).stencils[0]);
+        let bodies = shared.defs.iter().map(|(_, def)| &def.body).chain(shared.stores.iter().map(|store| &store.body));
         let paths = bodies.flat_map(Body::iter).filter_map(|(_, node)| match node {
-            Node::Use { def, path } => Some(format!("{}{path}", settled.defs[*def].name)),
+            Node::Use { def, path } => Some(format!("{}{path}", shared.defs[*def].name)),
             _ => None,
         });
         assert_eq!(paths.collect::<Vec<_>>(), ["g", "h", "h[k-1]", "d[i+1]", "d"]);

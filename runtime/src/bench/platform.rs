@@ -13,7 +13,7 @@ use crate::nvrtc::{self, Kind};
 const CACHES: usize = 4;
 
 /// What is measured on.
-pub enum Bed {
+pub enum Platform {
     /// The interpreter.
     Cpu,
     /// Kernels on the CPU. Their times say nothing about a GPU.
@@ -22,7 +22,7 @@ pub enum Bed {
     Gpu(Box<Gpu>),
 }
 
-impl Bed {
+impl Platform {
     /// What there is to say about it.
     pub fn facts(&self) -> MachineFacts {
         let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
@@ -37,11 +37,11 @@ impl Bed {
             stencilc,
         };
         match self {
-            Bed::Cpu => none,
-            Bed::Emulator(compiler) => {
+            Platform::Cpu => none,
+            Platform::Emulator(compiler) => {
                 MachineFacts { device: "emulate".to_owned(), compiler: Some(compiler.version.clone()), ..none }
             }
-            Bed::Gpu(gpu) => MachineFacts {
+            Platform::Gpu(gpu) => MachineFacts {
                 device: "cuda".to_owned(),
                 name: gpu.name().to_owned(),
                 arch: Some(gpu.arch()),
@@ -60,19 +60,19 @@ impl Bed {
     pub(super) fn repeat(&self, method: Method) -> Result<Repeat> {
         let rotation = match self {
             _ if method.hot => Rotation::SAME,
-            Bed::Cpu => Rotation::SAME,
-            Bed::Emulator(_) => Rotation { least: 2, ..Rotation::SAME },
+            Platform::Cpu => Rotation::SAME,
+            Platform::Emulator(_) => Rotation { least: 2, ..Rotation::SAME },
             // Something is left for the kernels themselves and for tables.
-            Bed::Gpu(gpu) => Rotation { least: 3, bytes: CACHES * gpu.l2_bytes(), room: gpu.memory()?.0 / 10 * 9 },
+            Platform::Gpu(gpu) => Rotation { least: 3, bytes: CACHES * gpu.l2_bytes(), room: gpu.memory()?.0 / 10 * 9 },
         };
         Ok(Repeat { warmups: method.warmups, runs: method.runs, rotation })
     }
 
     pub(crate) fn compile(&self, text: &str, name: &str) -> Result<Built> {
         match self {
-            Bed::Cpu => Err(Error::call("the interpreter takes no kernels")),
-            Bed::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
-            Bed::Gpu(gpu) => compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin),
+            Platform::Cpu => Err(Error::call("the interpreter takes no kernels")),
+            Platform::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
+            Platform::Gpu(gpu) => compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin),
         }
     }
 
@@ -92,8 +92,8 @@ impl Bed {
     /// How many threads are at work at once at most; nothing is known of a CPU.
     pub(super) fn room(&self) -> Option<u32> {
         match self {
-            Bed::Cpu | Bed::Emulator(_) => None,
-            Bed::Gpu(gpu) => Some(gpu.multiprocessors() * gpu.threads_at_once()),
+            Platform::Cpu | Platform::Emulator(_) => None,
+            Platform::Gpu(gpu) => Some(gpu.multiprocessors() * gpu.threads_at_once()),
         }
     }
 
@@ -103,8 +103,8 @@ impl Bed {
     /// It cannot.
     pub fn check(&self) -> Result<()> {
         match self {
-            Bed::Cpu | Bed::Emulator(_) => Ok(()),
-            Bed::Gpu(gpu) => gpu.synchronize(),
+            Platform::Cpu | Platform::Emulator(_) => Ok(()),
+            Platform::Gpu(gpu) => gpu.synchronize(),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! How a thread of a target walks over the elements that lead to it, and computes what each adds.
+//! How the thread of a target gathers: it goes through the elements that lead to the target, and computes what each adds.
 
+use super::dictionary::{self, Dictionary};
 use super::ends::Ends;
+use super::footprint::Footprint;
 use super::group::Group;
-use super::looks::Looks;
 use super::mirror::{Mirror, mirrored};
 use super::rows::{is_row, row};
-use super::seats::{self, Seats};
 use super::sums::Sums;
 use super::writer::{At, Turn, Writer};
-use super::{Degrees, Subject};
+use super::{Degrees, MeshTask};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
 use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Relation, SetId};
@@ -17,7 +17,7 @@ use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Step, Type, Unroll, Va
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What those who lead to a target add, as a thread of it computes it.
-pub struct Walk<'a> {
+pub struct Gather<'a> {
     group: &'a Group,
     degrees: Degrees,
     /// Whether there is a row of places for each target, and no list.
@@ -26,18 +26,18 @@ pub struct Walk<'a> {
     mirror: Option<Mirror>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Gather<'a> {
     /// Over those who lead to the targets of the group. If all sums start from +0, zeros have no signs that matter.
     ///
     /// # Errors
     /// The increments of its fields come in orders that differ.
-    pub fn new(subject: &Subject, group: &'a Group, from_zero: bool) -> Result<Self, Refusal> {
-        let stencil = subject.stencil;
-        group.check_order(subject)?;
+    pub fn new(task: &MeshTask, group: &'a Group, from_zero: bool) -> Result<Self, Refusal> {
+        let stencil = task.stencil;
+        group.check_order(task)?;
         // A sum that is stored in fewer bits than it is computed in may come to -0, where there was something.
         let rounds = |field: FieldId| {
             let stored = stencil.stencil.fields[field].stored;
-            stored.bytes(subject.precision) < subject.precision.bytes() && stored.kind() == Kind::Real
+            stored.bytes(task.precision) < task.precision.bytes() && stored.kind() == Kind::Real
         };
         let from_zero = from_zero && !group.fields().into_iter().any(rounds);
         // Of two places, the target's own and the other's values are what everything is made of.
@@ -45,32 +45,32 @@ impl<'a> Walk<'a> {
             let mut hops = path.hops().iter();
             !path.is_here() && hops.all(|hop| stencil.mesh.maps[hop.map].missing == Missing::Never)
         };
-        let mirror = if group.paths.iter().all(is_sure) { mirrored(subject, group, !from_zero) } else { None };
-        let degrees = subject.degrees(group);
+        let mirror = if group.paths.iter().all(is_sure) { mirrored(task, group, !from_zero) } else { None };
+        let degrees = task.degrees(group);
         Ok(Self { group, degrees, in_rows: is_row(degrees), mirror })
     }
 
-    /// The same where all targets walk, even if to most of them nobody leads.
+    /// The same where all targets gather, even if to most of them nobody leads.
     pub fn for_all_targets(self) -> Self {
         let in_rows = self.in_rows && self.degrees.share >= 0.5;
         Self { in_rows, ..self }
     }
 
-    /// The subject, with the stencil that the walk computes.
-    pub fn subject<'s>(&'s self, subject: &Subject<'s>) -> Subject<'s> {
-        Subject { stencil: self.mirror.as_ref().map_or(subject.stencil, |own| &own.stencil), ..*subject }
+    /// The task, with the stencil that the gather computes.
+    pub fn task<'s>(&'s self, task: &MeshTask<'s>) -> MeshTask<'s> {
+        MeshTask { stencil: self.mirror.as_ref().map_or(task.stencil, |own| &own.stencil), ..*task }
     }
 
     fn computed(&self) -> &Group {
         self.mirror.as_ref().map_or(self.group, |own| &own.group)
     }
 
-    /// Writes the walk of the thread of `target`, whose row is that of `item`, if there are rows for those alone to which any leads.
-    /// The writer's subject is that of the walk. Returns whether any element leads there, where that is not sure.
+    /// Writes the gather of the thread of `target`, whose row is that of `item`, if there are rows for those alone to which any leads.
+    /// The writer's task is that of the gather. Returns whether any element leads there, where that is not sure.
     pub fn write(&self, writer: &mut Writer, target: ValueId, sparse: Option<ValueId>, sums: &Sums) -> Option<ValueId> {
         let item = sparse.unwrap_or(target);
-        let Looks { reads, present } = Looks::new(writer.subject, self.computed());
-        let leaves = self.leaves(writer.subject, &reads);
+        let Footprint { reads, present } = Footprint::new(writer.task, self.computed());
+        let leaves = self.leaves(writer.task, &reads);
         if let Some(Mirror { ends, .. }) = &self.mirror {
             writer.set_index(&[ends.own], target);
             writer.ends = Some(*ends);
@@ -87,11 +87,11 @@ impl<'a> Walk<'a> {
         if needs_entries {
             tables.push((MeshTable::Entries, "entries".to_owned()));
         }
-        let mut shared: Vec<(Seats, Vec<Path>)> = Vec::new();
+        let mut shared: Vec<(Dictionary, Vec<Path>)> = Vec::new();
         if self.mirror.is_some() && !needs_entries {
-            for leaves in self.by_set(writer.subject, &leaves) {
-                let seats = writer.subject.counts.seats(self.group, &leaves);
-                match Seats::of_row(seats, leaves.len(), self.degrees.max).filter(|_| self.in_rows) {
+            for leaves in self.by_set(writer.task, &leaves) {
+                let entries = writer.task.counts.distinct_ends(self.group, &leaves);
+                match Dictionary::of_row(entries, leaves.len(), self.degrees.max).filter(|_| self.in_rows) {
                     Some(shape) => shared.push((shape, leaves)),
                     None => tables.extend(leaves.into_iter().map(|leaf| {
                         let wish = writer.hops_name(leaf.hops());
@@ -108,8 +108,8 @@ impl<'a> Walk<'a> {
         match self.in_rows {
             true => {
                 let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
-                let seats: Vec<seats::Read> =
-                    shared.into_iter().map(|(shape, leaves)| self.seats(writer, shape, leaves, item)).collect();
+                let entries: Vec<dictionary::Read> =
+                    shared.into_iter().map(|(shape, leaves)| self.distinct_ends(writer, shape, leaves, item)).collect();
                 let [zero, one, width, hole] = [0, 1, self.degrees.max as i64, -1].map(|number| writer.own.int(number));
                 let first = columns.first().map(|(_, column)| *column)?;
                 writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
                     let is_taken = writer.own.compare(Relation::Ne, here, hole);
                     writer.when(is_taken, |writer| {
                         self.step(writer, &columns, place);
-                        seats.iter().for_each(|own| own.step(writer, place));
+                        entries.iter().for_each(|own| own.step(writer, place));
                         self.add(writer, sums);
                     });
                 });
@@ -146,19 +146,25 @@ impl<'a> Walk<'a> {
             || present.iter().any(|hops| at_element(hops))
     }
 
-    /// Reads the seats where some paths end, all in one set.
-    fn seats(&self, writer: &mut Writer, shape: Seats, leaves: Vec<Path>, item: ValueId) -> seats::Read {
-        let mesh = &writer.subject.stencil.mesh;
-        let set = mesh.sets[mesh.end(writer.subject.stencil.set(), &leaves[0])].name.clone();
-        seats::Read::new(writer, shape, self.group.number, leaves, item, &set)
+    /// Reads the entries where some paths end, all in one set.
+    fn distinct_ends(
+        &self,
+        writer: &mut Writer,
+        shape: Dictionary,
+        leaves: Vec<Path>,
+        item: ValueId,
+    ) -> dictionary::Read {
+        let mesh = &writer.task.stencil.mesh;
+        let set = mesh.sets[mesh.end(writer.task.stencil.set(), &leaves[0])].name.clone();
+        dictionary::Read::new(writer, shape, self.group.number, leaves, item, &set)
     }
 
     /// Where reads begin, other than at the group's own targets: the first hops of their ways.
-    fn leaves(&self, subject: &Subject, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
+    fn leaves(&self, task: &MeshTask, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
         let mut leaves = BTreeSet::new();
         for (_, at, _) in reads {
             if let (false, Some(first)) = (self.begins_at_end(&at.0), at.0.first()) {
-                let can_miss = subject.stencil.mesh.maps[first.map].missing != Missing::Never;
+                let can_miss = task.stencil.mesh.maps[first.map].missing != Missing::Never;
                 if !can_miss {
                     leaves.insert(Path::through([*first]));
                 }
@@ -168,10 +174,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Paths by the sets they end in.
-    fn by_set(&self, subject: &Subject, leaves: &[Path]) -> Vec<Vec<Path>> {
+    fn by_set(&self, task: &MeshTask, leaves: &[Path]) -> Vec<Vec<Path>> {
         let mut by_set: BTreeMap<SetId, Vec<Path>> = BTreeMap::new();
         for leaf in leaves {
-            by_set.entry(subject.stencil.mesh.end(subject.stencil.set(), leaf)).or_default().push(leaf.clone());
+            by_set.entry(task.stencil.mesh.end(task.stencil.set(), leaf)).or_default().push(leaf.clone());
         }
         by_set.into_values().collect()
     }
@@ -204,7 +210,7 @@ impl<'a> Walk<'a> {
                     });
                 }
                 MeshTable::Leaf(leaf) => writer.set_index(leaf.hops(), here),
-                MeshTable::Seats(_)
+                MeshTable::Dictionary(_)
                 | MeshTable::Codes(_)
                 | MeshTable::Targets
                 | MeshTable::Offsets
@@ -233,15 +239,15 @@ impl<'a> Walk<'a> {
 
     /// Adds what the element of a place adds.
     fn add(&self, writer: &mut Writer, sums: &Sums) {
-        let subject = writer.subject;
-        let stores = &subject.stencil.stencil.stores;
+        let task = writer.task;
+        let stores = &task.stencil.stencil.stores;
         let group = self.computed();
         let paths = group.paths.len();
         let by_path: Vec<Vec<_>> =
             (0..paths).map(|path| group.adds.iter().filter(|add| add.path == path).collect()).collect();
         if paths > 1 {
             // What several paths need is computed before; what only one needs, in its branch.
-            self.share(writer, &by_path);
+            self.share_reads(writer, &by_path);
         }
         for (path, adds) in by_path.iter().enumerate() {
             let number = writer.own.int(path as i64);
@@ -258,13 +264,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Names what the increments along several paths are made of.
-    fn share(&self, writer: &mut Writer, by_path: &[Vec<&super::group::Add>]) {
-        let stencil = &writer.subject.stencil.stencil;
+    fn share_reads(&self, writer: &mut Writer, by_path: &[Vec<&super::group::Add>]) {
+        let stencil = &writer.task.stencil.stencil;
         let mut seen: Vec<HashSet<DefId>> = Vec::new();
         for adds in by_path {
             let mut own = HashSet::new();
             for add in adds {
-                definitions(writer.subject, &stencil.stores[add.store].body, &mut own);
+                definitions(writer.task, &stencil.stores[add.store].body, &mut own);
             }
             seen.push(own);
         }
@@ -295,12 +301,12 @@ pub fn entry(writer: &mut Writer, entry: ValueId, paths: usize, operation: Binar
     writer.own.convert(number, Type::I32)
 }
 
-/// Reads the own element's numbers, and computes what is made of them alone, before the walk.
+/// Reads the own element's numbers, and computes what is made of them alone, before the loop over the elements.
 fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
     for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == [ends.own]) {
         writer.read(*field, at, *part);
     }
-    let stencil = writer.subject.stencil;
+    let stencil = writer.task.stencil;
     let mut is_own: Vec<bool> = Vec::new();
     for (def, own) in stencil.stencil.defs.iter() {
         let alone = own.body.iter().all(|(_, node)| match node {
@@ -319,7 +325,7 @@ fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
 }
 
 /// The definitions at the element itself that a body uses, directly or not.
-fn definitions(subject: &Subject, body: &Body, found: &mut HashSet<DefId>) {
+fn definitions(task: &MeshTask, body: &Body, found: &mut HashSet<DefId>) {
     let mut waiting = vec![body];
     while let Some(body) = waiting.pop() {
         for (_, node) in body.iter() {
@@ -327,7 +333,7 @@ fn definitions(subject: &Subject, body: &Body, found: &mut HashSet<DefId>) {
                 && path.is_here()
                 && found.insert(*def)
             {
-                waiting.push(&subject.stencil.stencil.defs[*def].body);
+                waiting.push(&task.stencil.stencil.defs[*def].body);
             }
         }
     }

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Paths, and one to stand for all that lead to the same cells.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
+pub struct PathClasses {
     /// Of each path without its levels the one that stands for it; none where steps commute.
     known: Option<BTreeMap<Path, Path>>,
 }
@@ -20,12 +20,12 @@ pub struct Walker<'a> {
     adjacency: Option<&'a Adjacency>,
     /// The cells that are computed.
     cells: Vec<u32>,
-    ways: Ways,
+    path_classes: PathClasses,
     /// Paths that stand for others, by a hash of where they lead.
     ends: HashMap<u64, Vec<Path>>,
 }
 
-impl Ways {
+impl PathClasses {
     /// The path that stands for walking `first`, then `second`. Levels add up.
     pub fn join(&self, first: &Path, second: &Path) -> Path {
         let path = first.then(second);
@@ -43,31 +43,31 @@ impl Ways {
 impl<'a> Walker<'a> {
     /// For grids whose columns stand in rows.
     pub fn rows() -> Self {
-        Self { adjacency: None, cells: Vec::new(), ways: Ways::default(), ends: HashMap::new() }
+        Self { adjacency: None, cells: Vec::new(), path_classes: PathClasses::default(), ends: HashMap::new() }
     }
 
     /// For the cells of a grid that are computed.
     pub fn cells(adjacency: &'a Adjacency, cells: Vec<u32>) -> Self {
-        let ways = Ways { known: Some(BTreeMap::new()) };
-        let mut walker = Self { adjacency: Some(adjacency), cells, ways, ends: HashMap::new() };
+        let path_classes = PathClasses { known: Some(BTreeMap::new()) };
+        let mut walker = Self { adjacency: Some(adjacency), cells, path_classes, ends: HashMap::new() };
         // A path that leads back is no path.
         walker.find(&Path::default());
         walker
     }
 
-    /// As [`Ways::join`], for any paths.
+    /// As [`PathClasses::join`], for any paths.
     pub fn join(&mut self, first: &Path, second: &Path) -> Path {
         self.find(&first.then(second).without_levels());
-        self.ways.join(first, second)
+        self.path_classes.join(first, second)
     }
 
     /// What was found out.
-    pub fn finish(self) -> Ways {
-        self.ways
+    pub fn finish(self) -> PathClasses {
+        self.path_classes
     }
 
     fn find(&mut self, path: &Path) {
-        let (Some(adjacency), Some(known)) = (self.adjacency, &mut self.ways.known) else { return };
+        let (Some(adjacency), Some(known)) = (self.adjacency, &mut self.path_classes.known) else { return };
         if known.contains_key(path) {
             return;
         }
