@@ -20,8 +20,8 @@ fn cells(mesh: &Mesh) -> Vec<([f64; 2], f64)> {
     .collect()
 }
 
-fn flood(mesh: &Mesh, w: Vec<[f64; 3]>, fixture: Vec<f64>, steps: u32) -> BTreeMap<String, Vec<f64>> {
-    let arrays = vec![("w", w.as_flattened().to_vec()), ("fixture", fixture)];
+fn flood(mesh: &Mesh, w: Vec<[f64; 3]>, bed: Vec<f64>, steps: u32) -> BTreeMap<String, Vec<f64>> {
+    let arrays = vec![("w", w.as_flattened().to_vec()), ("bed", bed)];
     let settings = vec![("steps", f64::from(steps))];
     Over { file: "flood", name: "flood", mesh, arrays, settings, levels: None }.run()
 }
@@ -35,10 +35,10 @@ fn bumpy([x, y]: [f64; 2]) -> f64 {
 #[test]
 fn a_lake_at_rest_stays_at_rest() {
     let mesh = triangles(24, 12, Perturbed { by: 0.2, seed: 3 }).unwrap();
-    let fixture: Vec<f64> = cells(&mesh).iter().map(|(middle, _)| bumpy(*middle)).collect();
-    let before: Vec<[f64; 3]> = fixture.iter().map(|fixture| [(1.0 - fixture).max(0.0), 0.0, 0.0]).collect();
+    let bed: Vec<f64> = cells(&mesh).iter().map(|(middle, _)| bumpy(*middle)).collect();
+    let before: Vec<[f64; 3]> = bed.iter().map(|bed| [(1.0 - bed).max(0.0), 0.0, 0.0]).collect();
     assert!(before.iter().any(|w| w[0] == 0.0) && before.iter().any(|w| w[0] > 1.2));
-    let after = flood(&mesh, before.clone(), fixture, 100);
+    let after = flood(&mesh, before.clone(), bed, 100);
     assert!(after["time"][0] > 0.05);
     let moved = after["w"].iter().zip(before.as_flattened()).map(|(after, before)| after - before);
     assert!(largest(moved) < 1e-13);
@@ -48,16 +48,16 @@ fn a_lake_at_rest_stays_at_rest() {
 fn no_water_is_lost_and_none_is_less_than_nothing() {
     let mesh = triangles(24, 12, Perturbed { by: 0.2, seed: 3 }).unwrap();
     let cells = cells(&mesh);
-    let fixture: Vec<f64> = cells.iter().map(|(middle, _)| bumpy(*middle)).collect();
+    let bed: Vec<f64> = cells.iter().map(|(middle, _)| bumpy(*middle)).collect();
     // A wall of water before the island.
-    let depth = |([x, _], fixture): ([f64; 2], f64)| (if x < 0.15 { 1.8 } else { 0.5 } - fixture).max(0.0);
+    let depth = |([x, _], bed): ([f64; 2], f64)| (if x < 0.15 { 1.8 } else { 0.5 } - bed).max(0.0);
     let before: Vec<[f64; 3]> = cells
         .iter()
-        .zip(&fixture)
-        .map(|(cell, fixture)| [depth((cell.0, *fixture)), 0.2, -0.1])
+        .zip(&bed)
+        .map(|(cell, bed)| [depth((cell.0, *bed)), 0.2, -0.1])
         .map(|w| if w[0] > 0.0 { w } else { [0.0; 3] })
         .collect();
-    let after = flood(&mesh, before.clone(), fixture, 300);
+    let after = flood(&mesh, before.clone(), bed, 300);
     let after = after["w"].as_chunks::<3>().0;
     let total = |all: &[[f64; 3]]| all.iter().zip(&cells).map(|(w, (_, area))| w[0] * area).sum::<f64>();
     assert!((total(after) - total(&before)).abs() < 1e-13 * total(&before));

@@ -116,7 +116,7 @@ impl Read {
             let mask = writer.own.literal((1 << shape.bits()) - 1, Type::U32);
             let entry = writer.own.binary(Binary::ShiftRight, word, before);
             let entry = writer.own.binary(Binary::BitAnd, entry, mask);
-            let entry = writer.own.name("entry", entry);
+            let entry = writer.own.name("chosen", entry);
             let end = chosen(writer, self.entries, entry, 0..shape.entries);
             let end = writer.own.name(&writer.end_name(path), end);
             writer.set_index(path.hops(), end);

@@ -241,7 +241,7 @@ impl<'a> Writer<'a> {
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
-        doc.push(Comment::new(format!("VectorLayout {}, {}.", self.choices.layout.name(), precision.name())));
+        doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
         kernel::Kernel { doc, ..simplify(self.own.finish()) }
     }
 }
