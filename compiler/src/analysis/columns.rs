@@ -27,18 +27,18 @@ pub fn columns_where(
     adjacency: &Adjacency,
     has_value: &dyn Fn(FieldId, usize) -> bool,
 ) -> Result<Arc<[u32]>, Refusal> {
-    let mut reach = Coverage { stencil, adjacency, has_value, varying: varying(stencil), there: Vec::new() };
+    let mut coverage = Coverage { stencil, adjacency, has_value, varying: varying(stencil), there: Vec::new() };
     let used = used(stencil);
     for (id, def) in stencil.defs.iter() {
-        let there = if used[id.index()] { reach.of(&def.body) } else { Vec::new() };
-        reach.there.push(there);
+        let there = if used[id.index()] { coverage.of(&def.body) } else { Vec::new() };
+        coverage.there.push(there);
     }
     let mut computed = vec![true; adjacency.cells()];
     for store in &stencil.stores {
-        computed.iter_mut().zip(reach.of(&store.body)).for_each(|(computed, there)| *computed &= there);
+        computed.iter_mut().zip(coverage.of(&store.body)).for_each(|(computed, there)| *computed &= there);
     }
     let columns: Vec<u32> = (0..).zip(&computed).filter_map(|(column, &computed)| computed.then_some(column)).collect();
-    if columns.is_empty() { Err(reach.refusal()) } else { Ok(columns.into()) }
+    if columns.is_empty() { Err(coverage.refusal()) } else { Ok(columns.into()) }
 }
 
 /// Which definitions an output needs.

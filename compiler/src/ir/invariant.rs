@@ -1,4 +1,4 @@
-//! Takes from uses the horizontal paths that lead nowhere.
+//! Shares invariants: one value of each definition that is the same on all columns, since paths along columns lead nowhere for it.
 
 use super::{Body, Handle, Node, Path, Stencil};
 

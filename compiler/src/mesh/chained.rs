@@ -9,7 +9,7 @@ use super::{Items, Kernel, Kernels, MeshChoices, MeshTask, quotient};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 
-/// Returns the kernel of a chain, of whose stages these are. Internal fields are not written.
+/// Returns the kernel of a chain whose stages are `tasks`. Internal fields are not written.
 ///
 /// # Errors
 /// Increments come in orders that differ.
