@@ -143,7 +143,7 @@ fn means(staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
     let seat = |field: FieldId| stage.call.fields[field.index()];
     let name = |id: Option<VariableId>| id.map_or("nothing", |id| &staged.program.variables[id].name).to_owned();
     match meaning {
-        Meaning::Told => "as the first line says".to_owned(),
+        Meaning::Documented => "as the first line says".to_owned(),
         Meaning::Input(field) => format!("`{}`, which is read", name(seat(*field).read)),
         Meaning::Output(field) => format!("`{}`, which is written", name(seat(*field).written)),
         Meaning::Param(param) => format!("the parameter `{}`", stage.stencil.params[*param].name),
