@@ -17,7 +17,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use stencilc_compiler::access::ACCESSES;
+use stencilc_compiler::access::{self, ACCESSES, Access};
 use stencilc_compiler::analysis::roofline::GPUS;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Math, variants};
@@ -79,7 +79,7 @@ pub struct ShareArgs {
 pub struct LaunchArgs {
     #[command(flatten)]
     pub given: Names,
-    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp` and 64x4x1 for `march`
+    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp` and 64x4x1 for `tile`
     #[arg(long, value_name = "XxYxZ")]
     block: Option<Block>,
     /// Levels a thread, for strategies that slice
@@ -379,13 +379,13 @@ pub fn by_name(pairs: &[Pair], option: &str) -> stencilc_runtime::Result<BTreeMa
 }
 
 /// Names of the access strategies.
-pub fn accesses() -> PossibleValuesParser {
-    PossibleValuesParser::new(access_names())
+pub fn accesses() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(access_names()).map(access::present_name)
 }
 
 /// Names of the access strategies, or [`ALL`].
-pub fn accesses_or_all() -> PossibleValuesParser {
-    PossibleValuesParser::new(all().chain(access_names()))
+pub fn accesses_or_all() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(all().chain(access_names())).map(access::present_name)
 }
 
 /// Names of the storages.
@@ -452,7 +452,10 @@ fn all() -> impl Iterator<Item = PossibleValue> {
 }
 
 fn access_names() -> impl Iterator<Item = PossibleValue> {
-    ACCESSES.iter().map(|access| PossibleValue::new(access.name()).help(access.summary()))
+    let value = |access: &&dyn Access| {
+        PossibleValue::new(access.name()).aliases(access.former_names().iter().copied()).help(access.summary())
+    };
+    ACCESSES.iter().map(value)
 }
 
 fn storage_names() -> impl Iterator<Item = PossibleValue> {

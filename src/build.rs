@@ -2,7 +2,7 @@
 
 mod kernels;
 pub mod mesh;
-mod program;
+pub mod program;
 
 use crate::args::ARCH;
 use crate::args::given::Names;

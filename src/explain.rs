@@ -4,11 +4,13 @@ mod facts;
 mod level_facts;
 mod mesh;
 mod picture;
+mod program;
 mod text;
 
 use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
+use crate::build::program::ProgramArgs;
 use crate::{input, kernel, terminal};
 use facts::{Bounds, Explained, Explanation, Planned};
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
@@ -36,9 +38,11 @@ pub struct Args {
     /// Which stencil of the file
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
-    /// The grid that figures are for, halo included
-    #[arg(long, value_name = "NIxNJxNK", default_value_t = GridArg::Rows(GRID))]
-    grid: GridArg,
+    /// The grid that figures are for, halo included; 512x512x64 if not given. A program needs one
+    #[arg(long, value_name = "NIxNJxNK")]
+    grid: Option<GridArg>,
+    #[command(flatten)]
+    of_program: ProgramArgs,
     /// Levels of a mesh, if it has any
     #[arg(long, value_name = "N", value_parser = args::grid::levels)]
     levels: Option<usize>,
@@ -82,6 +86,12 @@ fn positive(text: &str) -> std::result::Result<f64, String> {
 /// The stencil has errors, or no cell of it can be computed, which is told after all that can be.
 pub fn explain(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.file)?;
+    let program = args.of_program.program.as_deref();
+    if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
+        args.over.refuse()?;
+        return program::explain(args, &input, program, json);
+    }
+    args.of_program.refuse()?;
     if let Some(stencil) = input.mesh_stencil(args.stencil.as_deref())? {
         return mesh::explain(args, stencil, json);
     }
@@ -90,7 +100,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
         return Err(Error::call("--levels is for meshes, and this one runs over a grid")
             .help("give its extents: --grid NIxNJxNK"));
     }
-    let GridArg::Rows(grid) = args.grid else {
+    let GridArg::Rows(grid) = args.grid.clone().unwrap_or(GridArg::Rows(GRID)) else {
         return Err(Error::call("`explain` counts what is read on grids of columns in rows")
             .help("give extents: --grid NIxNJxNK; `run` says which cells of a grid from a file are computed"));
     };

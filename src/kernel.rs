@@ -119,14 +119,6 @@ impl Wanted {
         Ok(choices)
     }
 
-    /// The grid that is given.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn chosen(&self) -> Result<Chosen> {
-        Chosen::new(self.grid.as_ref(), self.levels)
-    }
-
     /// The options that say the same again over meshes, but for the stencil and those about meshes.
     pub fn words_over_meshes(&self) -> String {
         let Choices { precision, contract, .. } = self.choices();
@@ -152,19 +144,16 @@ impl Wanted {
     }
 
     fn words_after(&self, choices: Choices) -> String {
-        let mut words = choices.words();
-        if let Some(grid) = &self.grid {
-            words.push_str(&format!(" --grid {}", ShellWord::path(grid.to_string())));
-        }
-        self.say_levels(&mut words);
-        words
+        words_on(&choices, self.grid.as_ref(), self.levels, &self.set)
     }
 
     fn say_levels(&self, words: &mut String) {
-        if let Some(levels) = self.levels {
-            words.push_str(&format!(" --levels {levels}"));
-        }
-        self.set.iter().for_each(|pair| words.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
+        say_levels(words, self.levels, &self.set);
+    }
+
+    /// The grid as it was named.
+    pub fn grid(&self) -> Option<&GridArg> {
+        self.grid.as_ref()
     }
 
     /// What distinguishes it from the other kernels of its stencil, as a part of a file's name.
@@ -180,6 +169,23 @@ impl Wanted {
         }
         name
     }
+}
+
+/// The options that say again what is chosen, on a grid.
+pub fn words_on(choices: &Choices, grid: Option<&GridArg>, levels: Option<usize>, set: &[Pair]) -> String {
+    let mut words = choices.words();
+    if let Some(grid) = grid {
+        words.push_str(&format!(" --grid {}", ShellWord::path(grid.to_string())));
+    }
+    say_levels(&mut words, levels, set);
+    words
+}
+
+fn say_levels(words: &mut String, levels: Option<usize>, set: &[Pair]) {
+    if let Some(levels) = levels {
+        words.push_str(&format!(" --levels {levels}"));
+    }
+    set.iter().for_each(|pair| words.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
 }
 
 /// What a prepared stencil computes on a grid. Parameters that decide nothing about that need no value.

@@ -267,7 +267,7 @@ fn options_that_make_no_difference_are_refused() {
     {
         for (option, remedy) in [
             ("--slice 4", "--access zloop-sliced"),
-            ("--tile 2x2", "--access march"),
+            ("--tile 2x2", "--access tile"),
             ("--run-width 4", "--storage compressed"),
         ] {
             let output = folder.run(&format!("{call} {option}"));

@@ -108,7 +108,7 @@ fn tiles_of_several_shapes() {
             let tiles =
                 [[2, 2], [4, 1], [8, 3], [1, 4], [2, 5]].into_iter().zip([[32, 2, 1], [3, 5, 2]].into_iter().cycle());
             let choices = tiles.map(|(tile, block)| Choices {
-                access: "march".into(),
+                access: "tile".into(),
                 precision,
                 tile,
                 block,

@@ -340,3 +340,39 @@ fn what_has_no_room_is_refused_in_its_row() {
         assert_eq!(kernel["lookups"].is_null(), kernel["access"] == "shared", "{kernel}");
     }
 }
+
+#[test]
+fn the_kernels_of_a_program_are_told_with_what_they_compute_and_take() {
+    for (plan, count) in [("separate", 2), ("recomputed", 2), ("streamed", 1), ("resident", 1)] {
+        let call = format!("--program heat_periodic --grid 128x24x3 --fuse {plan}");
+        let told = data("heat", &call);
+        let kernels = told["kernels"].as_array().unwrap();
+        assert_eq!(kernels.len(), count, "{plan}");
+        let first = &kernels[0];
+        assert!(first["formulas"][0].as_str().unwrap().starts_with("next = t + kappa"), "{first}");
+        // A value of each cell is read, and one is written.
+        assert_eq!(first["memory_bytes"], 2 * 8 * 128 * 24 * 3, "{plan}");
+        assert_eq!((&first["table_loads"], &first["arguments"][0]["means"]), (&json!(0), &json!("`t`, which is read")));
+        let made = told["made"].as_str().unwrap();
+        assert!(
+            made.starts_with(&format!("Made by stencilc build heat --program heat_periodic --fuse {plan}")),
+            "{made}"
+        );
+        assert!(self::told("heat", &call).ends_with(&format!("{made}\n")), "{plan}");
+    }
+}
+
+#[test]
+fn wrong_calls_about_programs_say_what_to_give() {
+    for (call, fragment) in [
+        ("--program heat_periodic", "give it: --grid NIxNJxNK"),
+        ("--program heat_perodic --grid 8x8x8", "did you mean `heat_periodic`?"),
+        ("--stencil conduct --fuse merged", "add --program NAME"),
+        ("--program heat_walls --grid 128x24x3 --fuse resident", "not periodic"),
+        ("--program heat_periodic --grid 128x24x3 --gpu h200", "name the stencil"),
+        ("--program heat_periodic --grid 128x24x3 --mesh a.npz", "--mesh is for stencils over a mesh"),
+    ] {
+        let (status, _, stderr) = explain("heat", call);
+        assert!(status != 0 && stderr.contains(fragment), "{call}: {stderr}");
+    }
+}

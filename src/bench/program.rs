@@ -61,7 +61,7 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
         // Of many kernels that differ in blocks alone, the usual one is enough where nobody asks for more.
         let choices: Vec<Choices> = if args.kernels.is_open() {
             let usual = |access: &str| all.iter().find(|own| own.storage == "regular" && own.access == access).cloned();
-            ["idxvar", "march"].into_iter().filter_map(usual).collect()
+            ["idxvar", "tile"].into_iter().filter_map(usual).collect()
         } else {
             all
         };

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn what_has_no_column_is_told() {
         let plain =
-            Choices { access: "march".into(), layout: "hilbert".into(), tile: [2, 4], slice: 2, ..Choices::default() };
+            Choices { access: "tile".into(), layout: "hilbert".into(), tile: [2, 4], slice: 2, ..Choices::default() };
         assert_eq!(others(&plain), "");
         assert_eq!(others(&Choices { run_width: 8, wide: true, ..plain }), "--run-width 8 --index 64");
     }

@@ -121,7 +121,7 @@ fn choices(args: &Args, precision: Precision) -> Result<Vec<Choices>> {
             ..kernels.code.choices(own, precision)
         }
     };
-    Ok(["idxvar", "march"].map(usual).to_vec())
+    Ok(["idxvar", "tile"].map(usual).to_vec())
 }
 
 fn search(

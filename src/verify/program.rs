@@ -103,7 +103,7 @@ fn plans(args: &Args, precision: Precision) -> Vec<ProgramPlan> {
     let own = &args.of_programs;
     let all = args.combinations(precision);
     // What a call is computed by is independent of which calls are one: each storage is tried once more.
-    let usual = |own: &&Choices| own.access == Choices::default().access || own.access == "march";
+    let usual = |own: &&Choices| own.access == Choices::default().access || own.access == "tile";
     let some: Vec<Choices> = match args.variants.is_open() {
         true => all.iter().filter(usual).cloned().collect(),
         false => all.clone(),

@@ -75,7 +75,7 @@ fn what_runs_over_meshes_is_told_apart() {
         "run airfoil --mesh m.npz --program airfoilflow --device cpu",
         "run airfoil --mesh m.npz --stencil updat --device cpu",
         "run airfoil --mesh m.npz --grid 9x9x9 --device cpu",
-        "run airfoil --mesh m.npz --access march --device cpu",
+        "run airfoil --mesh m.npz --access tile --device cpu",
         "run airfoil --mesh m.npz --checked --device cpu",
         "run airfoil --mesh m.npz --runs 3 --device cpu",
         "run airfoil --mesh m.npz --lead wing --device cpu",

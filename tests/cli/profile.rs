@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use stencilc_runtime::profile::metrics::METRICS;
 
-const PROFILE: &str = "profile laplap --device emulate --grid 37x11x4 --runs 2 --storage regular --access idxvar,march";
+const PROFILE: &str = "profile laplap --device emulate --grid 37x11x4 --runs 2 --storage regular --access idxvar,tile";
 
 /// Tells a version, as Nsight Compute does, and reads its options; then it launches the program (`launch`), notes the call
 /// in the file `calls`, and does what the test wants, with a table at hand of which every counter is 1000.
@@ -87,7 +87,7 @@ fn counters_stand_beside_times() {
     // What was launched is the kernel: this program has done it. Each is counted once.
     let launched = calls(&folder);
     assert_eq!(launched.len(), 2);
-    for name in ["idxvar", "march"] {
+    for name in ["idxvar", "tile"] {
         let own: Vec<&String> = launched.iter().filter(|call| call.contains(&format!("--access {name}"))).collect();
         assert_eq!(own.len(), 1, "{launched:?}");
         assert!(own[0].contains("/stencilc run laplap --stencil laplap --seed 0 --device emulate"), "{launched:?}");

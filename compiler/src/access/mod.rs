@@ -2,9 +2,9 @@
 //! strategy, after A. Roesti, "Efficient GPU Implementation of Stencils on Unstructured Grids" (ETH Zurich, 2020), chapter 5.
 
 mod idxvar;
-mod march;
 mod naive;
 mod shared;
+mod tile;
 mod warp;
 mod zloop;
 mod zloop_sliced;
@@ -25,13 +25,18 @@ pub const ACCESSES: &[&dyn Access] = &[
     &warp::Warp,
     &zloop::ZLoop,
     &zloop_sliced::ZLoopSliced,
-    &march::March,
+    &tile::Tiles,
 ];
 
 /// A way to reach neighbours.
 pub trait Access: Sync {
     /// What the command line calls it.
     fn name(&self) -> &'static str;
+
+    /// Names that it had before, which are taken still.
+    fn former_names(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// One line about it.
     fn summary(&self) -> &'static str;
@@ -236,10 +241,36 @@ impl Neighbourhood<'_> {
     }
 }
 
-/// The access strategy called `name`.
+/// Returns the access strategy that is called `name`, or was called so once.
 ///
 /// # Errors
 /// There is none: a message with a guess.
 pub fn find(name: &str) -> Result<&'static dyn Access, String> {
-    crate::registry::find(ACCESSES, |access| access.name(), name, "access strategy")
+    match ACCESSES.iter().find(|access| access.former_names().contains(&name)) {
+        Some(&access) => Ok(access),
+        None => crate::registry::find(ACCESSES, |access| access.name(), name, "access strategy"),
+    }
+}
+
+/// Returns the name that the access strategy called `name` has now; `name` itself if there is none.
+pub fn present_name(name: String) -> String {
+    find(&name).map_or(name, |access| access.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn former_names_are_taken_and_names_differ() {
+        assert_eq!(find("march").unwrap().name(), "tile");
+        assert_eq!(present_name("march".to_owned()), "tile");
+        assert_eq!(present_name("marsh".to_owned()), "marsh");
+        let own = |access: &&'static dyn Access| [&[access.name()], access.former_names()].concat();
+        let mut names: Vec<&str> = ACCESSES.iter().flat_map(own).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "no name means two strategies");
+    }
 }

@@ -41,7 +41,7 @@ pub const SOME: [OfSome; 7] = [
         is_planned: |_| false,
         refusal: |_, access, _| {
             let why = || format!("`{}` access gives a thread one column: there are no tiles", access.name());
-            (!access.tiles()).then(|| Refusal::new(why()).help("--access march has them"))
+            (!access.tiles()).then(|| Refusal::new(why()).help("--access tile has them"))
         },
     },
     OfSome {

@@ -12,12 +12,13 @@ use crate::storage::neighbors::{NEIGHBORS, Neighbors};
 use crate::storage::order::ORDERS;
 use crate::storage::{STORAGES, Storage};
 use crate::text::ShellWord;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What can be chosen. Together with the stencil it is enough to make the kernel again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choices {
     /// A name of [`ACCESSES`].
+    #[serde(deserialize_with = "present_access")]
     pub access: String,
     /// A name of [`STORAGES`].
     pub storage: String,
@@ -52,6 +53,11 @@ pub struct Choices {
     pub checked: bool,
     /// Whose functions are called where devices round differently.
     pub math: Math,
+}
+
+/// Reads the name of an access strategy, which may be one that it had when the text was written.
+fn present_access<'a, D: Deserializer<'a>>(text: D) -> Result<String, D::Error> {
+    String::deserialize(text).map(access::present_name)
 }
 
 impl Default for Choices {

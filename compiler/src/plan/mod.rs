@@ -455,7 +455,7 @@ mod tests {
             Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         let width = |share: &[&str]| {
             let share = share.iter().map(|&file| file.to_owned()).collect();
-            let choices = Choices { access: "march".into(), share, ..Choices::default() };
+            let choices = Choices { access: "tile".into(), share, ..Choices::default() };
             plan(&lowered.stencils[0], &choices, Some(target)).unwrap().run_width()
         };
         assert_eq!((width(&[]), width(&["other.stn"])), (Some(2), None));

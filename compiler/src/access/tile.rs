@@ -1,4 +1,4 @@
-//! `march`: a tile of cells a thread, whose values stay in registers.
+//! `tile`: a tile of cells a thread, whose values stay in registers.
 
 use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
@@ -6,11 +6,15 @@ use crate::kernel::build::Builder;
 
 /// One thread for a tile of cells, `--tile` of them along i and j. What several of them need is read and computed once, and
 /// cells that follow each other along i are read and written by one instruction.
-pub struct March;
+pub struct Tiles;
 
-impl Access for March {
+impl Access for Tiles {
     fn name(&self) -> &'static str {
-        "march"
+        "tile"
+    }
+
+    fn former_names(&self) -> &'static [&'static str] {
+        &["march"]
     }
 
     fn summary(&self) -> &'static str {
