@@ -17,7 +17,7 @@ use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::plan::{self, Choices, Plan};
+use stencilc_compiler::plan::{self, Choices};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::cuda::devices;
 use stencilc_runtime::nvrtc::{Arch, Kind};
@@ -118,7 +118,10 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let choices = args.launch.every(args.precision).filter(|choices| !is_idle(choices));
     let planned: Vec<_> = choices.map(|choices| (choices.clone(), plan::plan(&prepared, &choices, None))).collect();
     let kernels = planned.iter().map(|(choices, planned)| match planned {
-        Ok(plan) => Ok(Planned::Kernel(plan, if args.registers { registers(args, plan)? } else { None })),
+        Ok(plan) if args.registers => {
+            Ok(Planned::Kernel(plan, registers(args, &plan.stencil.name, &cuda::print(plan)?.text)?))
+        }
+        Ok(plan) => Ok(Planned::Kernel(plan, None)),
         Err(refusal) => Ok(Planned::Refused(choices, refusal)),
     });
     let kernels = kernels.collect::<Result<Vec<_>>>()?;
@@ -138,10 +141,9 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
 }
 
-/// Registers of a thread.
-fn registers(args: &Args, plan: &Plan) -> Result<Option<u32>> {
-    let name = format!("{}.cu", plan.stencil.name);
-    let built = compile_cached(&cuda::print(plan)?.text, &name, &args.arch, Kind::Cubin)?;
+/// Returns the registers of a thread of a kernel, by its name and its text.
+fn registers(args: &Args, name: &str, text: &str) -> Result<Option<u32>> {
+    let built = compile_cached(text, &format!("{name}.cu"), &args.arch, Kind::Cubin)?;
     Ok(built.compiled.resources.first().map(|taken| taken.registers))
 }
 

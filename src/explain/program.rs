@@ -14,8 +14,6 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Stage, Staged};
 use stencilc_compiler::source::{Source, Span};
 use stencilc_compiler::text::ShellWord;
-use stencilc_runtime::cache::compile_cached;
-use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result};
 
 /// What is known of a program's plan.
@@ -61,7 +59,7 @@ struct ArgumentFacts {
 /// # Errors
 /// The grid is not known, or the plan cannot compute the program.
 pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Result<()> {
-    if args.stencil.is_some() || args.gpu.is_some() || args.bandwidth.is_some() || args.flops.is_some() {
+    if args.gpu.is_some() || args.bandwidth.is_some() || args.flops.is_some() {
         return Err(Error::call("--gpu, --bandwidth and --flops bound the time of a stencil, and a program is named")
             .help("leave them out, or name the stencil: --stencil NAME"));
     }
@@ -84,13 +82,7 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
 }
 
 fn facts(args: &Args, (input, staged): (&Input, &Staged), stage: Option<&Stage>, code: &Kernel) -> Result<KernelFacts> {
-    let registers = match args.registers {
-        true => {
-            let built = compile_cached(&cuda::text(code)?, &format!("{}.cu", code.name), &args.arch, Kind::Cubin)?;
-            built.compiled.resources.first().map(|taken| taken.registers)
-        }
-        false => None,
-    };
+    let registers = if args.registers { super::registers(args, &code.name, &cuda::text(code)?)? } else { None };
     let argument = |own: cuda::Parameter| ArgumentFacts {
         name: own.name.to_string(),
         means: means(staged, stage, &own.meaning),
@@ -140,12 +132,12 @@ fn bytes(staged: &Staged, id: VariableId) -> usize {
 /// What an argument means.
 fn means(staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
     let Some(stage) = stage else { return "as the first line says".to_owned() };
-    let seat = |field: FieldId| stage.call.fields[field.index()];
+    let binding = |field: FieldId| stage.call.fields[field.index()];
     let name = |id: Option<VariableId>| id.map_or("nothing", |id| &staged.program.variables[id].name).to_owned();
     match meaning {
         Meaning::Documented => "as the first line says".to_owned(),
-        Meaning::Input(field) => format!("`{}`, which is read", name(seat(*field).read)),
-        Meaning::Output(field) => format!("`{}`, which is written", name(seat(*field).written)),
+        Meaning::Input(field) => format!("`{}`, which is read", name(binding(*field).read)),
+        Meaning::Output(field) => format!("`{}`, which is written", name(binding(*field).written)),
         Meaning::Param(param) => format!("the parameter `{}`", stage.stencil.params[*param].name),
         Meaning::Table(number) => format!("table {number} of the storage"),
         Meaning::Report => "where it writes what went wrong".to_owned(),
@@ -162,7 +154,7 @@ fn means(staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
         Meaning::Mesh(_) => "what a mesh has".to_owned(),
         Meaning::Step(data) => match data {
             StepData::Count => "how many steps are computed".to_owned(),
-            StepData::Spare(field) => format!("room for `{}`, for some of the steps", name(seat(*field).written)),
+            StepData::Spare(field) => format!("room for `{}`, for some of the steps", name(binding(*field).written)),
             StepData::Barrier => "a number, 0 at first, at which blocks wait for each other".to_owned(),
             StepData::Flags(count) => format!("{count} numbers, 0 at first, at which blocks wait for one another"),
         },

@@ -315,3 +315,12 @@ fn words(text: &str) -> impl Iterator<Item = (&str, bool)> {
         Some((word, is_word(first) && !is_number && after.starts_with('(')))
     })
 }
+
+/// The names of all functions and types, of both precisions.
+#[cfg(test)]
+pub fn names() -> Vec<String> {
+    let texts = [include_str!("../math/turn.rs"), include_str!("../math/wide.rs"), include_str!("../math/double.rs")];
+    let texts = texts.into_iter().chain([include_str!("../math/single.rs")]);
+    let translated = texts.flat_map(|text| translated(text, Precision::F64)).map(|item| item.name);
+    translated.chain(OPERATIONS.iter().map(|(name, _)| (*name).to_owned())).collect()
+}

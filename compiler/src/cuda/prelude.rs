@@ -396,3 +396,18 @@ fn constant(array: &Array) -> Option<String> {
         host::wrapped(values.iter().map(i32::to_string))
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Names;
+
+    #[test]
+    fn nothing_of_the_users_is_called_as_a_function_here() {
+        let own = FUNCTIONS.iter().map(|(name, _)| (*name).to_owned());
+        let all: Vec<String> = own.chain(functions::names()).chain(super::super::rows::names()).collect();
+        assert!(all.len() > 50 && all.iter().any(|name| name == "real_exp"), "{all:?}");
+        let free: Vec<&String> = all.iter().filter(|name| Names::default().fresh(name) == ***name).collect();
+        assert!(free.is_empty(), "{free:?} are not in names/reserved.rs");
+    }
+}

@@ -8,6 +8,12 @@ fn all() -> Vec<Section> {
     device::sections(include_str!("../../../templates/step_rows.cu"))
 }
 
+/// Their names.
+#[cfg(test)]
+pub fn names() -> Vec<String> {
+    all().into_iter().map(|own| own.name.to_owned()).collect()
+}
+
 /// These functions, and all that they use: further ones, and operations of the hardware.
 pub fn with_used(mut names: BTreeSet<&'static str>) -> BTreeSet<&'static str> {
     device::add_used(&all(), &mut names);

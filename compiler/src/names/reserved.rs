@@ -381,51 +381,22 @@ const HEADERS: &[&str] = &[
 ];
 
 /// What the functions and types of generated code are called, and what its launchers call their own.
-const OURS: &[&str] = &[
-    "args",
-    "stream",
-    "real_min",
-    "real_max",
-    "real_sign",
-    "real_rem",
-    "real_opaque",
-    "real_copysign",
-    "real_inverse",
-    "real_quotient",
-    "real_turned",
-    "int_add",
-    "int_sub",
-    "int_mul",
-    "int_rem",
-    "int_abs",
-    "int_sign",
-    "int_less",
-    "int_min",
-    "int_max",
-    "computed",
-    "emulated",
-    "Watch",
-    "WatchedTable",
-    "neighbour_of",
-    "interleaved",
-    "Run",
-    "load_run",
-    "store_run",
-    "load_row",
-    "put_row",
-    "copy_row",
-    "widen_row",
-    "join_rows",
-    "put_between",
-    "push_row",
-    "pull_row",
-    "add_2",
-    "add_4",
-];
+const OURS: &str = "
+    args stream computed emulated Watch WatchedTable neighbour_of interleaved Run load_run store_run load_row
+    put_row copy_row widen_row join_rows put_between push_row pull_row add_2 add_4 Turn Angle load_row_where
+    copy_run
+    int_add int_sub int_mul int_rem int_abs int_sign int_less int_min int_max
+    real_angle real_angle_far real_atan real_atan2 real_atan_near real_bits real_cbrt real_choose real_copysign
+    real_cos real_cos_rest real_digits real_digits_from real_digits_of real_entry real_exp real_exp2_wide
+    real_exp_scaled real_exponent real_inverse real_inverse_root_f32 real_inverse_root_f64 real_log real_log2_wide
+    real_low real_mantissa real_max real_min real_number real_opaque real_pow real_power_of_two real_product
+    real_product_high real_quotient real_reduce real_rem real_sign real_sin real_sin_or_cos real_sin_rest real_sum
+    real_tan real_tanh real_turn real_turned
+";
 
 /// Whether a word of the table is this one.
 pub fn is_reserved(word: &str) -> bool {
-    [C, CPP, CUDA, HEADERS, OURS].iter().any(|words| words.contains(&word))
+    [C, CPP, CUDA, HEADERS].iter().any(|words| words.contains(&word)) || OURS.split_whitespace().any(|own| own == word)
 }
 
 /// Whether a name begins as those of CUDA's functions and macros do, as ours, as the constants of math.h (M_PIf), or as the formats of
