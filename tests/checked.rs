@@ -64,7 +64,7 @@ const FAULTS: &[(&str, Fault, &str)] = &[
         |plan| plan.known_grid.as_mut().unwrap().region.k.start = 0,
         "stencil `s`: kernel s_kernel reads `a[k-1]` wrongly: at cell (i=1, j=0, k=0) its index leads to element ",
     ),
-    ("regular", |plan| layout(plan).sizes[0] += 1, "` wrongly: at "),
+    ("regular", |plan| layout(plan).sizes[1] += 1, "` wrongly: at "),
     (
         "compressed",
         |plan| layout(plan).tables[1].iter_mut().for_each(|offset| *offset += 1),

@@ -49,7 +49,7 @@ fn touched(
         }
         Some(_) | None => format!("level {k} of place {column} in the plane, where no column is"),
     };
-    let plane = known_grid.layout.plane as i64;
+    let plane = known_grid.layout.places as i64;
     let (place, level) = if horizontal { (index.rem_euclid(plane), index.div_euclid(plane)) } else { (0, index) };
     let is_inside = level >= 0 && level < levels.count(known_grid.grid.nk) as i64;
     let led = match (is_inside, horizontal, columns.get(place as usize)) {

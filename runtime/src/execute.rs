@@ -417,7 +417,6 @@ pub(crate) fn plain_argument(plan: &Plan, known_grid: &KnownGrid, params: &[Valu
             Size::LevelFirst => whole(known_grid.region.k.start, false),
             Size::LevelEnd => whole(known_grid.region.k.end, false),
             Size::Levels => whole(known_grid.grid.nk, false),
-            Size::Plane => whole(known_grid.layout.plane, plan.wide),
             Size::Own(number) => whole(known_grid.layout.sizes[*number], plan.wide),
         },
         Meaning::Documented | Meaning::Input(_) | Meaning::Output(_) => return None,

@@ -3,9 +3,9 @@
 use crate::array::{Data, Element};
 use rayon::prelude::*;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::Place;
+use stencilc_compiler::ir::{Levels, Place};
 use stencilc_compiler::storage::fields::{BLOCK, FieldSlot, Fields};
-use stencilc_compiler::storage::{Columns, Layout};
+use stencilc_compiler::storage::{Columns, Layout, Stride};
 
 /// What bytes that belong to no cell are filled with: a NaN for every floating-point type, so that reading one shows.
 pub const PADDING: u8 = 0xF5;
@@ -56,7 +56,11 @@ impl<'a> Packing<'a> {
 
     /// Elements of the field, padding included, as if it lay alone.
     fn elements(&self) -> usize {
-        if self.place.horizontal { self.origin() + self.levels() * self.layout.plane } else { self.levels() }
+        match (self.place.horizontal, self.place.levels) {
+            (false, _) => self.levels(),
+            (true, Levels::None) => self.origin() + self.layout.places,
+            (true, Levels::Full | Levels::Interfaces) => self.origin() + self.layout.elements(self.levels()),
+        }
     }
 
     /// Bytes of the whole buffer.
@@ -72,7 +76,12 @@ impl<'a> Packing<'a> {
             return buffer.copy_from_slice(source);
         }
         let columns = self.grid.columns();
-        let (head, plane) = self.planes();
+        let Some((head, plane)) = self.planes() else {
+            return source.chunks(bytes).enumerate().for_each(|(cell, value)| {
+                let at = self.index(cell) * bytes;
+                buffer[at..at + bytes].copy_from_slice(value);
+            });
+        };
         buffer[head..].par_chunks_mut(plane).zip(source.par_chunks(columns * bytes)).for_each(|(plane, level)| {
             self.each_run(|from, to, count| {
                 plane[to * bytes..(to + count) * bytes].copy_from_slice(&level[from * bytes..(from + count) * bytes]);
@@ -87,8 +96,14 @@ impl<'a> Packing<'a> {
             return data_from(self.element, buffer);
         }
         let columns = self.grid.columns();
-        let (head, plane) = self.planes();
         let mut cells = vec![0; self.levels() * columns * bytes];
+        let Some((head, plane)) = self.planes() else {
+            cells.par_chunks_mut(bytes).enumerate().for_each(|(cell, value)| {
+                let at = self.index(cell) * bytes;
+                value.copy_from_slice(&buffer[at..at + bytes]);
+            });
+            return data_from(self.element, &cells);
+        };
         cells.par_chunks_mut(columns * bytes).zip(buffer[head..].par_chunks(plane)).for_each(|(level, plane)| {
             self.each_run(|to, from, count| {
                 level[to * bytes..(to + count) * bytes].copy_from_slice(&plane[from * bytes..(from + count) * bytes]);
@@ -97,11 +112,12 @@ impl<'a> Packing<'a> {
         data_from(self.element, &cells)
     }
 
-    /// Bytes before the first plane, and of each plane. With blocks, both are whole ones.
-    fn planes(&self) -> (usize, usize) {
+    /// Bytes before the first plane, and of each plane, where levels follow each other plane by plane. With blocks, both are whole ones.
+    fn planes(&self) -> Option<(usize, usize)> {
+        let is_plane_by_plane = self.place.levels == Levels::None || self.layout.strides.place == Stride::One;
         let together = if self.fields == Fields::Soa { 1 } else { self.slot.fields };
         let bytes = self.element.bytes() * together;
-        (self.origin() * bytes, self.layout.plane * bytes)
+        is_plane_by_plane.then(|| (self.origin() * bytes, self.layout.places * bytes))
     }
 
     /// Calls `copy` with runs of columns that lie together: number in the user's order, element of a plane, how many.
@@ -144,7 +160,8 @@ impl<'a> Packing<'a> {
         let Grid { ni, nj, .. } = self.grid;
         let (k, column) = (number / (ni * nj), number % (ni * nj));
         let place = self.layout.place(self.grid, column % ni, column / ni);
-        self.fields.index(self.slot, self.origin() + k * self.layout.plane + place)
+        let element = if self.place.levels == Levels::None { place } else { self.layout.index(place, k) };
+        self.fields.index(self.slot, self.origin() + element)
     }
 }
 
@@ -173,11 +190,11 @@ mod tests {
     use crate::random;
     use std::sync::Arc;
     use stencilc_compiler::grid::{Adjacency, Region, Topology};
-    use stencilc_compiler::ir::{Levels, Offset, Path};
+    use stencilc_compiler::ir::{Offset, Path};
     use stencilc_compiler::storage::fields::FIELDS;
     use stencilc_compiler::storage::order::ORDERS;
     use stencilc_compiler::storage::sharing::Sharing;
-    use stencilc_compiler::storage::{LayoutRequest, STORAGES};
+    use stencilc_compiler::storage::{LayoutRequest, STORAGES, Strides};
 
     /// A grid in rows or of cells that anything links, what is computed of it, and stencils to share its layout with.
     struct Drawn {
@@ -230,27 +247,31 @@ mod tests {
             let topology = adjacency.as_ref().map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent);
             for (storage, order) in STORAGES.iter().flat_map(|storage| ORDERS.iter().map(move |order| (storage, order)))
             {
-                if adjacency.is_some() && storage.tables().is_empty() {
+                if adjacency.is_some() && !storage.has_tables() {
                     continue;
                 }
                 let layout = storage.layout(&LayoutRequest {
-                    topology,
-                    region: &region,
+                    levels: grid.nk,
                     sharing: sharing.as_ref(),
                     relations: &[Path::from_offset(Offset { i: 1, j: 0, k: 0 })],
-                    inner_only: true,
                     order: *order,
                     run_width: 1 << (seed % 6),
                     short_last: seed % 2 == 0,
                     smallest: 1,
+                    ..LayoutRequest::new(topology, &region)
                 });
+                // The same with the levels of a column beside each other, and those of the next one after them.
+                let strides = Strides { place: Stride::Size(0), level: Stride::One };
+                let pillars = Layout { strides, sizes: vec![(grid.nk + 1).next_multiple_of(BLOCK)], ..layout.clone() };
                 let name = format!("{} {} {grid} {seed}", storage.name(), order.name());
                 for element in [Element::F32, Element::F64, Element::I32, Element::Bool] {
                     for levels in [Levels::None, Levels::Full, Levels::Interfaces] {
                         for (horizontal, fields) in
                             FIELDS.map(|fields| (true, fields)).into_iter().chain([(false, Fields::Soa)])
                         {
-                            check(&layout, grid, Place { horizontal, levels, home: None }, element, fields, &name);
+                            let place = Place { horizontal, levels, home: None };
+                            check(&layout, grid, place, element, fields, &name);
+                            check(&pillars, grid, place, element, fields, &format!("pillars of {name}"));
                         }
                     }
                 }

@@ -30,7 +30,7 @@ impl VariantArgs {
     pub fn choices(&self) -> Vec<Choices> {
         let is_chosen = |own: &Choices| {
             // A storage without tables has no choice of neighbours and layouts.
-            let has_tables = storage::find(&own.storage).is_ok_and(|storage| !storage.tables().is_empty());
+            let has_tables = storage::find(&own.storage).is_ok_and(|storage| storage.has_tables());
             chosen(&self.storage, &own.storage)
                 && chosen(&self.access, &own.access)
                 && (!has_tables || chosen(&self.neighbors, own.neighbors.name()))

@@ -13,6 +13,7 @@ use stencilc_compiler::kernel::{Kernel, Meaning, Size, StepData};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Stage, Staged};
 use stencilc_compiler::source::{Source, Span};
+use stencilc_compiler::storage;
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::{Error, Result};
 
@@ -85,7 +86,7 @@ fn facts(args: &Args, (input, staged): (&Input, &Staged), stage: Option<&Stage>,
     let registers = if args.registers { super::registers(args, &code.name, &cuda::text(code)?)? } else { None };
     let argument = |own: cuda::Parameter| ArgumentFacts {
         name: own.name.to_string(),
-        means: means(staged, stage, &own.meaning),
+        means: means(args, staged, stage, &own.meaning),
         c_type: own.c_type,
     };
     Ok(KernelFacts {
@@ -130,8 +131,9 @@ fn bytes(staged: &Staged, id: VariableId) -> usize {
 }
 
 /// What an argument means.
-fn means(staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
+fn means(args: &Args, staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
     let Some(stage) = stage else { return "as the first line says".to_owned() };
+    let storage = storage::find(&args.launch.choices(Choices::default(), args.precision).storage).ok();
     let binding = |field: FieldId| stage.call.fields[field.index()];
     let name = |id: Option<VariableId>| id.map_or("nothing", |id| &staged.program.variables[id].name).to_owned();
     match meaning {
@@ -139,7 +141,11 @@ fn means(staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
         Meaning::Input(field) => format!("`{}`, which is read", name(binding(*field).read)),
         Meaning::Output(field) => format!("`{}`, which is written", name(binding(*field).written)),
         Meaning::Param(param) => format!("the parameter `{}`", stage.stencil.params[*param].name),
-        Meaning::Table(number) => format!("table {number} of the storage"),
+        // The storage's own, and behind them the list of cells.
+        Meaning::Table(number) => {
+            let known = storage.and_then(|own| own.tables().get(*number));
+            known.map_or("the cells to compute", |(_, means)| means).to_owned()
+        }
         Meaning::Report => "where it writes what went wrong".to_owned(),
         Meaning::Columns => "the column of each place".to_owned(),
         Meaning::Size(size) => match size {
@@ -148,8 +154,7 @@ fn means(staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
             Size::LevelFirst => "the first level".to_owned(),
             Size::LevelEnd => "one past the last level".to_owned(),
             Size::Levels => "how many levels there are".to_owned(),
-            Size::Plane => "the distance of planes".to_owned(),
-            Size::Own(number) => format!("size {number} of the storage"),
+            Size::Own(number) => storage.map_or_else(String::new, |own| own.sizes()[*number].1.to_owned()),
         },
         Meaning::Mesh(_) => "what a mesh has".to_owned(),
         Meaning::Step(data) => match data {

@@ -252,7 +252,7 @@ fn row_data(case: &Case, row: &Row) -> RowData {
         ..RowData::default()
     };
     if let Some(choices) = &kernel.choices {
-        let has_tables = storage::find(&choices.storage).map_or(true, |storage| !storage.tables().is_empty());
+        let has_tables = storage::find(&choices.storage).map_or(true, |storage| storage.has_tables());
         data.storage = choices.storage.clone();
         data.neighbors = has_tables.then(|| choices.neighbors.name());
         data.layout = has_tables.then(|| choices.layout.clone());

@@ -7,10 +7,10 @@ use crate::case::{Case, Failure, Outcome, Ready};
 use crate::device::{Compared, Device};
 use crate::tree::{Declaration, Expr, Program, Statement};
 use std::time::Instant;
-use stencilc_compiler::access;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
+use stencilc_compiler::{access, storage};
 
 /// Smaller cases that are tried at once: their kernels are compiled together.
 const TOGETHER: usize = 16;
@@ -100,8 +100,10 @@ fn first_alike(
     Ok(None)
 }
 
-fn shares(choices: &Choices) -> bool {
-    access::find(&choices.access).is_ok_and(|access| access.shares())
+/// Whether a strategy works with a storage.
+fn suits(access: &str, storage: &str) -> bool {
+    let found = access::find(access).ok().zip(storage::find(storage).ok());
+    found.is_some_and(|(access, storage)| access.refusal(storage).is_none())
 }
 
 /// The same program under simpler choices.
@@ -116,8 +118,8 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
     let usual = Choices::default();
     let choices = [
         Choices {
+            access: if suits(&own.access, &usual.storage) { own.access.clone() } else { usual.access.clone() },
             storage: usual.storage,
-            access: if shares(own) { usual.access.clone() } else { own.access.clone() },
             neighbors: usual.neighbors,
             layout: usual.layout.clone(),
             short_last: false,

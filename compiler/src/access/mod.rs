@@ -9,12 +9,13 @@ mod warp;
 mod zloop;
 mod zloop_sliced;
 
+use crate::diagnostic::Refusal;
 use crate::ir::Path;
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 use crate::names::path_name;
 use crate::storage::neighbors::Hop;
-use crate::storage::{Coordinates, Origin, Sizes, Storage};
+use crate::storage::{Along, Coordinates, Origin, Sizes, Storage};
 use std::collections::BTreeMap;
 
 /// Every access strategy, in the order that lists show.
@@ -49,20 +50,14 @@ pub trait Access: Sync {
         [64, 2, 1]
     }
 
-    /// Whether threads share what they look up, which only makes sense where something is looked up.
-    fn shares(&self) -> bool {
-        false
-    }
-
-    /// Whether a thread computes a tile of cells, which only makes sense where columns stand in rows.
+    /// Whether a thread computes a tile of cells, as `--tile` says.
     fn tiles(&self) -> bool {
         false
     }
 
-    /// Whether it makes sense for a storage.
-    fn suits(&self, storage: &dyn Storage) -> bool {
-        let has_tables = !storage.tables().is_empty();
-        if has_tables { !self.tiles() } else { !self.shares() }
+    /// Why it makes no sense for a storage, or cannot work with it.
+    fn refusal(&self, _storage: &dyn Storage) -> Option<Refusal> {
+        None
     }
 
     /// How many threads of a column share what one of them looks up, in blocks of this many threads.
@@ -88,6 +83,21 @@ pub trait Access: Sync {
     fn has_index_variables(&self) -> bool {
         false
     }
+}
+
+/// Why a strategy whose threads of a column, along z, share what one of them looks up does not work with a storage.
+fn needs_look_ups(access: &dyn Access, storage: &dyn Storage) -> Option<Refusal> {
+    let (name, access) = (storage.name(), access.name());
+    if !storage.has_tables() {
+        let why = format!("`{access}` access shares what is looked up, and {name} storage looks nothing up");
+        let help = "give another access, as --access idxvar, or a storage with tables: --storage compressed";
+        return Some(Refusal::new(why).help(help));
+    }
+    (storage.levels_along() != Along::Z).then(|| {
+        let why =
+            format!("`{access}` access shares along z, where threads of {name} storage have no levels of a column");
+        Refusal::new(why).help("give another access, as --access idxvar")
+    })
 }
 
 /// The neighbours that a strategy has to reach, and what their addresses are made of.

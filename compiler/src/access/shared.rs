@@ -1,9 +1,11 @@
 //! `shared`: one thread of a column looks its neighbours up, all threads of the column read them from shared memory.
 
 use super::{Access, LevelsPerThread, Neighbourhood};
+use crate::diagnostic::Refusal;
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
 use crate::kernel::{Axis, Coordinate, ValueId};
+use crate::storage::Storage;
 
 /// One thread a cell; those of a column, along z in a block, share what their leader looks up.
 pub struct Shared;
@@ -31,8 +33,8 @@ impl Access for Shared {
         [32, 1, 8]
     }
 
-    fn shares(&self) -> bool {
-        true
+    fn refusal(&self, storage: &dyn Storage) -> Option<Refusal> {
+        super::needs_look_ups(self, storage)
     }
 
     fn shared_bytes(&self, [x, y, _]: [u32; 3], neighbours: usize, wide: bool) -> usize {

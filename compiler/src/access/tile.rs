@@ -1,8 +1,10 @@
 //! `tile`: a tile of cells a thread, whose values stay in registers.
 
 use super::{Access, LevelsPerThread, Neighbourhood};
+use crate::diagnostic::Refusal;
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
+use crate::storage::Storage;
 
 /// One thread for a tile of cells, `--tile` of them along i and j. What several of them need is read and computed once, and
 /// cells that follow each other along i are read and written by one instruction.
@@ -31,6 +33,14 @@ impl Access for Tiles {
 
     fn tiles(&self) -> bool {
         true
+    }
+
+    fn refusal(&self, storage: &dyn Storage) -> Option<Refusal> {
+        storage.has_tables().then(|| {
+            let name = storage.name();
+            Refusal::new(format!("`tile` access computes tiles of rows, and {name} storage keeps cells in any order"))
+                .help("give --storage regular, or another access, as --access zloop-sliced")
+        })
     }
 
     fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {

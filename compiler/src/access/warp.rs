@@ -1,10 +1,12 @@
 //! `warp`: one lane of a column looks its neighbours up and hands them to the others of its warp.
 
 use super::{Access, LevelsPerThread, Neighbourhood};
+use crate::diagnostic::Refusal;
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
 use crate::kernel::{Axis, Binary, Coordinate, ValueId};
 use crate::names::path_name;
+use crate::storage::Storage;
 
 /// One thread a cell; those of a column that are in the same warp share what their leader looks up.
 pub struct Warp;
@@ -30,8 +32,8 @@ impl Access for Warp {
         [8, 1, 16]
     }
 
-    fn shares(&self) -> bool {
-        true
+    fn refusal(&self, storage: &dyn Storage) -> Option<Refusal> {
+        super::needs_look_ups(self, storage)
     }
 
     fn sharing(&self, [x, y, z]: [u32; 3]) -> u32 {

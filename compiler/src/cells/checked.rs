@@ -44,7 +44,7 @@ pub fn column_of(grid: Grid, number: i32) -> (usize, usize) {
 /// For each place of a plane the number of its column, or -1; where columns stand in no rows, then for each neighbour and
 /// place the number of the neighbour's column.
 pub fn columns(plan: &Plan, known_grid: &KnownGrid) -> Vec<i32> {
-    let mut columns = vec![-1; known_grid.layout.plane];
+    let mut columns = vec![-1; known_grid.layout.places];
     for j in 0..known_grid.grid.nj {
         for i in 0..known_grid.grid.ni {
             columns[known_grid.layout.place(known_grid.grid, i, j)] = column_number(known_grid.grid, i, j);

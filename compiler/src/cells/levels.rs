@@ -7,9 +7,9 @@ use super::{Elements, Frame};
 use crate::access::{Addresses, Cell, Shape};
 use crate::ir::{Direction, Relation};
 use crate::kernel::build::Builder;
-use crate::kernel::{ArrayId, Axis, Coordinate, Step, Type, Unroll, ValueId};
+use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
 use crate::names::name_at;
-use crate::plan::{Plan, shape_of};
+use crate::plan::shape_of;
 use std::collections::BTreeMap;
 
 /// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
@@ -21,19 +21,6 @@ pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Opt
     let access = frame.plan.access;
     let is_now = access.is_together() == together && !frame.plan.wanted.is_empty();
     is_now.then(|| access.distances(own, &frame.neighbourhood())).flatten()
-}
-
-/// The number of a thread along the levels.
-fn thread_of_levels(plan: &Plan, own: &mut Builder) -> ValueId {
-    let block = own.coordinate(Coordinate::Block, Axis::Z);
-    match plan.choices.block[2] {
-        1 => block,
-        threads => {
-            let (threads, thread) = (own.int(i64::from(threads)), own.coordinate(Coordinate::Thread, Axis::Z));
-            let before = own.mul(block, threads);
-            own.add(before, thread)
-        }
-    }
 }
 
 /// The place of the thread's column, as a variable where more than its cells' indices are made of it.
@@ -56,7 +43,7 @@ fn cell(frame: &Frame, own: &mut Builder, column: ValueId, k: ValueId) -> Cell {
 pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
     let plan = frame.plan;
     let [first, end] = frame.sizes.levels;
-    let thread = thread_of_levels(plan, own);
+    let thread = plan.storage.levels_along().number(own, plan.choices.block);
     let k = own.add(first, thread);
     let k = own.name("k", k);
     let handed = distances(frame, own, true);
@@ -96,7 +83,8 @@ pub(super) fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut 
     let column = before_levels(frame, own);
     own.gap();
     let [first, end] = frame.sizes.levels;
-    let (thread, slice) = (thread_of_levels(plan, own), own.int(i64::from(slice)));
+    let thread = plan.storage.levels_along().number(own, plan.choices.block);
+    let slice = own.int(i64::from(slice));
     let before = own.mul(thread, slice);
     let start = own.add(first, before);
     let start = own.name("k_start", start);

@@ -101,7 +101,8 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
     let report = checked::arguments(plan, own);
     let sizes = sizes(plan, own, tables);
     if let Some(report) = report {
-        checked::watch(own, report, sizes.plane);
+        let plane = plan.storage.levels_apart(own, &sizes, 1);
+        checked::watch(own, report, plane);
     }
     let coordinates = plan.coordinates(own, &sizes);
     let mut frame = Frame { inputs, outputs, params, ..Frame::new(plan, sizes, coordinates) };
@@ -179,12 +180,11 @@ fn sizes(plan: &Plan, own: &mut Builder, tables: Vec<ArrayId>) -> Sizes {
     let first = size("k_first", level(&|known_grid| known_grid.region.k.start), Type::I32, Size::LevelFirst);
     let end = size("k_end", level(&|known_grid| known_grid.region.k.end), Type::I32, Size::LevelEnd);
     let level_count = size("nk", value(&|known_grid| known_grid.grid.nk), Type::I32, Size::Levels);
-    let plane = size("plane", value(&|known_grid| known_grid.layout.plane), index, Size::Plane);
     let sizes = plan.storage.sizes().iter().enumerate().map(|(number, (name, _))| {
         size(name, value(&|known_grid| known_grid.layout.sizes[number]), index, Size::Own(number))
     });
     let sizes = sizes.collect();
-    Sizes { bounds, levels: [first, end], level_count, plane, own: sizes, tables, index }
+    Sizes { bounds, levels: [first, end], level_count, own: sizes, tables, index }
 }
 
 #[cfg(test)]

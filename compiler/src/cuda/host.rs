@@ -11,7 +11,7 @@ use crate::ir::{Binary, Kind, Node};
 use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names};
 use crate::plan::{KnownGrid, Plan, shape_of};
-use crate::storage::Columns;
+use crate::storage::{Along, Columns, Stride, Strides};
 use crate::text::Comment;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,7 +121,7 @@ impl<'a> Host<'a> {
         let bounds = plan.storage.bounds().iter().flat_map(|(first, end)| [*first, *end]);
         let sizes = plan.storage.sizes().iter().map(|(name, _)| *name);
         let tables = plan.storage.tables().iter().map(|(name, _)| *name);
-        let all = ["ni", "nj", "nk", "plane"].into_iter().chain(bounds).chain(sizes).chain(tables);
+        let all = ["ni", "nj", "nk"].into_iter().chain(bounds).chain(sizes).chain(tables);
         let mut own = BTreeMap::new();
         for name in all {
             own.entry(name).or_insert_with(|| match names.has(name) {
@@ -253,7 +253,7 @@ impl<'a> Host<'a> {
             let names = names.iter().map(|name| self.member(name).clone()).collect();
             members.push(Member { c_type: c_type.to_owned(), names, meaning: Comment::new(meaning) });
         };
-        if plan.storage.tables().is_empty() {
+        if !plan.storage.has_tables() {
             add("int", &["ni", "nj"], "columns along i and j, halo included");
         } else {
             for (first, end) in plan.storage.bounds() {
@@ -262,7 +262,6 @@ impl<'a> Host<'a> {
             }
         }
         add("int", &["nk"], "levels");
-        add("long long", &["plane"], "elements from a level to the next");
         for (size, meaning) in plan.storage.sizes() {
             add("long long", &[size], meaning);
         }
@@ -286,7 +285,7 @@ impl<'a> Host<'a> {
                 }
                 lines.push(format!("const int nk = {};", known_grid.grid.nk));
             }
-            None if plan.storage.tables().is_empty() => {
+            None if !plan.storage.has_tables() => {
                 let (low, high) = (reach.low, reach.high);
                 let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| self.member(name));
                 let less = |by: i32| if by == 0 { String::new() } else { format!(" - {by}") };
@@ -329,7 +328,17 @@ impl<'a> Host<'a> {
             checks.push("k_first > 0 || k_end < nk".to_owned());
         }
         if plan.known_grid.is_none() && !plan.wide {
-            checks.push(format!("(nk + 2LL) * args->{} > INT_MAX", self.member("plane")));
+            let size = |number: usize| format!("args->{}", self.member(plan.storage.sizes()[number].0));
+            match plan.storage.strides() {
+                Strides { level: Stride::Size(number), .. } => {
+                    checks.push(format!("(nk + 2LL) * {} > INT_MAX", size(number)));
+                }
+                Strides { place: Stride::Size(number), level: Stride::One } => {
+                    let ends = plan.storage.bounds().iter().map(|(_, end)| end.to_string()).collect::<Vec<_>>();
+                    checks.push(format!("{} * {} > INT_MAX", ends.join(" * "), size(number)));
+                }
+                Strides { place: Stride::One, level: Stride::One } => {}
+            }
         }
         checks
     }
@@ -351,7 +360,6 @@ impl<'a> Host<'a> {
                 Size::LevelFirst => "k_first".into(),
                 Size::LevelEnd => "k_end".into(),
                 Size::Levels => "nk".into(),
-                Size::Plane => self.narrowed("plane"),
                 Size::Own(number) => self.narrowed(plan.storage.sizes()[*number].0),
             },
         }
@@ -376,46 +384,33 @@ fn column_texts(known_grid: &KnownGrid) -> [String; 3] {
 
 /// How fields lie in memory, for the header.
 fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
+    let apart = match plan.storage.strides().level {
+        Stride::One => "k".to_owned(),
+        Stride::Size(number) => format!("k * {}", plan.storage.sizes()[number].0),
+    };
     let mut lines = vec![
         "Pointers are to device memory, to the value of the first cell (level 0).".to_owned(),
-        "Level k of a cell lies k * plane elements further; a field on (k) is dense.".to_owned(),
+        format!("Level k of a cell lies {apart} elements further; a field on (k) is dense."),
     ];
-    match (&plan.known_grid, plan.storage.tables().is_empty()) {
-        (Some(known_grid), true) => {
-            lines.push(format!(
-                "Grid {}: cell (i, j) lies at i + j * {}; plane is {}.",
-                known_grid.grid, known_grid.layout.sizes[0], known_grid.layout.plane
-            ));
+    let known_grid = plan.known_grid.as_ref();
+    lines.extend(plan.storage.arrangement(known_grid.map(|known| (known.grid, &*known.layout)), place));
+    match known_grid {
+        Some(known_grid) => {
             lines.push(format!("Computed: {}.", known_grid.region));
             if let Some(width) = plan.run_width() {
                 lines.push(format!("Of each array the first computed element is aligned to {width} elements, or"));
                 lines.push("cudaErrorInvalidValue is returned.".into());
             }
         }
-        (Some(known_grid), false) => {
-            lines.push(format!(
-                "Grid {}: {} lies at {place}({}); plane is {}.",
-                known_grid.grid,
-                if known_grid.adjacency.is_some() { "column `cell`" } else { "column (i, j)" },
-                if known_grid.adjacency.is_some() { "cell" } else { "i, j" },
-                known_grid.layout.plane
-            ));
-            lines.push(format!("Computed: {}.", known_grid.region));
-        }
-        (None, true) => {
-            lines.push("Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into());
+        None if plan.storage.has_tables() => lines.extend(plan.relations.iter().enumerate().map(|(relation, path)| {
+            format!("Relation {relation}: {}, the cell at {path}.", crate::names::path_name(path))
+        })),
+        None => {
             let [i, j] = plan.tile.columns;
             if i * j > 1 {
                 lines.push(format!(
                     "With fewer than {i} columns along i or {j} along j to compute, cudaErrorInvalidValue is returned."
                 ));
-            }
-        }
-        (None, false) => {
-            lines.push("Halo cells stand first, then the cells that are computed.".into());
-            lines.push("Steps along i and j commute, as on grids in rows.".into());
-            for (relation, path) in plan.relations.iter().enumerate() {
-                lines.push(format!("Relation {relation}: {}, the cell at {path}.", crate::names::path_name(path)));
             }
         }
     }
@@ -450,24 +445,24 @@ fn divisors(plan: &Plan) -> BTreeSet<String> {
     params.collect()
 }
 
+/// How many blocks are launched along x, y and z.
 fn blocks(plan: &Plan) -> String {
-    let [x, y, z] = plan.choices.block;
-    let count =
-        |range: &(&str, &str), threads: u32| format!("({} - {} + {}) / {threads}", range.1, range.0, threads - 1);
-    let [tile_x, tile_y] = plan.tile.columns;
-    let columns = match plan.storage.bounds() {
-        [i, j] => format!("{}, {}", count(i, x * tile_x), count(j, y * tile_y)),
-        ranges => format!("{}, 1", ranges.first().map_or_else(|| "1".into(), |cells| count(cells, x * y))),
+    let mut blocks = ["1", "1", "1"].map(str::to_owned);
+    let mut launch = |along: Along, (first, end): (&str, &str), each: u32| {
+        let threads = along.threads_of(plan.choices.block) * each;
+        blocks[along.blocks as usize] = format!("({end} - {first} + {}) / {threads}", threads - 1);
     };
-    let levels = match plan.levels_per_thread() {
-        LevelsPerThread::One => format!("(k_end - k_first + {}) / {z}", z - 1),
-        LevelsPerThread::Slice(slice) => {
-            let levels = slice * z;
-            format!("(k_end - k_first + {}) / {levels}", levels - 1)
-        }
-        LevelsPerThread::All => "1".into(),
-    };
-    format!("{columns}, {levels}")
+    for ((&along, &bounds), columns) in
+        plan.storage.columns_along().iter().zip(plan.storage.bounds()).zip(plan.tile.columns)
+    {
+        launch(along, bounds, columns);
+    }
+    match plan.levels_per_thread() {
+        LevelsPerThread::One => launch(plan.storage.levels_along(), ("k_first", "k_end"), 1),
+        LevelsPerThread::Slice(slice) => launch(plan.storage.levels_along(), ("k_first", "k_end"), slice),
+        LevelsPerThread::All => {}
+    }
+    blocks.join(", ")
 }
 
 /// Numbers in lines of a readable length.

@@ -40,8 +40,6 @@ pub enum Size {
     LevelEnd,
     /// The number of levels.
     Levels,
-    /// The distance of planes.
-    Plane,
     /// A size of the storage, by its number.
     Own(usize),
 }

@@ -49,7 +49,7 @@ pub const SOME: [OfSome; 7] = [
         is_planned: |choices| choices.neighbors != Neighbors::Direct,
         refusal: |_, _, storage| {
             let why = || format!("{} storage has no tables of neighbours to follow step by step", storage.name());
-            (!has_tables(storage)).then(|| Refusal::new(why()).help(TABLES))
+            (!storage.has_tables()).then(|| Refusal::new(why()).help(TABLES))
         },
     },
     OfSome {
@@ -59,7 +59,7 @@ pub const SOME: [OfSome; 7] = [
     },
     OfSome {
         name: "short_runs",
-        is_planned: |choices| choices.short_last && storage::find(&choices.storage).is_ok_and(|own| !has_tables(own)),
+        is_planned: |choices| choices.short_last && storage::find(&choices.storage).is_ok_and(|own| !own.has_tables()),
         refusal: |choices, _, storage| no_layouts(storage).or_else(|| no_runs(choices)),
     },
     OfSome {
@@ -86,13 +86,10 @@ impl OfSome {
     }
 }
 
-fn has_tables(storage: &dyn Storage) -> bool {
-    !storage.tables().is_empty()
-}
-
 fn no_layouts(storage: &dyn Storage) -> Option<Refusal> {
     let why = || format!("{} storage keeps cells in rows: it has no other layouts", storage.name());
-    (!has_tables(storage)).then(|| Refusal::new(why()).help("--storage compressed and --storage uncompressed have any"))
+    (!storage.has_tables())
+        .then(|| Refusal::new(why()).help("--storage compressed and --storage uncompressed have any"))
 }
 
 fn no_runs(choices: &Choices) -> Option<Refusal> {

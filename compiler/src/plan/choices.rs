@@ -10,7 +10,7 @@ use crate::kernel::Math;
 use crate::storage::fields::{FIELDS, Fields};
 use crate::storage::neighbors::{NEIGHBORS, Neighbors};
 use crate::storage::order::ORDERS;
-use crate::storage::{STORAGES, Storage};
+use crate::storage::{STORAGES, Storage, Stride};
 use crate::text::ShellWord;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -88,14 +88,14 @@ impl Default for Choices {
 /// else as usual.
 pub fn variants() -> impl Iterator<Item = Choices> {
     STORAGES.iter().flat_map(|storage| {
-        let has_tables = !storage.tables().is_empty();
+        let has_tables = storage.has_tables();
         let neighbors = if has_tables { &NEIGHBORS[..] } else { &NEIGHBORS[..1] };
         let orders = if has_tables { ORDERS } else { &ORDERS[..1] };
         let all =
             neighbors.iter().flat_map(move |&neighbors| orders.iter().map(move |order| (neighbors, order.name())));
         let all = all.flat_map(|(neighbors, layout)| FIELDS.map(|fields| (neighbors, layout, fields)));
         all.flat_map(move |(neighbors, layout, fields)| {
-            ACCESSES.iter().filter(move |access| access.suits(*storage)).map(move |access| Choices {
+            ACCESSES.iter().filter(move |access| access.refusal(*storage).is_none()).map(move |access| Choices {
                 access: access.name().into(),
                 storage: storage.name().into(),
                 neighbors,
@@ -206,27 +206,15 @@ pub(super) fn check(
         return Err(Refusal::new(format!("runs of {} cells are not possible", choices.run_width))
             .help("a run width is a power of two, as 32"));
     }
-    let name = storage.name();
-    let has_tables = !storage.tables().is_empty();
-    if !has_tables && access.shares() {
-        return Err(Refusal::new(format!(
-            "`{}` access shares what is looked up, and {name} storage looks nothing up",
-            access.name()
-        ))
-        .help("give another access, as --access idxvar, or a storage with tables: --storage compressed"));
-    }
-    if has_tables && access.tiles() {
-        return Err(Refusal::new(format!(
-            "`{}` access computes tiles of rows, and {name} storage keeps cells in any order",
-            access.name()
-        ))
-        .help("give --storage regular, or another access, as --access zloop-sliced"));
+    if let Some(refusal) = access.refusal(storage) {
+        return Err(refusal);
     }
     let planned = SOME.iter().filter(|own| (own.is_planned)(choices));
     if let Some(refusal) = planned.filter_map(|own| (own.refusal)(choices, access, storage)).next() {
         return Err(refusal);
     }
-    if !has_tables && target.is_some_and(|target| target.grid.form == Form::Cells) {
+    if !storage.has_tables() && target.is_some_and(|target| target.grid.form == Form::Cells) {
+        let name = storage.name();
         return Err(Refusal::new(format!(
             "{name} storage is for grids in rows, and this grid's cells have any neighbours"
         ))
@@ -320,6 +308,11 @@ pub fn check_tile([i, j]: [u32; 2]) -> Result<(), Refusal> {
 /// # Errors
 /// It does not.
 pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, known_grid: &KnownGrid) -> Result<(), Refusal> {
+    if choices.checked && known_grid.layout.strides.place != Stride::One {
+        let name = storage.name();
+        return Err(Refusal::new(format!("a checked kernel tells columns by planes, and {name} storage has none"))
+            .help("leave --checked out, or look for the fault with another storage: --storage compressed"));
+    }
     if choices.checked && known_grid.grid.columns() as u128 * 3 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", known_grid.grid))
             .help("look for the fault on a smaller grid"));

@@ -290,6 +290,7 @@ impl Plan {
         let block = ALIGNMENT / fields::BLOCK;
         LayoutRequest {
             topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
+            levels: grid.nk,
             region,
             sharing,
             relations: &self.relations,
@@ -340,7 +341,7 @@ impl Plan {
     /// More than any index that kernels come to, which is that of two levels more than there are.
     fn last_index(&self, known_grid: &KnownGrid) -> u128 {
         let together = self.slots.values().map(|slot| slot.fields).max().unwrap_or(1);
-        (known_grid.grid.nk + 2) as u128 * known_grid.layout.plane as u128 * together as u128
+        known_grid.layout.elements(known_grid.grid.nk + 2) as u128 * together as u128
     }
 
     /// Bytes that a thread keeps of the values of sweeps in arrays.
@@ -379,19 +380,15 @@ impl Plan {
     /// # Errors
     /// There are more blocks than a launch can have.
     pub fn launch(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
-        let [x, y, z] = self.choices.block.map(|threads| threads as usize);
         let columns = self.storage.columns(&known_grid.region, &known_grid.layout);
-        let count = |axis: usize| columns.get(axis).map(|range| range.len().div_ceil(self.tile.columns[axis] as usize));
+        let columns = columns.iter().zip(self.tile.columns).map(|(range, tile)| range.len().div_ceil(tile as usize));
         let levels = known_grid.region.k.len();
-        let threads_z = match self.levels_per_thread() {
-            LevelsPerThread::One => levels,
-            LevelsPerThread::Slice(slice) => levels.div_ceil(slice as usize),
-            LevelsPerThread::All => 1,
-        };
-        let blocks = match (count(0), count(1)) {
-            (Some(i), Some(j)) => [i.div_ceil(x), j.div_ceil(y), threads_z.div_ceil(z)],
-            (cells, _) => [cells.unwrap_or(0).div_ceil(x * y), 1, threads_z.div_ceil(z)],
-        };
+        let levels = levels.div_ceil(self.levels_of_a_thread(levels).max(1));
+        let mut blocks = [1; 3];
+        let along = self.storage.columns_along().iter().copied().zip(columns);
+        for (along, threads) in along.chain([(self.storage.levels_along(), levels)]) {
+            blocks[along.blocks as usize] = threads.div_ceil(along.threads_of(self.choices.block) as usize);
+        }
         let limits = [i32::MAX as usize, 65_535, 65_535];
         for (axis, (blocks, limit)) in blocks.iter().zip(limits).enumerate() {
             if *blocks > limit {
@@ -443,7 +440,7 @@ mod tests {
             Target { grid, adjacency: None, region: &region, levels_known: true, sharing: None, layouts: None };
         let choices = Choices { fields: Fields::Aosoa, ..Choices::default() };
         let plan = plan(&lowered.stencils[0], &choices, Some(target)).unwrap();
-        assert!(plan.known_grid.unwrap().layout.plane.is_multiple_of(fields::BLOCK));
+        assert!(plan.known_grid.unwrap().layout.sizes[0].is_multiple_of(fields::BLOCK));
     }
 
     #[test]

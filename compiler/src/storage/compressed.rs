@@ -7,8 +7,8 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Patterns, Plane};
-use super::{Coordinates, Layout, LayoutRequest, Origin, Sizes, Storage, Threads};
-use crate::grid::Region;
+use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
+use crate::grid::{Grid, Region};
 use crate::kernel::build::Builder;
 use crate::kernel::{Follow, ValueId};
 use crate::names::name_at;
@@ -20,6 +20,9 @@ pub struct Compressed;
 /// The number of the table of offsets.
 const TABLE: usize = 1;
 
+/// The number of the size that is the length of a relation in it.
+const LENGTH: usize = 1;
+
 impl Storage for Compressed {
     fn name(&self) -> &'static str {
         "compressed"
@@ -30,7 +33,7 @@ impl Storage for Compressed {
     }
 
     fn sizes(&self) -> &'static [(&'static str, &'static str)] {
-        &[("patterns", "distinct patterns of neighbours: the length of a relation in `table`")]
+        &[PLANE, ("patterns", "distinct patterns of neighbours: the length of a relation in `table`")]
     }
 
     fn tables(&self) -> &'static [(&'static str, &'static str)] {
@@ -57,7 +60,7 @@ impl Storage for Compressed {
                 own.add(cell, distance)
             }
             _ => chain.iter().fold(cell, |place, hop| {
-                let start = tables::narrow_start(own, hop.relation, sizes.own[0]);
+                let start = tables::narrow_start(own, hop.relation, sizes.own[LENGTH]);
                 own.follow(Follow { patterns: Some(sizes.tables[0]), table: sizes.tables[TABLE], start, place })
             }),
         };
@@ -77,7 +80,15 @@ impl Storage for Compressed {
         let Patterns { of_place, offsets, .. } = Patterns::new(&plane, request, request.inner_only);
         let table = (0..request.relations.len()).flat_map(|relation| offsets.iter().map(move |own| own[relation]));
         let tables = vec![of_place, table.collect()];
-        plane.layout(request.smallest, vec![offsets.len()], tables)
+        plane.layout(request.smallest, offsets.len(), tables)
+    }
+
+    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
+        tables::arrangement(known, place)
+    }
+
+    fn columns_along(&self) -> &'static [Along] {
+        &[Along::XY]
     }
 
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {
@@ -91,7 +102,7 @@ impl Storage for Compressed {
 
 /// The offset of a hop for a pattern.
 fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, pattern: ValueId) -> ValueId {
-    let (start, pattern) = (tables::start(own, hop.relation, sizes.own[0]), own.convert(pattern, sizes.index));
+    let (start, pattern) = (tables::start(own, hop.relation, sizes.own[LENGTH]), own.convert(pattern, sizes.index));
     let index = own.add(start, pattern);
     own.load(sizes.tables[TABLE], index)
 }
@@ -103,7 +114,7 @@ mod tests {
     #[test]
     fn offsets_lead_to_the_neighbours() {
         tables::tests::leads_to_the_neighbours(&Compressed, |layout, relation, place| {
-            let (pattern, table, patterns) = (&layout.tables[0], &layout.tables[TABLE], layout.sizes[0]);
+            let (pattern, table, patterns) = (&layout.tables[0], &layout.tables[TABLE], layout.sizes[LENGTH]);
             table[relation * patterns + pattern[place] as usize]
         });
     }

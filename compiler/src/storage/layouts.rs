@@ -28,6 +28,7 @@ impl Layouts {
         // All are named, so that a new part of what a layout is made for is thought of here.
         let LayoutRequest {
             topology: _,
+            levels: _,
             region: _,
             sharing: _,
             relations,

@@ -1,9 +1,9 @@
 //! Storages: which address a neighbour has. What kernels compute and how the host packs stand side by side, one file a storage.
 //!
-//! A storage arranges the columns of a grid in a plane; levels follow each other at a distance of one plane, so that a
-//! cell's index is its column's place plus `k * plane`. Access strategies decide where and when the values below are
-//! computed. What else can be chosen is independent of the storage: which neighbours tables hold ([`neighbors`]), the order
-//! of the columns ([`order`]), and how several fields lie in memory ([`fields`]).
+//! A storage arranges the columns of a grid: each has a place, and a cell's index is its column's place times one stride plus
+//! its level times another ([`Storage::strides`]). Access strategies decide where and when the values below are computed. What
+//! else can be chosen is independent of the storage: which neighbours tables hold ([`neighbors`]), the order of the columns
+//! ([`order`]), and how several fields lie in memory ([`fields`]).
 
 mod compressed;
 pub mod fields;
@@ -19,7 +19,7 @@ mod uncompressed;
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Path};
 use crate::kernel::build::Builder;
-use crate::kernel::{ArrayId, Type, ValueId};
+use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId};
 use neighbors::Hop;
 use order::Order;
 use sharing::Sharing;
@@ -31,6 +31,9 @@ pub const STORAGES: &[&dyn Storage] = &[&regular::Regular, &uncompressed::Uncomp
 /// Bytes to which the first computed value of a row, or of the inner cells, is aligned: a memory transaction of a warp.
 pub const ALIGNMENT: usize = 128;
 
+/// The size that levels are apart where they follow each other plane by plane.
+const PLANE: (&str, &str) = ("plane", "elements from a level to the next");
+
 /// A way to store a grid.
 pub trait Storage: Sync {
     /// What the command line calls it.
@@ -39,12 +42,22 @@ pub trait Storage: Sync {
     /// One line about it.
     fn summary(&self) -> &'static str;
 
-    /// The sizes that its addresses are made of, beside `plane`, and what they mean.
+    /// The sizes that its addresses are made of, and what they mean.
     fn sizes(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The strides of places and of levels: the first of the sizes is how far levels are apart, unless a storage says otherwise.
+    fn strides(&self) -> Strides {
+        Strides { place: Stride::One, level: Stride::Size(0) }
+    }
 
     /// The tables that its addresses are looked up in, and what they mean. Without tables, neighbours' addresses are arithmetic, and
     /// columns stand in rows.
     fn tables(&self) -> &'static [(&'static str, &'static str)];
+
+    /// Whether addresses are looked up.
+    fn has_tables(&self) -> bool {
+        !self.tables().is_empty()
+    }
 
     /// The table that can be in constant memory, by its number.
     fn constant(&self) -> Option<usize> {
@@ -62,22 +75,38 @@ pub trait Storage: Sync {
 
     /// The index of a value on a level of a column, by the column's place.
     fn index(&self, own: &mut Builder, sizes: &Sizes, place: ValueId, level: ValueId) -> ValueId {
+        let strides = self.strides();
         let level = own.convert(level, sizes.index);
-        let above = own.mul(level, sizes.plane);
-        own.add(place, above)
+        let [along, above] = [(place, strides.place), (level, strides.level)].map(|(number, stride)| {
+            let stride = sizes.stride(own, stride);
+            own.mul(number, stride)
+        });
+        own.add(along, above)
     }
 
     /// The distance between the indices of two levels that are so many apart.
     fn levels_apart(&self, own: &mut Builder, sizes: &Sizes, levels: u32) -> ValueId {
         let levels = own.literal(i64::from(levels), sizes.index);
-        own.mul(levels, sizes.plane)
+        let stride = sizes.stride(own, self.strides().level);
+        own.mul(levels, stride)
     }
 
     /// How a grid is laid out.
     fn layout(&self, request: &LayoutRequest) -> Layout;
 
-    /// Names of the first and the end of the columns along the x (and y) of threads.
+    /// Where columns are, for the header of a launcher: in a grid that is known, whose places a function of a name tells, or in any.
+    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String>;
+
+    /// Names of the first and the end of the columns, along each axis of columns.
     fn bounds(&self) -> &'static [(&'static str, &'static str)];
+
+    /// How threads go along each axis of columns.
+    fn columns_along(&self) -> &'static [Along];
+
+    /// How threads go along levels.
+    fn levels_along(&self) -> Along {
+        Along::Z
+    }
 
     /// Values of [`Storage::bounds`].
     fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>>;
@@ -92,14 +121,79 @@ pub struct Sizes {
     pub levels: [ValueId; 2],
     /// How many levels there are.
     pub level_count: ValueId,
-    /// The distance from a level to the next.
-    pub plane: ValueId,
     /// Those of [`Storage::sizes`].
     pub own: Vec<ValueId>,
     /// Those of [`Storage::tables`], and after them the list of columns that are [`Placement::Listed`].
     pub tables: Vec<ArrayId>,
     /// The type of indices.
     pub index: Type,
+}
+
+impl Sizes {
+    /// A stride as a value.
+    pub fn stride(&self, own: &mut Builder, stride: Stride) -> ValueId {
+        match stride {
+            Stride::One => own.literal(1, self.index),
+            Stride::Size(number) => self.own[number],
+        }
+    }
+}
+
+/// The distances between the indices of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strides {
+    /// From a place to the next.
+    pub place: Stride,
+    /// From a level to the next.
+    pub level: Stride,
+}
+
+/// A distance between indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// One element.
+    One,
+    /// As many as one of [`Storage::sizes`] says, by its number.
+    Size(usize),
+}
+
+/// How threads go along something: along an axis of blocks, and within a block along axes of threads, the fastest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Along {
+    /// The axis of blocks.
+    pub blocks: Axis,
+    /// The axes of threads.
+    pub threads: &'static [Axis],
+}
+
+impl Along {
+    /// Along the first axis.
+    pub const X: Along = Along { blocks: Axis::X, threads: &[Axis::X] };
+    /// Along the second.
+    pub const Y: Along = Along { blocks: Axis::Y, threads: &[Axis::Y] };
+    /// Along the third.
+    pub const Z: Along = Along { blocks: Axis::Z, threads: &[Axis::Z] };
+    /// Along the first two of threads together, and the first of blocks.
+    pub const XY: Along = Along { blocks: Axis::X, threads: &[Axis::X, Axis::Y] };
+
+    /// How many threads of a block there are.
+    pub fn threads_of(self, block: [u32; 3]) -> u32 {
+        self.threads.iter().map(|&axis| block[axis as usize]).product()
+    }
+
+    /// The number of a thread among those of all blocks.
+    pub fn number(self, own: &mut Builder, block: [u32; 3]) -> ValueId {
+        let mut number = own.coordinate(Coordinate::Block, self.blocks);
+        for &axis in self.threads.iter().rev() {
+            let threads = block[axis as usize];
+            if threads > 1 {
+                let (threads, thread) = (own.int(i64::from(threads)), own.coordinate(Coordinate::Thread, axis));
+                let before = own.mul(number, threads);
+                number = own.add(before, thread);
+            }
+        }
+        number
+    }
 }
 
 /// Where a hop starts.
@@ -158,6 +252,8 @@ pub struct Coordinates {
 pub struct LayoutRequest<'a> {
     /// Which columns are neighbours.
     pub topology: Topology<'a>,
+    /// How many levels there are.
+    pub levels: usize,
     /// What is computed.
     pub region: &'a Region,
     /// The stencils that have the same layout, this one among them; none if it has one of its own.
@@ -176,13 +272,33 @@ pub struct LayoutRequest<'a> {
     pub smallest: usize,
 }
 
+impl<'a> LayoutRequest<'a> {
+    /// Of one level in the usual order, for a stencil of its own that looks nothing up and has elements of 8 bytes.
+    pub fn new(topology: Topology<'a>, region: &'a Region) -> Self {
+        Self {
+            topology,
+            levels: 1,
+            region,
+            sharing: None,
+            relations: &[],
+            inner_only: true,
+            order: order::ORDERS[0],
+            run_width: 32,
+            short_last: false,
+            smallest: 8,
+        }
+    }
+}
+
 /// A laid out grid. Counts are in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Where the columns are.
     pub columns: Columns,
-    /// Distance from a level to the next.
-    pub plane: usize,
+    /// How many places there are, padding included.
+    pub places: usize,
+    /// [`Storage::strides`].
+    pub strides: Strides,
     /// A computed place of the plane, which is aligned: the first, or, of a layout that is shared, the first that is
     /// computed by each stencil of the longest chain.
     pub lead: usize,
@@ -228,6 +344,30 @@ impl Layout {
             Columns::Rows { row } => j * row + i,
             Columns::Places(places) => places[j * grid.ni + i] as usize,
         }
+    }
+
+    /// How many elements a stride is.
+    pub fn stride(&self, stride: Stride) -> usize {
+        match stride {
+            Stride::One => 1,
+            Stride::Size(number) => self.sizes[number],
+        }
+    }
+
+    /// The index of a value on a level of the column at a place.
+    pub fn index(&self, place: usize, level: usize) -> usize {
+        place * self.stride(self.strides.place) + level * self.stride(self.strides.level)
+    }
+
+    /// Whether cells have the same indices in another layout.
+    pub fn places_cells_like(&self, other: &Layout) -> bool {
+        let strides = |layout: &Layout| [layout.strides.place, layout.strides.level].map(|own| layout.stride(own));
+        self.columns == other.columns && strides(self) == strides(other)
+    }
+
+    /// Elements of an array with so many levels.
+    pub fn elements(&self, levels: usize) -> usize {
+        self.index(self.places.max(1) - 1, levels.max(1) - 1) + 1
     }
 
     /// Elements before the first one, so that the first computed place is aligned.

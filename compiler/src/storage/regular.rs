@@ -1,15 +1,20 @@
 //! Rows of a regular grid, padded so that each row's first computed value is aligned.
 
 use super::neighbors::Hop;
-use super::{Columns, Coordinates, Layout, LayoutRequest, Origin, Placement, Sizes, Storage, Threads, padded};
-use crate::grid::{Region, Topology};
+use super::{
+    Along, Columns, Coordinates, Layout, LayoutRequest, Origin, PLANE, Placement, Sizes, Storage, Threads, padded,
+};
+use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Relation};
 use crate::kernel::build::Builder;
-use crate::kernel::{Axis, Binary, Coordinate, ValueId};
+use crate::kernel::{Binary, ValueId};
 use std::ops::Range;
 
 /// Neighbours lie at fixed distances: 1 along i, a row along j.
 pub struct Regular;
+
+/// The number of the size that is a row's length.
+const ROW: usize = 1;
 
 impl Storage for Regular {
     fn name(&self) -> &'static str {
@@ -21,7 +26,7 @@ impl Storage for Regular {
     }
 
     fn sizes(&self) -> &'static [(&'static str, &'static str)] {
-        &[("row", "elements from a row to the next")]
+        &[PLANE, ("row", "elements from a row to the next")]
     }
 
     fn tables(&self) -> &'static [(&'static str, &'static str)] {
@@ -30,12 +35,9 @@ impl Storage for Regular {
 
     fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
         let (mut axes, mut outside) = (Vec::new(), Vec::new());
-        for (number, (axis, name)) in [(Axis::X, "i"), (Axis::Y, "j")].into_iter().enumerate() {
+        for (number, (along, name)) in self.columns_along().iter().zip(["i", "j"]).enumerate() {
             let [first, end] = sizes.bounds[number];
-            let width = own.int(i64::from(threads.block[number]));
-            let (block, thread) = (own.coordinate(Coordinate::Block, axis), own.coordinate(Coordinate::Thread, axis));
-            let before = own.mul(block, width);
-            let thread = own.add(before, thread);
+            let thread = along.number(own, threads.block);
             let columns = own.int(i64::from(threads.tile.columns[number]));
             let before = own.mul(thread, columns);
             let mut at = own.add(first, before);
@@ -78,7 +80,7 @@ impl Storage for Regular {
         let Offset { i, j, .. } = hop.path.offset();
         let (count, columns) = (i64::from(j.unsigned_abs()), i64::from(i));
         let rows = own.literal(count, sizes.index);
-        let rows = own.mul(rows, sizes.own[0]);
+        let rows = own.mul(rows, sizes.own[ROW]);
         let columns = own.literal(columns, sizes.index);
         match (i, j) {
             (_, 0) => columns,
@@ -95,15 +97,31 @@ impl Storage for Regular {
             Topology::Adjacent(adjacency) => (adjacency.cells(), 1),
         };
         let row = padded(ni, request.smallest);
+        // One more unit keeps planes from starting at a power of two, where they would compete for the same cache sets.
+        let plane = row * nj + padded(1, request.smallest);
         Layout {
             columns: Columns::Rows { row },
-            // One more unit keeps planes from starting at a power of two, where they would compete for the same cache sets.
-            plane: row * nj + padded(1, request.smallest),
+            places: plane,
+            strides: self.strides(),
             lead: request.region.i.start,
             placement: Placement::Aligned,
-            sizes: vec![row],
+            sizes: vec![plane, row],
             tables: Vec::new(),
         }
+    }
+
+    fn arrangement(&self, known: Option<(Grid, &Layout)>, _: &str) -> Vec<String> {
+        vec![match known {
+            Some((grid, layout)) => {
+                let [plane, row] = [layout.sizes[0], layout.sizes[ROW]];
+                format!("Grid {grid}: cell (i, j) lies at i + j * {row}; plane is {plane}.")
+            }
+            None => "Cell (i, j) lies at i + j * row; row = ni and plane = ni * nj is a plain C array.".into(),
+        }]
+    }
+
+    fn columns_along(&self) -> &'static [Along] {
+        &[Along::X, Along::Y]
     }
 
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {
@@ -118,35 +136,24 @@ impl Storage for Regular {
 /// The place of the column at i and j.
 fn place(own: &mut Builder, sizes: &Sizes, i: ValueId, j: ValueId) -> ValueId {
     let [i, j] = [i, j].map(|at| own.convert(at, sizes.index));
-    let rows = own.mul(j, sizes.own[0]);
+    let rows = own.mul(j, sizes.own[ROW]);
     own.add(i, rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::Grid;
-    use crate::storage::order;
 
     #[test]
     fn every_row_starts_aligned() {
         let grid = Grid::rows(37, 5, 3);
         let region = Region::rows(2..35, 2..3, 0..3);
         for smallest in [1, 4, 8] {
-            let layout = Regular.layout(&LayoutRequest {
-                topology: Topology::Rows { ni: grid.ni, nj: grid.nj },
-                region: &region,
-                sharing: None,
-                relations: &[],
-                inner_only: true,
-                order: order::ORDERS[0],
-                run_width: 32,
-                short_last: false,
-                smallest,
-            });
+            let topology = Topology::Rows { ni: grid.ni, nj: grid.nj };
+            let layout = Regular.layout(&LayoutRequest { smallest, ..LayoutRequest::new(topology, &region) });
             for bytes in [smallest, 8] {
                 for (j, k) in [(0, 0), (4, 0), (3, 2)] {
-                    let index = layout.origin(bytes) + layout.place(grid, region.i.start, j) + k * layout.plane;
+                    let index = layout.origin(bytes) + layout.index(layout.place(grid, region.i.start, j), k);
                     assert_eq!(index * bytes % super::super::ALIGNMENT, 0);
                 }
             }

@@ -160,15 +160,11 @@ mod tests {
         let relations = neighbors.relations(&paths);
         let region = Region::rows(2..n - 2, 2..n - 2, 0..1);
         let request = LayoutRequest {
-            topology: Topology::Rows { ni: n, nj: n },
-            sharing: None,
-            region: &region,
             relations: &relations,
             inner_only: neighbors == Neighbors::Direct,
             order: order::find(layout).unwrap(),
             run_width,
-            short_last: false,
-            smallest: 8,
+            ..LayoutRequest::new(Topology::Rows { ni: n, nj: n }, &region)
         };
         let found = Statistics::new(&request);
         let bytes = |storage: &dyn Storage| storage.layout(&request).tables.iter().map(|table| 4 * table.len()).sum();

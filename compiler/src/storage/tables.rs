@@ -1,10 +1,10 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Threads, padded};
-use crate::grid::{Region, Topology};
+use super::{Along, Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Stride, Strides, Threads, padded};
+use crate::grid::{Form, Grid, Region, Topology};
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
-use crate::kernel::{Axis, Coordinate, Type, ValueId};
+use crate::kernel::{Type, ValueId};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -17,19 +17,8 @@ pub const WARP: usize = 32;
 /// A thread for each inner cell of the plane.
 pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
     let [cell_first, cell_end] = sizes.bounds[0];
-    let [x, y, _] = threads.block;
-    let mut thread = own.coordinate(Coordinate::Block, Axis::X);
-    if y > 1 {
-        let rows = own.int(i64::from(y));
-        let before = own.mul(thread, rows);
-        let row = own.coordinate(Coordinate::Thread, Axis::Y);
-        thread = own.add(before, row);
-    }
-    let width = own.int(i64::from(x));
-    let before = own.mul(thread, width);
-    let thread = own.coordinate(Coordinate::Thread, Axis::X);
-    let before = own.add(cell_first, before);
-    let number = own.add(before, thread);
+    let thread = Along::XY.number(own, threads.block);
+    let number = own.add(cell_first, thread);
     let place = |own: &mut Builder, cell: ValueId| own.convert(cell, sizes.index);
     match &threads.placement {
         Placement::Aligned => {
@@ -73,6 +62,21 @@ pub fn start(own: &mut Builder, relation: usize, length: ValueId) -> ValueId {
 pub fn narrow_start(own: &mut Builder, relation: usize, length: ValueId) -> ValueId {
     let start = start(own, relation, length);
     own.convert(start, Type::I32)
+}
+
+/// Where cells are: as a function tells, or in the order that every kernel relies on.
+pub fn arrangement(known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
+    let Some((grid, layout)) = known else {
+        return vec![
+            "Halo cells stand first, then the cells that are computed.".into(),
+            "Steps along i and j commute, as on grids in rows.".into(),
+        ];
+    };
+    let (column, at) = match grid.form {
+        Form::Rows => ("column (i, j)", "i, j"),
+        Form::Cells => ("column `cell`", "cell"),
+    };
+    vec![format!("Grid {grid}: {column} lies at {place}({at}); plane is {}.", layout.places)]
 }
 
 /// One range: of places, or of the list of them.
@@ -177,18 +181,20 @@ impl Plane {
         }
     }
 
-    /// The layout, given what depends on the tables.
-    pub fn layout(self, smallest: usize, sizes: Vec<usize>, mut tables: Vec<Vec<i32>>) -> Layout {
+    /// The layout in planes, given the length of a relation in the tables, and these.
+    pub fn layout(self, smallest: usize, length: usize, mut tables: Vec<Vec<i32>>) -> Layout {
         let placement = self.standing();
         if placement == Placement::Listed {
             tables.push(self.inner.iter().map(|at| (self.first + at) as i32).collect());
         }
+        let plane = padded(self.end().next_multiple_of(WARP), smallest);
         Layout {
-            plane: padded(self.end().next_multiple_of(WARP), smallest),
+            places: plane,
+            strides: Strides { place: Stride::One, level: Stride::Size(0) },
             lead: self.lead,
             placement,
             columns: Columns::Places(self.places),
-            sizes,
+            sizes: vec![plane, length],
             tables,
         }
     }
@@ -279,15 +285,12 @@ pub(super) mod tests {
             for neighbors in crate::storage::neighbors::NEIGHBORS {
                 let relations = neighbors.relations(&paths);
                 let request = LayoutRequest {
-                    topology,
-                    region: &region,
-                    sharing: None,
                     relations: &relations,
                     inner_only: neighbors == Neighbors::Direct,
                     order: *order,
                     run_width: 4,
                     short_last: neighbors == Neighbors::Direct,
-                    smallest: 8,
+                    ..LayoutRequest::new(topology, &region)
                 };
                 let layout = storage.layout(&request);
                 let Columns::Places(places) = &layout.columns else { panic!("cells in any order") };
@@ -320,15 +323,9 @@ pub(super) mod tests {
         let region = Region::rows(1..71, 1..4, 0..1);
         for name in ["row-major", "z-curve", "hilbert"] {
             let request = LayoutRequest {
-                topology: Topology::Rows { ni, nj },
-                region: &region,
-                sharing: None,
-                relations: &[],
-                inner_only: true,
                 order: order::find(name).unwrap(),
-                run_width: 32,
                 short_last: true,
-                smallest: 8,
+                ..LayoutRequest::new(Topology::Rows { ni, nj }, &region)
             };
             let plane = Plane::new(&request);
             let inner = &plane.order[plane.inner[0]..];
@@ -350,17 +347,9 @@ pub(super) mod tests {
             near.map(Path::from_offset).collect::<Vec<_>>()
         };
         let patterns = |layout: &str, run_width, relations: &[Path], inner_only| {
-            let request = LayoutRequest {
-                topology: Topology::Rows { ni: 512, nj: 512 },
-                region: &region,
-                sharing: None,
-                relations,
-                inner_only,
-                order: order::find(layout).unwrap(),
-                run_width,
-                short_last: false,
-                smallest: 8,
-            };
+            let order = order::find(layout).unwrap();
+            let rows = LayoutRequest::new(Topology::Rows { ni: 512, nj: 512 }, &region);
+            let request = LayoutRequest { relations, inner_only, order, run_width, ..rows };
             Patterns::new(&Plane::new(&request), &request, inner_only).offsets.len()
         };
         let (one, two) = (near(1), near(2));

@@ -6,14 +6,17 @@
 
 use super::neighbors::Hop;
 use super::tables::{self, Plane};
-use super::{Coordinates, Layout, LayoutRequest, Origin, Sizes, Storage, Threads};
-use crate::grid::Region;
+use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
+use crate::grid::{Grid, Region};
 use crate::kernel::build::Builder;
 use crate::kernel::{Follow, ValueId};
 use std::ops::Range;
 
 /// Neighbours are looked up: an offset a cell and relation.
 pub struct Uncompressed;
+
+/// The number of the size that is the length of a relation in the table.
+const LENGTH: usize = 1;
 
 impl Storage for Uncompressed {
     fn name(&self) -> &'static str {
@@ -25,7 +28,7 @@ impl Storage for Uncompressed {
     }
 
     fn sizes(&self) -> &'static [(&'static str, &'static str)] {
-        &[("entries", "places in a plane: the length of a relation in `table`")]
+        &[PLANE, ("entries", "places in a plane: the length of a relation in `table`")]
     }
 
     fn tables(&self) -> &'static [(&'static str, &'static str)] {
@@ -44,7 +47,7 @@ impl Storage for Uncompressed {
                 own.add(cell, distance)
             }
             _ => chain.iter().fold(cell, |place, hop| {
-                let start = tables::narrow_start(own, hop.relation, sizes.own[0]);
+                let start = tables::narrow_start(own, hop.relation, sizes.own[LENGTH]);
                 own.follow(Follow { patterns: None, table: sizes.tables[0], start, place })
             }),
         };
@@ -65,7 +68,15 @@ impl Storage for Uncompressed {
                 table[relation * entries + plane.first + at] = distance;
             }
         }
-        plane.layout(request.smallest, vec![entries], vec![table])
+        plane.layout(request.smallest, entries, vec![table])
+    }
+
+    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
+        tables::arrangement(known, place)
+    }
+
+    fn columns_along(&self) -> &'static [Along] {
+        &[Along::XY]
     }
 
     fn bounds(&self) -> &'static [(&'static str, &'static str)] {
@@ -79,7 +90,7 @@ impl Storage for Uncompressed {
 
 /// The offset of a hop for the cell at a place.
 fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, place: ValueId) -> ValueId {
-    let (start, place) = (tables::start(own, hop.relation, sizes.own[0]), own.convert(place, sizes.index));
+    let (start, place) = (tables::start(own, hop.relation, sizes.own[LENGTH]), own.convert(place, sizes.index));
     let index = own.add(start, place);
     own.load(sizes.tables[0], index)
 }
@@ -91,7 +102,7 @@ mod tests {
     #[test]
     fn offsets_lead_to_the_neighbours() {
         tables::tests::leads_to_the_neighbours(&Uncompressed, |layout, relation, place| {
-            layout.tables[0][relation * layout.sizes[0] + place]
+            layout.tables[0][relation * layout.sizes[LENGTH] + place]
         });
     }
 }

@@ -12,7 +12,7 @@ use crate::problem::element_of;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Handle, Precision, VariableId};
+use stencilc_compiler::ir::{Handle, Levels, Precision, VariableId};
 use stencilc_compiler::kernel;
 use stencilc_compiler::program::{Beyond, Source};
 use stencilc_compiler::storage::Layout;
@@ -51,7 +51,8 @@ pub fn code(element: Element) -> kernel::Kernel {
 
 /// How the halo of one variable is filled: tables on a machine, and what is launched with them.
 pub struct Filling<M: Machine> {
-    plane: i64,
+    /// The distance from a level to the next.
+    apart: i64,
     parts: Vec<Part<M>>,
     values: [Arg; 6],
     /// The type of the elements.
@@ -100,8 +101,8 @@ impl<M: Machine> Filling<M> {
             Some(Beyond::Value(value)) => argument(value, element, staged.precision),
             _ => argument(Value::Int(0), element, staged.precision),
         });
-        let plane = if own.place.horizontal { layout.plane as i64 } else { 1 };
-        Ok(Some(Self { plane, parts, values, element }))
+        let apart = if own.place.horizontal { layout.stride(layout.strides.level) as i64 } else { 1 };
+        Ok(Some(Self { apart, parts, values, element }))
     }
 
     /// Fills the halo of a buffer.
@@ -112,7 +113,7 @@ impl<M: Machine> Filling<M> {
         for Part { columns, column_count, levels, level_count } in &self.parts {
             let mut arguments = vec![
                 Arg::Pointer(machine.address(buffer, packing.pointer())),
-                Arg::I64(self.plane),
+                Arg::I64(self.apart),
                 Arg::Pointer(machine.address(columns, 0)),
                 Arg::I32(*column_count as i32),
                 Arg::Pointer(machine.address(levels, 0)),
@@ -166,7 +167,10 @@ fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (
         return (vec![[0, 0]], Vec::new());
     }
     let grid = staged.grid;
-    let at = |i: usize, j: usize| layout.place(grid, i, j) as i32;
+    let at = |i: usize, j: usize| {
+        let column = layout.place(grid, i, j);
+        if place.levels == Levels::None { column as i32 } else { layout.index(column, 0) as i32 }
+    };
     let [inner_i, inner_j, _] = staged.inner_of(place);
     let (mut inner, mut outer) = (Vec::new(), Vec::new());
     for j in 0..grid.nj {

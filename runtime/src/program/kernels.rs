@@ -200,7 +200,7 @@ impl<'a> Planner<'a> {
             stencil: &stencil,
             precision: staged.precision,
             extents: [ni, nj, nk],
-            rows: Rows { first: 0, row, plane: layout.plane },
+            rows: Rows { first: 0, row, plane: layout.stride(layout.strides.level) },
             edges: [Edge::Periodic; 2],
         };
         // Where extents do not divide, strips overlap.
@@ -258,7 +258,7 @@ impl<'a> Planner<'a> {
                 StageKernel::Cells(plan, _) => Arc::clone(&known_grid(plan)?.layout),
                 StageKernel::Rows(_) => self.bare()?,
             };
-            if found.as_ref().is_some_and(|known| known.columns != own.columns || known.plane != own.plane) {
+            if found.as_ref().is_some_and(|known| !known.places_cells_like(&own)) {
                 return Err(Error::check("the stages of a program have different layouts"));
             }
             found.get_or_insert(own);
@@ -450,7 +450,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
         let [i, j, k] = staged.inner_of(own.place).map(|range| range.start);
         let layout = &self.planned.layout;
         let element = match own.place.horizontal {
-            true => layout.place(staged.grid, i, j) + k * layout.plane,
+            true => layout.index(layout.place(staged.grid, i, j), k),
             false => k,
         };
         self.packing(variable).pointer() + element * element_of(own.stored, staged.precision).bytes()
