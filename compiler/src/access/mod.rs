@@ -9,14 +9,15 @@ mod warp;
 mod zloop;
 mod zloop_sliced;
 
+use crate::analysis::extents::Extents;
 use crate::diagnostic::Refusal;
-use crate::ir::Path;
-use crate::kernel::ValueId;
+use crate::ir::{FieldId, Path};
 use crate::kernel::build::Builder;
+use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
 use crate::storage::neighbors::Hop;
 use crate::storage::{Along, Coordinates, Origin, Sizes, Storage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Every access strategy, in the order that lists show.
 pub const ACCESSES: &[&dyn Access] = &[
@@ -65,8 +66,8 @@ pub trait Access: Sync {
         1
     }
 
-    /// Bytes of shared memory that a block needs for this many neighbours.
-    fn shared_bytes(&self, _block: [u32; 3], _neighbours: usize, _wide: bool) -> usize {
+    /// Bytes of shared memory that a block needs.
+    fn shared_bytes(&self, _block: [u32; 3], _needs: &Needs) -> usize {
         0
     }
 
@@ -83,6 +84,45 @@ pub trait Access: Sync {
     fn has_index_variables(&self) -> bool {
         false
     }
+
+    /// The elements of fields that it loads by itself, before the first use: of strategies that give a thread one level. Whoever uses
+    /// any other loads it there. Where all threads of a block are together, those without a cell are there as well.
+    fn elements(&self, _own: &mut Builder, _reads: &Reads) -> Elements {
+        Elements::new()
+    }
+}
+
+/// Elements of fields, by the paths that lead there from a thread's cell.
+pub type Elements = BTreeMap<(FieldId, Path), ValueId>;
+
+/// What a strategy can load by itself.
+pub struct Reads<'a> {
+    /// The reads of fields with horizontal axes that each thread makes, whatever the conditions.
+    pub sure: &'a BTreeSet<(FieldId, Path)>,
+    /// The arrays that are read.
+    pub arrays: &'a BTreeMap<FieldId, ArrayId>,
+    /// How far the stencil reaches along i and j.
+    pub extents: Extents,
+    /// How many elements that follow each other along i can be moved at once; nothing if each moves alone.
+    pub run_width: Option<u32>,
+    /// The neighbours, and what their addresses are made of.
+    pub neighbourhood: Neighbourhood<'a>,
+    /// The thread's cell.
+    pub cell: Cell,
+    /// The index of a field's element at the end of a path.
+    pub index: &'a dyn Fn(&mut Builder, FieldId, &Path) -> ValueId,
+}
+
+/// What a strategy may share in a block.
+pub struct Needs<'a> {
+    /// How many neighbours there are.
+    pub neighbours: usize,
+    /// Bytes of an index.
+    pub index: usize,
+    /// [`Reads::sure`].
+    pub sure: &'a BTreeSet<(FieldId, Path)>,
+    /// Bytes of a field's elements.
+    pub bytes: &'a dyn Fn(FieldId) -> usize,
 }
 
 /// Why a strategy whose threads of a column, along z, share what one of them looks up does not work with a storage.

@@ -1,6 +1,6 @@
 //! `shared`: one thread of a column looks its neighbours up, all threads of the column read them from shared memory.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, LevelsPerThread, Needs, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
 use crate::kernel::build::Builder;
@@ -37,8 +37,8 @@ impl Access for Shared {
         super::needs_look_ups(self, storage)
     }
 
-    fn shared_bytes(&self, [x, y, _]: [u32; 3], neighbours: usize, wide: bool) -> usize {
-        (x * y) as usize * stride(neighbours) * if wide { 8 } else { 4 }
+    fn shared_bytes(&self, [x, y, _]: [u32; 3], needs: &Needs) -> usize {
+        (x * y) as usize * stride(needs.neighbours) * needs.index
     }
 
     fn sharing(&self, [_, _, z]: [u32; 3]) -> u32 {

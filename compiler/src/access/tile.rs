@@ -1,10 +1,13 @@
 //! `tile`: a tile of cells a thread, whose values stay in registers.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, Elements, LevelsPerThread, Neighbourhood, Reads};
 use crate::diagnostic::Refusal;
+use crate::ir::{FieldId, Offset, Path};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
+use crate::names::path_name;
 use crate::storage::Storage;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One thread for a tile of cells, `--tile` of them along i and j. What several of them need is read and computed once, and
 /// cells that follow each other along i are read and written by one instruction.
@@ -41,6 +44,40 @@ impl Access for Tiles {
             Refusal::new(format!("`tile` access computes tiles of rows, and {name} storage keeps cells in any order"))
                 .help("give --storage regular, or another access, as --access zloop-sliced")
         })
+    }
+
+    /// Runs of elements that follow each other along i and are moved by one instruction. A thread that computes a tile begins at an aligned
+    /// element, so what is read at some width from there lies in aligned runs of that width. A run of which at least two elements are
+    /// read is loaded as one.
+    fn elements(&self, own: &mut Builder, reads: &Reads) -> Elements {
+        let mut runs = Elements::new();
+        let Some(width) = reads.run_width else { return runs };
+        let width = width as i32;
+        let mut read: BTreeMap<(FieldId, Offset), BTreeSet<i32>> = BTreeMap::new();
+        for (field, path) in reads.sure {
+            let offset = path.offset();
+            let first = offset.i.div_euclid(width) * width;
+            read.entry((*field, Offset { i: first, ..offset })).or_default().insert(offset.i);
+        }
+        for ((field, first), elements) in read {
+            // What no cell of the tile can reach need not be there.
+            let is_there = (reads.extents.low.i..=reads.extents.high.i).contains(&first.i);
+            let Some(&nearest) = elements.first().filter(|_| elements.len() > 1 && is_there) else { continue };
+            let path = |i: i32| Path::from_offset(Offset { i, ..first });
+            let start = (reads.index)(own, field, &path(nearest));
+            let kind = own.kind(start);
+            let back = own.literal(i64::from(nearest - first.i), kind);
+            let start = own.sub(start, back);
+            let array = reads.arrays[&field];
+            let name = format!("{}_{}", own.kernel().arrays[array].name, path_name(&path(first.i)));
+            let run = own.load_run(array, start, width as u8);
+            let run = own.name(&name, run);
+            for i in elements {
+                let element = own.lane(run, (i - first.i) as u8);
+                runs.insert((field, path(i)), element);
+            }
+        }
+        runs
     }
 
     fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {

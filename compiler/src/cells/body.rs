@@ -1,7 +1,7 @@
 //! What a kernel computes of a cell: values in the order of the schedule, then the outputs.
 
 use super::checked::{self, Site};
-use super::{Ahead, Elements, Frame, runs};
+use super::{Ahead, Elements, Frame};
 use crate::access::Cell;
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Relation, Role, Store};
 use crate::kernel::build::{BlockKey, Builder};
@@ -81,9 +81,8 @@ impl<'a> Writer<'a> {
         own: &'a mut Builder,
         sites: &'a mut Vec<Site>,
         cell: Cell,
-        mut loaded: Elements,
+        loaded: Elements,
     ) -> Self {
-        loaded.extend(runs::load(frame, own, cell));
         let mut blocks = vec![own.current()];
         for number in 1..phase.schedule.blocks() {
             let parent = phase.schedule.parent(number).index();

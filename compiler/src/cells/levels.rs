@@ -4,7 +4,8 @@ use super::body::{self, Writer};
 use super::carried::Carried;
 use super::checked::Site;
 use super::{Elements, Frame};
-use crate::access::{Addresses, Cell, Shape};
+use crate::access::{Addresses, Cell, Reads, Shape};
+use crate::analysis::extents::extents;
 use crate::ir::{Direction, Relation};
 use crate::kernel::build::Builder;
 use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
@@ -47,6 +48,13 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     let k = own.add(first, thread);
     let k = own.name("k", k);
     let handed = distances(frame, own, true);
+    let is_together = plan.access.is_together();
+    let mut loaded = Elements::new();
+    if is_together {
+        let column = frame.coordinates.column;
+        let c = plan.storage.index(own, &frame.sizes, column, k);
+        loaded = elements(frame, own, Cell { k, c, column });
+    }
     let beyond = own.compare(Relation::Ge, k, end);
     let outside = own.or(frame.coordinates.outside, beyond);
     own.leave_if(outside);
@@ -60,9 +68,27 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
         };
     }
     own.gap();
-    for phase in &plan.phases {
-        Writer::new(frame, phase, own, sites, cell, Elements::new()).write();
+    if !is_together {
+        loaded = elements(frame, own, cell);
     }
+    for phase in &plan.phases {
+        Writer::new(frame, phase, own, sites, cell, loaded.clone()).write();
+    }
+}
+
+/// The elements that the strategy loads by itself.
+fn elements(frame: &Frame, own: &mut Builder, cell: Cell) -> Elements {
+    let plan = frame.plan;
+    let reads = Reads {
+        sure: &plan.surely_read(),
+        arrays: &frame.inputs,
+        extents: extents(&plan.stencil),
+        run_width: plan.run_width(),
+        neighbourhood: frame.neighbourhood(),
+        cell,
+        index: &|own, field, path| frame.index(own, cell, field, path, true),
+    };
+    plan.access.elements(own, &reads)
 }
 
 /// What stands before a loop over levels: the place of the column.

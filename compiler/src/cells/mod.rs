@@ -7,9 +7,8 @@ pub mod checked;
 mod index;
 mod levels;
 pub mod lookups;
-mod runs;
 
-use crate::access::{Addresses, LevelsPerThread, Neighbourhood};
+use crate::access::{Addresses, Elements, LevelsPerThread, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, ParamId, Path, Role};
 use crate::kernel::build::Builder;
@@ -44,9 +43,6 @@ struct Frame<'a> {
     /// Where the values of sweeps are kept.
     carried: Carried,
 }
-
-/// Elements of fields, by the paths that lead there.
-type Elements = BTreeMap<(FieldId, Path), ValueId>;
 
 /// Elements of fields that a sweep knows early enough.
 type Ahead = BTreeSet<(FieldId, Path)>;

@@ -2,7 +2,7 @@
 
 use super::belongs::SOME;
 use super::{KnownGrid, Plan, Target};
-use crate::access::{self, ACCESSES, Access, LevelsPerThread};
+use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
 use crate::diagnostic::Refusal;
 use crate::grid::Form;
 use crate::ir::{Precision, Stencil};
@@ -334,7 +334,13 @@ pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, known_grid: 
 /// # Errors
 /// It does not.
 pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
-    let shared = |block| plan.access.shared_bytes(block, plan.neighbours.len(), plan.wide);
+    let needs = Needs {
+        neighbours: plan.neighbours.len(),
+        index: if plan.wide { 8 } else { 4 },
+        sure: &plan.surely_read(),
+        bytes: &|field| plan.stencil.fields[field].stored.bytes(plan.choices.precision),
+    };
+    let shared = |block| plan.access.shared_bytes(block, &needs);
     let block = plan.choices.block;
     let bytes = shared(block);
     if bytes <= SHARED {

@@ -24,7 +24,7 @@ pub use belongs::{OfSome, SOME};
 pub use choices::{CONSTANT, Choices, check_block, check_tile, variants};
 use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
-use schedule::Item;
+use schedule::{Context, Item, KERNEL};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -310,6 +310,21 @@ impl Plan {
         // Arrays that are shared cannot be aligned to the first cell of each stencil.
         let is_own = self.choices.share.is_empty();
         (width > 1 && is_aligned && is_plain && is_own).then_some(width)
+    }
+
+    /// The reads of fields with horizontal axes that each thread makes, whatever the conditions.
+    pub fn surely_read(&self) -> BTreeSet<(FieldId, Path)> {
+        let mut read = BTreeSet::new();
+        for (body, Item { at, contexts, .. }) in self.phases.iter().flat_map(Phase::bodies) {
+            for ((_, node), context) in body.iter().zip(contexts) {
+                if let (Node::Read { field, path, .. }, Some(Context { block: KERNEL, sure: true })) = (node, context)
+                    && shape_of(&self.stencil, *field).is_some()
+                {
+                    read.insert((*field, self.path_classes.join(at, path)));
+                }
+            }
+        }
+        read
     }
 
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
