@@ -1,8 +1,8 @@
 //! A kernel as a text that can be read: operations by their names, with what they are made of in brackets.
 
 use super::{
-    ArgumentKind, Block, Contents, Function, Kernel, Math, Operand, Operation, Space, Statement, Step, Type, Unroll,
-    ValueId,
+    ArgumentKind, Array, Attempt, Binary, Block, Contents, Element, Function, Kernel, Math, Operand, Operation, Space,
+    Statement, Step, Type, Unroll, ValueId, Variable, Watch, Watched,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -36,14 +36,29 @@ impl Display for Function {
     }
 }
 
+impl Display for Binary {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            // Those of the language are called `min` and `max`.
+            Binary::Min => f.write_str("whole_min"),
+            Binary::Max => f.write_str("whole_max"),
+            other => write!(f, "{}", format!("{other:?}").to_lowercase()),
+        }
+    }
+}
+
+/// What is said of an array that a kernel writes to, where it is no argument.
+fn written(array: &Array) -> &'static str {
+    if array.is_written { ", written" } else { "" }
+}
+
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for line in self.doc.iter().chain(&self.made) {
             writeln!(f, "{}", format!("// {line}").trim_end())?;
         }
-        let tried = if self.attempt.is_some() { ", tried" } else { "" };
         let blocks = if self.blocks > 0 { format!(", {} blocks at once", self.blocks) } else { String::new() };
-        writeln!(f, "kernel {} of {} threads{blocks}{tried}", self.name, self.threads)?;
+        writeln!(f, "kernel {} of {} threads{blocks}", self.name, self.threads)?;
         for (_, argument) in self.arguments.iter() {
             match argument.what {
                 ArgumentKind::Number(kind) => writeln!(f, "    number {}: {kind}", argument.name)?,
@@ -51,25 +66,35 @@ impl Display for Kernel {
                     let own = &self.arrays[array];
                     let role = if own.is_written { "output" } else { "input" };
                     let aliased = if own.space == (Space::Global { aliased: true }) { ", aliased" } else { "" };
-                    let watched = own.watched.as_ref().map(|watched| format!(", watched {}", watched.length));
+                    let watched = own.watched.as_ref().map(|Watched { entries, length, site }| {
+                        format!(", watched {entries} {length} {site}")
+                    });
                     writeln!(f, "    {role} {}: {}{aliased}{}", own.name, own.element, watched.unwrap_or_default())?;
                 }
             }
         }
         for (_, array) in self.arrays.iter() {
+            let written = written(array);
             match &array.space {
                 Space::Global { .. } | Space::Local(_) | Space::Rows(..) | Space::View(_) => {}
-                Space::Shared(count) => writeln!(f, "    shared {}: {} {count}", array.name, array.element)?,
-                Space::Dynamic(bytes) => writeln!(f, "    dynamic {}: {bytes} bytes", array.name)?,
+                Space::Shared(count) => writeln!(f, "    shared {}: {} {count}{written}", array.name, array.element)?,
+                Space::Dynamic(bytes) => writeln!(f, "    dynamic {}: {bytes} bytes{written}", array.name)?,
                 Space::Part { of, first, count } => {
                     let of = &self.arrays[*of].name;
-                    writeln!(f, "    part {}: {} {count}, from byte {first} of {of}", array.name, array.element)?;
+                    writeln!(f, "    part {}: {} {count}, from byte {first} of {of}{written}", array.name, array.element)?;
                 }
                 Space::Constant(values) => {
                     let values: Vec<String> = values.iter().map(i32::to_string).collect();
                     writeln!(f, "    constant {}: {} {}", array.name, array.element, values.join(" "))?;
                 }
             }
+        }
+        if let Some(Attempt { is_quick, is_usual }) = &self.attempt {
+            writeln!(f, "    tried {is_quick} {is_usual}")?;
+        }
+        if let Some(Watch { name, report, columns, plane }) = &self.watch {
+            let [report, columns] = [report, columns].map(|array| &self.arrays[*array].name);
+            writeln!(f, "    watch {name}: {report}, {columns}, {}", self.shown(*plane))?;
         }
         self.block(&self.body, 1, f)
     }
@@ -103,10 +128,11 @@ impl Kernel {
                 }
                 Statement::Array(array, contents) => {
                     let own = &self.arrays[*array];
+                    let (name, element, written) = (&own.name, own.element, written(own));
                     let what = match &own.space {
-                        Space::Local(count) => format!("local {}: {} {count}", own.name, own.element),
-                        Space::Rows(count, width) => format!("rows {}: {} {count} of {width}", own.name, own.element),
-                        _ => format!("view {}: {}", own.name, own.element),
+                        Space::Local(count) => format!("local {name}: {element} {count}{written}"),
+                        Space::Rows(count, width) => format!("rows {name}: {element} {count} of {width}{written}"),
+                        _ => format!("view {name}: {element}{written}"),
                     };
                     let first = match contents {
                         Contents::Unset => String::new(),
@@ -129,7 +155,7 @@ impl Kernel {
                         Operand::Value(value) => self.shown(*value),
                         Operand::Row(array) => self.arrays[*array].name.to_string(),
                         Operand::Place(array, index) => {
-                            format!("{}[{}]", self.arrays[*array].name, self.shown(*index))
+                            format!("&{}[{}]", self.arrays[*array].name, self.shown(*index))
                         }
                     });
                     let operands: Vec<String> = operands.collect();
@@ -155,9 +181,10 @@ impl Kernel {
                         Unroll::Whole => ", unrolled".to_owned(),
                         Unroll::Times(times) => format!(", unrolled {times} times"),
                     };
-                    let (name, first, end) =
-                        (&self.variables[own.counter].name, self.shown(own.first), self.shown(own.end));
-                    writeln!(f, "{indent}for {name} from {first} to {end} {step}{unrolled}")?;
+                    let Variable { name, kind, .. } = &self.variables[own.counter];
+                    let kind = if *kind == Type::I32 { String::new() } else { format!(": {kind}") };
+                    let (first, end) = (self.shown(own.first), self.shown(own.end));
+                    writeln!(f, "{indent}for {name}{kind} from {first} to {end} {step}{unrolled}")?;
                     self.block(&own.body, depth + 1, f)?;
                 }
                 Statement::Barrier => writeln!(f, "{indent}barrier")?,
@@ -188,13 +215,14 @@ impl Kernel {
         match &own.operation {
             Operation::Int(number) if own.kind == Type::I32 => number.to_string(),
             Operation::Int(number) => format!("{number}: {}", own.kind),
+            Operation::Real(bits) if own.kind.element == Element::F32 => format!("{:?}: f32", f64::from_bits(*bits)),
             Operation::Real(bits) => format!("{:?}", f64::from_bits(*bits)),
             Operation::Bool(truth) => truth.to_string(),
             Operation::Mask(lanes) => format!("{lanes:#x}"),
             Operation::Argument(argument) => self.arguments[*argument].name.to_string(),
             Operation::Variable(variable) => self.variables[*variable].name.to_string(),
             Operation::Coordinate(coordinate, axis) => format!("{coordinate:?}.{axis:?}").to_lowercase(),
-            Operation::Binary(binary, ..) => called(&format!("{binary:?}")),
+            Operation::Binary(binary, ..) => called(&binary.to_string()),
             Operation::Negate(_) => called("negate"),
             Operation::Not(_) => called("not"),
             Operation::Call(function, _) => called(&function.to_string()),

@@ -18,6 +18,8 @@ mod display;
 pub mod machine;
 mod meaning;
 mod operands;
+#[cfg(test)]
+mod read;
 mod routine;
 pub mod scalar;
 pub mod simplify;
