@@ -18,6 +18,26 @@ impl Lowering<'_> {
         }
     }
 
+    /// A node that is a truth value, where one is needed.
+    pub(super) fn truth(&mut self, node: NodeId, span: Span, needed: &str, example: &str) -> Found<NodeId> {
+        let kind = self.kind(node)?;
+        if kind == Kind::Bool {
+            return Some(node);
+        }
+        let found = Diagnostic::error(span, format!("{needed}, this is {}", article(kind))).label(kind.name());
+        self.report(found.help(format!("compare it with something, as in `{example}`")))
+    }
+
+    /// The kind of a node that is a number, where one is needed.
+    pub(super) fn number_kind(&mut self, node: NodeId, span: Span, needed: &str) -> Found<Kind> {
+        match self.kind(node)? {
+            Kind::Bool => {
+                self.report(Diagnostic::error(span, format!("{needed}, this is a truth value")).label("bool"))
+            }
+            kind @ (Kind::Real | Kind::Int) => Some(kind),
+        }
+    }
+
     /// A node as `kind`, or an error that says why not.
     pub(super) fn convert(&mut self, node: NodeId, kind: Kind, span: Span, what: &str) -> Found<NodeId> {
         let own = self.kind(node)?;

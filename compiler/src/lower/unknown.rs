@@ -1,6 +1,7 @@
 //! Names that mean nothing where they stand, and what may have been meant.
 
-use super::scope::{Binding, FUNCTIONS};
+use super::report::DIAGNOSTICS;
+use super::scope::FUNCTIONS;
 use super::{Found, Lowering};
 use crate::ast::{Item, Name, Statement};
 use crate::diagnostic::{Diagnostic, guess};
@@ -15,16 +16,14 @@ impl Lowering<'_> {
     pub(super) fn unknown<T>(&mut self, name: &str, span: Span, what: &str) -> Found<T> {
         let found = Diagnostic::error(span, format!("unknown {what} `{name}`"));
         // Beyond what will be shown, guesses cost time and help nobody.
-        if self.diagnostics.len() > super::DIAGNOSTICS {
+        if self.reports.diagnostics.len() > DIAGNOSTICS {
             return self.report_alone(found);
         }
         let is_function = what == "function";
         if is_function && self.calls.last().is_some_and(|call| call.name == name) {
-            return self.report_alone(
-                Diagnostic::error(span, format!("the function `{name}` calls itself"))
-                    .label("not possible")
-                    .help("functions are written out where they are called; a `sum` repeats a term"),
-            );
+            let found = Diagnostic::error(span, format!("the function `{name}` calls itself")).label("not possible");
+            return self
+                .report_alone(found.help("functions are written out where they are called; a `sum` repeats a term"));
         }
         if !self.globals.may_guess(self.scope.mark()) {
             return self.report_alone(found);
@@ -44,27 +43,25 @@ impl Lowering<'_> {
             _ if operator.is_some() => found.label("not defined here").help(operator.unwrap_or_default()),
             _ if is_near => found.label(format!("did you mean `{}`?", near.unwrap_or(""))),
             (None, Some((at, found_what))) => self.out_of_sight(name, at, found_what, found),
-            (None, None) => match near {
-                Some(near) => found.label(format!("did you mean `{near}`?")),
-                None if FUNCTIONS.contains(&name) => {
+            (None, None) => found.meant(near, |found| match is_function {
+                _ if FUNCTIONS.contains(&name) => {
                     found.label(format!("a function of the language: call it, as in `{name}(a)`"))
                 }
-                None if is_function => found.label("not defined here").help(foreign::functions()),
-                None => {
-                    let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();
-                    let list = if visible.is_empty() || visible.len() > LISTED {
-                        "fields are declared with `in`, values are named with `let`".to_owned()
-                    } else {
-                        format!(
-                            "what is known here: `{}`; a field is declared with `in`, a value named with `let`",
-                            visible.join("`, `")
-                        )
-                    };
-                    found.label("not defined here").help(list)
-                }
-            },
+                true => found.label("not defined here").help(foreign::functions()),
+                false => found.label("not defined here").help(self.visible()),
+            }),
         };
         self.report_alone(found)
+    }
+
+    /// What can be read here, unless that is too much.
+    fn visible(&self) -> String {
+        let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();
+        if visible.is_empty() || visible.len() > LISTED {
+            return "fields are declared with `in`, values are named with `let`".to_owned();
+        }
+        let list = visible.join("`, `");
+        format!("what is known here: `{list}`; a field is declared with `in`, a value named with `let`")
     }
 
     /// The place in a stencil where a name is defined that cannot be seen, and what it is.
@@ -108,10 +105,7 @@ impl Lowering<'_> {
 
     /// Whether a visible name is no output, which cannot be read.
     fn is_readable(&self, name: &str) -> bool {
-        match self.scope.find(name).map(|symbol| &symbol.binding) {
-            Some(Binding::Field(field)) => self.stencil.fields[*field].role.is_read(),
-            _ => true,
-        }
+        self.field_at(name).is_none_or(|field| self.stencil.fields[field].role.is_read())
     }
 
     /// A name that is defined, but later, or in a stencil that a function of the file does not see.
