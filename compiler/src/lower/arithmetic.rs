@@ -1,6 +1,7 @@
 //! Operators: kinds that meet, and whole numbers that are computed at once.
 
 use super::kind::{article, parts};
+use super::report::wrong;
 use super::value::{Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix, Prefix};
@@ -26,17 +27,11 @@ impl Lowering<'_> {
                         self.node(Node::Not(truth), Kind::Bool, span)
                     }
                     (Prefix::Negate, Kind::Bool) => {
-                        let found = Diagnostic::error(at, "`-` takes a number, this is a truth value").label("bool");
+                        let found = wrong(at, "`-` takes a number, this is a truth value", "bool");
                         self.report(found.help("`!` turns a truth value round"))
                     }
-                    (Prefix::Negate, Kind::Int) => match self.whole(node) {
-                        Some(x) => match x.checked_neg() {
-                            Some(x) => self.node(Node::Int(x), Kind::Int, span),
-                            None => self.overflow(span),
-                        },
-                        None => self.node(Node::Negate(node), Kind::Int, span),
-                    },
-                    (Prefix::Negate, Kind::Real) => self.node(Node::Negate(node), Kind::Real, span),
+                    (Prefix::Negate, Kind::Int) if self.whole(node) == Some(i32::MIN) => self.overflow(span),
+                    (Prefix::Negate, Kind::Int | Kind::Real) => self.node(Node::Negate(node), kind, span),
                 }
             })
             .collected()
@@ -107,12 +102,9 @@ impl Lowering<'_> {
 
     fn do_not_meet<T>(&mut self, symbol: &str, kinds: (Kind, Kind), spans: (Span, Span, Span)) -> Found<T> {
         let takes = if ["==", "!="].contains(&symbol) { "two numbers or two truth values" } else { "two numbers" };
-        self.report(
-            Diagnostic::error(spans.2, format!("`{symbol}` takes {takes}"))
-                .note(spans.0, article(kinds.0))
-                .note(spans.1, article(kinds.1))
-                .help("a truth value becomes a number by `if c { 1 } else { 0 }`"),
-        )
+        let found = Diagnostic::error(spans.2, format!("`{symbol}` takes {takes}")).note(spans.0, article(kinds.0));
+        let found = found.note(spans.1, article(kinds.1));
+        self.report(found.help("a truth value becomes a number by `if c { 1 } else { 0 }`"))
     }
 
     /// `+ - * / %`
@@ -136,7 +128,7 @@ impl Lowering<'_> {
         if op == Binary::Rem {
             let is_param = matches!(self.written(b), Some(Node::Param(_)));
             if y == Some(0) {
-                let found = Diagnostic::error(spans.1, "a remainder of a division by 0").label("this is 0");
+                let found = wrong(spans.1, "a remainder of a division by 0", "this is 0");
                 return self.report_number(found.help("`n % 2` is the rest of the division of `n` by 2"));
             }
             if y.is_none() && !is_param {
@@ -154,16 +146,15 @@ impl Lowering<'_> {
                 Binary::Mul => x.checked_mul(y),
                 Binary::Div | Binary::Rem => Some(int_binary(op, x, y)),
             };
-            return match exact {
-                Some(x) => self.node(Node::Int(x), Kind::Int, spans.2),
-                None => self.overflow(spans.2),
-            };
+            if exact.is_none() {
+                return self.overflow(spans.2);
+            }
         }
         self.node(Node::Binary(op, a, b), Kind::Int, spans.2)
     }
 
     fn overflow<T>(&mut self, span: Span) -> Found<T> {
-        let found = Diagnostic::error(span, "this whole number does not fit 32 bits").label("overflows");
+        let found = wrong(span, "this whole number does not fit 32 bits", "overflows");
         self.report_number(found.help("write one side as a real number, with a point"))
     }
 
@@ -175,8 +166,8 @@ impl Lowering<'_> {
             return base.map(|base| self.any_power(base, exponent, (base_span, at, span))).collected();
         };
         if n.unsigned_abs() > 1024 {
-            let found = Diagnostic::error(at, "this exponent is too large");
-            return self.report_number(found.label("at most 1024: a power is written out as a product"));
+            let found = wrong(at, "this exponent is too large", "at most 1024: a power is written out as a product");
+            return self.report_number(found);
         }
         base.map(|base| self.power_one(base, n, base_span, span)).collected()
     }

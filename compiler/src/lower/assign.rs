@@ -1,7 +1,8 @@
 //! Assignments of outputs.
 
-use super::Lowering;
+use super::report::wrong;
 use super::scope::Binding;
+use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::{Diagnostic, guess};
 use crate::source::Span;
@@ -12,8 +13,8 @@ impl<'a> Lowering<'a> {
         let [target] = assign.targets.as_slice() else {
             let place = assign.targets.first().map_or(Span::default(), |target| target.name.span);
             let last = assign.targets.last().map_or(place, |target| target.name.span);
-            let found = Diagnostic::error(place.to(last), "outputs are assigned one by one");
-            self.tell(found.label("several at once").help("as in `b = ...; c = ...`"));
+            let found = wrong(place.to(last), "outputs are assigned one by one", "several at once");
+            self.tell(found.help("as in `b = ...; c = ...`"));
             // That they are not assigned would be the same error again.
             let names = assign.targets.iter().map(|target| (target.name.text.clone(), target.name.span));
             return self.scope.assigned.extend(names);
@@ -57,12 +58,12 @@ impl<'a> Lowering<'a> {
                 .no_target(name, format!("declare it with `out {text}`, or name a value with `let {text} = ...`"));
         };
         if !declared.role.is_written() {
-            let found = Diagnostic::error(name.span, format!("`{text}` is an input: it cannot be assigned"));
-            let found = found.label("assigned here").note(declared.span, "declared as `in` here");
+            let found = wrong(name.span, format!("`{text}` is an input: it cannot be assigned"), "assigned here");
+            let found = found.note(declared.span, "declared as `in` here");
             return self.tell(found.help("declare it as `inout` to read the value before and write a new one"));
         }
-        if let Some(&before) = self.scope.assigned.get(text) {
-            return self.assigned_twice(name, before);
+        if self.check_first(name, self.scope.assigned.get(text).copied()).is_none() {
+            return;
         }
         self.scope.assigned.insert(text.clone(), name.span);
         if let Some(body) = self.body_as(assign.value, declared.stored.kind(), text) {
@@ -71,10 +72,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(super) fn assigned_twice(&mut self, name: &ast::Name, before: Span) {
-        let found = Diagnostic::error(name.span, format!("`{}` is assigned twice", name.text));
-        let found = found.label("assigned again here").note(before, "assigned here first");
-        self.tell(found.help("collect the value in a `let`, or choose it with `if`, and assign it once"));
+    /// Reports what was assigned before.
+    pub(super) fn check_first(&mut self, name: &ast::Name, before: Option<Span>) -> Found<()> {
+        let Some(before) = before else { return Some(()) };
+        let found = wrong(name.span, format!("`{}` is assigned twice", name.text), "assigned again here");
+        let found = found.note(before, "assigned here first");
+        self.report(found.help("collect the value in a `let`, or choose it with `if`, and assign it once"))
     }
 
     /// Reports an assignment to what is no field, with what to do if it was to be one.
@@ -83,8 +86,7 @@ impl<'a> Lowering<'a> {
         if let Some(symbol) = self.scope.find(&name.text).cloned() {
             if !matches!(symbol.binding, Binding::Broken) {
                 let message = format!("{} `{}` cannot be assigned again", symbol.what, name.text);
-                let found = Diagnostic::error(name.span, message).label("assigned here");
-                let found = found.note(symbol.span, "defined here");
+                let found = wrong(name.span, message, "assigned here").note(symbol.span, "defined here");
                 self.tell(found.help("a name means one value: give the new one a name of its own, with `let`"));
             }
             return;

@@ -1,6 +1,7 @@
 //! Blocks, and what is made of them: choices and sums.
 
 use super::kind::article;
+use super::report::wrong;
 use super::scope::{Binding, Symbol};
 use super::value::{Alias, Nodes, Value, meet};
 use super::{Found, Lowering};
@@ -94,16 +95,15 @@ impl<'a> Lowering<'a> {
                 }
             };
             if low > high {
-                let found = Diagnostic::error(binder.name.span, format!("the range {low}..={high} is empty"));
-                return self
-                    .report_number(found.label("has no term").help("both ends are included, the smaller comes first"));
+                let found = wrong(binder.name.span, format!("the range {low}..={high} is empty"), "has no term");
+                return self.report_number(found.help("both ends are included, the smaller comes first"));
             }
             terms = terms.saturating_mul((i64::from(high) - i64::from(low) + 1).unsigned_abs());
             ranges.push((low, high));
         }
         if terms > 10_000 {
-            let found = Diagnostic::error(span, format!("this sum has {terms} terms"));
-            return self.report_number(found.label("at most 10000 are written out"));
+            let found = wrong(span, format!("this sum has {terms} terms"), "at most 10000 are written out");
+            return self.report_number(found);
         }
         let mut counters: Vec<i32> = ranges.iter().map(|(low, _)| *low).collect();
         let mut total: Option<Nodes> = None;
@@ -117,11 +117,7 @@ impl<'a> Lowering<'a> {
                 self.warn_unused_since(mark, "the value");
             }
             self.scope.forget(mark);
-            let value = value?;
-            total = Some(match total {
-                None => value,
-                Some(total) => self.join(&op.text, total, value, span)?,
-            });
+            total = Some(self.join(&op.text, total, value?, span)?);
             for (counter, (low, high)) in counters.iter_mut().zip(&ranges).rev() {
                 if *counter < *high {
                     *counter += 1;
@@ -133,7 +129,9 @@ impl<'a> Lowering<'a> {
         total
     }
 
-    pub(super) fn join(&mut self, op: &str, total: Nodes, value: Nodes, span: Span) -> Found<Nodes> {
+    /// What there is so far, if there is something, and one more value.
+    pub(super) fn join(&mut self, op: &str, total: Option<Nodes>, value: Nodes, span: Span) -> Found<Nodes> {
+        let Some(total) = total else { return Some(value) };
         let spans = (span, span, span);
         if op == "sum" {
             return self.infix(Infix::Arithmetic(Binary::Add), total, value, (span, span, span));

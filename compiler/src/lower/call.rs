@@ -3,6 +3,7 @@
 use super::body::STENCIL_NODES;
 use super::kind::{article, parts};
 use super::mesh::{PRESENT, SIZE};
+use super::report::wrong;
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
 use super::{CALLS, Found, Lowering};
@@ -46,13 +47,11 @@ impl Call {
 impl<'a> Lowering<'a> {
     pub(super) fn call(&mut self, function: &'a ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         if let Some(name) = arguments.iter().find_map(|argument| argument.name.as_ref()) {
-            let found = Diagnostic::error(name.span, "the arguments of a function have no names");
-            let found = found.label("give the value alone");
+            let found = wrong(name.span, "the arguments of a function have no names", "give the value alone");
             return self.report(found.help("names are for the calls of stencils in a `program`"));
         }
         if function.text == PRINT {
-            let found = Diagnostic::error(span, "a `print` is a statement of its own, and has no value");
-            let found = found.label("inside an expression");
+            let found = wrong(span, "a `print` is a statement of its own, and has no value", "inside an expression");
             return self.report(found.help("name the value with `let` in the stencil, and print it on the next line"));
         }
         if self.is_over_mesh() && function.text == PRESENT {
@@ -131,7 +130,7 @@ impl<'a> Lowering<'a> {
             let names: Vec<&str> = own.params.iter().map(|name| name.text.as_str()).collect();
             let takes = count(own.params.len());
             let message = format!("`{}` takes {takes}, here are {}", called.text, arguments.len());
-            let found = Diagnostic::error(span, message).label(format!("`{}({})`", called.text, names.join(", ")));
+            let found = wrong(span, message, format!("`{}({})`", called.text, names.join(", ")));
             return self.report(found.note(own.name.span, "defined here"));
         }
         if let Some(start) = self.calls.iter().position(|call| call.name == own.name.text) {
@@ -182,10 +181,8 @@ impl<'a> Lowering<'a> {
         circle.rotate_left(first);
         let (name, named) = circle.first().map_or((&last.name, last.named), |call| (&call.name, call.named));
         let names: Vec<&str> = circle.iter().map(|call| call.name.as_str()).chain([name.as_str()]).collect();
-        let found = Diagnostic::error(named, format!("the function `{name}` calls itself"))
-            .label(format!("`{}`", names.join("` -> `")))
-            .help("functions are written out where they are called; a `sum` repeats a term");
-        self.report_alone(found)
+        let found = wrong(named, format!("the function `{name}` calls itself"), format!("`{}`", names.join("` -> `")));
+        self.report_alone(found.help("functions are written out where they are called; a `sum` repeats a term"))
     }
 
     /// What a value is that is passed as an argument, unless it is the usual: a real number.
@@ -233,20 +230,19 @@ impl<'a> Lowering<'a> {
             Value::Many(parts) => Some(parts.len()),
             Value::One(_) => None,
         });
-        let Some(parts) = lengths.next() else {
-            let nodes: Vec<NodeId> = values.iter().map(|value| part(value, 0)).collect::<Option<_>>()?;
-            return self.apply(text, &nodes, &spans, span).map(Value::One);
-        };
-        if lengths.any(|length| length != parts) {
-            let found = Diagnostic::error(span, "the arguments have different numbers of parts");
-            return self.report_number(found.label("functions work part by part"));
+        let parts = lengths.next();
+        if lengths.any(|length| Some(length) != parts) {
+            let found = wrong(span, "the arguments have different numbers of parts", "functions work part by part");
+            return self.report_number(found);
         }
-        let mut results = Vec::with_capacity(parts);
-        for index in 0..parts {
+        let mut at = |index| {
             let nodes: Vec<NodeId> = values.iter().map(|value| part(value, index)).collect::<Option<_>>()?;
-            results.push(self.apply(text, &nodes, &spans, span)?);
+            self.apply(text, &nodes, &spans, span)
+        };
+        match parts {
+            Some(parts) => (0..parts).map(at).collect::<Option<_>>().map(Value::Many),
+            None => at(0).map(Value::One),
         }
-        Some(Value::Many(results))
     }
 
     fn apply(&mut self, name: &str, operands: &[NodeId], spans: &[Span], span: Span) -> Found<NodeId> {
@@ -293,7 +289,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn extreme(&mut self, name: &str, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
         let (a_kind, b_kind) = (self.kind(a)?, self.kind(b)?);
         let Some(kind @ (Kind::Real | Kind::Int)) = meet(a_kind, b_kind) else {
-            return self.report(Diagnostic::error(spans.2, format!("`{name}` takes numbers")).label("not two numbers"));
+            return self.report(wrong(spans.2, format!("`{name}` takes numbers"), "not two numbers"));
         };
         let (a, b) = (self.widen(a, kind, spans.0)?, self.widen(b, kind, spans.1)?);
         let function = if name == "min" { Function::Min } else { Function::Max };
@@ -303,12 +299,11 @@ impl<'a> Lowering<'a> {
     /// The products of the parts, added in order.
     fn dot(&mut self, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         let [a, b] = arguments else {
-            let found = Diagnostic::error(span, "`dot` takes two vectors");
-            return self.report(found.label(format!("here are {}", arguments.len())));
+            return self.report(wrong(span, "`dot` takes two vectors", format!("here are {}", arguments.len())));
         };
         let (a, b) = (self.value(a.value), self.value(b.value));
         let (Value::Many(a), Value::Many(b)) = (a?, b?) else {
-            let found = Diagnostic::error(span, "`dot` takes two vectors").label("a single number is none");
+            let found = wrong(span, "`dot` takes two vectors", "a single number is none");
             return self.report(found.help("a vector is written `[a, b, c]`"));
         };
         if a.len() != b.len() {

@@ -1,5 +1,6 @@
 //! Declarations: fields and parameters.
 
+use super::report::wrong;
 use super::scope::Binding;
 use super::value::{Alias, Bound};
 use super::{Found, Lowering};
@@ -73,8 +74,8 @@ impl<'a> Lowering<'a> {
 
     fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {
         if let (Some((_, parts)), false) = (typed.parts, self.is_over_mesh()) {
-            let found = Diagnostic::error(parts, "vector fields live on the sets of a mesh");
-            return self.report(found.label("one number a cell").help("declare one field for each part"));
+            let found = wrong(parts, "vector fields live on the sets of a mesh", "one number a cell");
+            return self.report(found.help("declare one field for each part"));
         }
         Some(match typed.scalar.text.as_str() {
             "f32" => Stored::F32,
@@ -125,11 +126,10 @@ impl<'a> Lowering<'a> {
     fn range(&mut self, low: ast::ExprId, high: ast::ExprId, role: Role, stored: Stored) -> Found<(f64, f64)> {
         let span = self.span(low).to(self.span(high));
         if !role.is_read() {
-            let found = Diagnostic::error(span, "a range says what random input is drawn from");
-            return self.report(found.label("an output is computed"));
+            return self.report(wrong(span, "a range says what random input is drawn from", "an output is computed"));
         }
         if stored == Stored::Bool {
-            return self.report(Diagnostic::error(span, "a `bool` has no range").label("drawn from true and false"));
+            return self.report(wrong(span, "a `bool` has no range", "drawn from true and false"));
         }
         let (low, high) = (self.plain_number(low)?, self.plain_number(high)?);
         if low < high {
@@ -184,7 +184,7 @@ impl<'a> Lowering<'a> {
             None => Kind::Real,
             Some(typed) => match (typed.scalar.text.as_str(), typed.parts) {
                 (_, Some((_, parts))) => {
-                    return self.report(Diagnostic::error(parts, "a parameter is a single number").label("one number"));
+                    return self.report(wrong(parts, "a parameter is a single number", "one number"));
                 }
                 ("real", None) => Kind::Real,
                 ("int", None) => Kind::Int,
@@ -236,8 +236,8 @@ impl<'a> Lowering<'a> {
                 _ => continue,
             };
             let place = if body.span_of(id).end > 0 { body.span_of(id) } else { span };
-            let found = Diagnostic::error(place, "this must be known when compiling");
-            return self.report(found.label(format!("{what} is known when running only")));
+            let found = wrong(place, "this must be known when compiling", format!("{what} is known when running only"));
+            return self.report(found);
         }
         Some(())
     }

@@ -1,6 +1,7 @@
 //! Expressions into the body being written.
 
 use super::kind::{article, parts};
+use super::report::wrong;
 use super::value::{Bound, Nodes, Value};
 use super::{Body, Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
@@ -32,7 +33,7 @@ impl Lowering<'_> {
             let message = format!(
                 "this is nested more than {NESTED} deep, with the functions and constants around it written out"
             );
-            let found = Diagnostic::error(self.span(expr), message).label("one too many");
+            let found = wrong(self.span(expr), message, "one too many");
             return self.report_number(found.help("name parts of the expressions with `let`"));
         }
         self.size.nested += 1;
@@ -96,8 +97,7 @@ impl Lowering<'_> {
             Expr::Int(x) => match i32::try_from(*x) {
                 Ok(x) => self.one(Node::Int(x), Kind::Int, span),
                 Err(_) => {
-                    let found = Diagnostic::error(span, "this whole number does not fit 32 bits");
-                    let found = found.label("at most 2147483647");
+                    let found = wrong(span, "this whole number does not fit 32 bits", "at most 2147483647");
                     self.report(found.help("write it as a real number, with a point, as in `3000000000.0`"))
                 }
             },
@@ -114,7 +114,7 @@ impl Lowering<'_> {
             Expr::Choose(arms, otherwise) => self.choose(arms, otherwise, span),
             Expr::Fold(op, binders, block) => self.fold(op, binders, block, span),
             Expr::Vector(parts) if parts.iter().any(|&part| matches!(file.exprs[part], Expr::Vector(_))) => {
-                let found = Diagnostic::error(span, "a vector holds single numbers").label("vectors in a vector");
+                let found = wrong(span, "a vector holds single numbers", "vectors in a vector");
                 self.report(found.help("there are no matrices: name a vector for each row"))
             }
             Expr::Vector(parts) => {
@@ -154,8 +154,7 @@ impl Lowering<'_> {
         self.bodies.pop();
         node?;
         whole.or_else(|| {
-            let found = Diagnostic::error(span, "a whole number that is known when compiling is needed here");
-            self.report(found.label(why).help(help))
+            self.report(wrong(span, "a whole number that is known when compiling is needed here", why).help(help))
         })
     }
 

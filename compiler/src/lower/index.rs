@@ -1,5 +1,6 @@
 //! What stands in brackets: offsets, and parts of constant arrays.
 
+use super::report::wrong;
 use super::scope::{Binding, FUNCTIONS, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
@@ -56,7 +57,7 @@ impl Lowering<'_> {
             if lacks_columns || field.place.levels == Levels::None && path.levels() != 0 {
                 let missing = if lacks_columns { "horizontal axes" } else { "axis k" };
                 let message = format!("`{}` has no {missing}: it is{}", field.name, field.place);
-                let found = Diagnostic::error(span, message).label("an offset along an axis that it lacks");
+                let found = wrong(span, message, "an offset along an axis that it lacks");
                 let found = found.note(field.span, "declared here");
                 return self.report(found.help(format!("write `{}` without that offset", field.name)));
             }
@@ -190,7 +191,7 @@ impl Lowering<'_> {
             let (axis, by, at) = self.offset(part)?;
             if found[axis].is_some() {
                 let message = format!("the axis `{}` is named twice", ["i", "j", "k"][axis]);
-                let found = Diagnostic::error(at, message).label("named again");
+                let found = wrong(at, message, "named again");
                 return self.report(found.help("each axis is named at most once; one that is not named has offset 0"));
             }
             found[axis] = Some(by);
@@ -212,14 +213,11 @@ impl Lowering<'_> {
     }
 
     fn number(&self, part: ExprId) -> Option<i64> {
-        match &self.file.exprs[part] {
-            Expr::Int(x) => Some(*x),
-            Expr::Prefix(Prefix::Negate, inner) => match &self.file.exprs[*inner] {
-                Expr::Int(x) => Some(-*x),
-                _ => None,
-            },
-            _ => None,
-        }
+        let (sign, part) = match self.file.exprs[part] {
+            Expr::Prefix(Prefix::Negate, inner) => (-1, inner),
+            _ => (1, part),
+        };
+        if let Expr::Int(x) = self.file.exprs[part] { Some(sign * x) } else { None }
     }
 
     /// The brackets that would read `parts` as an offset, if they look like one.
@@ -263,7 +261,7 @@ impl Lowering<'_> {
         let help = "an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0";
         let found = Diagnostic::error(at, "this is no offset").help(help);
         if matches!(self.file.exprs[part], Expr::Component(..)) {
-            let found = Diagnostic::error(at, "this is no offset").label("slots of maps lead to neighbours on meshes");
+            let found = wrong(at, "this is no offset", "slots of maps lead to neighbours on meshes");
             return self.report(found.help("a stencil over a mesh says so: `stencil name over mesh.set`"));
         }
         // `a[n]` where `a[i+n]` is meant.
@@ -308,8 +306,7 @@ impl Lowering<'_> {
     /// A part of a constant array.
     pub(super) fn part(&mut self, items: Vec<Alias>, parts: &[ExprId], span: Span) -> Found<Nodes> {
         let [part] = parts else {
-            let found = Diagnostic::error(span, "an array has one index");
-            return self.report(found.label("one whole constant is needed"));
+            return self.report(wrong(span, "an array has one index", "one whole constant is needed"));
         };
         let at = self.span(*part);
         let index = self.whole_constant(*part)?;
@@ -321,9 +318,7 @@ impl Lowering<'_> {
         let bound = self.base(base)?;
         match (bound, part.text.parse::<i64>()) {
             (Value::Many(items), Ok(index)) => self.part_at(items, index, part.span, span),
-            (Value::One(_), Ok(_)) => {
-                self.report(Diagnostic::error(part.span, "a single number has no parts").label("nothing to take"))
-            }
+            (Value::One(_), Ok(_)) => self.report(wrong(part.span, "a single number has no parts", "nothing to take")),
             (_, Err(_)) => {
                 let found = Diagnostic::error(part.span, format!("`.{}` is no part", part.text))
                     .label("a whole number is needed, as in `v.0`");

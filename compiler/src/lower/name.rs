@@ -1,5 +1,6 @@
 //! Names as values.
 
+use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
@@ -60,7 +61,7 @@ impl<'a> Lowering<'a> {
                     None => {
                         let message = format!("`{name}` is a field: a program computes with numbers alone");
                         let help = format!("compute with it in a stencil, and call that: `new = stencil({name})`");
-                        self.report(Diagnostic::error(span, message).label("a field").help(help))
+                        self.report(wrong(span, message, "a field").help(help))
                     }
                 },
                 Binding::Param(param) => one(Alias::Param(param)),
@@ -71,8 +72,7 @@ impl<'a> Lowering<'a> {
                 Binding::Function(_) => self.not_called(name, span),
                 Binding::Value(bound) => Some(bound),
                 Binding::Slot(_) => {
-                    let found = Diagnostic::error(span, format!("`{name}` is a place, no value"));
-                    let found = found.label("stands in brackets");
+                    let found = wrong(span, format!("`{name}` is a place, no value"), "stands in brackets");
                     self.report(found.help(format!("as in `a[{name}]`; `sum(n in 0..=3)` counts with numbers")))
                 }
                 Binding::Broken => None,
@@ -89,15 +89,11 @@ impl<'a> Lowering<'a> {
             }
             Some(Global::Function(_)) => self.not_called(name, span),
             Some(Global::Program) => {
-                let found = Diagnostic::error(span, format!("`{name}` is a program, no value"));
-                self.report(found.label("programs are run, not called"))
+                self.report(wrong(span, format!("`{name}` is a program, no value"), "programs are run, not called"))
             }
-            Some(Global::Mesh) => {
-                self.report(Diagnostic::error(span, format!("`{name}` is a mesh, no value")).label("not a value"))
-            }
+            Some(Global::Mesh) => self.report(wrong(span, format!("`{name}` is a mesh, no value"), "not a value")),
             Some(Global::Stencil) => {
-                let found = Diagnostic::error(span, format!("`{name}` is a stencil, no value"));
-                let found = found.label("stencils are called by programs");
+                let found = wrong(span, format!("`{name}` is a stencil, no value"), "stencils are called by programs");
                 self.report(found.help("share a formula between stencils as a `fn`"))
             }
             None => match self.part_of_mesh(name, span) {
@@ -108,7 +104,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn not_called<T>(&mut self, name: &str, span: Span) -> Found<T> {
-        self.report(Diagnostic::error(span, format!("`{name}` is a function")).label(format!("call it: `{name}(...)`")))
+        self.report(wrong(span, format!("`{name}` is a function"), format!("call it: `{name}(...)`")))
     }
 
     /// A constant, which sees the names of the file and those of the stencil before it.

@@ -30,6 +30,11 @@ pub(super) fn abridge(diagnostics: &mut Vec<Diagnostic>) {
 /// How many calls an error inside functions shows.
 const CALLS_SHOWN: usize = 3;
 
+/// An error at a place, with a word about the place.
+pub(super) fn wrong(at: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(at, message).label(label)
+}
+
 /// Whether something is wrong, and not only worth a look.
 pub(super) fn has_error(told: &[Diagnostic]) -> bool {
     told.iter().any(|found| found.severity == Severity::Error)

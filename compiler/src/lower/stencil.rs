@@ -1,7 +1,7 @@
 //! Stencils: their statements, and what can be told when all of them are known.
 
 use super::declare::CELLS;
-use super::report::has_error;
+use super::report::{has_error, wrong};
 use super::scope::{Binding, Symbol};
 use super::{Lowering, assignments, flat, mesh, value};
 use crate::analysis;
@@ -22,8 +22,8 @@ impl<'a> Lowering<'a> {
         let mut prints = flat(&stencil.statements)
             .filter_map(|statement| if let Statement::Print(print) = statement { Some(print.span) } else { None });
         if let Some(place) = prints.nth(PRINTS) {
-            let found = Diagnostic::error(place, format!("a stencil has at most {PRINTS} prints"));
-            self.tell(found.label("one too many").help("keep those that you look at"));
+            let found = wrong(place, format!("a stencil has at most {PRINTS} prints"), "one too many");
+            self.tell(found.help("keep those that you look at"));
         }
         for statement in &stencil.statements {
             if self.is_given_up() {
@@ -111,12 +111,8 @@ impl<'a> Lowering<'a> {
             _ => return,
         };
         let message = format!("`{}` is{}, but its value varies along {missing}", field.name, field.place);
-        self.tell(
-            Diagnostic::error(place, message)
-                .label(format!("varies along {missing}"))
-                .note(field.span, "declared here")
-                .help("a field on fewer axes is made of fields and names without the others only"),
-        );
+        let found = wrong(place, message, format!("varies along {missing}")).note(field.span, "declared here");
+        self.tell(found.help("a field on fewer axes is made of fields and names without the others only"));
     }
 
     /// What can be told once the whole stencil is known.
@@ -129,8 +125,7 @@ impl<'a> Lowering<'a> {
                 Role::Reduce => format!("add `{name} += ...` of a sum, `{name} = ...` of a `min` or `max`"),
                 Role::In | Role::Carried | Role::Out | Role::InOut => format!("add `{name} = ...`"),
             };
-            let found = Diagnostic::error(span, format!("the output `{name}` is never assigned"));
-            self.tell(found.label("declared here").help(add));
+            self.tell(wrong(span, format!("the output `{name}` is never assigned"), "declared here").help(add));
         }
         // An assignment to what is not declared was told already.
         if self.outputs().next().is_none() && assignments(&stencil.statements).next().is_none() {

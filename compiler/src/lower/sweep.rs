@@ -5,6 +5,7 @@
 //! as that.
 
 use super::declare::{CELLS, new_field};
+use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
 use super::{Found, Lowering};
@@ -35,8 +36,8 @@ pub(super) struct Sweeps {
     outputs: HashMap<FieldId, DefId>,
 }
 
-/// How a definition depends on sweeps.
-#[derive(Clone, Copy, PartialEq)]
+/// How a definition depends on sweeps; what depends on several does so as on the last of these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tie {
     /// Not at all.
     Free,
@@ -75,12 +76,11 @@ impl<'a> Lowering<'a> {
     /// `sweep k up { ... }`
     pub(super) fn sweep(&mut self, sweep: &'a ast::Sweep) {
         if sweep.axis.text != "k" {
-            let found = Diagnostic::error(sweep.axis.span, "a sweep goes along `k`").label("write `k`");
+            let found = wrong(sweep.axis.span, "a sweep goes along `k`", "write `k`");
             self.tell(found.help("on an unstructured grid, the levels alone have an order"));
         }
         if self.stencil.sweeps.len() >= SWEEPS {
-            let found = Diagnostic::error(sweep.span, format!("a stencil has at most {SWEEPS} sweeps"));
-            let found = found.label("one too many");
+            let found = wrong(sweep.span, format!("a stencil has at most {SWEEPS} sweeps"), "one too many");
             return self.tell(found.help("split the stencil in two, and store what is between them"));
         }
         let mut assumed: BTreeMap<String, Value<Kind>> = BTreeMap::new();
@@ -88,16 +88,16 @@ impl<'a> Lowering<'a> {
         loop {
             let mut attempt = self.clone();
             let names = attempt.attempt(sweep, &assumed);
-            let wrong = |ahead: &Ahead| {
+            let is_unsettled = |ahead: &Ahead| {
                 ahead.fields.is_some() && ahead.found.as_ref().is_some_and(|found| *found != ahead.assumed)
             };
-            let unsettled = names.values().find(|ahead| wrong(ahead)).map(|ahead| ahead.span);
+            let unsettled = names.values().find(|ahead| is_unsettled(ahead)).map(|ahead| ahead.span);
             rounds -= 1;
             if unsettled.is_none() || rounds == 0 {
                 *self = attempt;
                 if let Some(place) = unsettled {
-                    let found = Diagnostic::error(place, "what kind of value this is cannot be told");
-                    self.tell(found.label("it is made of itself").help("make one branch a `real`, as in `0.0`"));
+                    let found = wrong(place, "what kind of value this is cannot be told", "it is made of itself");
+                    self.tell(found.help("make one branch a `real`, as in `0.0`"));
                 }
                 return;
             }
@@ -131,21 +131,21 @@ impl<'a> Lowering<'a> {
                 Statement::Let(binding) => self.define_let(binding),
                 Statement::Assign(assign) => self.assign(assign),
                 Statement::Print(print) => self.print(print),
-                Statement::Field(fields) => self.no_part_of_a_sweep(fields.role.span),
                 Statement::Param(params) => {
                     self.no_part_of_a_sweep(params.names.first().map_or(sweep.span, |name| name.span))
                 }
-                Statement::Constant(constant) => self.no_part_of_a_sweep(constant.name.span),
-                Statement::Function(function) => self.no_part_of_a_sweep(function.name.span),
+                Statement::Field(ast::Fields { role: name, .. })
+                | Statement::Constant(ast::Constant { name, .. })
+                | Statement::Function(ast::Function { name, .. }) => self.no_part_of_a_sweep(name.span),
                 Statement::Sweep(inner) => {
                     self.no_part_of_a_sweep(inner.span);
                     // That outputs are not assigned would be the same error again.
                     let names = inner.statements.iter().flat_map(defined);
                     self.scope.assigned.extend(names.map(|(name, _)| (name.text.clone(), name.span)));
                 }
-                Statement::Repeat(repeat) => self.no_part_of_a_sweep(repeat.span),
-                Statement::Boundary(boundary) => self.no_part_of_a_sweep(boundary.span),
-                Statement::Reduce(reduce) => self.no_part_of_a_sweep(reduce.span),
+                Statement::Repeat(ast::Repeat { span, .. })
+                | Statement::Boundary(ast::Boundary { span, .. })
+                | Statement::Reduce(ast::Reduce { span, .. }) => self.no_part_of_a_sweep(*span),
             }
         }
         let names = self.sweeps.current.take().map(|current| current.names).unwrap_or_default();
@@ -157,8 +157,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn no_part_of_a_sweep(&mut self, place: Span) {
-        let found = Diagnostic::error(place, "a sweep holds `let`, assignments and `print` alone");
-        self.tell(found.label("this stands before it").help("sweeps follow each other; none stands inside another"));
+        let found = wrong(place, "a sweep holds `let`, assignments and `print` alone", "this stands before it");
+        self.tell(found.help("sweeps follow each other; none stands inside another"));
     }
 
     /// What an expression is likely to be: the first guess of what it turns out to be.
@@ -231,16 +231,10 @@ impl<'a> Lowering<'a> {
         let is_own = current.defining.as_deref() == Some(name);
         let (id, ahead) = (current.id, current.names.get_mut(name)?);
         ahead.is_used |= !is_own;
-        let fields = match &ahead.fields {
-            Some(fields) => fields.clone(),
-            None => {
-                let span = ahead.span;
-                let fields = ahead.assumed.clone().map(|kind| self.add_carried(name, kind, span, id));
-                let ahead = self.sweeps.current.as_mut()?.names.get_mut(name)?;
-                ahead.fields = Some(fields.clone());
-                fields
-            }
-        };
+        let known = ahead.fields.clone();
+        let (assumed, span) = (ahead.assumed.clone(), ahead.span);
+        let fields = known.unwrap_or_else(|| assumed.map(|kind| self.add_carried(name, kind, span, id)));
+        self.sweeps.current.as_mut()?.names.get_mut(name)?.fields = Some(fields.clone());
         Some(fields.map(|field| Alias::Ahead(field, Path::default())))
     }
 
@@ -296,23 +290,16 @@ impl<'a> Lowering<'a> {
     /// Remembers how the next definition depends on sweeps.
     pub(super) fn tie(&mut self, body: &Body) {
         let current = self.current_sweep();
-        let mut tie = Tie::Free;
-        for (_, node) in body.iter() {
-            let own = match node {
-                Node::Read { field, .. } => match self.sweeps.fields.get(field) {
-                    Some(&sweep) if Some(sweep) == current => Tie::In(sweep),
-                    Some(_) => Tie::After,
-                    None => Tie::Free,
-                },
-                Node::Use { def, .. } => self.sweeps.ties[def.index()],
-                _ => Tie::Free,
-            };
-            tie = match (tie, own) {
-                (Tie::In(sweep), _) | (_, Tie::In(sweep)) => Tie::In(sweep),
-                (Tie::After, _) | (_, Tie::After) => Tie::After,
-                (Tie::Free, Tie::Free) => Tie::Free,
-            };
-        }
+        let ties = body.iter().map(|(_, node)| match node {
+            Node::Read { field, .. } => match self.sweeps.fields.get(field) {
+                Some(&sweep) if Some(sweep) == current => Tie::In(sweep),
+                Some(_) => Tie::After,
+                None => Tie::Free,
+            },
+            Node::Use { def, .. } => self.sweeps.ties[def.index()],
+            _ => Tie::Free,
+        });
+        let tie = ties.max().unwrap_or(Tie::Free);
         self.sweeps.ties.push(tie);
     }
 
@@ -395,8 +382,8 @@ impl<'a> Lowering<'a> {
             0 => {
                 let example = if direction == Direction::Up { "k-1" } else { "k+1" };
                 let label = if defined.start < span.start { "used in its own definition" } else { "defined below" };
-                let found = Diagnostic::error(span, format!("`{name}` is not known here at its own level"));
-                let found = found.label(label).note(defined, "defined here");
+                let found = wrong(span, format!("`{name}` is not known here at its own level"), label);
+                let found = found.note(defined, "defined here");
                 self.report(found.help(format!("at the level before, it is `{name}[{example}]`")))
             }
             shift if direction.before(shift) > 0 => Some(Node::Read { field, path, part: 0 }),
@@ -407,7 +394,7 @@ impl<'a> Lowering<'a> {
     fn beside<T>(&mut self, name: &str, path: &Path, span: Span) -> Found<T> {
         let column = path.clone().without_levels();
         let message = format!("`{name}` comes of a sweep: it is not known in the column `{column}`");
-        let found = Diagnostic::error(span, message).label("each column is computed by itself");
+        let found = wrong(span, message, "each column is computed by itself");
         self.report(found.help(format!("assign `{name}` to an output, and read that in another stencil")))
     }
 

@@ -1,9 +1,9 @@
 //! Names that mean nothing where they stand, and what may have been meant.
 
-use super::report::DIAGNOSTICS;
+use super::report::{DIAGNOSTICS, wrong};
 use super::scope::FUNCTIONS;
 use super::{Found, Lowering};
-use crate::ast::{Item, Name, Statement};
+use crate::ast::{self, Item, Name, Statement};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::foreign;
 use crate::source::Span;
@@ -21,9 +21,9 @@ impl Lowering<'_> {
         }
         let is_function = what == "function";
         if is_function && self.calls.last().is_some_and(|call| call.name == name) {
-            let found = Diagnostic::error(span, format!("the function `{name}` calls itself")).label("not possible");
-            return self
-                .report_alone(found.help("functions are written out where they are called; a `sum` repeats a term"));
+            let found = wrong(span, format!("the function `{name}` calls itself"), "not possible");
+            let found = found.help("functions are written out where they are called; a `sum` repeats a term");
+            return self.report_alone(found);
         }
         if !self.globals.may_guess(self.scope.mark()) {
             return self.report_alone(found);
@@ -80,9 +80,8 @@ impl Lowering<'_> {
                 Statement::Constant(constant) => (vec![&constant.name], "a constant"),
                 Statement::Function(function) => (vec![&function.name], "a function"),
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
-                Statement::Print(_) | Statement::Assign(_) => return None,
-                Statement::Sweep(_) | Statement::Repeat(_) => return None,
-                Statement::Boundary(_) | Statement::Reduce(_) => return None,
+                Statement::Print(_) | Statement::Assign(_) | Statement::Sweep(_) => return None,
+                Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })
@@ -91,13 +90,10 @@ impl Lowering<'_> {
     /// Whether a place lies in a function, constant or parameter of the file.
     fn is_at_file_level(&self, place: Span) -> bool {
         let start = |item: &Item| match item {
-            Item::Stencil(stencil) => stencil.name.span.start,
-            Item::Program(program) => program.name.span.start,
-            Item::Function(function) => function.name.span.start,
-            Item::Constant(constant) => constant.name.span.start,
             Item::Param(params) => params.names.first().map_or(0, |name| name.span.start),
-            Item::Test(test) => test.title.span.start,
-            Item::Mesh(mesh) => mesh.name.span.start,
+            Item::Stencil(ast::Stencil { name, .. }) | Item::Program(ast::Program { name, .. }) => name.span.start,
+            Item::Function(ast::Function { name, .. }) | Item::Constant(ast::Constant { name, .. }) => name.span.start,
+            Item::Test(ast::Test { title: name, .. }) | Item::Mesh(ast::Mesh { name, .. }) => name.span.start,
         };
         let before = self.file.items.iter().rfind(|item| start(item) <= place.start);
         matches!(before, Some(Item::Function(_) | Item::Constant(_) | Item::Param(_)))

@@ -6,6 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::Home;
 use crate::ir::{Field, Levels, Place, Role, Stored};
 use crate::lower::declare::{NOWHERE, new_field};
+use crate::lower::report::wrong;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 use crate::text::FreeText;
@@ -30,7 +31,7 @@ impl<'a> Lowering<'a> {
         let (trail, none) = match place {
             None => {
                 let Some(set) = own else {
-                    let found = Diagnostic::error(at, "a field of a program lives on a set").label("on which?");
+                    let found = wrong(at, "a field of a program lives on a set", "on which?");
                     return self.report(found.help("as in `in q: real[4] on cell`; `on ()` is a single number"));
                 };
                 return on(plain(set), all);
@@ -42,12 +43,12 @@ impl<'a> Lowering<'a> {
                     ["k"] if mesh.levels => Levels::Full,
                     ["k"] => return self.no_levels(*span, "there is no `k`"),
                     _ => {
-                        let found = Diagnostic::error(*span, "a mesh has no axes `i` and `j`");
-                        return self.report(found.label("name a set, as in `on cell`"));
+                        let found = wrong(*span, "a mesh has no axes `i` and `j`", "name a set, as in `on cell`");
+                        return self.report(found);
                     }
                 };
                 if parts > 1 {
-                    let found = Diagnostic::error(*span, "a vector lives on a set").label("these are single numbers");
+                    let found = wrong(*span, "a vector lives on a set", "these are single numbers");
                     return self.report(found.help("as in `in x: real[2] on node`"));
                 }
                 return Some(Place { levels, ..NOWHERE });
@@ -56,8 +57,8 @@ impl<'a> Lowering<'a> {
         };
         let levels = match none {
             Some(axis) if axis.text != "k" => {
-                let found = Diagnostic::error(axis.span, "a field can lack its levels: `no k`");
-                return self.report(found.label("nothing else can be left out"));
+                let found = wrong(axis.span, "a field can lack its levels: `no k`", "nothing else can be left out");
+                return self.report(found);
             }
             Some(_) => Levels::None,
             None => all,
@@ -110,10 +111,8 @@ impl<'a> Lowering<'a> {
                 })
             }
             (Role::Inc, Some(_)) if place.levels == Levels::None && mesh.levels => {
-                let found = Diagnostic::error(span, "an `inc` has the levels of its stencil");
-                self.report(
-                    found.label("no levels").help("what all levels come to is summed up in a program, or a reduction"),
-                )
+                let found = wrong(span, "an `inc` has the levels of its stencil", "no levels");
+                self.report(found.help("what all levels come to is summed up in a program, or a reduction"))
             }
             (Role::Out | Role::InOut | Role::Inc, Some(_)) => Some(()),
         }
@@ -122,8 +121,7 @@ impl<'a> Lowering<'a> {
     /// `reduce change: sum`
     pub(in crate::lower) fn declare_reductions(&mut self, reduce: &'a ast::Reduce) {
         if !self.is_over_mesh() {
-            let found = Diagnostic::error(reduce.span, "a reduction goes over the elements of a mesh");
-            let found = found.label("in a grid stencil");
+            let found = wrong(reduce.span, "a reduction goes over the elements of a mesh", "in a grid stencil");
             self.tell(found.help("`run` prints the least, mean and largest value of every output"));
             // That it is assigned would be the next error.
             return self.define_broken(&reduce.names);

@@ -1,9 +1,10 @@
 //! Sums over the slots of a map, and their kin, written out.
 
-use crate::ast::{self, Infix};
+use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::{Fold, Missing};
-use crate::ir::{Binary, Body, Kind, Node, Origin, Path};
+use crate::ir::{Body, Handle, Kind, Node, Origin, Path};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::value::{Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
@@ -46,10 +47,7 @@ impl<'a> Lowering<'a> {
             let mut total: Option<Nodes> = None;
             for (term, _) in terms {
                 let term = self.written_out(term, span)?;
-                total = Some(match total {
-                    None => term,
-                    Some(total) => self.join(&op.text, total, term, span)?,
-                });
+                total = Some(self.join(&op.text, total, term, span)?);
             }
             return total;
         }
@@ -61,7 +59,7 @@ impl<'a> Lowering<'a> {
         let place = |own: &mut Self, body: Body| {
             let mut renamed = Vec::new();
             for (id, node) in body.iter() {
-                let node = node.map_operands(|operand| renamed[crate::ir::Handle::index(operand)]);
+                let node = node.map_operands(|operand| renamed[operand.index()]);
                 let at = if body.span_of(id).end > 0 { body.span_of(id) } else { span };
                 renamed.push(own.node(node, body.kind_of(id), at)?);
             }
@@ -79,7 +77,7 @@ impl<'a> Lowering<'a> {
             Value::Many(bodies) => bodies.first()?.kind(),
         };
         if kind == Kind::Bool {
-            let found = Diagnostic::error(span, format!("`{}` takes numbers", op.text)).label("truth values");
+            let found = wrong(span, format!("`{}` takes numbers", op.text), "truth values");
             return self.report(found.help("count them: `sum(e in edges) { if c { 1 } else { 0 } }`"));
         }
         // There is no infinite whole number.
@@ -123,18 +121,13 @@ impl<'a> Lowering<'a> {
         hole: Option<Path>,
         span: Span,
     ) -> Found<Nodes> {
-        let spans = (span, span, span);
         let term = self.written_out(term, span)?;
         let term = term.map(|node| self.widen(node, kind, span)).collected()?;
         let before = match total {
             Some(total) => Some(self.place_value(total, span)?),
             None => None,
         };
-        let joined = match before.clone() {
-            None => term.clone(),
-            Some(before) if fold == Fold::Sum => self.infix(Infix::Arithmetic(Binary::Add), before, term, spans)?,
-            Some(before) => self.join(fold.name(), before, term, span)?,
-        };
+        let joined = self.join(fold.name(), before.clone(), term, span)?;
         let Some(path) = hole else { return Some(joined) };
         let condition = self.node(Node::Present { path }, Kind::Bool, span)?;
         let start = match (fold, kind) {

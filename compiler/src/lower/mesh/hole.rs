@@ -4,6 +4,7 @@ use crate::ast::{Argument, Expr, ExprId, Infix, Name, Prefix};
 use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::Missing;
 use crate::ir::{Kind, MapId, Node, NodeId, Param, Path};
+use crate::lower::report::wrong;
 use crate::lower::value::Nodes;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -29,13 +30,12 @@ impl<'a> Lowering<'a> {
     pub(in crate::lower) fn size(&mut self, arguments: &'a [Argument], span: Span) -> Found<Nodes> {
         let mesh = self.over.as_ref()?.mesh();
         if self.site().is_some() {
-            let found = Diagnostic::error(span, "how large a set is, programs know").label("in a stencil");
+            let found = wrong(span, "how large a set is, programs know", "in a stencil");
             return self.report(found.help("pass it as a parameter: `param n: int`"));
         }
         let names = self.only_trail(arguments);
         let Some([name]) = names.as_deref() else {
-            let found = Diagnostic::error(span, "`size` is how many elements a set has");
-            return self.report(found.label("as in `size(cell)`"));
+            return self.report(wrong(span, "`size` is how many elements a set has", "as in `size(cell)`"));
         };
         let set = self.set_named(mesh, name)?;
         let param = match self.sizes.iter().find(|(_, own)| *own == set) {

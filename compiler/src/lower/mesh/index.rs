@@ -5,6 +5,7 @@ use super::trail::joined;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{FieldId, Levels, Origin, Path, SetId};
+use crate::lower::report::wrong;
 use crate::lower::value::{Alias, Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -19,14 +20,14 @@ impl<'a> Lowering<'a> {
             let names = self.trail_of(part);
             if let Some(names) = names.as_ref().filter(|names| self.is_trail(names)) {
                 if hops.is_some() {
-                    let found = Diagnostic::error(at, "this leads away a second time").label("one way too many");
+                    let found = wrong(at, "this leads away a second time", "one way too many");
                     return self.report(found.help("maps follow each other with points, as in `a[edges.0.cells.1]`"));
                 }
                 hops = Some(self.one_path(names, at)?);
             } else if self.begins_with(part, &["k"]) {
                 let (_, by, _) = self.offset(part)?;
                 if levels.replace(by).is_some() {
-                    return self.report(Diagnostic::error(at, "the level is named twice").label("named again"));
+                    return self.report(wrong(at, "the level is named twice", "named again"));
                 }
             } else if self.begins_with(part, &["i", "j"]) {
                 return self.no_axes(at, "leads nowhere");
@@ -104,8 +105,7 @@ impl<'a> Lowering<'a> {
         }
         let (there, here) = (&mesh.sets[set].name, &mesh.sets[home].name);
         let message = format!("`{name}` lives on `{here}`, `{}` leads to `{there}`", mesh.written(path));
-        let found = Diagnostic::error(span, message).label(format!("an element of `{there}`"));
-        self.report(found.help(self.ways(home)))
+        self.report(wrong(span, message, format!("an element of `{there}`")).help(self.ways(home)))
     }
 
     /// How the elements of a set are reached.

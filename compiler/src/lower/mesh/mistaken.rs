@@ -5,6 +5,7 @@ use crate::ast::Name;
 use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::Map;
 use crate::ir::{FieldId, Levels, Path, Place, Role};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::value::{Alias, Value};
 use crate::lower::{Found, Lowering};
@@ -19,7 +20,7 @@ impl Lowering<'_> {
     /// Reports levels of a mesh that has none.
     pub(in crate::lower) fn no_levels<T>(&mut self, span: Span, label: &str) -> Found<T> {
         let name = self.over.as_ref().map_or("", |over| &over.mesh().name);
-        let found = Diagnostic::error(span, format!("the mesh `{name}` has no levels")).label(label);
+        let found = wrong(span, format!("the mesh `{name}` has no levels"), label);
         self.report(found.help("declare them in the mesh: `levels k`"))
     }
 

@@ -16,6 +16,7 @@ use crate::ast::{self, ExprId, MapHoles, MeshPart};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::mesh::{Map, Mesh, Missing, Set, Write};
 use crate::ir::{Handle, MapId, MeshStencil, NodeId, Path, Program, SetId, Stencil};
+use crate::lower::report::wrong;
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -77,8 +78,7 @@ impl<'a> Lowering<'a> {
                 MeshPart::Set(names) => names.iter().for_each(|name| self.add_set(&mut declared.mesh, name)),
                 MeshPart::Map(_) => {}
                 MeshPart::Levels(axis) if axis.text != "k" => {
-                    let found = Diagnostic::error(axis.span, "the levels of a mesh are called `k`");
-                    self.tell(found.label("write `levels k`"));
+                    self.tell(wrong(axis.span, "the levels of a mesh are called `k`", "write `levels k`"));
                 }
                 MeshPart::Levels(_) => declared.mesh.levels = true,
             }
@@ -105,8 +105,8 @@ impl<'a> Lowering<'a> {
         let mesh = &declared.mesh;
         if let Some(before) = mesh.map_named(from, &map.name.text) {
             let (text, before) = (mesh.full_name(before), mesh.maps[before].span);
-            let found = Diagnostic::error(map.name.span, format!("there are two maps `{text}`"));
-            return self.report(found.label("again here").note(before, "first here"));
+            let found = wrong(map.name.span, format!("there are two maps `{text}`"), "again here");
+            return self.report(found.note(before, "first here"));
         }
         let arity = match map.arity {
             Some((number, at)) => self.width(number, at, "a map has 1 to 64 slots")?,

@@ -4,6 +4,7 @@ use crate::ast::{self, Expr, ExprId, Name};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::mesh::Mesh;
 use crate::ir::{Hop, MapId, Path, SetId};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -75,8 +76,8 @@ impl<'a> Lowering<'a> {
             let through = |path: &Path, slot| path.then(&Path::through([Hop { map, slot }]));
             paths = paths.iter().flat_map(|path| slots.clone().map(move |slot| through(path, slot))).collect();
             if paths.len() > TERMS {
-                let found = Diagnostic::error(name.span, format!("these are more than {TERMS} elements"));
-                return self.report(found.label("a sum is written out"));
+                let found = wrong(name.span, format!("these are more than {TERMS} elements"), "a sum is written out");
+                return self.report(found);
             }
             set = mesh.maps[map].to;
             rest = if number.is_some() { &after[1..] } else { after };
@@ -116,7 +117,7 @@ impl<'a> Lowering<'a> {
                 let what = format!("`{}` has no slot {}", mesh.full_name(map), number.text);
                 let has =
                     if arity == 1 { "its only slot is 0".to_owned() } else { format!("slots are 0 to {}", arity - 1) };
-                self.report(Diagnostic::error(number.span, what).label(has).note(mesh.maps[map].span, "declared here"))
+                self.report(wrong(number.span, what, has).note(mesh.maps[map].span, "declared here"))
             }
         }
     }

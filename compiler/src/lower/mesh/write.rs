@@ -5,6 +5,7 @@ use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::{Fold, How, Write};
 use crate::ir::{Body, Field, FieldId, Kind, Levels, Node, Path, Role, Store};
+use crate::lower::report::wrong;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 
@@ -17,38 +18,38 @@ impl<'a> Lowering<'a> {
         };
         let field = self.stencil.fields[id].clone();
         let before = self.scope.assigned.insert(name.text.clone(), name.span);
-        let index = target.index.as_ref();
-        let op = assign.op.text.as_str();
-        let how = match field.role {
+        if let Some(how) = self.how_written(id, &field, target, &assign.op, before) {
+            self.write(id, &field, how, assign.op.text == "-=", assign.value);
+        }
+    }
+
+    /// What becomes of a value that is written to a field, which may have been assigned before.
+    fn how_written(
+        &mut self,
+        id: FieldId,
+        field: &Field,
+        target: &ast::Target,
+        op: &ast::Name,
+        before: Option<Span>,
+    ) -> Found<How> {
+        let name = &target.name;
+        match field.role {
             Role::In | Role::Carried => {
-                let found = Diagnostic::error(name.span, format!("`{}` is an input: it cannot be written", name.text));
-                let found = found.label("written here").note(field.span, "declared as `in` here");
-                return self.tell(found.help("declare it as `inout` to write a new value, or as `inc` to add to it"));
+                let found =
+                    wrong(name.span, format!("`{}` is an input: it cannot be written", name.text), "written here");
+                let found = found.note(field.span, "declared as `in` here");
+                self.report(found.help("declare it as `inout` to write a new value, or as `inc` to add to it"))
             }
             Role::Out | Role::InOut => {
-                if self.check_plain(&field, name, index, &assign.op).is_none() {
-                    return;
-                }
-                if let Some(before) = before {
-                    return self.assigned_twice(name, before);
-                }
-                How::Assign
+                self.check_plain(field, target, op)?;
+                self.check_first(name, before).map(|()| How::Assign)
             }
-            Role::Inc => match self.increment(&field, name, index, &assign.op) {
-                Some(path) => How::Add(path),
-                None => return,
-            },
+            Role::Inc => self.increment(field, target, op).map(How::Add),
             Role::Reduce => {
-                if let Some(before) = before {
-                    return self.assigned_twice(name, before);
-                }
-                match self.reduction(id, name, index.map(|(_, at)| *at), &assign.op) {
-                    Some(fold) => How::Reduce(fold),
-                    None => return,
-                }
+                self.check_first(name, before)?;
+                self.reduction(id, target, op).map(How::Reduce)
             }
-        };
-        self.write(id, &field, how, op == "-=", assign.value);
+        }
     }
 
     /// Writes a value, part by part.
@@ -92,7 +93,7 @@ impl<'a> Lowering<'a> {
     fn added_kind(&mut self, field: &Field) -> Found<Kind> {
         match field.stored.kind() {
             Kind::Bool => {
-                let found = Diagnostic::error(field.span, "truth values cannot be added").label("stored as `bool`");
+                let found = wrong(field.span, "truth values cannot be added", "stored as `bool`");
                 self.report(found.help("count in an `int`"))
             }
             kind @ (Kind::Real | Kind::Int) => Some(kind),
@@ -109,17 +110,13 @@ impl<'a> Lowering<'a> {
         self.report(found.label("varies along k").note(field.span, "declared here"))
     }
 
-    fn check_plain(
-        &mut self,
-        field: &Field,
-        name: &ast::Name,
-        index: Option<&'a (Vec<ast::ExprId>, Span)>,
-        op: &ast::Name,
-    ) -> Found<()> {
-        if let Some(&(ref parts, at)) = index {
+    fn check_plain(&mut self, field: &Field, target: &ast::Target, op: &ast::Name) -> Found<()> {
+        let name = &target.name;
+        if let Some((parts, at)) = &target.index {
+            let at = *at;
             let is_part = matches!(parts.as_slice(), [part] if matches!(self.file.exprs[*part], ast::Expr::Int(_)));
             if is_part && field.place.home.is_some_and(|home| home.parts > 1) {
-                let found = Diagnostic::error(at, "a vector is assigned whole").label("not part by part");
+                let found = wrong(at, "a vector is assigned whole", "not part by part");
                 return self.report(found.help(format!("write `{} = [a, b]`, with all its parts", name.text)));
             }
             let message = format!("`{}` is an output: it is written at the element itself", name.text);
@@ -132,19 +129,13 @@ impl<'a> Lowering<'a> {
         if op.text == "=" {
             return Some(());
         }
-        let found = Diagnostic::error(op.span, "an output is assigned with `=`, and once");
-        let found = found.label(format!("write `{} = ...`", name.text)).note(field.span, "declared here");
-        self.report(found.help("what is added to with `+=` is declared as `inc`"))
+        let found = wrong(op.span, "an output is assigned with `=`, and once", format!("write `{} = ...`", name.text));
+        self.report(found.note(field.span, "declared here").help("what is added to with `+=` is declared as `inc`"))
     }
 
     /// Where an increment goes.
-    fn increment(
-        &mut self,
-        field: &Field,
-        name: &ast::Name,
-        index: Option<&'a (Vec<ast::ExprId>, Span)>,
-        op: &ast::Name,
-    ) -> Found<Path> {
+    fn increment(&mut self, field: &Field, target: &ast::Target, op: &ast::Name) -> Found<Path> {
+        let ast::Target { name, index } = target;
         if op.text == "=" {
             let found = Diagnostic::error(op.span, format!("`{}` is incremented: it is added to", name.text));
             let found = found.label("write `+=` or `-=`").note(field.span, "declared as `inc` here");
@@ -153,9 +144,10 @@ impl<'a> Lowering<'a> {
         }
         let (mesh, own) = self.site()?;
         let home = field.place.home?;
+        let at = index.as_ref().map_or(name.span, |(_, at)| *at);
         let path = match index {
             None => Path::default(),
-            Some(&(ref parts, at)) => {
+            Some((parts, _)) => {
                 let names = match parts.as_slice() {
                     [part] => self.trail_of(*part),
                     _ => None,
@@ -179,7 +171,6 @@ impl<'a> Lowering<'a> {
             return Some(path);
         }
         let (there, here) = (&mesh.sets[home.set].name, &mesh.sets[end].name);
-        let at = index.map_or(name.span, |(_, at)| *at);
         let found = Diagnostic::error(at, format!("`{}` lives on `{there}`, this leads to `{here}`", name.text));
         let found = found.label(format!("an element of `{here}`")).note(field.span, "declared here");
         self.report(found.help(self.ways(home.set)))
@@ -194,15 +185,15 @@ impl<'a> Lowering<'a> {
         self.report(found.help(format!("each is added to by itself: {}", all.join(", "))))
     }
 
-    fn reduction(&mut self, id: FieldId, name: &ast::Name, index: Option<Span>, op: &ast::Name) -> Found<Fold> {
+    fn reduction(&mut self, id: FieldId, target: &ast::Target, op: &ast::Name) -> Found<Fold> {
+        let name = &target.name;
         let declared = self.reductions.iter().find(|(own, _)| *own == id).map(|(_, reduce)| *reduce)?;
-        if let Some(at) = index {
-            let found = Diagnostic::error(at, format!("`{}` is a single number", name.text));
-            return self.report(found.label("leave this out").note(declared.span, "declared here"));
+        if let Some((_, at)) = target.index {
+            let found = wrong(at, format!("`{}` is a single number", name.text), "leave this out");
+            return self.report(found.note(declared.span, "declared here"));
         }
         let fold = fold_named(&declared.op);
-        let fits = if fold == Fold::Sum { op.text != "=" } else { op.text == "=" };
-        if fits {
+        if (fold == Fold::Sum) == (op.text != "=") {
             return Some(fold);
         }
         let (what, write) = match fold {
@@ -210,8 +201,8 @@ impl<'a> Lowering<'a> {
             Fold::Min => ("of a `min`, the smallest value is kept", "="),
             Fold::Max => ("of a `max`, the largest value is kept", "="),
         };
-        let found = Diagnostic::error(op.span, format!("`{}`: {what}", name.text));
-        self.report(found.label(format!("write `{} {write} ...`", name.text)).note(declared.span, "declared here"))
+        let found = wrong(op.span, format!("`{}`: {what}", name.text), format!("write `{} {write} ...`", name.text));
+        self.report(found.note(declared.span, "declared here"))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::program::{EdgeRule, Edges, GridAxis, Side, Variable};
 use crate::ir::{Body, Levels};
 use crate::lower::Found;
+use crate::lower::report::wrong;
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -52,8 +53,7 @@ impl<'a> Programmer<'_, 'a> {
             "j" => GridAxis::J,
             "k" => GridAxis::K,
             other => {
-                let found = Diagnostic::error(rule.axis.span, format!("`{other}` is no axis"));
-                return self.tell(found.label("one of `i`, `j` and `k`"));
+                return self.tell(wrong(rule.axis.span, format!("`{other}` is no axis"), "one of `i`, `j` and `k`"));
             }
         };
         let sides = match rule.side.as_ref().map(|side| side.text.as_str()) {
@@ -73,8 +73,7 @@ impl<'a> Programmer<'_, 'a> {
         });
         if let Some(before) = before {
             let message = format!("two boundaries say what lies beyond the same edge of `{axis}`");
-            let found = Diagnostic::error(rule.span, message).label("again here");
-            return self.tell(found.note(before.rule.span, "first here"));
+            return self.tell(wrong(rule.span, message, "again here").note(before.rule.span, "first here"));
         }
         self.boundaries.rules.push(Said { names, axis, sides, rule });
     }
@@ -96,8 +95,7 @@ impl<'a> Programmer<'_, 'a> {
                     if let Some(name) = name {
                         let message =
                             format!("`{}` is{}: it has no edge along `{}`", variable.name, variable.place, said.axis);
-                        let found = Diagnostic::error(said.rule.span, message).label("no such edge");
-                        self.tell(found.note(name.span, "named here"));
+                        self.tell(wrong(said.rule.span, message, "no such edge").note(name.span, "named here"));
                     }
                     continue;
                 }
@@ -109,7 +107,7 @@ impl<'a> Programmer<'_, 'a> {
             let periodic = Side::BOTH.map(|side| matches!(edges.rule(axis, side), EdgeRule::Periodic));
             if periodic[0] != periodic[1] {
                 let message = format!("`{}` is periodic along `{axis}` on one side alone", variable.name);
-                let found = Diagnostic::error(variable.span, message).label("declared here");
+                let found = wrong(variable.span, message, "declared here");
                 self.tell(found.help("an axis is periodic on both sides or on none"));
             }
         }
@@ -122,7 +120,7 @@ impl<'a> Programmer<'_, 'a> {
         Some(match rule.kind.text.as_str() {
             kind @ ("periodic" | "mirror") if is_interface => {
                 let message = format!("`{}` stands on the interfaces of levels, and cannot be {kind}", variable.name);
-                let found = Diagnostic::error(rule.span, message).label("`copy` or `value(x)`");
+                let found = wrong(rule.span, message, "`copy` or `value(x)`");
                 return self.report(found.note(variable.span, "declared on `k+1` here"));
             }
             "periodic" => EdgeRule::Periodic,

@@ -7,6 +7,7 @@ use crate::ir::program::{Action, Call, FieldBinding};
 use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, VariableId};
 use crate::lower::Found;
 use crate::lower::mesh::SIZE;
+use crate::lower::report::wrong;
 use crate::lower::scope::{Binding, FUNCTIONS, Global};
 use crate::lower::sweep::single;
 use crate::source::Span;
@@ -134,8 +135,8 @@ impl<'a> Programmer<'_, 'a> {
                 }
                 None => {
                     if let Some(named) = named {
-                        let found = Diagnostic::error(at, "an argument without a name after one with a name");
-                        return self.report(found.label("which one is this?").note(named, "the one with a name"));
+                        let found = wrong(at, "an argument without a name after one with a name", "which one is this?");
+                        return self.report(found.note(named, "the one with a name"));
                     }
                     if n >= slots.len() {
                         return self.too_many(stencil, &slots, arguments.len(), at);
@@ -186,22 +187,15 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     /// Lets variables take what a call returns, in the order declared.
-    pub(super) fn take(
-        &mut self,
-        stencil: &Stencil,
-        call: Found<Call>,
-        targets: Vec<Found<VariableId>>,
-        actions: &mut Vec<Action>,
-    ) {
-        self.valued.extend(targets.iter().flatten());
-        let (Some(mut call), Some(targets)) = (call, targets.into_iter().collect::<Option<Vec<_>>>()) else { return };
+    pub(super) fn take(&mut self, stencil: &Stencil, call: Found<Call>, to: Vec<Found<VariableId>>) -> Found<Action> {
+        self.valued.extend(to.iter().flatten());
+        let (mut call, targets) = call.zip(to.into_iter().collect::<Option<Vec<_>>>())?;
         let written = stencil.fields.iter().filter(|(_, field)| field.role.is_written());
         for ((id, _), target) in written.zip(targets) {
             call.fields[id.index()].written = Some(target);
         }
-        if self.check_edges(stencil, &call).is_some() {
-            actions.push(Action::Call(call));
-        }
+        self.check_edges(stencil, &call)?;
+        Some(Action::Call(call))
     }
 
     /// The parameter of the file that a stencil's is, if it is one.
@@ -241,8 +235,7 @@ impl<'a> Programmer<'_, 'a> {
             1 => "one argument".to_owned(),
             n => format!("{n} arguments"),
         };
-        let found = Diagnostic::error(at, format!("`{}` takes {takes}, here are {given}", stencil.name));
-        self.report(found.label(signature(stencil, slots)))
+        self.report(wrong(at, format!("`{}` takes {takes}, here are {given}", stencil.name), signature(stencil, slots)))
     }
 
     fn missing<T>(&mut self, stencil: &Stencil, slots: &[Slot], slot: Slot, span: Span) -> Found<T> {
@@ -259,11 +252,8 @@ impl<'a> Programmer<'_, 'a> {
         if self.is_number(variable) {
             let (name, number) = (&own.name, &self.program.variables[variable].name);
             let message = format!("`{name}` of `{}` is a field, and `{number}` a number", stencil.name);
-            let found = Diagnostic::error(at, message)
-                .label("a number is passed to a parameter")
-                .note(own.span, "declared here")
-                .help(format!("declare it in the stencil as `param {name}`"));
-            return self.report(found);
+            let found = wrong(at, message, "a number is passed to a parameter").note(own.span, "declared here");
+            return self.report(found.help(format!("declare it in the stencil as `param {name}`")));
         }
         let passed = Held::variable(&self.program.variables[variable]);
         self.check_same(Held::field(stencil, own), passed, at, "does not fit").map(|()| variable)

@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::program::{Action, Assignment};
 use crate::ir::{Body, FieldId, Handle, Kind, Node, Place, Role, Stored, VariableId};
 use crate::lower::declare::{NOWHERE, new_field};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 
@@ -131,6 +132,6 @@ impl<'a> Programmer<'_, 'a> {
             Some(theirs) => format!("a program that calls it begins with `program name over {theirs}`"),
             None => "a program over a mesh calls stencils over its sets".to_owned(),
         };
-        self.tell(Diagnostic::error(name.span, what).label("cannot be called here").help(help));
+        self.tell(wrong(name.span, what, "cannot be called here").help(help));
     }
 }

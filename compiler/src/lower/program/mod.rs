@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
 use crate::ir::{Body, Field, Kind, Place, Program, Role, Stencil, Stored, VariableId};
 use crate::lower::mesh::Declared;
-use crate::lower::report::has_error;
+use crate::lower::report::{has_error, wrong};
 use crate::source::Span;
 use crate::text::FreeText;
 use boundary::Boundaries;
@@ -123,7 +123,7 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Boundary(_) if outermost => {}
             Statement::Boundary(boundary) => self.belongs_outside(boundary.span, "what lies beyond the edges is said"),
             Statement::Print(print) => {
-                let found = Diagnostic::error(print.span, "a `print` stands in a stencil").label("in a program");
+                let found = wrong(print.span, "a `print` stands in a stencil", "in a program");
                 self.tell(found.help("print the value in the stencil that computes it"));
             }
             Statement::Sweep(sweep) => self.belongs_into_a_stencil(sweep.span, "sweep"),
@@ -132,13 +132,12 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn belongs_into_a_stencil(&mut self, at: Span, what: &str) {
-        let found = Diagnostic::error(at, format!("a `{what}` stands in a stencil"));
-        self.tell(found.label("in a program").help("write a stencil with it, and call that"));
+        let found = wrong(at, format!("a `{what}` stands in a stencil"), "in a program");
+        self.tell(found.help("write a stencil with it, and call that"));
     }
 
     fn belongs_outside(&mut self, at: Span, what: &str) {
-        let found = Diagnostic::error(at, format!("{what} at the head of the program"));
-        self.tell(found.label("inside a `repeat`"));
+        self.tell(wrong(at, format!("{what} at the head of the program"), "inside a `repeat`"));
     }
 
     /// `in phi`
@@ -175,7 +174,7 @@ impl<'a> Programmer<'_, 'a> {
             let results = binding.names.iter().zip(call::outputs(stencil));
             let targets =
                 results.map(|(name, own)| self.add(name, new_variable(name, own.place, own.stored))).collect();
-            return self.take(stencil, call, targets, actions);
+            return actions.extend(self.take(stencil, call, targets));
         }
         let [name] = binding.names.as_slice() else {
             let place = binding.names.first().map_or(Span::default(), |name| name.span);
@@ -206,8 +205,7 @@ impl<'a> Programmer<'_, 'a> {
             self.count_as_assigned(&target.name);
         }
         if assign.op.text != "=" {
-            let found = Diagnostic::error(assign.op.span, "a field is given a new value with `=`");
-            let found = found.label("a program does not add");
+            let found = wrong(assign.op.span, "a field is given a new value with `=`", "a program does not add");
             return self.tell(found.help("add in a stencil, and assign what it returns"));
         }
         if let Some((_, at)) = assign.targets.iter().find_map(|target| target.index.as_ref()) {
@@ -220,8 +218,8 @@ impl<'a> Programmer<'_, 'a> {
         let targets: Vec<Found<VariableId>> = assign.targets.iter().map(|target| self.target(&target.name)).collect();
         for (n, ast::Target { name, .. }) in assign.targets.iter().enumerate() {
             if let Some(before) = assign.targets[..n].iter().find(|own| own.name.text == name.text) {
-                let found = Diagnostic::error(name.span, format!("`{}` is assigned twice", name.text));
-                return self.tell(found.label("again here").note(before.name.span, "first here"));
+                let found = wrong(name.span, format!("`{}` is assigned twice", name.text), "again here");
+                return self.tell(found.note(before.name.span, "first here"));
             }
         }
         if let Some(called) = self.stencil_call(assign.value, assign.targets.len()) {
@@ -231,7 +229,7 @@ impl<'a> Programmer<'_, 'a> {
                 self.check_fits(to?, Held::field(stencil, own), target.name.span)
             };
             let targets = written.map(fits).collect();
-            return self.take(stencil, call, targets, actions);
+            return actions.extend(self.take(stencil, call, targets));
         }
         let (&[to], [target]) = (targets.as_slice(), assign.targets.as_slice()) else {
             let at = assign.targets.first().map_or(assign.op.span, |target| target.name.span);
@@ -252,8 +250,7 @@ impl<'a> Programmer<'_, 'a> {
         }
         let example = self.stencils.first().map_or("step", |stencil| stencil.name.as_str());
         let message = "a field is given what a stencil computes, or another field's value";
-        let found = Diagnostic::error(self.span(assign.value), message);
-        let found = found.label("neither a call of a stencil nor a field");
+        let found = wrong(self.span(assign.value), message, "neither a call of a stencil nor a field");
         self.tell(found.help(format!("compute in a stencil, and call it: `{} = {example}(...)`", target.name.text)));
     }
 
@@ -275,8 +272,8 @@ impl<'a> Programmer<'_, 'a> {
             Binding::Variable(id) => Some(id),
             Binding::Broken => None,
             _ => {
-                let found = Diagnostic::error(name.span, format!("{what} `{}` cannot be assigned", name.text));
-                self.report(found.label("not a field").note(span, "defined here"))
+                let found = wrong(name.span, format!("{what} `{}` cannot be assigned", name.text), "not a field");
+                self.report(found.note(span, "defined here"))
             }
         }
     }
@@ -306,7 +303,7 @@ impl<'a> Programmer<'_, 'a> {
         let inner = self.statements(&repeat.statements);
         self.depth -= 1;
         if inner.is_empty() && !self.has_failed() {
-            let found = Diagnostic::error(repeat.span, "this loop does nothing").label("no call in it");
+            let found = wrong(repeat.span, "this loop does nothing", "no call in it");
             self.tell(found.help("call a stencil in it, as in `phi = step(phi)`"));
         }
         self.lowering.warn_unused_since(mark, "the field");
@@ -333,8 +330,7 @@ impl<'a> Programmer<'_, 'a> {
     fn check_numbers(&mut self, expr: ExprId) {
         let mut names = super::test::parts::names(self.lowering.file, expr).into_iter();
         if let Some((_, span)) = names.find(|(name, _)| *name == "k") {
-            let found = Diagnostic::error(span, "a program computes numbers, which have no level");
-            let found = found.label("`k` means nothing here");
+            let found = wrong(span, "a program computes numbers, which have no level", "`k` means nothing here");
             self.tell(found.help("`nk` is the number of levels; what depends on the level is computed in a stencil"));
         }
     }
@@ -396,8 +392,7 @@ impl<'a> Programmer<'_, 'a> {
         } else {
             return Some(());
         };
-        let found = Diagnostic::error(at, differs).label(label);
-        self.report(found.note(own.span, "declared here").note(other.span, "and here"))
+        self.report(wrong(at, differs, label).note(own.span, "declared here").note(other.span, "and here"))
     }
 
     fn has_failed(&self) -> bool {
@@ -415,8 +410,7 @@ impl<'a> Programmer<'_, 'a> {
             }
             has_output = true;
             if !self.assigned.contains(&id) {
-                let found = Diagnostic::error(*span, format!("the output `{name}` is never assigned"));
-                let found = found.label("declared here");
+                let found = wrong(*span, format!("the output `{name}` is never assigned"), "declared here");
                 self.tell(found.help(format!("assign what a call returns: `{name} = stencil(...)`")));
             }
             self.lowering.scope.assigned.insert(name.clone(), *span);

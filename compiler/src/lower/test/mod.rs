@@ -6,7 +6,7 @@ mod subject;
 
 use super::declare::{CELLS, new_field};
 use super::file::Told;
-use super::report::has_error;
+use super::report::{has_error, wrong};
 use super::scope::{Binding, Globals, Symbol};
 use super::sweep::stored_as;
 use super::{Found, Lowering};
@@ -58,12 +58,7 @@ struct Outline<'a> {
     before: Vec<&'a ast::Let>,
     subject: &'a ast::TestedCall,
     /// After it, in order.
-    after: Vec<After<'a>>,
-}
-
-enum After<'a> {
-    Let(&'a ast::Let),
-    Expect(ast::ExprId, Span),
+    after: Vec<&'a TestPart>,
 }
 
 impl<'a> Tests<'a> {
@@ -85,8 +80,7 @@ impl<'a> Tests<'a> {
     pub fn test(&mut self, test: &'a ast::Test) -> Option<Test> {
         self.count += 1;
         if self.is_lost() {
-            let found = Diagnostic::error(test.title.span, format!("a file has at most {TESTS} tests"));
-            let found = found.label("one too many");
+            let found = wrong(test.title.span, format!("a file has at most {TESTS} tests"), "one too many");
             return self.report(found.help("a test may expect several things: write an `expect` for each"));
         }
         let before = self.told.diagnostics.len();
@@ -103,7 +97,7 @@ impl<'a> Tests<'a> {
         let mut checks = self.builder(grid, &test.title.text);
         let expectations = checks.check(&outline, stencil);
         let checks = self.finished(checks);
-        self.warn_unused(test, &outline, &inputs.1, &checks.1);
+        self.warn_unused(&outline, &inputs.1, &checks.1);
 
         if has_error(&self.told.diagnostics[before..]) {
             return None;
@@ -138,14 +132,14 @@ impl<'a> Tests<'a> {
 
     /// The extents that the test gives, or the usual ones.
     fn grid(&mut self, test: &'a ast::Test) -> Option<Grid> {
-        let mut grids = test.parts.iter().filter_map(|part| match part {
-            TestPart::Grid(extents, span) => Some((extents, *span)),
-            TestPart::TestedCall(_) | TestPart::Let(_) | TestPart::Expect(..) => None,
-        });
+        let mut grids = test
+            .parts
+            .iter()
+            .filter_map(|part| if let TestPart::Grid(extents, span) = part { Some((extents, *span)) } else { None });
         let Some((extents, span)) = grids.next() else { return Some(GRID) };
         if let Some((_, again)) = grids.next() {
-            let found = Diagnostic::error(again, "this test has two grids").label("a second one");
-            return self.report(found.note(span, "the first").help("write a test for each"));
+            let found = wrong(again, "this test has two grids", "a second one").note(span, "the first");
+            return self.report(found.help("write a test for each"));
         }
         let mut lowering = Lowering::new(self.globals, "", "");
         let extents: Vec<Found<usize>> = extents.iter().map(|&extent| lowering.extent(extent)).collect();
@@ -177,20 +171,20 @@ impl<'a> Tests<'a> {
             match (part, subject) {
                 (TestPart::Grid(..), _) => {}
                 (TestPart::Let(binding), None) => before.push(binding),
-                (TestPart::Let(binding), Some(_)) => after.push(After::Let(binding)),
+                (TestPart::Let(_), Some(_)) => after.push(part),
                 (TestPart::TestedCall(own), None) => subject = Some(own),
                 (TestPart::TestedCall(own), Some(first)) => {
-                    let found = Diagnostic::error(own.name.span, "this test runs two stencils").label("a second one");
+                    let found = wrong(own.name.span, "this test runs two stencils", "a second one");
                     return self.report(found.note(first.name.span, "the first").help("write a test for each"));
                 }
                 (TestPart::Expect(_, span), Some(_)) if expects == EXPECTATIONS => {
                     let message = format!("this test has more than {EXPECTATIONS} expectations");
-                    let found = Diagnostic::error(*span, message).label("one too many");
+                    let found = wrong(*span, message, "one too many");
                     return self.report(found.help("write several tests, each about one thing"));
                 }
-                (TestPart::Expect(truth, span), Some(_)) => {
+                (TestPart::Expect(..), Some(_)) => {
                     expects += 1;
-                    after.push(After::Expect(*truth, *span));
+                    after.push(part);
                 }
                 (TestPart::Expect(_, span), None) => {
                     let found = Diagnostic::error(*span, "nothing was computed yet");
@@ -201,7 +195,7 @@ impl<'a> Tests<'a> {
             }
         }
         let Some(subject) = subject else {
-            let found = Diagnostic::error(test.title.span, "this test runs no stencil").label("tests nothing");
+            let found = wrong(test.title.span, "this test runs no stencil", "tests nothing");
             return self.report(found.help("name one and give its inputs, as in `laplap { phi = 2*i + 3*j }`"));
         };
         if expects == 0 {
@@ -272,21 +266,15 @@ impl<'a> Tests<'a> {
     }
 
     /// Warns of lets that neither an input nor an expectation uses.
-    fn warn_unused(
-        &mut self,
-        test: &'a ast::Test,
-        outline: &Outline<'a>,
-        inputs: &HashSet<Span>,
-        checks: &HashSet<Span>,
-    ) {
-        for part in &test.parts {
-            let TestPart::Let(binding) = part else { continue };
-            let is_before = outline.before.iter().any(|own| std::ptr::eq(*own, binding));
-            for name in &binding.names {
-                if checks.contains(&name.span) && (!is_before || inputs.contains(&name.span)) {
-                    self.told.diagnostics.push(Diagnostic::unused(name.span, "the value", &name.text));
-                }
-            }
+    fn warn_unused(&mut self, outline: &Outline<'a>, inputs: &HashSet<Span>, checks: &HashSet<Span>) {
+        let before = outline.before.iter().flat_map(|binding| &binding.names);
+        let after = outline.after.iter().flat_map(|part| match part {
+            TestPart::Let(binding) => &binding.names[..],
+            TestPart::Expect(..) | TestPart::Grid(..) | TestPart::TestedCall(_) => &[],
+        });
+        let unused = before.filter(|name| inputs.contains(&name.span)).chain(after);
+        for name in unused.filter(|name| checks.contains(&name.span)) {
+            self.told.diagnostics.push(Diagnostic::unused(name.span, "the value", &name.text));
         }
     }
 }
@@ -345,10 +333,11 @@ impl<'a> Lowering<'a> {
         let mut expectations = Vec::new();
         for part in &outline.after {
             match part {
-                After::Let(binding) => self.define_let(binding),
-                After::Expect(truth, span) => {
+                TestPart::Let(binding) => self.define_let(binding),
+                TestPart::Expect(truth, span) => {
                     expectations.extend(self.expectation(*truth, *span, expectations.len()));
                 }
+                TestPart::Grid(..) | TestPart::TestedCall(_) => {}
             }
         }
         self.check_params(stencil);

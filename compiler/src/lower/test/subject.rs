@@ -8,6 +8,7 @@ use super::parts::names;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::{Field, FieldId, Node, Param, ParamId, Role, Stencil};
+use crate::lower::report::wrong;
 use crate::source::Span;
 use std::collections::BTreeMap;
 
@@ -36,8 +37,8 @@ impl<'a> Lowering<'a> {
                 continue;
             };
             if let Some(before) = given.insert(&name.text, name.span) {
-                let found = Diagnostic::error(name.span, format!("`{}` is given twice", name.text));
-                self.tell(found.label("given again here").note(before, "given here first"));
+                let found = wrong(name.span, format!("`{}` is given twice", name.text), "given again here");
+                self.tell(found.note(before, "given here first"));
                 continue;
             }
             self.check_known(assign.value, stencil);
@@ -72,14 +73,13 @@ impl<'a> Lowering<'a> {
             return self.report(found.help("write one line for each input"));
         };
         if let Some(index) = index {
-            let found = Diagnostic::error(index.1, "an input is given on all cells at once");
-            let found = found.label("no offset may stand here");
-            return self
-                .report(found.help("cells differ by their `i`, `j` and `k`, as in `if i == 3 { 1 } else { 0 }`"));
+            let found = wrong(index.1, "an input is given on all cells at once", "no offset may stand here");
+            let found = found.help("cells differ by their `i`, `j` and `k`, as in `if i == 3 { 1 } else { 0 }`");
+            return self.report(found);
         }
         if assign.op.text != "=" {
             let message = format!("`{}` adds, but nothing is there yet", assign.op.text);
-            return self.report(Diagnostic::error(assign.op.span, message).label("only `=` gives a value"));
+            return self.report(wrong(assign.op.span, message, "only `=` gives a value"));
         }
         if let Some((id, _)) = stencil.params.iter().find(|(_, param)| param.name == name.text) {
             return Some((name, Target::Param(id)));
