@@ -82,9 +82,8 @@ impl<'a> Lowering<'a> {
                 }
                 Some(_) => return self.no_function(function, arguments, span),
                 None if [PRESENT, SIZE].contains(&function.text.as_str()) => {
-                    let found = Diagnostic::error(span, format!("`{}` is about meshes", function.text));
-                    let help = "a stencil over a mesh says so: `stencil name over mesh.set`";
-                    return self.report(found.label("on a grid").help(help));
+                    let message = format!("`{}` is about meshes", function.text);
+                    return self.only_over_mesh(span, &message, "on a grid");
                 }
                 None => return self.unknown(&function.text, function.span, "function"),
             },

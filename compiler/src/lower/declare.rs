@@ -48,14 +48,11 @@ impl<'a> Lowering<'a> {
             "inout" => Role::InOut,
             "inc" if self.is_over_mesh() && !in_program => Role::Inc,
             _ => {
-                let found = Diagnostic::error(at, "an `inc` adds to the cells of a mesh");
-                return self.report(if in_program {
-                    found.label("a program has `in`, `out` and `inout`")
-                } else {
-                    found
-                        .label("a grid stencil has `in`, `out` and `inout`")
-                        .help("a stencil over a mesh says so: `stencil name over mesh.set`")
-                });
+                let message = "an `inc` adds to the cells of a mesh";
+                if in_program {
+                    return self.report(wrong(at, message, "a program has `in`, `out` and `inout`"));
+                }
+                return self.only_over_mesh(at, message, "a grid stencil has `in`, `out` and `inout`");
             }
         };
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| self.stored(typed));
@@ -96,9 +93,8 @@ impl<'a> Lowering<'a> {
         let (axes, span) = match place {
             ast::PlaceOn::Axes(axes, span) => (axes, *span),
             ast::PlaceOn::Mesh(trail, _) => {
-                let found = Diagnostic::error(trail.span, "sets and maps belong to meshes");
-                let found = found.label("write axes in parentheses, as in `on (i, j)`");
-                return self.report(found.help("a stencil over a mesh says so: `stencil name over mesh.set`"));
+                let label = "write axes in parentheses, as in `on (i, j)`";
+                return self.only_over_mesh(trail.span, "sets and maps belong to meshes", label);
             }
         };
         let texts: Vec<&str> = axes.iter().map(|axis| axis.text.as_str()).collect();
@@ -109,15 +105,13 @@ impl<'a> Lowering<'a> {
             ["k"] => on(false, Levels::Full),
             ["k+1"] => on(false, Levels::Interfaces),
             _ => {
-                let mut diagnostic = Diagnostic::error(span, "a field cannot live on these axes")
-                    .label("one of `(i, j, k)`, `(i, j)`, `(k)`, `(i, j, k+1)`, `(k+1)`");
-                if texts == ["i"] || texts == ["j"] {
-                    diagnostic = diagnostic.help("on an unstructured grid there is no `i` of its own: use `(i, j)`");
-                }
-                if texts.is_empty() {
-                    diagnostic = diagnostic.help("a single number is a `param`");
-                }
-                self.report(diagnostic)
+                let label = "one of `(i, j, k)`, `(i, j)`, `(k)`, `(i, j, k+1)`, `(k+1)`";
+                let found = wrong(span, "a field cannot live on these axes", label);
+                self.report(match texts.as_slice() {
+                    ["i"] | ["j"] => found.help("on an unstructured grid there is no `i` of its own: use `(i, j)`"),
+                    [] => found.help("a single number is a `param`"),
+                    _ => found,
+                })
             }
         }
     }

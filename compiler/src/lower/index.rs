@@ -261,8 +261,7 @@ impl Lowering<'_> {
         let help = "an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0";
         let found = Diagnostic::error(at, "this is no offset").help(help);
         if matches!(self.file.exprs[part], Expr::Component(..)) {
-            let found = wrong(at, "this is no offset", "slots of maps lead to neighbours on meshes");
-            return self.report(found.help("a stencil over a mesh says so: `stencil name over mesh.set`"));
+            return self.only_over_mesh(at, "this is no offset", "slots of maps lead to neighbours on meshes");
         }
         // `a[n]` where `a[i+n]` is meant.
         if let Expr::Name(name) = &self.file.exprs[part]

@@ -79,6 +79,11 @@ impl Lowering<'_> {
         self.report(diagnostic).unwrap_or_default()
     }
 
+    /// Reports what stencils over a mesh alone have.
+    pub(super) fn only_over_mesh<T>(&mut self, at: Span, message: &str, label: &str) -> Found<T> {
+        self.report(wrong(at, message, label).help("a stencil over a mesh says so: `stencil name over mesh.set`"))
+    }
+
     /// Reports what is wrong with these numbers, and might be right with others.
     pub(super) fn report_number<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
         self.reports.depend_on_numbers = true;

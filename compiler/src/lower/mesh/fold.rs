@@ -1,7 +1,6 @@
 //! Sums over the slots of a map, and their kin, written out.
 
 use crate::ast;
-use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::{Fold, Missing};
 use crate::ir::{Body, Handle, Kind, Node, Origin, Path};
 use crate::lower::report::wrong;
@@ -21,9 +20,8 @@ impl<'a> Lowering<'a> {
         span: Span,
     ) -> Found<Nodes> {
         if self.site().is_none() {
-            let found = Diagnostic::error(trail.span, "sums over maps belong to stencils over a mesh");
-            let found = found.label("a range such as `1..=3` is needed");
-            return self.report(found.help("a stencil over a mesh says so: `stencil name over mesh.set`"));
+            let message = "sums over maps belong to stencils over a mesh";
+            return self.only_over_mesh(trail.span, message, "a range such as `1..=3` is needed");
         }
         let paths = self.paths(&trail.names)?;
         let mut terms = Vec::new();

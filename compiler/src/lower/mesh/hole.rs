@@ -106,10 +106,7 @@ impl<'a> Lowering<'a> {
         if self.over.is_none() {
             return then(self);
         }
-        let mut known = Vec::new();
-        for &condition in conditions {
-            known.extend(self.assured(condition, truth));
-        }
+        let known = conditions.iter().flat_map(|&condition| self.assured(condition, truth)).collect();
         self.with_present(known, then)
     }
 

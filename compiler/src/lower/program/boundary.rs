@@ -48,13 +48,9 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn edge_rule(&mut self, names: &'a [ast::Name], rule: &'a ast::EdgeRule) {
-        let axis = match rule.axis.text.as_str() {
-            "i" => GridAxis::I,
-            "j" => GridAxis::J,
-            "k" => GridAxis::K,
-            other => {
-                return self.tell(wrong(rule.axis.span, format!("`{other}` is no axis"), "one of `i`, `j` and `k`"));
-            }
+        let name = &rule.axis.text;
+        let Some(axis) = GridAxis::ALL.into_iter().find(|axis| axis.name() == name) else {
+            return self.tell(wrong(rule.axis.span, format!("`{name}` is no axis"), "one of `i`, `j` and `k`"));
         };
         let sides = match rule.side.as_ref().map(|side| side.text.as_str()) {
             Some("low") => vec![Side::Low],
