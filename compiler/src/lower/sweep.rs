@@ -261,10 +261,10 @@ impl<'a> Lowering<'a> {
                 self.sweeps.carried.entry(*def).or_insert(field);
             }
             // If it was taken for something else, all is read again.
-            if self.kind_of_alias(&alias) == self.stencil.fields[field].stored.kind() {
-                if let Some(Value::One(body)) = self.bodies(|own| own.place_value(Value::One(alias), span)) {
-                    self.stencil.stores.push(Store { field, body, sweep: Some(id) });
-                }
+            if self.kind_of_alias(&alias) == self.stencil.fields[field].stored.kind()
+                && let Some(Value::One(body)) = self.bodies(|own| own.place_value(Value::One(alias), span))
+            {
+                self.stencil.stores.push(Store { field, body, sweep: Some(id) });
             }
         }
     }
@@ -363,7 +363,7 @@ impl<'a> Lowering<'a> {
             if path.levels() == 0 {
                 return Some(Node::Use { def, path });
             }
-            if direction.before(path.levels()) <= 0 {
+            if direction.before(path.levels()) == 0 {
                 return self.too_late(&name, direction, span);
             }
         }
