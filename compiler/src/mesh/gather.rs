@@ -7,7 +7,7 @@ use super::group::Group;
 use super::mirror::{Mirror, mirrored};
 use super::rows::{is_row, row};
 use super::sums::Sums;
-use super::writer::{At, Turn, Writer};
+use super::writer::{Turn, Writer};
 use super::{Degrees, MeshTask};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
@@ -139,10 +139,10 @@ impl<'a> Gather<'a> {
 
     /// Whether the numbers of the elements that are walked over are needed. With the other element known, and nothing read at the elements in
     /// between, they are not.
-    fn needs_entries(&self, reads: &[(FieldId, At, u32)], present: &[Vec<Hop>], leaves: &[Path]) -> bool {
+    fn needs_entries(&self, reads: &[(FieldId, Path, u32)], present: &[Vec<Hop>], leaves: &[Path]) -> bool {
         let at_element = |hops: &[Hop]| self.begins_at_element(hops, leaves);
         self.mirror.is_none()
-            || reads.iter().any(|(_, at, _)| at_element(&at.0))
+            || reads.iter().any(|(_, at, _)| at_element(at.hops()))
             || present.iter().any(|hops| at_element(hops))
     }
 
@@ -160,10 +160,10 @@ impl<'a> Gather<'a> {
     }
 
     /// Where reads begin, other than at the group's own targets: the first hops of their ways.
-    fn leaves(&self, task: &MeshTask, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
+    fn leaves(&self, task: &MeshTask, reads: &[(FieldId, Path, u32)]) -> Vec<Path> {
         let mut leaves = BTreeSet::new();
         for (_, at, _) in reads {
-            if let (false, Some(first)) = (self.begins_at_end(&at.0), at.0.first()) {
+            if let (false, Some(first)) = (self.begins_at_end(at.hops()), at.hops().first()) {
                 let can_miss = task.stencil.mesh.maps[first.map].missing != Missing::Never;
                 if !can_miss {
                     leaves.insert(Path::through([*first]));
@@ -255,7 +255,7 @@ impl<'a> Gather<'a> {
             writer.when_if(is_here.filter(|_| paths > 1), |writer| {
                 // Loads and values first, so that none waits for a sum.
                 let values: Vec<ValueId> =
-                    adds.iter().map(|add| writer.body(&stores[add.store].body, &At::default())).collect();
+                    adds.iter().map(|add| writer.body(&stores[add.store].body, &Path::default())).collect();
                 for (add, value) in adds.iter().zip(values) {
                     sums.add(writer, add.field, add.part, value);
                 }
@@ -278,7 +278,7 @@ impl<'a> Gather<'a> {
             if seen.iter().filter(|used| used.contains(&def)).count() > 1 {
                 let mut body = Body::new();
                 body.add(Node::Use { def, path: Path::default() }, own.body.kind(), Default::default());
-                writer.body(&body, &At::default());
+                writer.body(&body, &Path::default());
             }
         }
     }
@@ -302,8 +302,8 @@ pub fn entry(writer: &mut Writer, entry: ValueId, paths: usize, operation: Binar
 }
 
 /// Reads the own element's numbers, and computes what is made of them alone, before the loop over the elements.
-fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
-    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == [ends.own]) {
+fn own_first(writer: &mut Writer, reads: &[(FieldId, Path, u32)], ends: Ends) {
+    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.hops() == [ends.own]) {
         writer.read(*field, at, *part);
     }
     let stencil = writer.task.stencil;
@@ -319,7 +319,7 @@ fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
         });
         is_own.push(alone);
         if alone {
-            writer.value(def, &At::default());
+            writer.value(def, &Path::default());
         }
     }
 }

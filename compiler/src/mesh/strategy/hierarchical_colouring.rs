@@ -6,7 +6,7 @@
 
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Relation};
+use crate::ir::{FieldId, Path, Relation};
 use crate::kernel::build::Making;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId,
@@ -252,7 +252,7 @@ impl<'g> Block<'g> {
                 if let Some(is_there) = self.is_there(writer, *path, place) {
                     place = writer.own.choose(is_there, place, first);
                 }
-                let at = (self.group.paths[*path].hops().to_vec(), own.shift);
+                let at = self.group.paths[*path].then(&Path::levels_only(own.shift));
                 let wish = part_name(&writer.read_name(own.field, &at), writer.width(own.field), *part as usize);
                 let number = writer.own.load(array, place);
                 let number = writer.scalar().read(&mut writer.own, number, stored);
@@ -279,13 +279,13 @@ impl<'g> Block<'g> {
 fn readable(task: &MeshTask, group: &Group) -> Vec<Staged> {
     let mut all: Vec<Staged> = Vec::new();
     for (field, at, part) in Footprint::new(task, group).reads {
-        let path = group.paths.iter().position(|path| !path.is_here() && path.hops() == at.0);
+        let path = group.paths.iter().position(|path| !path.is_here() && path.hops() == at.hops());
         let is_plain = task.stencil.stencil.fields[field].place.home.is_some_and(|home| home.map.is_none());
         let (Some(path), true) = (path, is_plain) else { continue };
-        let own = match all.iter().position(|own| (own.field, own.shift) == (field, at.1)) {
+        let own = match all.iter().position(|own| (own.field, own.shift) == (field, at.levels())) {
             Some(known) => &mut all[known],
             None => {
-                all.push(Staged { field, shift: at.1, parts: Vec::new(), reads: Vec::new() });
+                all.push(Staged { field, shift: at.levels(), parts: Vec::new(), reads: Vec::new() });
                 let last = all.len() - 1;
                 &mut all[last]
             }

@@ -5,7 +5,7 @@
 
 use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
-use crate::ir::Relation;
+use crate::ir::{Path, Relation};
 use crate::kernel::build::Making;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Meaning, MeshData, MeshTable, PieceTable, Step, Type, Unroll, ValueId,
@@ -15,7 +15,7 @@ use crate::mesh::group::{Add, Group};
 use crate::mesh::rows::{is_row, row};
 use crate::mesh::shared::{Shared, bytes, fitting};
 use crate::mesh::sums::Sums;
-use crate::mesh::writer::{At, Writer};
+use crate::mesh::writer::Writer;
 use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
 
 /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
@@ -239,7 +239,7 @@ impl Columns {
             for (add, column) in adds {
                 let is_needed = path == 0 || !self.are_alike || self.columns[*column].by_path;
                 if is_needed {
-                    values.push((path, *column, writer.body(&stores[add.store].body, &At::default())));
+                    values.push((path, *column, writer.body(&stores[add.store].body, &Path::default())));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Relation};
+use crate::ir::{FieldId, Path, Relation};
 use crate::kernel::build::Making;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Step, Type, Unroll, ValueId,
@@ -11,7 +11,7 @@ use crate::mesh::gather::{ends_of, entry};
 use crate::mesh::group::Group;
 use crate::mesh::rows::{is_row, row};
 use crate::mesh::sums::Sums;
-use crate::mesh::writer::{At, Writer};
+use crate::mesh::writer::Writer;
 use crate::mesh::{Items, Kernel, MeshChoices, MeshTask};
 
 /// Each element writes its contributions to memory, then each target gathers them.
@@ -151,7 +151,7 @@ fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     let between = Between::new(&mut writer, group, true);
     for path in 0..between.paths {
         let values = group.along(path).into_iter();
-        let values = values.map(|add| writer.body(&stencil.stencil.stores[add.store].body, &At::default()));
+        let values = values.map(|add| writer.body(&stencil.stencil.stores[add.store].body, &Path::default()));
         let values: Vec<ValueId> = values.collect();
         // A path along which less comes leaves some places as they are.
         let [paths, path] = [between.paths, path].map(|number| writer.own.int(number as i64));

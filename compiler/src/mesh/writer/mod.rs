@@ -6,7 +6,7 @@ mod values;
 
 use super::ends::Ends;
 use super::{MeshChoices, MeshTask};
-use crate::ir::{DefId, FieldId, Hop, Kind, Relation, Role};
+use crate::ir::{DefId, FieldId, Hop, Kind, Path, Relation, Role};
 use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
@@ -15,9 +15,6 @@ use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::HashMap;
 
-/// Where a value is looked at: hops from the element at hand, and levels away.
-pub type At = (Vec<Hop>, i32);
-
 /// What is known in a block of code.
 #[derive(Default)]
 struct Scope {
@@ -25,8 +22,8 @@ struct Scope {
     raw: HashMap<Vec<Hop>, ValueId>,
     /// The same, and some element where there is a hole.
     index: HashMap<Vec<Hop>, ValueId>,
-    reads: HashMap<(FieldId, At, u32), ValueId>,
-    values: HashMap<(DefId, At), ValueId>,
+    reads: HashMap<(FieldId, Path, u32), ValueId>,
+    values: HashMap<(DefId, Path), ValueId>,
     /// The inverses of divisors.
     inverses: HashMap<ValueId, ValueId>,
 }
@@ -174,15 +171,16 @@ impl<'a> Writer<'a> {
     /// by paths and definitions is forgotten, but what was read of the own element is known.
     pub fn go_on_with(&mut self, task: &'a MeshTask<'a>, element: Option<ValueId>) {
         let mut scope = Scope::default();
-        let own_end = self.ends.map(|ends| vec![ends.own]);
+        let own_end = self.ends.map(|ends| ends.own);
         for own in std::mem::take(&mut self.scopes) {
             scope.inverses.extend(own.inverses);
-            for ((field, (hops, level), part), value) in own.reads {
-                if element.is_some() && (hops.is_empty() || Some(&hops) == own_end.as_ref()) {
-                    scope.reads.insert((field, (Vec::new(), level), part), value);
+            for ((field, at, part), value) in own.reads {
+                let is_own_end = own_end.is_some_and(|own| at.hops() == [own]);
+                if element.is_some() && (at.hops().is_empty() || is_own_end) {
+                    scope.reads.insert((field, Path::levels_only(at.levels()), part), value);
                 }
-                if Some(&hops) == own_end.as_ref() {
-                    scope.reads.insert((field, (hops, level), part), value);
+                if is_own_end {
+                    scope.reads.insert((field, at, part), value);
                 }
             }
         }
