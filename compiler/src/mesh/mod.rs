@@ -170,9 +170,9 @@ pub struct MeshTask<'a> {
 }
 
 impl MeshTask<'_> {
-    /// How many elements lead to a target of a group.
-    fn degrees(&self, group: &Group) -> Degrees {
-        self.counts.degrees(group)
+    /// Those of some fields whose sums start from what is there before: all of them, if it is not known that others are written too.
+    fn in_place(&self, fields: Vec<FieldId>, all: bool) -> Vec<FieldId> {
+        fields.into_iter().filter(|&field| all || !(self.from_zero)(field)).collect()
     }
 }
 

@@ -2,15 +2,17 @@
 
 mod elements;
 pub mod numbers;
-mod values;
+pub mod values;
 
 use super::ends::Ends;
 use super::{MeshChoices, MeshTask};
-use crate::ir::{DefId, FieldId, Hop, Kind, Path, Relation, Role};
+use crate::ir::{DefId, Field, FieldId, Hop, Kind, Path, Relation, Role};
 use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
-use crate::kernel::{self, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Type, ValueId};
+use crate::kernel::{
+    self, ArgumentKind, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Type, ValueId,
+};
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::HashMap;
@@ -44,15 +46,12 @@ pub struct Writer<'a> {
     pub own: Builder,
     /// The user's names, as they are in the code.
     users: HashMap<String, Identifier>,
-    /// The arguments so far, by what they mean.
+    /// The numbers among the arguments so far, by what they mean.
     numbers: Vec<(Meaning, ValueId)>,
-    arrays: Vec<(Meaning, ArrayId)>,
     /// The maps to the thread's own element and to the other one, if it computes what depends on which of two the own one is.
     pub ends: Option<Ends>,
     /// Which one that is, where it is known.
     pub turn: Option<Turn>,
-    /// Along which of several paths the element at hand leads to the target, where that is known.
-    pub path: Option<ValueId>,
     /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
     pub in_piece: Option<ValueId>,
     scopes: Vec<Scope>,
@@ -91,10 +90,8 @@ impl<'a> Writer<'a> {
             own,
             users,
             numbers: Vec::new(),
-            arrays: Vec::new(),
             ends: None,
             turn: None,
-            path: None,
             in_piece: None,
             scopes: vec![Scope::default()],
             k: None,
@@ -112,7 +109,7 @@ impl<'a> Writer<'a> {
     fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
         let is_users = match meaning {
             Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
-            Meaning::Output(field) => self.task.stencil.stencil.fields[*field].role != Role::InOut,
+            Meaning::Output(field) => self.field(*field).role != Role::InOut,
             _ => false,
         };
         // The user's own names are theirs, as far as C++ lets them.
@@ -135,14 +132,13 @@ impl<'a> Writer<'a> {
 
     /// The array that the kernel takes as `meaning`.
     pub fn array(&mut self, wish: &str, element: Type, is_written: bool, meaning: Meaning) -> ArrayId {
-        if let Some((_, known)) = self.arrays.iter().find(|(own, _)| *own == meaning) {
+        let known = self.own.kernel().arguments.iter().find(|(_, own)| own.meaning == meaning);
+        if let Some(ArgumentKind::Array(known)) = known.map(|(_, own)| &own.what) {
             return *known;
         }
         let name = self.name_of(wish, &meaning);
         let space = Space::Global { aliased: false };
-        let array = self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning.clone());
-        self.arrays.push((meaning, array));
-        array
+        self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning)
     }
 
     /// A table of whole numbers of the mesh.
@@ -218,6 +214,11 @@ impl<'a> Writer<'a> {
         item
     }
 
+    /// A field of the stencil.
+    pub fn field(&self, field: FieldId) -> &'a Field {
+        &self.task.stencil.stencil.fields[field]
+    }
+
     /// How operations of the stencil are made.
     pub fn scalar(&self) -> Scalar {
         Scalar { precision: self.task.precision, math: Math::Own }
@@ -230,7 +231,7 @@ impl<'a> Writer<'a> {
 
     /// The type of what a field holds.
     pub fn stored(&self, field: FieldId) -> Type {
-        Type::stored(self.task.stencil.stencil.fields[field].stored, self.task.precision)
+        Type::stored(self.field(field).stored, self.task.precision)
     }
 
     /// The kernel, and what is said of it.

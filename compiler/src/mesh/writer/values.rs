@@ -62,7 +62,7 @@ impl Writer<'_> {
         if let Some(known) = self.find(|scope| scope.reads.get(&key)) {
             return known;
         }
-        let own = &self.task.stencil.stencil.fields[field];
+        let own = self.field(field);
         let (stored, place) = (own.stored, own.place);
         let (array, wish) = (self.input(field), self.read_name(field, at));
         let element = place.horizontal.then(|| self.index(at.hops()));
@@ -75,7 +75,7 @@ impl Writer<'_> {
             self.remember(key, number);
             return number;
         }
-        let values = self.load(array, field, (element, at.levels()), &wish);
+        let values = self.load(array, field, (element, at.levels()), &wish, false);
         for (part, value) in values.iter().enumerate() {
             self.remember((field, at.clone(), part as u32), *value);
         }
@@ -89,12 +89,8 @@ impl Writer<'_> {
 
     /// `q_cells_0`, for names.
     pub fn read_name(&self, field: FieldId, at: &Path) -> String {
-        let name = &self.task.stencil.stencil.fields[field].name;
-        let level = match at.levels() {
-            0 => String::new(),
-            1.. => format!("_down{}", at.levels()),
-            _ => format!("_up{}", -at.levels()),
-        };
+        let name = &self.field(field).name;
+        let level = level_name(at.levels());
         match self.hops_name(at.hops()).as_str() {
             "" => format!("{name}_here{level}"),
             hops => format!("{name}_{hops}{level}"),
@@ -154,7 +150,7 @@ impl Writer<'_> {
         for (id, node) in begun.body.iter().skip(begun.values.len()) {
             let value = match node {
                 Node::Read { field, path, part } => {
-                    let is_horizontal = self.task.stencil.stencil.fields[*field].place.horizontal;
+                    let is_horizontal = self.field(*field).place.horizontal;
                     let at = at.then(path);
                     let at = if is_horizontal { at } else { Path::levels_only(at.levels()) };
                     self.read(*field, &at, *part)
@@ -213,6 +209,15 @@ impl Writer<'_> {
                 scalar.value(&mut self.own, body, id, &of).unwrap_or(none)
             }
         }
+    }
+}
+
+/// `_down1`, for names of what is read on another level.
+pub fn level_name(levels: i32) -> String {
+    match levels {
+        0 => String::new(),
+        1.. => format!("_down{levels}"),
+        _ => format!("_up{}", -levels),
     }
 }
 
