@@ -5,7 +5,7 @@ use super::group::{Group, groups};
 use super::own::Written;
 use super::sums::Sums;
 use super::writer::Writer;
-use super::{Items, Kernel, Kernels, MeshChoices, MeshTask, quotient};
+use super::{Items, Kernels, MeshChoices, MeshTask, quotient};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 
@@ -66,6 +66,6 @@ pub fn kernels(
     let what =
         format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
     let in_place = last.in_place(fields, false);
-    let kernel = Kernel { code: writer.finish(&what), items: Items::Set(set), in_place };
+    let kernel = writer.finish(&what, Items::Set(set), in_place);
     Ok(Kernels { kernels: vec![kernel], groups })
 }

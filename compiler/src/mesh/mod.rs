@@ -181,13 +181,15 @@ impl MeshTask<'_> {
 pub struct Kernel {
     /// What each thread does.
     pub code: kernel::Kernel,
-    /// What its threads are.
+    /// What its threads go through.
     pub items: Items,
+    /// How many items a thread goes through. A block has that many times as many, one after the other, as it has threads.
+    pub each: usize,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }
 
-/// What the threads of a kernel are.
+/// What the threads of a kernel go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Items {
     /// The elements of a set.

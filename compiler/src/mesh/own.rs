@@ -27,7 +27,7 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     writer.set_index(&[], element);
     let written = Written::new(&mut writer);
     written.store(&mut writer, element, &|_| true);
-    Kernel { code: writer.finish("a thread an element"), items: Items::Set(set), in_place: Vec::new() }
+    writer.finish("a thread an element", Items::Set(set), Vec::new())
 }
 
 impl Written {

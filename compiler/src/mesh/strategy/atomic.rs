@@ -96,8 +96,7 @@ impl Strategy for Atomic {
                 writer.when_if(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
             }
         }
-        let code = writer.finish("a thread an element, which adds atomically");
-        Ok(vec![Kernel { code, items: Items::Set(set), in_place: fields }])
+        Ok(vec![writer.finish("a thread an element, which adds atomically", Items::Set(set), fields)])
     }
 }
 

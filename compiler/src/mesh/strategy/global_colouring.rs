@@ -49,7 +49,7 @@ impl Strategy for GlobalColouring {
                 }
             });
         }
-        let code = writer.finish("a thread an element of one colour");
-        Ok(vec![Kernel { code, items: Items::Colours(group.number), in_place: group.fields() }])
+        let items = Items::Colours(group.number);
+        Ok(vec![writer.finish("a thread an element of one colour", items, group.fields())])
     }
 }

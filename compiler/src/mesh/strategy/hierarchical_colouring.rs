@@ -58,7 +58,7 @@ impl Strategy for HierarchicalColouring {
         own.write_back(&mut writer);
         let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
         let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared };
-        Ok(vec![Kernel { code: writer.finish(&what), items, in_place: group.fields() }])
+        Ok(vec![writer.finish(&what, items, group.fields())])
     }
 }
 

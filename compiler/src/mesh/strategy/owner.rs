@@ -56,9 +56,9 @@ impl Strategy for Owner {
         let is_led_to = gather.write(&mut writer, target, item, &sums);
         writer.own.give_up();
         sums.store(&mut writer, target, &|_| true, is_led_to);
-        let code = writer.finish(&format!("a thread a {set_name}, which gathers what is added to it"));
+        let what = format!("a thread a {set_name}, which gathers what is added to it");
         let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
         let in_place = task.in_place(fields, is_sparse);
-        Ok(vec![Kernel { code, items, in_place }])
+        Ok(vec![writer.finish(&what, items, in_place)])
     }
 }

@@ -78,10 +78,10 @@ impl Strategy for Tiled {
         let has_target = writer.own.less(own.thread, count);
         writer.when(has_target, |writer| sums.store(writer, target, &|_| true, None));
 
-        let code = writer.finish(&format!("a block of threads a tile, of {set_name} at most {targets}"));
+        let what = format!("a block of threads a tile, of {set_name} at most {targets}");
         let in_place = task.in_place(group.fields(), is_sparse);
         let items = Items::Pieces { group: group.number, cut, shared };
-        Ok(vec![Kernel { code, items, in_place }])
+        Ok(vec![writer.finish(&what, items, in_place)])
     }
 }
 

@@ -137,8 +137,7 @@ fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
         let place = between.place(&mut writer, entry);
         between.store(&mut writer, place, &values);
     }
-    let code = writer.finish("a thread an element, which writes what it adds");
-    Kernel { code, items: Items::Set(set), in_place: Vec::new() }
+    writer.finish("a thread an element, which writes what it adds", Items::Set(set), Vec::new())
 }
 
 fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
@@ -161,9 +160,8 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     places.each(&mut writer, entry_here, |writer, _, entry| add(writer, group, &between, &sums, entry));
     let is_led_to = places.any(&mut writer, entries);
     sums.store(&mut writer, target, &|_| true, Some(is_led_to));
-    let code = writer.finish(&format!("a thread a {set_name}, which gathers"));
-    let in_place = task.in_place(group.fields(), false);
-    Kernel { code, items: Items::Set(group.target), in_place }
+    let (what, in_place) = (format!("a thread a {set_name}, which gathers"), task.in_place(group.fields(), false));
+    writer.finish(&what, Items::Set(group.target), in_place)
 }
 
 /// Adds what lies at an entry to the sums: where paths add to the same numbers, it does not matter which one it was, but for signs.

@@ -5,7 +5,7 @@ pub mod numbers;
 pub mod values;
 
 use super::ends::Ends;
-use super::{MeshChoices, MeshTask};
+use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::{DefId, Field, FieldId, Hop, Kind, Path, Relation, Role};
 use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
@@ -234,13 +234,14 @@ impl<'a> Writer<'a> {
         Type::stored(self.field(field).stored, self.task.precision)
     }
 
-    /// The kernel, and what is said of it.
-    pub fn finish(self, what: &str) -> kernel::Kernel {
+    /// The kernel, of a thread an item, and what is said of it.
+    pub fn finish(self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
         let MeshTask { stencil, precision, .. } = *self.task;
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
         doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
-        kernel::Kernel { doc, ..simplify(self.own.finish()) }
+        let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
+        Kernel { code, items, each: 1, in_place }
     }
 }
