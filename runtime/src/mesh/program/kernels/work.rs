@@ -254,7 +254,7 @@ impl View<'_> {
         let arrays = self.arrays(kernel, &footprint, group, between, threads.gather());
         let levels = self.key.1.len() as f64;
         let visits = threads.visits(ranges.iter().map(Range::len).sum()) as f64;
-        let (used, loaded) = self.reuse(&threads, &arrays, &ranges);
+        let (used, loaded) = self.reuse(kernel, &threads, &arrays, &ranges);
         let streams = self.tables(kernel, groups, &threads);
         let mut instructions = footprint.operations.instructions();
         for (operation, count) in footprint.operations.iter() {
