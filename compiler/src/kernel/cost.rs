@@ -444,7 +444,8 @@ mod tests {
 
     #[test]
     fn loops_count_as_often_as_they_turn() {
-        let steps: [(i64, i64, fn(ValueId) -> Step, u64); 5] = [
+        type MakeStep = fn(ValueId) -> Step;
+        let steps: [(i64, i64, MakeStep, u64); 5] = [
             (0, 10, Step::By, 4),
             (1, 10, Step::By, 3),
             (9, 3, Step::By, 0),
