@@ -2,11 +2,17 @@
 
 const WORDS: &str = include_str!("foreign.txt");
 
-/// The functions of the language.
-pub const FUNCTIONS: &[&str] = &[
-    "min", "max", "abs", "sqrt", "floor", "ceil", "sign", "copysign", "fma", "dot", "cbrt", "exp", "log", "pow", "sin",
-    "cos", "tan", "atan", "atan2", "tanh",
-];
+use crate::ir::Function;
+use std::sync::LazyLock;
+
+/// The functions of the language: those that are one operation, `dot`, which is written out, and those that are an algorithm.
+pub static FUNCTIONS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let names = |is_inexact: bool| {
+        let own = Function::ALL.iter().filter(move |function| function.is_inexact() == is_inexact);
+        own.map(|function| function.name())
+    };
+    names(false).chain(["dot"]).chain(names(true)).collect()
+});
 
 /// The same as a sentence.
 pub fn functions() -> String {

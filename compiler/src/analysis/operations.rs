@@ -1,6 +1,6 @@
 //! Which operations a body costs, by kind, and how many floating-point operations that makes.
 
-use crate::ir::{Binary, Body, Function, Kind, Node, NodeId};
+use crate::ir::{Binary, Body, Kind, Node, NodeId};
 
 /// What an evaluated node costs. Everything else is free: literals, signs, conversions, truth values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,73 +48,46 @@ impl Operation {
         Operation::Whole,
     ];
 
+    /// What lists call it, the floating-point operations that it counts as, and whether hardware takes many instructions for it.
+    fn facts(self) -> (&'static str, u64, bool) {
+        match self {
+            Operation::Add => ("additions", 1, false),
+            Operation::Multiply => ("multiplications", 1, false),
+            Operation::Fma => ("fused multiply-adds", 2, false),
+            Operation::Divide => ("divisions", 1, true),
+            Operation::Remainder => ("remainders", 1, true),
+            Operation::Root => ("square roots", 1, true),
+            Operation::Function => ("exp, log, sin and their kin", 1, true),
+            Operation::MinMax => ("min and max", 1, false),
+            Operation::Round => ("floor, ceil and sign", 1, false),
+            Operation::Compare => ("comparisons", 0, false),
+            Operation::Choose => ("choices by data", 0, false),
+            Operation::Whole => ("whole-number operations", 0, false),
+        }
+    }
+
     /// What lists call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Operation::Add => "additions",
-            Operation::Multiply => "multiplications",
-            Operation::Fma => "fused multiply-adds",
-            Operation::Divide => "divisions",
-            Operation::Remainder => "remainders",
-            Operation::Root => "square roots",
-            Operation::Function => "exp, log, sin and their kin",
-            Operation::MinMax => "min and max",
-            Operation::Round => "floor, ceil and sign",
-            Operation::Compare => "comparisons",
-            Operation::Choose => "choices by data",
-            Operation::Whole => "whole-number operations",
-        }
+        self.facts().0
     }
 
     /// Floating-point operations that it counts as.
     pub fn flops(self) -> u64 {
-        match self {
-            Operation::Fma => 2,
-            Operation::Add
-            | Operation::Multiply
-            | Operation::Divide
-            | Operation::Remainder
-            | Operation::Root
-            | Operation::Function
-            | Operation::MinMax
-            | Operation::Round => 1,
-            Operation::Compare | Operation::Choose | Operation::Whole => 0,
-        }
+        self.facts().1
     }
 
     /// Whether hardware takes many instructions for it, so that counting it as one flop flatters.
     pub fn is_slow(self) -> bool {
-        match self {
-            Operation::Divide | Operation::Remainder | Operation::Root | Operation::Function => true,
-            Operation::Add
-            | Operation::Multiply
-            | Operation::Fma
-            | Operation::MinMax
-            | Operation::Round
-            | Operation::Compare
-            | Operation::Choose
-            | Operation::Whole => false,
-        }
+        self.facts().2
     }
 
     /// What evaluating a node costs by itself, without its operands.
     pub fn of(body: &Body, id: NodeId) -> Option<Operation> {
         let is_real = body.kind_of(id) == Kind::Real;
         match &body[id] {
-            Node::Real(_)
-            | Node::Int(_)
-            | Node::Bool(_)
-            | Node::Param(_)
-            | Node::Level
-            | Node::LevelCount
-            | Node::Read { .. }
-            | Node::Present { .. }
-            | Node::Use { .. }
-            | Node::ToReal(_)
-            | Node::ToSingle(_)
-            | Node::Not(_)
-            | Node::And(..)
-            | Node::Or(..) => None,
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => None,
+            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } | Node::ToReal(_) | Node::ToSingle(_) => None,
+            Node::Not(_) | Node::And(..) | Node::Or(..) => None,
             Node::Negate(_) => (!is_real).then_some(Operation::Whole),
             Node::Binary(..) | Node::Call(..) if !is_real => Some(Operation::Whole),
             Node::Binary(Binary::Add | Binary::Sub, ..) => Some(Operation::Add),
@@ -126,20 +99,7 @@ impl Operation {
                 Kind::Int => Some(Operation::Whole),
                 Kind::Bool => None,
             },
-            Node::Call(function, _) => match function {
-                Function::Min | Function::Max => Some(Operation::MinMax),
-                // A bit of the number, no arithmetic.
-                Function::Abs | Function::CopySign => None,
-                Function::Sqrt => Some(Operation::Root),
-                Function::Floor | Function::Ceil | Function::Sign => Some(Operation::Round),
-                Function::Fma => Some(Operation::Fma),
-                Function::Exp | Function::Log | Function::Pow | Function::Tanh | Function::Cbrt => {
-                    Some(Operation::Function)
-                }
-                Function::Sin | Function::Cos | Function::Tan | Function::Atan | Function::Atan2 => {
-                    Some(Operation::Function)
-                }
-            },
+            Node::Call(function, _) => function.cost(),
             Node::Choose { .. } => Some(Operation::Choose),
         }
     }

@@ -196,24 +196,18 @@ impl<'a> Lowering<'a> {
 
     fn call_own(&mut self, name: &ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         let text = name.text.as_str();
-        if text == "dot" {
-            return self.dot(arguments, span);
-        }
-        let (least, most) = match text {
-            "min" | "max" => (2, usize::MAX),
-            "copysign" | "pow" | "atan2" => (2, 2),
-            "fma" => (3, 3),
-            _ => (1, 1),
-        };
-        if arguments.len() < least || arguments.len() > most {
-            let takes = if most == usize::MAX { "two or more arguments".to_owned() } else { count(least) };
+        // All others are written out.
+        let Some(function) = Function::named(text) else { return self.dot(arguments, span) };
+        if !function.arguments().contains(&arguments.len()) {
+            let is_open = function.arguments().contains(&(function.arity() + 1));
+            let takes = if is_open { "two or more arguments".to_owned() } else { count(function.arity()) };
             let found = Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len()));
             let found = found.label(match text {
                 "pow" => "`pow(base, exponent)`",
                 "atan2" => "`atan2(y, x)`",
                 _ => "called here",
             });
-            return self.report(if most == usize::MAX && arguments.len() == 1 {
+            return self.report(if is_open && arguments.len() == 1 {
                 found.help(format!(
                     "over several cells, write `{text}(n in -1..=1) {{ a[i+n] }}`; that of a whole field is told by `run`"
                 ))
@@ -236,7 +230,7 @@ impl<'a> Lowering<'a> {
         }
         let mut at = |index| {
             let nodes: Vec<NodeId> = values.iter().map(|value| part(value, index)).collect::<Option<_>>()?;
-            self.apply(text, &nodes, &spans, span)
+            self.apply(function, &nodes, &spans, span)
         };
         match parts {
             Some(parts) => (0..parts).map(at).collect::<Option<_>>().map(Value::Many),
@@ -244,39 +238,20 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn apply(&mut self, name: &str, operands: &[NodeId], spans: &[Span], span: Span) -> Found<NodeId> {
+    fn apply(&mut self, function: Function, operands: &[NodeId], spans: &[Span], span: Span) -> Found<NodeId> {
+        let name = function.name();
         for (&operand, &at) in operands.iter().zip(spans) {
             self.number_kind(operand, at, &format!("`{name}` takes numbers"))?;
         }
-        let function = match name {
-            "min" | "max" => {
-                let mut value = *operands.first()?;
-                for (&operand, &at) in operands.iter().zip(spans).skip(1) {
-                    value = self.extreme(name, value, operand, (span, at, span))?;
-                }
-                return Some(value);
+        if let Function::Min | Function::Max = function {
+            let mut value = *operands.first()?;
+            for (&operand, &at) in operands.iter().zip(spans).skip(1) {
+                value = self.extreme(name, value, operand, (span, at, span))?;
             }
-            "abs" => Function::Abs,
-            "sign" => Function::Sign,
-            "sqrt" => Function::Sqrt,
-            "floor" => Function::Floor,
-            "ceil" => Function::Ceil,
-            "copysign" => Function::CopySign,
-            "exp" => Function::Exp,
-            "log" => Function::Log,
-            "pow" => Function::Pow,
-            "sin" => Function::Sin,
-            "cos" => Function::Cos,
-            "tan" => Function::Tan,
-            "atan" => Function::Atan,
-            "atan2" => Function::Atan2,
-            "tanh" => Function::Tanh,
-            "cbrt" => Function::Cbrt,
-            _ => Function::Fma,
-        };
-        let keeps_whole = matches!(function, Function::Abs | Function::Sign);
+            return Some(value);
+        }
         let own = self.kind(*operands.first()?)?;
-        let kind = if keeps_whole { own } else { Kind::Real };
+        let kind = if function.takes_whole_numbers() { own } else { Kind::Real };
         let mut widened = Vec::with_capacity(operands.len());
         for (&operand, &at) in operands.iter().zip(spans) {
             widened.push(self.widen(operand, kind, at)?);
