@@ -1,6 +1,6 @@
 //! The functions of the language: one table of what is known of each. What they compute is [`scalar`](super::scalar).
 
-use crate::analysis::operations::Operation;
+use super::operation::Operation;
 use std::ops::RangeInclusive;
 
 /// What is known of a function.

@@ -44,6 +44,7 @@ mod fold;
 mod function;
 mod invariant;
 pub mod mesh;
+pub mod operation;
 mod path;
 mod print;
 pub mod program;
