@@ -2,6 +2,7 @@
 
 mod kernels;
 pub mod mesh;
+pub mod mesh_program;
 pub mod program;
 
 use crate::args::ARCH;
@@ -79,6 +80,9 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     }
     let input = input::load(&args.file)?;
     let program = args.of_program.program.as_deref();
+    if let Some(program) = program.map(|name| input.mesh_program(name)).transpose()?.flatten() {
+        return mesh_program::build(args, &input, program, json);
+    }
     if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
         args.over.refuse()?;
         return program::build(args, &input, program, json);

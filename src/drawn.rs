@@ -116,6 +116,11 @@ impl DrawnOver<'_> {
     }
 }
 
+/// Whether an option was given that is about grids; `others` are options of the command itself.
+pub fn is_of_grids(names: &Names, others: &[&str]) -> bool {
+    names.beside(&[OVER_MESHES.as_slice(), others].concat()).is_some()
+}
+
 /// Refuses options that are about grids, of a command that is about a stencil over a mesh; `others` are options of the command itself.
 ///
 /// # Errors

@@ -1,8 +1,10 @@
 //! `stencilc explain`: what a stencil reads, computes and costs, before it is run.
 
 mod facts;
+mod kernels;
 mod level_facts;
 mod mesh;
+mod mesh_program;
 mod picture;
 mod program;
 mod text;
@@ -87,6 +89,9 @@ fn positive(text: &str) -> std::result::Result<f64, String> {
 pub fn explain(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.file)?;
     let program = args.of_program.program.as_deref();
+    if let Some(program) = program.map(|name| input.mesh_program(name)).transpose()?.flatten() {
+        return mesh_program::explain(args, &input, program, json);
+    }
     if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
         args.over.refuse()?;
         return program::explain(args, &input, program, json);

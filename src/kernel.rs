@@ -119,17 +119,6 @@ impl Wanted {
         Ok(choices)
     }
 
-    /// The options that say the same again over meshes, but for the stencil and those about meshes.
-    pub fn words_over_meshes(&self) -> String {
-        let Choices { precision, contract, .. } = self.choices();
-        let mut words = format!("--precision {}", precision.name());
-        if !contract {
-            words.push_str(" --contract off");
-        }
-        self.say_levels(&mut words);
-        words
-    }
-
     /// The options that say the same again, but for the stencil.
     pub fn words(&self) -> String {
         self.words_after(self.choices())
@@ -145,10 +134,6 @@ impl Wanted {
 
     fn words_after(&self, choices: Choices) -> String {
         words_on(&choices, self.grid.as_ref(), self.levels, &self.set)
-    }
-
-    fn say_levels(&self, words: &mut String) {
-        say_levels(words, self.levels, &self.set);
     }
 
     /// The grid as it was named.
@@ -176,6 +161,16 @@ pub fn words_on(choices: &Choices, grid: Option<&GridArg>, levels: Option<usize>
     let mut words = choices.words();
     if let Some(grid) = grid {
         words.push_str(&format!(" --grid {}", ShellWord::path(grid.to_string())));
+    }
+    say_levels(&mut words, levels, set);
+    words
+}
+
+/// The options that say the same again over meshes, but for what runs there and those about meshes.
+pub fn words_over_meshes(precision: Precision, contract: bool, levels: Option<usize>, set: &[Pair]) -> String {
+    let mut words = format!("--precision {}", precision.name());
+    if !contract {
+        words.push_str(" --contract off");
     }
     say_levels(&mut words, levels, set);
     words

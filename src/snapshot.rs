@@ -1,15 +1,19 @@
 //! `stencilc snapshot`: generated code that is kept beside its source, so that its changes can be reviewed.
 //!
-//! The folder `NAME.snap` holds a kernel with its launcher and its header for each line of its `kernels.txt`, which are
-//! options of `stencilc build`. Nothing else is remembered, so the list may be edited by hand; a line that is taken out leaves its
-//! files, which are nobody's then and stay. Folders come along with sources, from whomever: nothing but files in the folder itself is
-//! read, and a line names no others.
+//! The folder `NAME.snap` holds what `stencilc build` makes with each line of its `kernels.txt`: of a stencil on grids a kernel with its
+//! launcher and its header, of a program or of what runs over a mesh all kernels, in one file. Nothing else is remembered, so the list
+//! may be edited by hand; a line that is taken out leaves its files, which are nobody's then and stay. Folders come along with sources,
+//! from whomever: nothing but files in the folder itself is read, and a line names no others, but for a mesh, which is read where the
+//! call names it as well.
 
-use crate::args::given::Given;
+mod lines;
+
+use crate::args::given::{Given, Names};
+use crate::drawn::{is_of_grids, refuse_of_grids};
 use crate::input::{self, Input};
-use crate::kernel::Wanted;
 use crate::terminal;
-use clap::{Parser, ValueHint};
+use clap::ValueHint;
+use lines::{Line, Options, listed, parse};
 use serde::Serialize;
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,16 +21,11 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::text::{FreeText, ShellWord};
 use stencilc_runtime::{Error, Result, files};
 
 /// The list of kernels in a folder.
 const LIST: &str = "kernels.txt";
-
-/// Its first line.
-const HEAD: &str =
-    "# Kernels under review, each by the options of `stencilc build`. `stencilc snapshot` reads and writes this.\n";
 
 /// More bytes than a generated text ever has.
 const LARGEST: u64 = 16 << 20;
@@ -37,15 +36,21 @@ const CONTEXT: usize = 3;
 /// Arguments of `snapshot`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The code is kept in NAME.snap beside the file: one kernel for each line of NAME.snap/kernels.txt.\n\
-    Options of a kernel add it to those; the first time, each stencil's usual kernel is taken.\n\n\
+    after_help = "The code is kept in NAME.snap beside the file: what `stencilc build` makes with each line of\n\
+    NAME.snap/kernels.txt. Options of a kernel add it to those; the first time, each stencil's usual kernel is taken,\n\
+    and those of programs over meshes. Lines for a mesh are looked at where --mesh FILE says where that is.\n\n\
     Examples:\n  \
     stencilc snapshot smooth.stn --accept                   keep the usual kernel\n  \
     stencilc snapshot smooth.stn --access zloop --accept    and one more\n  \
+    stencilc snapshot heat.stn --program heat --grid 128x64x20 --accept    the kernels of a program\n  \
+    stencilc snapshot airfoil.stn --mesh m.npz --strategy tiled --accept   and over a mesh\n  \
     stencilc snapshot smooth.stn                            show what has changed\n  \
     stencilc snapshot smooth.stn --check                    fail if something has, as in continuous integration"
 )]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     /// A stencil file, or the name of a stencil that comes along
     #[arg(value_hint = ValueHint::FilePath)]
     file: String,
@@ -59,15 +64,7 @@ pub struct Args {
     #[arg(short, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
     #[command(flatten)]
-    kernel: Given<Wanted>,
-}
-
-/// A line of the list.
-#[derive(Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct Line {
-    #[command(flatten)]
-    kernel: Wanted,
+    kernel: Given<Options>,
 }
 
 /// What is different about a file.
@@ -143,12 +140,12 @@ impl Args {
     /// The options that were given for a kernel.
     fn options(&self, input: &Input) -> String {
         let Given { args, is_given, .. } = &self.kernel;
-        let stencil = args.stencil.iter().map(|name| format!(" --stencil {name}")).collect::<String>();
-        let words = match input.stencil(args.stencil.as_deref()) {
-            Ok(stencil) => args.words_for(stencil).unwrap_or_else(|_| args.words()),
-            Err(_) => args.words(),
-        };
-        if *is_given { format!("{stencil} {words}") } else { String::new() }
+        if *is_given { args.again(input, self.adds()) } else { String::new() }
+    }
+
+    /// Whether a kernel is asked for: a mesh alone says where those of the list are to find it.
+    fn adds(&self) -> bool {
+        self.kernel.is_given_beside(&["mesh"])
     }
 }
 
@@ -161,28 +158,30 @@ fn folder_of(file: &str) -> PathBuf {
 fn look(args: &Args, input: &Input, folder: &Path) -> Result<Vec<Kept>> {
     let list = read(&folder.join(LIST))?;
     let accepted = match &list {
-        Some(text) => parse(text, &folder.join(LIST))?,
+        Some(text) => parse(text, &folder.join(LIST), input)?,
         None => Vec::new(),
     };
-    let known: BTreeSet<String> = accepted.iter().map(|kernel| name(kernel, input)).collect();
-    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
-    for kernel in accepted.into_iter().chain(asked_for(args, input, list.is_some())?) {
+    let known: BTreeSet<String> = accepted.iter().map(Line::name).collect();
+    let mut wanted: BTreeMap<String, Line> = BTreeMap::new();
+    for line in accepted.into_iter().chain(asked_for(args, input, list.is_some())?) {
         // A kernel of a stencil that is gone has gone with it.
-        if kernel.stencil.as_deref().is_none_or(|own| input.stencils.iter().any(|stencil| stencil.name == own)) {
-            wanted.insert(name(&kernel, input), kernel);
+        if line.is_there(input) {
+            wanted.insert(line.name(), line);
         }
     }
+    let text = listed(list.as_deref(), &wanted, input);
+    let there: BTreeSet<String> = wanted.keys().cloned().collect();
     let mut texts: BTreeMap<PathBuf, (String, bool)> = BTreeMap::new();
-    for (name, kernel) in &wanted {
-        let built = cuda::build(&kernel.plan(input)?)?;
-        let accepted = known.contains(name);
-        texts.insert(folder.join(format!("{name}.cu")), (built.source, accepted));
-        texts.insert(folder.join(format!("{name}.h")), (built.header, accepted));
+    for (name, line) in wanted {
+        let accepted = known.contains(&name);
+        for (ending, text) in line.texts(args, input)? {
+            texts.insert(folder.join(format!("{name}.{ending}")), (text, accepted));
+        }
     }
-    texts.insert(folder.join(LIST), (listed(list.as_deref(), &wanted, input), list.is_some()));
+    texts.insert(folder.join(LIST), (text, list.is_some()));
     let mut kept = Vec::new();
     // Of a line whose stencil is gone. What merely lies there too is the user's.
-    for name in known.iter().filter(|name| !wanted.contains_key(*name)) {
+    for name in known.iter().filter(|name| !there.contains(*name)) {
         for file in ["cu", "h"].map(|ending| folder.join(format!("{name}.{ending}"))) {
             if read(&file)?.is_some_and(|text| cuda::is_generated(&text)) {
                 kept.push(Kept { file, change: Change::Stale, diff: String::new(), text: None });
@@ -205,104 +204,51 @@ fn look(args: &Args, input: &Input, folder: &Path) -> Result<Vec<Kept>> {
 }
 
 /// Kernels that the call asks for, beside those of the list.
-fn asked_for(args: &Args, input: &Input, is_list: bool) -> Result<Vec<Wanted>> {
-    if is_list && !args.kernel.is_given {
+fn asked_for(args: &Args, input: &Input, is_list: bool) -> Result<Vec<Line>> {
+    if is_list && !args.adds() {
         return Ok(Vec::new());
     }
-    let stencils: Vec<&Stencil> = match &args.kernel.args.stencil {
-        Some(name) => vec![input.stencil(Some(name))?],
-        None => {
-            input.refuse_meshes(None)?;
-            input.stencils.iter().collect()
+    let own = &args.kernel.args;
+    let of_grids = is_of_grids(&args.names, &OPTIONS);
+    if let Some(name) = own.of_program.program.as_deref() {
+        if input.mesh_program(name)?.is_some() {
+            refuse_of_grids(&args.names, &OPTIONS, name)?;
+        } else {
+            input.program(Some(name), None)?;
+            own.over.refuse()?;
         }
-    };
-    let wanted = &args.kernel.args;
-    let kernel = |stencil: &Stencil| kernel_of(&format!("--stencil {} {}", stencil.name, wanted.words_for(stencil)?));
-    stencils.into_iter().map(kernel).collect()
-}
-
-/// The kernel that options stand for.
-fn kernel_of(options: &str) -> Result<Wanted> {
-    let Some(words) = shlex::split(options) else {
-        return Err(Error::input(format!("`{options}`: a quote does not end")));
-    };
-    match Line::try_parse_from(words) {
-        Ok(Line { kernel }) if kernel.names_files() => {
-            Err(Error::input(format!("`{options}`: a folder of code has kernels that the source alone makes"))
-                .help("leave out --share and the file of --grid; `stencilc build -o DIR` writes such a kernel"))
-        }
-        Ok(Line { kernel }) => match &kernel.stencil {
-            // It becomes a part of files' names.
-            Some(name) if !name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                Err(Error::input(format!("`{options}`: `{name}` is no stencil's name")))
-            }
-            Some(_) | None => Ok(kernel),
+        return Ok(vec![own.line_of(input, name)?]);
+    }
+    let (on_grids, over_meshes): (Vec<_>, Vec<_>) = match own.kernel.stencil.as_deref() {
+        Some(name) => match input.mesh_stencil(Some(name))? {
+            Some(own) => (Vec::new(), vec![&own.stencil]),
+            None => (vec![input.stencil(Some(name))?], Vec::new()),
         },
-        Err(error) => {
-            let text = error.render().to_string();
-            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let wrong = Error::input(format!("`{options}`: {first}"));
-            // What clap guesses.
-            Err(match lines.find_map(|line| line.strip_prefix("tip: ")) {
-                Some(tip) => wrong.help(tip),
-                None => wrong.help("a line holds options of `stencilc build`, as in `--stencil smooth --access zloop`"),
-            })
+        None => {
+            let over_meshes = input.mesh_stencils.iter().map(|own| &own.stencil);
+            match (of_grids, own.over.given().is_some()) {
+                // Each kind is asked for by options of its own.
+                (true, false) if !input.stencils.is_empty() => (input.stencils.iter().collect(), Vec::new()),
+                (false, true) if !input.mesh_stencils.is_empty() => (Vec::new(), over_meshes.collect()),
+                _ => (input.stencils.iter().collect(), over_meshes.collect()),
+            }
         }
+    };
+    if !on_grids.is_empty() {
+        own.over.refuse()?;
+        own.of_program.refuse()?;
     }
-}
-
-/// The kernels of a list.
-fn parse(text: &str, path: &Path) -> Result<Vec<Wanted>> {
-    let mut kernels = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let options = line.trim();
-        if options.is_empty() || options.starts_with('#') {
-            continue;
-        }
-        let place = format!("{}, line {}", path.display(), number + 1);
-        let kernel = kernel_of(options);
-        kernels.push(kernel.map_err(|error| Error { message: format!("{place}: {}", error.message), ..error })?);
+    for own in &over_meshes {
+        refuse_of_grids(&args.names, &OPTIONS[..3], &own.name)?;
     }
-    Ok(kernels)
+    let all_of_mesh = own.kernel.stencil.is_none() && !over_meshes.is_empty();
+    let programs = input.mesh_programs.iter().filter(|_| all_of_mesh).map(|own| &own.program.name);
+    let stencils = on_grids.iter().chain(&over_meshes).map(|stencil| own.line_of_stencil(input, stencil));
+    stencils.chain(programs.map(|name| own.line_of(input, name))).collect()
 }
 
-/// A kernel's line in the list.
-fn line(kernel: &Wanted, input: &Input) -> String {
-    format!("--stencil {} {}\n", stencil_of(kernel, input), kernel.words())
-}
-
-/// The name of its files, without the ending.
-fn name(kernel: &Wanted, input: &Input) -> String {
-    format!("{}-{}", stencil_of(kernel, input), kernel.name())
-}
-
-fn stencil_of<'a>(kernel: &'a Wanted, input: &'a Input) -> &'a str {
-    let only = input.stencils.first().map_or("", |stencil| stencil.name.as_str());
-    kernel.stencil.as_deref().unwrap_or(only)
-}
-
-/// The list with the kernels that are wanted: lines of others leave it, new ones come last, comments stay.
-fn listed(before: Option<&str>, wanted: &BTreeMap<String, Wanted>, input: &Input) -> String {
-    let mut text = String::new();
-    let mut seen = BTreeSet::new();
-    for own in before.unwrap_or(HEAD).lines() {
-        let options = own.trim();
-        let is_kept = options.is_empty() || options.starts_with('#') || {
-            let name = kernel_of(options).map(|kernel| name(&kernel, input)).unwrap_or_default();
-            wanted.contains_key(&name) && seen.insert(name)
-        };
-        if is_kept {
-            text.push_str(&format!("{own}\n"));
-        }
-    }
-    for (name, kernel) in wanted {
-        if !seen.contains(name) {
-            text.push_str(&line(kernel, input));
-        }
-    }
-    text
-}
+/// Options that are not about grids: of the command itself, and of programs.
+const OPTIONS: [&str; 5] = ["check", "accept", "output", "program", "fuse"];
 
 /// A file's text, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {

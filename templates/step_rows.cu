@@ -1,11 +1,5 @@
 // Functions on rows that a lane holds in registers. A kernel gets those that it calls, and what the first line of each says
-// that these use; each stands after what it uses.
-
-//: Run
-/* N elements that follow each other, moved at once. */
-template <class T, int N> struct alignas(N * sizeof(T)) Run {
-    T at[N];
-};
+// that these use; each stands after what it uses. `Run` is in prelude.cu, what is no function on rows in device.h.
 
 //: load_row uses Run
 /* N elements that follow each other, W at once. */

@@ -376,3 +376,125 @@ fn wrong_calls_about_programs_say_what_to_give() {
         assert!(status != 0 && stderr.contains(fragment), "{call}: {stderr}");
     }
 }
+
+/// A difference along i, which is read, computed and written once.
+const DIFFERENCE: &str = "stencil difference { in a; out b; b = a[i+1] - a }
+";
+
+#[test]
+fn what_kernels_do_by_hand() {
+    let told = data(DIFFERENCE, "--grid 16x16x4");
+    let cost = |storage: &str, access: &str| {
+        let all = told["lookups"].as_array().unwrap();
+        all.iter().find(|own| own["storage"] == storage && own["access"] == access).unwrap()["cost"].clone()
+    };
+    let once = cost("regular", "idxvar");
+    assert_eq!(once["thread"]["global"], json!({ "read": 16, "written": 8 }));
+    assert_eq!(
+        (&once["thread"]["real"], &once["thread"]["slow"], &once["thread"]["lookups"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
+    // A pattern of one byte and an entry of four.
+    let looked_up = cost("compressed", "idxvar");
+    assert_eq!((&looked_up["thread"]["lookups"], &looked_up["unknown_loops"]), (&json!(2), &json!(0)));
+    // A thread goes through a column: what it does each level stands in a loop whose length no grid has told yet.
+    let column = cost("regular", "zloop");
+    assert_eq!(
+        (&column["turn"]["global"], &column["unknown_loops"]),
+        (&json!({ "read": 16, "written": 8 }), &json!(1))
+    );
+    let text = self::told(DIFFERENCE, "--grid 16x16x4");
+    assert!(text.contains("kernels as written, for any grid") && text.contains("16/turn"), "{text}");
+}
+
+#[test]
+fn the_kernels_of_a_program_are_counted_by_argument() {
+    let told = data("heat", "--program heat_periodic --grid 128x24x3 --fuse separate");
+    let kernel = &told["kernels"][0];
+    // Four neighbours and the cell itself; what is written, once.
+    assert_eq!(kernel["cost"]["thread"]["global"], json!({ "read": 5 * 8, "written": 8 }), "{kernel}");
+    assert_eq!(kernel["arguments"][0]["bytes"][0], json!({ "read": 5 * 8, "written": 0 }), "{kernel}");
+    assert!(kernel["cost"]["registers_at_least"].as_u64().unwrap() > 0);
+}
+
+/// Two calls over a mesh that one kernel can compute, and one by itself.
+const CHAIN: &str = "mesh line {
+    set point, edge
+    map edge.ends -> point[2]
+}
+
+stencil slope over line.edge {
+    in  a on point
+    out s
+    s = a[ends.1] - a[ends.0]
+}
+
+stencil spread over line.edge {
+    in  s
+    inc d on point
+    d[ends.0] += s
+    d[ends.1] -= s
+}
+
+stencil move over line.point {
+    in  a
+    in  d
+    out b
+    b = a + 0.1 * d
+}
+
+/// Diffusion.
+program diffuse over line {
+    inout a on point
+    repeat 3 {
+        let s = slope(a)
+        let d = spread(s)
+        a = move(a, d)
+    }
+}
+";
+
+#[test]
+fn the_kernels_of_a_program_over_a_mesh_are_told_with_what_they_compute_and_take() {
+    let told = data(CHAIN, "--program diffuse");
+    let calls = told["calls"].as_array().unwrap();
+    let names = |call: &Value| {
+        call["stencils"].as_array().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(calls.iter().map(names).collect::<Vec<_>>(), ["\"slope\"", "\"spread\" \"move\""]);
+    assert_eq!((&calls[1]["is_chain"], &calls[1]["internal"]), (&json!(true), &json!(["d"])));
+    let slope = &calls[0]["kernels"][0];
+    assert_eq!(slope["formulas"], json!(["s = a[ends.1] - a[ends.0]"]));
+    // Two entries of the map, and what stands there; a difference.
+    assert_eq!(slope["cost"]["thread"]["global"], json!({ "read": 2 * 4 + 2 * 8, "written": 8 }), "{slope}");
+    assert_eq!(slope["cost"]["thread"]["real"], 1, "{slope}");
+    let means: Vec<&str> =
+        slope["arguments"].as_array().unwrap().iter().map(|own| own["means"].as_str().unwrap()).collect();
+    assert!(means.contains(&"`a`, which is read") && means.contains(&"the map `ends`"), "{means:?}");
+    // How many edges lead to a point is not known: each is a turn.
+    let chain = &calls[1]["kernels"][0]["cost"];
+    assert!(chain["unknown_loops"] == 1 && chain["turn"]["lookups"].as_u64().unwrap() > 0, "{chain}");
+    let made = told["made"].as_str().unwrap();
+    assert!(
+        made.starts_with("Made by stencilc build it.stn --program diffuse --precision f64 --strategy owner"),
+        "{made}"
+    );
+    let apart = data(CHAIN, "--program diffuse --fuse separate");
+    assert_eq!(apart["calls"].as_array().unwrap().len(), 3);
+    assert!(apart["made"].as_str().unwrap().contains(" --fuse separate "), "{apart}");
+    let text = self::told(CHAIN, "--program diffuse");
+    for part in ["-- spread, then move: one kernel, in which d stay in registers", "with --mesh FILE", made] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (call, fragment) in [
+        ("--program difuse", "did you mean `diffuse`?"),
+        ("--program diffuse --grid 8x8x8", "--grid is for grids, and `diffuse` runs over a mesh"),
+        ("--program diffuse --fuse streamed", "--fuse streamed is for grids"),
+        ("--program diffuse --fuse merged --strategy atomic", "take --strategy owner"),
+        ("--program diffuse --strategy tiled", "give it: --mesh FILE"),
+        ("--program diffuse --levels 3", "has no levels"),
+    ] {
+        let (status, _, stderr) = explain(CHAIN, call);
+        assert!(status != 0 && stderr.contains(fragment), "{call}: {stderr}");
+    }
+}

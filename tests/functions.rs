@@ -78,11 +78,7 @@ impl Number for f32 {
 }
 
 fn own<R: Real>(function: Function, [x, y]: [R; 2]) -> R {
-    match function {
-        Function::Pow => R::pow(x, y),
-        Function::Atan2 => R::atan2(x, y),
-        _ => R::unary(function, x),
-    }
+    R::call(function, [x, y, y])
 }
 
 /// Where a function is tried: everywhere, where it is used, and where it is difficult.

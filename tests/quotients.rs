@@ -1,6 +1,6 @@
 //! Divisions that share an inverse come to the bits of the division: on the emulator, and on a GPU, where there is one.
 
-use stencilc_compiler::cuda::quotients::functions;
+use stencilc_compiler::cuda::quotients;
 use stencilc_compiler::device::with_operations;
 use stencilc_compiler::ir::Precision;
 use stencilc_runtime::cuda::{Gpu, availability};
@@ -24,7 +24,7 @@ const WORDS: [(Precision, &str); 2] = [
 
 fn text(precision: Precision) -> String {
     let words = WORDS.iter().find(|(own, _)| *own == precision).map_or("", |(_, words)| words);
-    with_operations(&format!("{words}{}{}", functions(precision), include_str!("quotients.cu")))
+    with_operations(&format!("{words}{}{}", quotients(precision), include_str!("quotients.cu")))
 }
 
 /// How many are wrong, usual and unusual, of quotients of numbers whose exponents are at most `range` from 0.

@@ -3,49 +3,19 @@
 //! Each has two bodies, one for the GPU and one for the emulator. A kernel that is printed gets the first of those that
 //! it uses, so it needs no header; the emulator puts the whole file, with the second, before it.
 
+use crate::sections::{self, File, Section, sections};
 use std::collections::BTreeSet;
 
 /// The operations, with both bodies. `STENCILC_EMULATED` chooses.
-pub const HEADER: &str = include_str!("../../templates/device.h");
-
-/// A part of a file of CUDA that begins with a line `//: name uses other another`.
-#[derive(Clone, Debug)]
-pub(crate) struct Section {
-    /// Its name, which calls use.
-    pub name: &'static str,
-    /// The names of the sections that it uses.
-    pub uses: Vec<&'static str>,
-    /// Its comment and its code.
-    pub text: &'static str,
-}
-
-/// The sections of a file, in its order.
-pub(crate) fn sections(file: &'static str) -> Vec<Section> {
-    let sections = file.split("//: ").skip(1).filter_map(|section| section.split_once('\n'));
-    let section = |(head, text): (&'static str, &'static str)| {
-        let mut words = head.split_whitespace();
-        let name = words.next().unwrap_or_default();
-        Section { name, uses: words.skip(1).collect(), text: text.trim() }
-    };
-    sections.map(section).collect()
-}
-
-/// Adds to names what sections with these names use, and what that uses. Each section stands after those that it uses.
-pub(crate) fn add_used(sections: &[Section], names: &mut BTreeSet<&'static str>) {
-    for section in sections.iter().rev() {
-        if names.contains(section.name) {
-            names.extend(&section.uses);
-        }
-    }
-}
+pub const HEADER: &str = sections::HARDWARE;
 
 /// The names of all operations, in the order of the file.
 pub fn operations() -> Vec<&'static str> {
-    sections(HEADER).into_iter().map(|operation| operation.name).collect()
+    sections(File::Hardware).map(|operation| operation.name).collect()
 }
 
 /// The comment of an operation and its body for the GPU.
-fn lines(operation: &Section) -> Vec<&'static str> {
+pub(crate) fn lines(operation: &Section) -> Vec<&'static str> {
     let (mut lines, mut keep) = (Vec::new(), true);
     for line in operation.text.lines() {
         match line {
@@ -60,9 +30,9 @@ fn lines(operation: &Section) -> Vec<&'static str> {
 
 /// The lines that a kernel needs before it for operations with these names; none if there are none.
 pub fn of(names: &BTreeSet<&'static str>) -> Vec<String> {
-    let (all, mut names) = (sections(HEADER), names.clone());
-    add_used(&all, &mut names);
-    let used = all.iter().filter(|operation| names.contains(operation.name));
+    let mut names = names.clone();
+    sections::add_used(&mut names);
+    let used = sections(File::Hardware).filter(|operation| names.contains(operation.name));
     let mut lines: Vec<String> = used.flat_map(lines).map(str::to_owned).collect();
     if !lines.is_empty() {
         lines.insert(0, "#ifndef STENCILC_EMULATED".into());
@@ -79,7 +49,7 @@ pub fn with_operations(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
     #[test]
@@ -97,39 +67,13 @@ pub(crate) mod tests {
 
     #[test]
     fn every_operation_has_a_name_a_comment_and_a_body() {
-        let operations = sections(HEADER);
-        for operation in &operations {
+        for operation in sections(File::Hardware) {
             let lines = lines(operation);
             assert!(lines.len() > 1 && lines[0].starts_with("// "), "{}", operation.name);
             assert!(lines[1..].join("\n").contains(operation.name), "{}", operation.name);
             assert_eq!(operation.text.matches("#if").count(), 1, "{}", operation.name);
             assert!(operation.text.ends_with("#endif"), "{}", operation.name);
         }
-        assert!(operations.len() > 15);
-    }
-
-    /// Whether each section says what it uses of those before it and of `others`, in words of its code.
-    pub(crate) fn check_uses(
-        sections: &[Section],
-        others: &[&'static str],
-        code: impl Fn(&Section) -> Vec<&'static str>,
-    ) {
-        for (number, section) in sections.iter().enumerate() {
-            let is_comment = |line: &&str| ["//", "/*"].iter().any(|sign| line.trim_start().starts_with(sign));
-            let lines = code(section).into_iter().filter(|line| !is_comment(line));
-            let code: Vec<&str> = lines.collect();
-            let code = code.join("\n");
-            // A part of an instruction's name is no use.
-            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-            let words: BTreeSet<&str> = code.split(|c| !is_part(c)).collect();
-            let known = sections[..number].iter().map(|other| other.name).chain(others.iter().copied());
-            let used: BTreeSet<&str> = known.filter(|other| words.contains(other)).collect();
-            assert_eq!(section.uses.iter().copied().collect::<BTreeSet<_>>(), used, "{}", section.name);
-        }
-    }
-
-    #[test]
-    fn every_operation_says_what_it_uses() {
-        check_uses(&sections(HEADER), &[], lines);
+        assert!(operations().len() > 15);
     }
 }

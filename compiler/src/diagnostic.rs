@@ -75,6 +75,14 @@ impl Diagnostic {
         self
     }
 
+    /// With the name that was probably meant as the word at the place, if there is one, and else as `otherwise` says.
+    pub fn meant(self, guess: Option<&str>, otherwise: impl FnOnce(Self) -> Self) -> Self {
+        match guess {
+            Some(guess) => self.label(format!("did you mean `{guess}`?")),
+            None => otherwise(self),
+        }
+    }
+
     /// With another place.
     pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
         self.notes.push(Label { span, text: short(text.into()) });

@@ -60,20 +60,12 @@ impl Fusion {
         for ((_, field), (read, _)) in own.fields.iter().zip(&call.fields) {
             reads.push(read.map(|variable| self.read(variable, field)));
         }
-        let first = self.stencil.defs.len();
-        let renamed = |def: DefId| DefId::new(first + def.index());
-        for (_, def) in own.defs.iter() {
-            let body = rewritten(&def.body, &reads, &call.params, &renamed);
-            self.stencil.defs.add(Def { name: def.name.clone(), origin: def.origin, body });
-        }
+        let stores = with_definitions(&mut self.stencil, own, &reads, &call.params);
         let mut results = Vec::new();
-        for Store { field, body, .. } in &own.stores {
-            let body = rewritten(body, &reads, &call.params, &renamed);
-            let declared = &own.fields[*field];
-            let body = rounded(body, declared.stored, self.precision);
-            let def = self.stencil.defs.add(Def { name: declared.name.clone(), origin: Origin::Let, body });
+        for (field, body) in stores {
+            let value = result(&mut self.stencil, &own.fields[field], body, self.precision);
             if let (_, Some(variable)) = call.fields[field.index()] {
-                results.push((variable, Value::Result(def, declared.clone())));
+                results.push((variable, value));
             }
         }
         // All results at once: a call reads what there was before it.
@@ -128,25 +120,16 @@ pub fn repeated(stencil: &Stencil, carry: &[(FieldId, FieldId)], times: usize, p
     let params: Vec<ParamId> = stencil.params.handles().collect();
     let mut reads: Vec<Option<Value>> = stencil.fields.handles().map(|id| Some(Value::Field(id))).collect();
     for time in 0..times.max(1) {
-        let first = whole.defs.len();
-        let renamed = |def: DefId| DefId::new(first + def.index());
-        for (_, def) in stencil.defs.iter() {
-            let body = rewritten(&def.body, &reads, &params, &renamed);
-            whole.defs.add(Def { name: def.name.clone(), origin: def.origin, body });
-        }
         let is_last = time + 1 == times.max(1);
         let mut next = reads.clone();
-        for Store { field, body, .. } in &stencil.stores {
-            let body = rewritten(body, &reads, &params, &renamed);
+        for (field, body) in with_definitions(&mut whole, stencil, &reads, &params) {
             if is_last {
-                whole.stores.push(Store { field: *field, body, sweep: None });
+                whole.stores.push(Store { field, body, sweep: None });
                 continue;
             }
-            let declared = &stencil.fields[*field];
-            let body = rounded(body, declared.stored, precision);
-            let def = whole.defs.add(Def { name: declared.name.clone(), origin: Origin::Let, body });
-            for (_, input) in carry.iter().filter(|(output, _)| output == field) {
-                next[input.index()] = Some(Value::Result(def, declared.clone()));
+            let value = result(&mut whole, &stencil.fields[field], body, precision);
+            for (_, input) in carry.iter().filter(|(output, _)| *output == field) {
+                next[input.index()] = Some(value.clone());
             }
         }
         reads = next;
@@ -154,23 +137,37 @@ pub fn repeated(stencil: &Stencil, carry: &[(FieldId, FieldId)], times: usize, p
     whole.verified("making one step of several")
 }
 
-/// A body whose reads, uses and parameters are those of the whole.
-fn rewritten(body: &Body, reads: &[Option<Value>], params: &[ParamId], renamed: &impl Fn(DefId) -> DefId) -> Body {
-    let mut own = Body::new();
-    for (id, node) in body.iter() {
-        let node = match node {
+/// Adds the definitions of a stencil to the whole, with what is read and with parameters of the whole: what it stores then.
+fn with_definitions(
+    whole: &mut Stencil,
+    own: &Stencil,
+    reads: &[Option<Value>],
+    params: &[ParamId],
+) -> Vec<(FieldId, Body)> {
+    let first = whole.defs.len();
+    let rewritten = |body: &Body| {
+        body.map_nodes(|node| match node {
             Node::Read { field, path, .. } => match &reads[field.index()] {
                 Some(Value::Result(def, _)) => Node::Use { def: *def, path: path.clone() },
                 Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone(), part: 0 },
                 None => node.clone(),
             },
-            Node::Use { def, path } => Node::Use { def: renamed(*def), path: path.clone() },
+            Node::Use { def, path } => Node::Use { def: DefId::new(first + def.index()), path: path.clone() },
             Node::Param(param) => Node::Param(params[param.index()]),
             node => node.clone(),
-        };
-        own.add(node, body.kind_of(id), body.span_of(id));
+        })
+    };
+    for (_, def) in own.defs.iter() {
+        whole.defs.add(Def { body: rewritten(&def.body), ..def.clone() });
     }
-    own
+    own.stores.iter().map(|store| (store.field, rewritten(&store.body))).collect()
+}
+
+/// What a call gives a field that it stores: the value as the field would give it back.
+fn result(whole: &mut Stencil, declared: &Field, body: Body, precision: Precision) -> Value {
+    let body = rounded(body, declared.stored, precision);
+    let def = whole.defs.add(Def { name: declared.name.clone(), origin: Origin::Let, body });
+    Value::Result(def, declared.clone())
 }
 
 /// A body whose value is what a field of this type gives back.

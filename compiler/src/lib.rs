@@ -53,6 +53,7 @@ pub mod parse;
 pub mod plan;
 pub mod program;
 pub mod registry;
+mod sections;
 pub mod source;
 pub mod step;
 pub mod storage;

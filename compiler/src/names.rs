@@ -2,7 +2,6 @@
 
 mod reserved;
 
-use crate::device;
 use crate::ir::{Axis, Offset, Path};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -52,7 +51,7 @@ impl PartialEq<str> for Identifier {
 }
 
 /// Gives out names of one kernel.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Names {
     taken: HashSet<String>,
     /// Of each name that several wished for, the number up to which all are given.
@@ -60,13 +59,6 @@ pub struct Names {
     /// Of each name that was given out, the wish and the number behind it.
     given: HashMap<String, (String, usize)>,
     internals: HashMap<String, String>,
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        let operations = device::operations().into_iter().map(str::to_owned);
-        Self { taken: operations.collect(), numbers: HashMap::new(), given: HashMap::new(), internals: HashMap::new() }
-    }
 }
 
 impl Names {

@@ -43,7 +43,7 @@ impl Source {
 }
 
 /// Bytes `start..end` of a source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Span {
     /// First byte.
     pub start: u32,

@@ -110,11 +110,8 @@ impl MeshArgs {
         })
     }
 
-    /// Refuses what only meshes have.
-    ///
-    /// # Errors
-    /// One of the options was given.
-    pub fn refuse(&self) -> Result<()> {
+    /// The first of these options that was given.
+    pub fn given(&self) -> Option<&'static str> {
         let given = [
             ("--mesh", self.mesh.is_some()),
             ("--strategy", !self.strategy.is_empty()),
@@ -123,8 +120,16 @@ impl MeshArgs {
             ("--lead", self.lead.is_some()),
             ("--threads", !self.threads.is_empty()),
         ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => {
+        given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+    }
+
+    /// Refuses what only meshes have.
+    ///
+    /// # Errors
+    /// One of the options was given.
+    pub fn refuse(&self) -> Result<()> {
+        match self.given() {
+            Some(option) => {
                 Err(Error::call(format!("{option} is for stencils over a mesh, and this one runs over a grid"))
                     .help("a stencil over a mesh says so: `stencil name over mesh.set`"))
             }
@@ -199,11 +204,19 @@ impl MeshArgs {
     /// # Errors
     /// As [`MeshArgs::choices`].
     pub fn words(&self) -> Result<String> {
+        self.words_on(self.mesh.as_ref().map(|file| file.display().to_string()).as_deref())
+    }
+
+    /// The same, on a mesh that is called so.
+    ///
+    /// # Errors
+    /// As [`MeshArgs::choices`].
+    pub fn words_on(&self, mesh: Option<&str>) -> Result<String> {
         let MeshChoices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices()?;
         let threads = Threads { block, at_once };
         let mut words = format!("--strategy {} --vectors {} --threads {threads}", strategy.name(), layout.name());
         let given = [
-            self.mesh.as_ref().map(|file| format!(" --mesh {}", ShellWord::path(file.display().to_string()))),
+            mesh.map(|file| format!(" --mesh {}", ShellWord::path(file))),
             self.order.first().map(|order| format!(" --order {}", ShellWord::new(order))),
             self.lead.as_ref().map(|set| format!(" --lead {}", ShellWord::new(set))),
         ];

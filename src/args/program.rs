@@ -27,6 +27,14 @@ impl PlanArgs {
         self.fuse.is_some() || self.steps.is_some() || self.resident.is_some()
     }
 
+    /// The options that were given, again.
+    pub fn words(&self) -> String {
+        let fuse = self.fuse.map(|kind| format!(" --fuse {}", kind.name()));
+        let numbers = [("steps", self.steps), ("resident", self.resident)];
+        let numbers = numbers.into_iter().filter_map(|(name, number)| Some(format!(" --{name} {}", number?)));
+        fuse.into_iter().chain(numbers).collect()
+    }
+
     /// The plan that is asked for, or the usual one of an architecture.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use stencilc_runtime::{Error, Result};
 /// Options of `build` that are about programs.
 #[derive(clap::Args)]
 pub struct ProgramArgs {
-    /// The kernels of this program's plan, on the grid that is given
+    /// The kernels of this program's plan, on the grid that is given, or over a mesh
     #[arg(long, value_name = "NAME", conflicts_with = "stencil")]
     pub program: Option<String>,
     #[command(flatten)]

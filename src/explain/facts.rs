@@ -1,5 +1,6 @@
 //! Everything that there is to tell about a stencil, as data: what `--json` prints, and the text is written from.
 
+use super::kernels::CostFacts;
 use super::level_facts::LevelFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use stencilc_compiler::analysis::roofline::{Bound, Limits};
 use stencilc_compiler::analysis::traffic::traffic;
 use stencilc_compiler::analysis::{self, extents};
 use stencilc_compiler::cells::lookups::{Work, work};
+use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
@@ -167,6 +169,8 @@ pub struct LookupFacts {
     /// Nothing if there is no such kernel.
     #[serde(flatten)]
     pub work: Option<Work>,
+    /// What a thread of it does and needs, on any grid.
+    pub cost: Option<CostFacts>,
     /// Registers of a thread, if they were asked for.
     pub registers: Option<u32>,
     /// Why there is no such kernel.
@@ -239,6 +243,7 @@ impl Explanation {
                 access: plan.access.name().to_owned(),
                 storage: plan.storage.name().to_owned(),
                 work: Some(work(plan, levels.len(), &column)),
+                cost: cuda::lower(plan).ok().map(|kernel| CostFacts::new(&kernel)),
                 registers: *registers,
                 refused: None,
             },
@@ -246,6 +251,7 @@ impl Explanation {
                 access: choices.access.clone(),
                 storage: choices.storage.clone(),
                 work: None,
+                cost: None,
                 registers: None,
                 refused: Some(refusal.message.clone()),
             },

@@ -142,7 +142,7 @@ fn merged(mut runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
 fn guard_facts(subject: &Explained, guards: &BTreeSet<Guard>) -> Vec<GuardFacts> {
     let mut facts: Vec<GuardFacts> = Vec::new();
     for guard in guards {
-        let span = guard.span();
+        let span = guard.span;
         let words: Vec<&str> = subject.source.slice(span).split_whitespace().collect();
         let mut text = words.join(" ");
         if text.chars().count() > LONGEST {

@@ -1,6 +1,7 @@
 //! `stencilc explain` of a stencil over a mesh: what is read and written where, who races, and what each strategy does about it.
 
 use super::Args;
+use super::kernels::CostFacts;
 use crate::build::mesh::kernels_for_any;
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::terminal;
@@ -66,6 +67,8 @@ struct OfStrategy {
     /// Whether the bits are the interpreter's.
     in_order: bool,
     kernels: Vec<String>,
+    /// What a thread of each does and needs.
+    costs: Vec<CostFacts>,
     /// Why it cannot compute the stencil.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
@@ -221,21 +224,25 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
             does: strategy.summary(),
             in_order: strategy.is_ordered(),
             kernels: Vec::new(),
+            costs: Vec::new(),
             refused: None,
             figures: None,
         };
         let found = match &on_mesh {
             Some((problem, renumbered, _)) => {
-                renumbered.works(problem, measure::only_call(problem)?, &choices).map(|works| {
+                let call = measure::only_call(problem)?;
+                renumbered.works(problem, call, &choices).and_then(|works| {
                     own.figures = Some(Figures::new(&works));
-                    works.kernels.into_iter().map(|work| work.name).collect()
+                    renumbered.kernels(problem, call, &choices)
                 })
             }
-            None => kernels_for_any(stencil, (precision, contract), levels, set, &choices)
-                .map(|kernels| kernels.into_iter().map(|kernel| kernel.code.name.into()).collect()),
+            None => kernels_for_any(stencil, (precision, contract), levels, set, &choices),
         };
         match found {
-            Ok(kernels) => own.kernels = kernels,
+            Ok(kernels) => {
+                own.costs = kernels.iter().map(|kernel| CostFacts::new(&kernel.code)).collect();
+                own.kernels = kernels.into_iter().map(|kernel| kernel.code.name.into()).collect();
+            }
             Err(error) if error.fault == Fault::Input => own.refused = Some(error.message),
             Err(error) => return Err(error),
         }
@@ -287,6 +294,7 @@ impl Explanation {
         for own in &self.strategies {
             text.push_str(&own.text());
         }
+        text.push_str(&self.costs());
         match &self.mesh {
             Some(OfMesh { file, order }) => {
                 text.push_str(&format!("\n{file}, order {order}\n{}", self.figures()));
@@ -294,6 +302,22 @@ impl Explanation {
             None => text.push_str("\nwith --mesh FILE, what that comes to\n"),
         }
         text
+    }
+
+    /// What a thread of each kernel does and needs.
+    fn costs(&self) -> String {
+        let mut kernels = Vec::new();
+        for own in &self.strategies {
+            let names = own.kernels.iter().map(|name| vec![format!("  {}", own.name), name.clone()]);
+            kernels.extend(names.zip(&own.costs));
+        }
+        if kernels.is_empty() {
+            return String::new();
+        }
+        format!(
+            "\nkernels as written: what a thread does at most, real and whole operations, and what it needs\n{}",
+            CostFacts::table(&kernels, &["  strategy", "kernel"])
+        )
     }
 
     fn figures(&self) -> String {

@@ -1,18 +1,16 @@
 //! `stencilc explain --program`: what each kernel of a program's plan computes, takes and touches.
 
 use super::Args;
+use super::kernels::KernelFacts;
 use crate::build::program::{Kernels, Wanted};
 use crate::input::Input;
 use crate::terminal;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::{FieldId, Handle, Origin, Precision, Program, VariableId};
-use stencilc_compiler::kernel::cost::TableLoads;
+use stencilc_compiler::ir::{FieldId, Handle, Precision, Program, Stencil, VariableId};
 use stencilc_compiler::kernel::{Kernel, Meaning, Size, StepData};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Stage, Staged};
-use stencilc_compiler::source::{Source, Span};
 use stencilc_compiler::storage;
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::{Error, Result};
@@ -27,32 +25,6 @@ struct Explanation {
     /// The call that makes the kernels again.
     made: String,
     kernels: Vec<KernelFacts>,
-}
-
-#[derive(Serialize)]
-struct KernelFacts {
-    name: String,
-    /// What its head says.
-    does: Vec<String>,
-    /// Formulas of the source that it computes, in the source's order.
-    formulas: Vec<String>,
-    threads: u32,
-    /// Of the kernel of a stage, the bytes of all fields that it reads and writes, each once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory_bytes: Option<usize>,
-    /// Loads from tables, as the kernel is written.
-    table_loads: usize,
-    /// Registers of a thread, if they were asked for.
-    registers: Option<u32>,
-    arguments: Vec<ArgumentFacts>,
-}
-
-#[derive(Serialize)]
-struct ArgumentFacts {
-    name: String,
-    #[serde(rename = "type")]
-    c_type: String,
-    means: String,
 }
 
 /// Explains the kernels of a program's plan.
@@ -83,44 +55,11 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
 }
 
 fn facts(args: &Args, (input, staged): (&Input, &Staged), stage: Option<&Stage>, code: &Kernel) -> Result<KernelFacts> {
-    let registers = if args.registers { super::registers(args, &code.name, &cuda::text(code)?)? } else { None };
-    let argument = |own: cuda::Parameter| ArgumentFacts {
-        name: own.name.to_string(),
-        means: means(args, staged, stage, &own.meaning),
-        c_type: own.c_type,
-    };
-    Ok(KernelFacts {
-        name: code.name.to_string(),
-        does: code.doc.iter().map(ToString::to_string).collect(),
-        formulas: stage.map(|own| formulas(&input.source, own)).unwrap_or_default(),
-        threads: code.threads,
-        memory_bytes: stage.map(|own| own.reads().chain(own.writes()).map(|(_, id)| bytes(staged, id)).sum()),
-        table_loads: TableLoads::new(code).of_block(&code.body),
-        registers,
-        arguments: cuda::parameters(code).into_iter().map(argument).collect(),
-    })
-}
-
-/// What is written in the source of a stage's stores and of the values that they are made of. What is computed of several calls or steps
-/// stands there once.
-fn formulas(source: &Source, stage: &Stage) -> Vec<String> {
-    let stencil = &stage.stencil;
-    let lets = stencil.defs.iter().filter(|(_, own)| own.origin == Origin::Let);
-    let bodies = lets.map(|(_, own)| &own.body).chain(stencil.stores.iter().map(|own| &own.body));
-    // What is only stored has the place where its field is declared.
-    let is_field =
-        |span: &Span| stencil.fields.iter().any(|(_, own)| own.span.start <= span.start && span.end <= own.span.end);
-    let spans =
-        bodies.map(|body| body.span_of(body.root())).filter(|span| !is_field(span) && !source.slice(*span).is_empty());
-    let lines: BTreeMap<_, _> = spans.map(|span| (span.start, source.lines(span))).collect();
-    let mut texts: Vec<String> = Vec::new();
-    for lines in lines.into_values() {
-        let text = source.text.get(lines).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-        if !text.is_empty() && !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    texts
+    let stencils: Vec<&Stencil> = stage.iter().map(|own| &own.stencil).collect();
+    let means = |meaning: &Meaning| means(args, staged, stage, meaning);
+    let mut facts = KernelFacts::new(args, (&input.source, &stencils), code, &means)?;
+    facts.memory_bytes = stage.map(|own| own.reads().chain(own.writes()).map(|(_, id)| bytes(staged, id)).sum());
+    Ok(facts)
 }
 
 /// The bytes of a variable's cells, without those of halos.
@@ -175,25 +114,5 @@ impl Explanation {
         };
         let kernels = self.kernels.iter().map(KernelFacts::text).collect::<String>();
         format!("{title}\nin {}, by {}\n{kernels}\n{}\n", self.precision.name(), self.plan, self.made)
-    }
-}
-
-impl KernelFacts {
-    fn text(&self) -> String {
-        let mut text = format!("\n{}, {} threads a block\n", self.name, self.threads);
-        self.does.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
-        self.formulas.iter().for_each(|line| text.push_str(&format!("    {line}\n")));
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        let mut row = |what: &str, number: String| rows.push(vec![format!("  {what}"), number]);
-        if let Some(bytes) = self.memory_bytes {
-            row("MB of fields that it reads and writes, each once", format!("{:.3}", bytes as f64 / 1e6));
-        }
-        row("loads from tables, as written", self.table_loads.to_string());
-        if let Some(registers) = self.registers {
-            row("registers of a thread", registers.to_string());
-        }
-        text.push_str(&terminal::table(&rows, &[1]));
-        let argument = |own: &ArgumentFacts| vec![format!("  {}", own.name), own.c_type.clone(), own.means.clone()];
-        text + &terminal::table(&self.arguments.iter().map(argument).collect::<Vec<_>>(), &[])
     }
 }

@@ -1,6 +1,7 @@
 //! The explanation as a text for people.
 
-use super::facts::{BoundFacts, Explanation, WorkFacts};
+use super::facts::{BoundFacts, Explanation, LookupFacts, WorkFacts};
+use super::kernels::CostFacts;
 use super::level_facts::GuardFacts;
 use super::picture::{Picture, side_by_side};
 use crate::terminal::table;
@@ -31,6 +32,7 @@ pub fn write(explained: &Explanation, arch: &str) -> String {
         memory(explained),
         bounds(explained),
         lookups(explained, arch),
+        costs(explained),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -354,5 +356,18 @@ fn lookups(explained: &Explanation, arch: &str) -> String {
         "kernels as written: levels and index variables a thread, look-ups and loads a cell{on}\n{}{}",
         table(&rows, &[2, 3, 4, 5, 6]),
         why.collect::<String>()
+    )
+}
+
+fn costs(explained: &Explanation) -> String {
+    let names = |kernel: &LookupFacts| vec![format!("  {}", kernel.storage), kernel.access.clone()];
+    let kernels = explained.lookups.iter().filter_map(|kernel| Some((names(kernel), kernel.cost.as_ref()?)));
+    let kernels: Vec<_> = kernels.collect();
+    if kernels.is_empty() {
+        return String::new();
+    }
+    format!(
+        "kernels as written, for any grid: what a thread does at most, real and whole operations, and what it needs\n{}",
+        CostFacts::table(&kernels, &["  storage", "access"])
     )
 }

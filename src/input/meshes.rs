@@ -85,7 +85,7 @@ impl Input {
         };
         let Some((name, mesh)) = found else { return Ok(()) };
         Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids")).help(format!(
-            "what runs over a mesh is for run, and its stencils for bench, tune, verify, explain and build: `stencilc run {} --mesh FILE`",
+            "what runs over a mesh is for run, verify, explain, build and snapshot, and its stencils for bench and tune: `stencilc run {} --mesh FILE`",
             ShellWord::path(&self.source.name)
         )))
     }

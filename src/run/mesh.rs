@@ -4,6 +4,7 @@ use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::{Device, Pair};
+use crate::build::mesh_program::merge;
 use crate::build::{refuse_file, write};
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
-use stencilc_compiler::mesh::{Chain, Merge, MeshChoices};
+use stencilc_compiler::mesh::{Chain, MeshChoices};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
@@ -28,7 +29,6 @@ use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::nvrtc::Kind;
-use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::{Array, Data, Error, Result, files, npy};
 
 /// What a number was after a step.
@@ -56,6 +56,7 @@ struct Way<'a> {
 pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start: Instant) -> Result<()> {
     refuse_options(args, input, program)?;
     let name = &program.program.name;
+    let merge = merge(&args.of_program.plan, &args.of_mesh, name)?;
     let path = args.of_mesh.file(name, &program.mesh.name)?;
     let texts = Texts::new(args.texts.as_deref())?;
     let mut targets = outputs::targets(&args.outputs, args.vtu.as_deref(), program)?;
@@ -85,11 +86,6 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         seed: args.seed,
         cast: args.casting(),
         drawing: args.drawing(is_program(input, name)),
-    };
-    let merge = match args.of_program.plan.fuse {
-        None => Merge::WherePays,
-        Some(PlanKind::Separate) => Merge::Never,
-        Some(_) => Merge::Always,
     };
     let how = MeshChoices { merge, ..args.of_mesh.choices()? };
     let problem = MeshProblem::new(request)?;
@@ -354,26 +350,12 @@ fn is_program(input: &Input, name: &str) -> bool {
 
 /// Refuses options that are about grids, and those of programs of a stencil.
 fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Result<()> {
-    let (own, name) = (&args.of_program, &program.program.name);
+    let name = &program.program.name;
     refuse_of_grids(&args.names, &OPTIONS, name)?;
     if !is_program(input, name) {
         args.names.refuse_of_programs(name)?;
     }
-    match own.plan.fuse {
-        None | Some(PlanKind::Separate) => Ok(()),
-        Some(PlanKind::Merged) => match args.of_mesh.choices()?.strategy {
-            own if own.has_a_thread_a_target() => Ok(()),
-            other => Err(Error::call(format!(
-                "--strategy {} has no thread a target, so calls cannot share a kernel",
-                other.name()
-            ))
-            .help("leave out --fuse merged, or take --strategy owner")),
-        },
-        Some(kind) => Err(Error::call(format!("--fuse {} is for grids, and `{name}` runs over a mesh", kind.name()))
-            .help(
-                "over a mesh there are merged and separate; if neither is given, calls that save enough share a kernel",
-            )),
-    }
+    Ok(())
 }
 
 fn sizes(problem: &MeshProblem) -> serde_json::Value {

@@ -37,6 +37,27 @@ fn kernels_over_a_mesh_say_how_to_make_them_again() {
 }
 
 #[test]
+fn what_is_explained_of_a_program_over_a_mesh_is_what_build_makes() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    for options in
+        ["", "--fuse separate --strategy atomic", "--mesh m.npz --strategy tiled --fuse separate --order none"]
+    {
+        let told = folder.json(&format!("explain airfoil --program airfoil_flow {options} --json"));
+        let kernels = |call: &serde_json::Value| call["kernels"].as_array().unwrap().clone();
+        let kernels: Vec<_> = told["calls"].as_array().unwrap().iter().flat_map(kernels).collect();
+        let made = told["made"].as_str().unwrap().trim_start_matches("Made by stencilc ").to_owned();
+        let cuda = folder.done(&format!("{made} --emit cuda"));
+        assert_eq!(cuda.matches("extern \"C\" __global__").count(), kernels.len(), "{options}: {cuda}");
+        assert!(cuda.contains(told["made"].as_str().unwrap()), "{options}");
+        for kernel in &kernels {
+            assert!(cuda.contains(&format!("{}(", kernel["name"].as_str().unwrap())), "{options}: {kernel}");
+            assert_eq!(options.contains("--mesh"), kernel["on_mesh"].is_object(), "{options}: {kernel}");
+        }
+    }
+}
+
+#[test]
 fn kernels_of_one_name_are_files_of_their_own() {
     let folder = Folder::new();
     let twice = "stencil smooth { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }

@@ -178,3 +178,90 @@ fn changes_are_shown_and_fail() {
     let report = folder.json("snapshot two.stn --json");
     assert_eq!((&report[0]["file"], &report[0]["change"]), (&"two.snap/kernels.txt".into(), &"new".into()));
 }
+
+const PROGRAM: &str = "stencil smooth { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }
+program twice { inout u = 0..1
+boundary { i: periodic }
+repeat 2 { let v = smooth(u)
+u = smooth(v) } }
+";
+
+#[test]
+fn programs_are_kept_as_build_makes_them() {
+    let folder = Folder::new();
+    fs::write(folder.path("code.stn"), PROGRAM).unwrap();
+    folder.done("snapshot code.stn --program twice --grid 16x8x2 --fuse separate --accept");
+    folder.done("snapshot code.stn --check");
+    let all = kept(&folder);
+    let (name, text) = all.last_key_value().unwrap();
+    assert!(name.starts_with("twice-separate-") && name.ends_with(".cu") && all.len() == 2, "{:?}", all.keys());
+    let built = folder.done("build code.stn --program twice --grid 16x8x2 --fuse separate --emit cuda");
+    assert_eq!(*text, built);
+    // The usual plan is said by its name, and the stencil has a line of its own.
+    folder.done("snapshot code.stn --program twice --grid 16x8x2 --accept");
+    folder.done("snapshot code.stn --stencil smooth --accept");
+    let list = kept(&folder)["kernels.txt"].clone();
+    assert_eq!(list.lines().skip(1).filter(|line| line.starts_with("--program twice --fuse ")).count(), 2, "{list}");
+    fs::write(folder.path("code.stn"), PROGRAM.replace("0.5", "0.25")).unwrap();
+    let said = text_of(&folder, "snapshot code.stn --check");
+    assert_eq!(said.matches("changed  ").count(), 3, "{said}");
+    fs::write(folder.path("code.stn"), PROGRAM.split("program").next().unwrap()).unwrap();
+    folder.done("snapshot code.stn --accept");
+    assert!(kept(&folder).keys().all(|name| !name.starts_with("twice")));
+}
+
+/// What a call shows.
+fn text_of(folder: &Folder, call: &str) -> String {
+    text(&folder.run(call).stdout)
+}
+
+#[test]
+fn what_runs_over_a_mesh_is_kept_with_and_without_one() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    fs::copy("stencils/airfoil.stn", folder.path("code.stn")).unwrap();
+    folder.done("snapshot code.stn --accept");
+    folder.done("snapshot code.stn --check");
+    let usual = names(&folder);
+    for file in ["res_calc-f64-owner-pairs-threads-128.cu", "airfoil_flow-f64-owner-pairs-threads-128.cu"] {
+        assert!(usual.iter().any(|name| name == file), "{usual:?}");
+    }
+    let built = folder.done("build code.stn --program airfoil_flow --emit cuda");
+    assert_eq!(kept(&folder)["airfoil_flow-f64-owner-pairs-threads-128.cu"], built);
+    // A mesh by itself asks for nothing more.
+    folder.done("snapshot code.stn --mesh m.npz --check");
+    fs::create_dir(folder.path("other")).unwrap();
+    fs::rename(folder.path("m.npz"), folder.path("other/m.npz")).unwrap();
+    folder.done("snapshot code.stn --stencil res_calc --strategy tiled --mesh other/m.npz --accept");
+    folder.done("snapshot code.stn --check --mesh other/m.npz");
+    assert_eq!(names(&folder).len(), usual.len() + 1);
+    // Nothing is read that the call does not name.
+    for call in ["snapshot code.stn --check", "snapshot code.stn --check --mesh code.stn"] {
+        let said = folder.refused(call);
+        assert!(said.contains("is for the mesh `m.npz`") && said.contains("say where it is: --mesh m.npz"), "{said}");
+    }
+    fs::write(folder.path("code.snap/kernels.txt"), "--stencil res_calc --mesh ../m.npz\n").unwrap();
+    assert!(folder.refused("snapshot code.stn --mesh other/m.npz").contains("that the source alone makes"));
+}
+
+#[test]
+fn options_of_the_other_kind_are_refused() {
+    let folder = folder();
+    for (call, fragment) in [
+        (
+            "snapshot airfoil -o s --stencil res_calc --access zloop",
+            "--access is for grids, and `res_calc` runs over a mesh",
+        ),
+        ("snapshot airfoil -o s --program airfoil_flow --grid 8x8x8", "--grid is for grids"),
+        ("snapshot airfoil -o s --program airfoil_flo", "did you mean `airfoil_flow`?"),
+        ("snapshot airfoil -o s --stencil res_calc --strategy tiled", "give it: --mesh FILE"),
+        ("snapshot code.stn --stencil half --strategy atomic", "--strategy is for stencils over a mesh"),
+        ("snapshot code.stn --stencil half --fuse merged", "add --program NAME"),
+        ("snapshot heat -o s --program heat_periodic", "give it: --grid NIxNJxNK"),
+        ("snapshot heat -o s --program heat_perodic", "did you mean `heat_periodic`?"),
+        ("snapshot heat -o s --program heat_periodic --grid other.npz --levels 3", "that the source alone makes"),
+    ] {
+        let said = folder.refused(call);
+        assert!(said.contains(fragment), "{call}: {said}");
+    }
+}

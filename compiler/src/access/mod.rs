@@ -16,7 +16,7 @@ use crate::kernel::build::Builder;
 use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
 use crate::storage::neighbors::Hop;
-use crate::storage::{Along, Coordinates, Origin, Sizes, Storage};
+use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every access strategy, in the order that lists show.
@@ -224,7 +224,7 @@ impl Neighbourhood<'_> {
     pub fn index_variables(&self, own: &mut Builder, distances: &[ValueId], cell: Cell) -> Addresses {
         let named = self.wanted.iter().map(|Wanted { path, shape }| {
             let suffix = if *shape == Shape::Plane { "_column" } else { "" };
-            let index = own.add(cell.index(*shape), distances[self.last_hops[path]]);
+            let index = self.away(own, cell, *shape, distances[self.last_hops[path]]);
             ((path.clone(), *shape), own.name(&format!("{}{suffix}", path_name(path)), index))
         });
         Addresses::Indices(named.collect())
@@ -234,7 +234,7 @@ impl Neighbourhood<'_> {
     pub fn index(&self, own: &mut Builder, addresses: &Addresses, path: &Path, shape: Shape, cell: Cell) -> ValueId {
         match addresses {
             Addresses::Indices(known) => known[&(path.clone(), shape)],
-            Addresses::Distances(distances) => own.add(cell.index(shape), distances[self.last_hops[path]]),
+            Addresses::Distances(distances) => self.away(own, cell, shape, distances[self.last_hops[path]]),
             Addresses::Anew => {
                 let place = self.storage.place_of(own, self.sizes, self.coordinates, &self.hops_to(path));
                 match shape {
@@ -243,6 +243,17 @@ impl Neighbourhood<'_> {
                 }
             }
         }
+    }
+
+    /// The index of a neighbour whose place is so far away from a cell's.
+    fn away(&self, own: &mut Builder, cell: Cell, shape: Shape, distance: ValueId) -> ValueId {
+        let stride = match shape {
+            Shape::Volume => self.storage.strides().place,
+            Shape::Plane => Stride::One,
+        };
+        let stride = self.sizes.stride(own, stride);
+        let distance = own.mul(distance, stride);
+        own.add(cell.index(shape), distance)
     }
 
     /// Distances from the thread's own place to the end of each hop. Those that `keep` asks for, and those that others start from,

@@ -44,19 +44,16 @@ pub fn columns_where(
 /// Which definitions an output needs.
 fn used(stencil: &Stencil) -> Vec<bool> {
     let mut used = vec![false; stencil.defs.len()];
-    let mark = |body: &Body, used: &mut [bool]| {
-        for (_, node) in body.iter() {
-            if let Node::Use { def, .. } = node {
+    stencil.at_places(
+        stencil.outputs(),
+        (),
+        |(), _| (),
+        |def, _, ()| {
+            if let Some(def) = def {
                 used[def.index()] = true;
             }
-        }
-    };
-    stencil.stores.iter().for_each(|store| mark(&store.body, &mut used));
-    for (id, def) in stencil.defs.iter().rev() {
-        if used[id.index()] {
-            mark(&def.body, &mut used);
-        }
-    }
+        },
+    );
     used
 }
 

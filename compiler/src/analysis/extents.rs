@@ -1,6 +1,7 @@
 //! How far a stencil reaches, and the values it needs.
 
-use crate::ir::{Body, DefId, FieldId, Handle, Node, Offset, Stencil};
+use crate::ir::program::GridAxis;
+use crate::ir::{Body, DefId, FieldId, Handle, Offset, Path, Stencil};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reach of a stencil: its reads lie within `low..=high` of the cell.
@@ -24,34 +25,16 @@ pub struct Demand {
 /// What `stencil` needs at which offsets, in whatever branch.
 pub fn demand(stencil: &Stencil) -> Demand {
     let mut demand = Demand::default();
-    let here = BTreeSet::from([Offset::default()]);
-    for store in &stencil.stores {
-        visit(stencil, &store.body, &here, &mut demand);
-    }
-    // Users come after what they use, so backwards every set is complete when its turn comes.
-    for (id, def) in stencil.defs.iter().rev() {
-        if let Some(at) = demand.defs.get(&id).cloned() {
-            visit(stencil, &def.body, &at, &mut demand);
+    let then = |at: &Offset, path: &Path| at.plus(path.offset());
+    stencil.at_places(stencil.outputs(), Offset::default(), then, |def, body, at| {
+        if let Some(def) = def {
+            demand.defs.entry(def).or_default().insert(*at);
         }
-    }
+        for (field, path) in body.reads() {
+            demand.reads.entry(field).or_default().insert(then(at, path).along(stencil.fields[field].place));
+        }
+    });
     demand
-}
-
-fn visit(stencil: &Stencil, body: &Body, at: &BTreeSet<Offset>, demand: &mut Demand) {
-    for (_, node) in body.iter() {
-        match node {
-            Node::Read { field, path, .. } => {
-                let (step, place) = (path.offset(), stencil.fields[*field].place);
-                let reads = demand.reads.entry(*field).or_default();
-                reads.extend(at.iter().map(|offset| offset.plus(step).along(place)));
-            }
-            Node::Use { def, path } => {
-                let step = path.offset();
-                demand.defs.entry(*def).or_default().extend(at.iter().map(|offset| offset.plus(step)));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// How far `stencil` reaches along i and j; `k` is 0, since levels follow other rules (see [`super::levels`]).
@@ -73,30 +56,16 @@ pub fn reaches(stencil: &Stencil) -> Vec<Option<Extents>> {
 pub fn bounds(stencil: &Stencil) -> Vec<Option<Extents>> {
     let mut fields: Vec<Option<Extents>> = vec![None; stencil.fields.len()];
     let mut defs: Vec<Option<Extents>> = vec![None; stencil.defs.len()];
-    let mut visit = |body: &Body, at: Extents, defs: &mut Vec<Option<Extents>>| {
-        for (_, node) in body.iter() {
-            let path = match node {
-                Node::Read { path, .. } | Node::Use { path, .. } => path,
-                _ => continue,
-            };
+    let mut visit = |body: &Body, at: Extents, defs: &mut [Option<Extents>]| {
+        let widen = |entry: &mut Option<Extents>, path: &Path| {
             let step = path.offset();
             let reached = Extents { low: at.low.plus(step), high: at.high.plus(step) };
-            match node {
-                Node::Read { field, .. } => {
-                    let entry = &mut fields[field.index()];
-                    *entry = Some(entry.map_or(reached, |known| known.union(reached)));
-                }
-                Node::Use { def, .. } => {
-                    let entry = &mut defs[def.index()];
-                    *entry = Some(entry.map_or(reached, |known| known.union(reached)));
-                }
-                _ => {}
-            }
-        }
+            *entry = Some(entry.map_or(reached, |known| known.union(reached)));
+        };
+        body.reads().for_each(|(field, path)| widen(&mut fields[field.index()], path));
+        body.uses().for_each(|(def, path)| widen(&mut defs[def.index()], path));
     };
-    for store in &stencil.stores {
-        visit(&store.body, Extents::default(), &mut defs);
-    }
+    stencil.outputs().for_each(|body| visit(body, Extents::default(), &mut defs));
     for (id, def) in stencil.defs.iter().rev() {
         if let Some(at) = defs[id.index()] {
             visit(&def.body, at, &mut defs);
@@ -106,11 +75,16 @@ pub fn bounds(stencil: &Stencil) -> Vec<Option<Extents>> {
 }
 
 impl Extents {
-    fn union(self, other: Extents) -> Extents {
-        let (a, b) = (self, other);
-        Extents {
-            low: Offset { i: a.low.i.min(b.low.i), j: a.low.j.min(b.low.j), k: a.low.k.min(b.low.k) },
-            high: Offset { i: a.high.i.max(b.high.i), j: a.high.j.max(b.high.j), k: a.high.k.max(b.high.k) },
+    /// The smallest and the largest offset along an axis.
+    pub fn along(self, axis: GridAxis) -> [i32; 2] {
+        match axis {
+            GridAxis::I => [self.low.i, self.high.i],
+            GridAxis::J => [self.low.j, self.high.j],
+            GridAxis::K => [self.low.k, self.high.k],
         }
+    }
+
+    fn union(self, other: Extents) -> Extents {
+        Extents { low: self.low.with(other.low, i32::min), high: self.high.with(other.high, i32::max) }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::operations::Operations;
 use super::reuse::operations;
-use crate::ir::{Body, DefId, FieldId, Hop, MeshStencil, Node, Path};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use crate::ir::{FieldId, Hop, MeshStencil, Node, Path, Stencil};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What some stores of a stencil look at and compute, of one element.
 #[derive(Clone, Debug, Default)]
@@ -21,28 +21,18 @@ pub struct Footprint {
 impl Footprint {
     /// Of the stores with these numbers.
     pub fn new(stencil: &MeshStencil, stores: impl IntoIterator<Item = usize>) -> Self {
-        let (mut footprint, mut seen) = (Self::default(), HashSet::new());
-        let own = &stencil.stencil;
-        let mut waiting: Vec<(&Body, Path)> =
-            stores.into_iter().map(|store| (&own.stores[store].body, Path::default())).collect();
-        while let Some((body, at)) = waiting.pop() {
+        let (mut footprint, own) = (Self::default(), &stencil.stencil);
+        let bodies = stores.into_iter().map(|store| &own.stores[store].body);
+        own.at_places(bodies, Path::default(), Path::then, |_, body, at| {
             footprint.operations.add_all(&operations(body, &vec![true; body.len()]), 1);
-            for (_, node) in body.iter() {
-                footprint.look(stencil, node, &at);
-                if let Node::Use { def, path } = node {
-                    let there: (DefId, Path) = (*def, at.then(path));
-                    if seen.insert(there.clone()) {
-                        waiting.push((&own.defs[*def].body, there.1));
-                    }
-                }
-            }
-        }
+            body.iter().for_each(|(_, node)| footprint.look(own, node, at));
+        });
         footprint
     }
 
-    fn look(&mut self, stencil: &MeshStencil, node: &Node, at: &Path) {
+    fn look(&mut self, stencil: &Stencil, node: &Node, at: &Path) {
         match node {
-            Node::Read { field, path, part } if stencil.stencil.fields[*field].place.horizontal => {
+            Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
                 let whole = at.then(path);
                 let key = (*field, whole.hops().to_vec());
                 self.shifts.entry(key.clone()).or_default().insert(whole.levels());

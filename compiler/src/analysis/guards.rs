@@ -18,21 +18,10 @@ pub fn guards(stencil: &Stencil) -> Vec<Diagnostic> {
     let mut told: Vec<Diagnostic> = idle(stencil, &forms)
         .into_iter()
         .filter(|(span, _)| !cuts.found.values().any(|(guard, _)| guard == span))
-        .map(|(span, holds)| idle_message(place(span), holds))
+        .map(|(span, holds)| idle_message(span, holds))
         .collect();
     told.extend(cuts.found.into_values().map(|(_, diagnostic)| diagnostic));
     told
-}
-
-/// A span as a key that has an order.
-type Place = (u32, u32);
-
-fn key(span: Span) -> Place {
-    (span.start, span.end)
-}
-
-fn place((start, end): Place) -> Span {
-    Span { start, end }
 }
 
 fn idle_message(span: Span, holds: bool) -> Diagnostic {
@@ -94,70 +83,66 @@ struct Forms {
 
 impl Forms {
     fn new(stencil: &Stencil) -> Self {
-        let mut forms = Forms { defs: Vec::new(), known: known_defs(stencil) };
-        for (_, def) in stencil.defs.iter() {
-            let own = forms.of(&def.body).pop().flatten();
-            forms.defs.push(own);
-        }
-        forms
+        let defs = stencil.of_defs(|body, defs| forms(body, defs).pop().flatten());
+        Self { defs, known: known_defs(stencil) }
     }
 
     /// The form of each node of a body.
     fn of(&self, body: &Body) -> Vec<Option<Linear>> {
-        let mut forms: Vec<Option<Linear>> = Vec::with_capacity(body.len());
-        for (_, node) in body.iter() {
-            let form = |id: &NodeId| forms[id.index()];
-            let own = match node {
-                Node::Int(x) => Some(Linear::constant(i64::from(*x))),
-                Node::Real(x) if x.fract() == 0.0 && x.abs() <= LARGEST as f64 => Some(Linear::constant(*x as i64)),
-                Node::Level => Some(Linear { k: 1, nk: 0, c: 0 }),
-                Node::LevelCount => Some(Linear { k: 0, nk: 1, c: 0 }),
-                Node::Use { def, path } => self.defs[def.index()].map(|form| form.moved(path.levels())),
-                Node::ToReal(a) => form(a),
-                Node::Negate(a) => form(a).map(|a| a.times(-1)),
-                Node::Binary(Binary::Add, a, b) => form(a).zip(form(b)).map(|(a, b)| a.plus(b, 1)),
-                Node::Binary(Binary::Sub, a, b) => form(a).zip(form(b)).map(|(a, b)| a.plus(b, -1)),
-                Node::Binary(Binary::Mul, a, b) => match (form(a), form(b)) {
-                    (Some(Linear { k: 0, nk: 0, c }), Some(other)) | (Some(other), Some(Linear { k: 0, nk: 0, c })) => {
-                        Some(other.times(c))
-                    }
-                    _ => None,
-                },
-                _ => None,
-            };
-            forms.push(own.and_then(Linear::checked));
-        }
-        forms
+        forms(body, &self.defs)
     }
 }
 
+/// The form of each node of a body, given those of definitions.
+fn forms(body: &Body, defs: &[Option<Linear>]) -> Vec<Option<Linear>> {
+    body.of_nodes(|_, node, forms| {
+        let form = |id: &NodeId| forms[id.index()];
+        let own = match node {
+            Node::Int(x) => Some(Linear::constant(i64::from(*x))),
+            Node::Real(x) if x.fract() == 0.0 && x.abs() <= LARGEST as f64 => Some(Linear::constant(*x as i64)),
+            Node::Level => Some(Linear { k: 1, nk: 0, c: 0 }),
+            Node::LevelCount => Some(Linear { k: 0, nk: 1, c: 0 }),
+            Node::Use { def, path } => defs[def.index()].map(|form| form.moved(path.levels())),
+            Node::ToReal(a) => form(a),
+            Node::Negate(a) => form(a).map(|a| a.times(-1)),
+            Node::Binary(Binary::Add, a, b) => form(a).zip(form(b)).map(|(a, b)| a.plus(b, 1)),
+            Node::Binary(Binary::Sub, a, b) => form(a).zip(form(b)).map(|(a, b)| a.plus(b, -1)),
+            Node::Binary(Binary::Mul, a, b) => match (form(a), form(b)) {
+                (Some(Linear { k: 0, nk: 0, c }), Some(other)) | (Some(other), Some(Linear { k: 0, nk: 0, c })) => {
+                    Some(other.times(c))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        own.and_then(Linear::checked)
+    })
+}
+
 /// Comparisons that come out the same on every level, wherever their text stands for something: `true` or `false`.
-fn idle(stencil: &Stencil, forms: &Forms) -> BTreeMap<Place, bool> {
-    let mut verdicts: BTreeMap<Place, Option<bool>> = BTreeMap::new();
-    let mut look = |body: &Body, shifts: (i64, i64)| {
+fn idle(stencil: &Stencil, forms: &Forms) -> BTreeMap<Span, bool> {
+    let mut verdicts: BTreeMap<Span, Option<bool>> = BTreeMap::new();
+    let mut shifts: Vec<Option<(i64, i64)>> = vec![None; stencil.defs.len()];
+    let mut look = |body: &Body, at: (i64, i64), shifts: &mut [Option<(i64, i64)>]| {
+        spread(body, at, shifts);
         let linear = forms.of(body);
         for (id, node) in body.iter() {
             let Node::Compare(relation, a, b) = node else { continue };
             let difference = linear[a.index()].zip(linear[b.index()]).map(|(a, b)| a.plus(b, -1));
             let verdict = difference.filter(|form| form.k != 0).and_then(|form| {
-                let (least, most) = form.range(shifts.0, -shifts.1);
+                let (least, most) = form.range(at.0, -at.1);
                 holds(*relation, least, most)
             });
-            let entry = verdicts.entry(key(body.span_of(id))).or_insert(verdict);
+            let entry = verdicts.entry(body.span_of(id)).or_insert(verdict);
             if *entry != verdict {
                 *entry = None;
             }
         }
     };
-    let mut shifts: Vec<Option<(i64, i64)>> = vec![None; stencil.defs.len()];
-    for store in &stencil.stores {
-        spread(&store.body, (0, 0), &mut shifts);
-        look(&store.body, (0, 0));
-    }
+    stencil.outputs().for_each(|body| look(body, (0, 0), &mut shifts));
     for (id, def) in stencil.defs.iter().rev() {
         if let Some(at) = shifts[id.index()] {
-            spread(&def.body, at, &mut shifts);
-            look(&def.body, at);
+            look(&def.body, at, &mut shifts);
         }
     }
     verdicts.into_iter().filter_map(|(span, verdict)| verdict.map(|holds| (span, holds))).collect()
@@ -165,83 +150,87 @@ fn idle(stencil: &Stencil, forms: &Forms) -> BTreeMap<Place, bool> {
 
 /// Notes how far away, in levels, the definitions that `body` uses are evaluated.
 fn spread(body: &Body, at: (i64, i64), shifts: &mut [Option<(i64, i64)>]) {
-    for (_, node) in body.iter() {
-        if let Node::Use { def, path } = node {
-            let by = i64::from(path.levels());
-            let (low, high) = (at.0 + by, at.1 + by);
-            let known = &mut shifts[def.index()];
-            *known = Some(known.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
-        }
+    for (def, path) in body.uses() {
+        let by = i64::from(path.levels());
+        let (low, high) = (at.0 + by, at.1 + by);
+        let known = &mut shifts[def.index()];
+        *known = Some(known.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
     }
 }
 
 /// Whether `x relation 0` is the same for all `least <= x <= most`.
 fn holds(relation: Relation, least: i64, most: i64) -> Option<bool> {
-    let (always, never) = match relation {
-        Relation::Lt => (most < 0, least >= 0),
-        Relation::Le => (most <= 0, least > 0),
-        Relation::Gt => (least > 0, most <= 0),
-        Relation::Ge => (least >= 0, most < 0),
-        Relation::Eq => (least == 0 && most == 0, least > 0 || most < 0),
-        Relation::Ne => (least > 0 || most < 0, least == 0 && most == 0),
+    let always = |relation| match relation {
+        Relation::Lt => most < 0,
+        Relation::Le => most <= 0,
+        Relation::Gt => least > 0,
+        Relation::Ge => least >= 0,
+        Relation::Eq => least == 0 && most == 0,
+        Relation::Ne => least > 0 || most < 0,
     };
-    if always { Some(true) } else { never.then_some(false) }
+    if always(relation) { Some(true) } else { always(negated(relation)).then_some(false) }
 }
 
 /// The levels on which something is evaluated: `low <= k <= nk - 1 - high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Domain {
-    low: i64,
-    high: i64,
-    /// The guards that were meant to bound it.
-    low_guard: Option<Place>,
-    high_guard: Option<Place>,
-    /// Whether the bounds are not exact, so that nothing is told.
-    low_unsure: bool,
-    high_unsure: bool,
+    low: Bound,
+    high: Bound,
+}
+
+/// How many levels at an end are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Bound {
+    by: i64,
+    /// The guard that was meant to leave them out.
+    guard: Option<Span>,
+    /// Whether the number is not exact, so that nothing is told.
+    is_unsure: bool,
 }
 
 impl Domain {
-    const ALL: Domain =
-        Domain { low: 0, high: 0, low_guard: None, high_guard: None, low_unsure: false, high_unsure: false };
+    const ALL: Domain = {
+        let all = Bound { by: 0, guard: None, is_unsure: false };
+        Domain { low: all, high: all }
+    };
 
     fn unsure(self) -> Self {
-        Domain { low_unsure: true, high_unsure: true, ..self }
+        let unsure = |bound| Bound { is_unsure: true, ..bound };
+        Domain { low: unsure(self.low), high: unsure(self.high) }
     }
 
-    fn moved(self, levels: i32) -> Self {
-        Domain { low: self.low + i64::from(levels), high: self.high - i64::from(levels), ..self }
+    fn moved(mut self, levels: i32) -> Self {
+        self.low.by += i64::from(levels);
+        self.high.by -= i64::from(levels);
+        self
     }
 
     /// Where `form relation 0` holds, too.
-    fn narrowed(mut self, form: Linear, relation: Relation, guard: Place) -> Self {
+    fn narrowed(mut self, form: Linear, relation: Relation, guard: Span) -> Self {
         let (form, relation) = if form.k < 0 { (form.times(-1), flipped(relation)) } else { (form, relation) };
-        let bound = -form.c;
-        match (form.k, form.nk, relation) {
-            // k >= bound
-            (1, 0, Relation::Ge) => (self.low, self.low_guard) = (self.low.max(bound), Some(guard)),
-            (1, 0, Relation::Gt) => (self.low, self.low_guard) = (self.low.max(bound + 1), Some(guard)),
-            (1, 0, Relation::Ne) if bound <= self.low => {
-                (self.low, self.low_guard) = (self.low + i64::from(bound == self.low), Some(guard));
-            }
-            // On this level alone, on a grid that has it.
-            (1, 0, Relation::Eq) if bound >= self.low => {
-                (self.low, self.low_guard, self.high_unsure) = (bound, Some(guard), true);
-            }
-            (1, -1, Relation::Eq) if -bound > self.high => {
-                (self.high, self.high_guard, self.low_unsure) = (-bound - 1, Some(guard), true);
-            }
-            (1, 0, Relation::Lt | Relation::Le) => self.high_unsure = true,
-            // k <= nk + bound
-            (1, -1, Relation::Le) => (self.high, self.high_guard) = (self.high.max(-bound - 1), Some(guard)),
-            (1, -1, Relation::Lt) => (self.high, self.high_guard) = (self.high.max(-bound), Some(guard)),
-            (1, -1, Relation::Ne) if -bound - 1 <= self.high => {
-                (self.high, self.high_guard) = (self.high + i64::from(-bound - 1 == self.high), Some(guard));
-            }
-            (1, -1, Relation::Gt | Relation::Ge) => self.low_unsure = true,
-            (1, 0 | -1, Relation::Ne) => {}
+        // How many levels lie between `k` and an end, compared with a number.
+        let (relation, number, near, far) = match (form.k, form.nk) {
+            (1, 0) => (relation, -form.c, &mut self.low, &mut self.high),
+            (1, -1) => (flipped(relation), form.c - 1, &mut self.high, &mut self.low),
             _ => return self.unsure(),
-        }
+        };
+        let by = match relation {
+            Relation::Ge => near.by.max(number),
+            Relation::Gt => near.by.max(number + 1),
+            Relation::Ne if number <= near.by => near.by + i64::from(number == near.by),
+            Relation::Ne => return self,
+            // On this level alone, on a grid that has it.
+            Relation::Eq if number >= near.by => {
+                far.is_unsure = true;
+                number
+            }
+            Relation::Eq => return self.unsure(),
+            Relation::Lt | Relation::Le => {
+                far.is_unsure = true;
+                return self;
+            }
+        };
+        (near.by, near.guard) = (by, Some(guard));
         self
     }
 }
@@ -280,7 +269,7 @@ struct Cuts<'a> {
     forms: &'a Forms,
     seen: HashSet<(DefId, Domain)>,
     /// By the place of the read: its guard, and what is told.
-    found: BTreeMap<Place, (Place, Diagnostic)>,
+    found: BTreeMap<Span, (Span, Diagnostic)>,
 }
 
 impl Cuts<'_> {
@@ -347,7 +336,7 @@ impl Cuts<'_> {
                         let relation = if truth { *relation } else { negated(*relation) };
                         domain = match linear[a.index()].zip(linear[b.index()]).map(|(a, b)| a.plus(b, -1)) {
                             Some(form) if form.k == 0 => domain.unsure(),
-                            Some(form) => domain.narrowed(form.moved(shift), relation, key(body.span_of(id))),
+                            Some(form) => domain.narrowed(form.moved(shift), relation, body.span_of(id)),
                             None if known[id.index()] => domain.unsure(),
                             None => domain,
                         };
@@ -374,24 +363,23 @@ impl Cuts<'_> {
             Levels::Full => 0,
             Levels::Interfaces => 1,
         };
-        let warning = |level: String, guard: Place, better: String| {
-            let found =
-                Diagnostic::warning(span, format!("the guard lets `k = {level}` pass, where this is outside the grid"))
-                    .label(format!("no such level at `k = {level}`, which is therefore not computed"))
-                    .note(place(guard), "this guard")
-                    .help(format!("to compute every level, guard it with `{better}`"));
-            (guard, found)
-        };
-        if let (Some(guard), false, true) = (domain.low_guard, domain.low_unsure, by < 0 && domain.low + by < 0) {
-            self.found
-                .entry(key(span))
-                .or_insert_with(|| warning(domain.low.to_string(), guard, format!("k >= {}", -by)));
-        }
         let reach = by - below;
-        if let (Some(guard), false, true) = (domain.high_guard, domain.high_unsure, reach > 0 && reach > domain.high) {
-            self.found
-                .entry(key(span))
-                .or_insert_with(|| warning(format!("nk - {}", domain.high + 1), guard, format!("k < nk - {reach}")));
+        let (low, high) = (domain.low, domain.high);
+        for (bound, reach, level, better) in [
+            (low, -by, low.by.to_string(), format!("k >= {}", -by)),
+            (high, reach, format!("nk - {}", high.by + 1), format!("k < nk - {reach}")),
+        ] {
+            let Some(guard) = bound.guard.filter(|_| !bound.is_unsure && reach > 0 && reach > bound.by) else {
+                continue;
+            };
+            self.found.entry(span).or_insert_with(|| {
+                let told = format!("the guard lets `k = {level}` pass, where this is outside the grid");
+                let found = Diagnostic::warning(span, told)
+                    .label(format!("no such level at `k = {level}`, which is therefore not computed"))
+                    .note(guard, "this guard")
+                    .help(format!("to compute every level, guard it with `{better}`"));
+                (guard, found)
+            });
         }
     }
 }

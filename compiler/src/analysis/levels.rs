@@ -10,17 +10,15 @@ use super::runs::runs;
 use crate::depth::needed_first;
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
-use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Precision, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Precision, Stencil};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Whether there may be levels that a stencil does not compute.
 pub fn leaves_levels(stencil: &Stencil) -> bool {
-    stencil.bodies().flat_map(Body::iter).any(|(_, node)| match node {
-        Node::Read { path, .. } | Node::Use { path, .. } => path.levels() != 0,
-        _ => false,
-    })
+    let leaves = |path: &Path| path.levels() != 0;
+    stencil.bodies().any(|body| body.reads().any(|(_, path)| leaves(path)) || body.uses().any(|(_, path)| leaves(path)))
 }
 
 /// Decides, or writes down, truths about one level.
@@ -40,7 +38,9 @@ pub trait Judge {
     /// The value of a known condition, `shift` levels away.
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> Self::Truth;
     /// Called with what was found out about a definition, which may be asked for again.
-    fn found(&mut self, def: DefId, shift: i32, truth: Self::Truth) -> Self::Truth;
+    fn found(&mut self, _def: DefId, _shift: i32, truth: Self::Truth) -> Self::Truth {
+        truth
+    }
 }
 
 /// The level rules of one stencil.
@@ -64,12 +64,12 @@ impl<'a, J: Judge> Rules<'a, J> {
 
     /// Whether every output can be computed.
     pub fn computed(&mut self) -> J::Truth {
-        let mut all = self.judge.constant(true);
-        for store in &self.stencil.stores {
-            let inside = self.inside(&store.body, 0);
-            all = self.judge.and(&all, &inside);
-        }
-        all
+        let always = self.judge.constant(true);
+        let stencil = self.stencil;
+        stencil.outputs().fold(always, |all, body| {
+            let inside = self.inside(body, 0);
+            self.judge.and(&all, &inside)
+        })
     }
 
     /// Whether a body, evaluated `shift` levels away, reads no level outside the grid.
@@ -87,10 +87,7 @@ impl<'a, J: Judge> Rules<'a, J> {
 
     /// The definitions that a body uses, and where, of which nothing is found out yet.
     fn unknown(&self, body: &Body, shift: i32) -> Vec<(DefId, i32)> {
-        let uses = body.iter().filter_map(|(_, node)| match node {
-            Node::Use { def, path } => Some((*def, shift.saturating_add(path.levels()))),
-            _ => None,
-        });
+        let uses = body.uses().map(|(def, path)| (def, shift.saturating_add(path.levels())));
         uses.filter(|key| !self.found.contains_key(key)).collect()
     }
 
@@ -102,26 +99,24 @@ impl<'a, J: Judge> Rules<'a, J> {
         let mut truths: Vec<Option<(J::Truth, J::Truth)>> = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
             truths.push(self.truth(body, id, node, shift, &known, &truths));
+            // When a condition is known to have a truth value.
+            let decided = |condition: &NodeId, truth: bool| {
+                let (is_true, is_false) = truths[condition.index()].clone()?;
+                Some(if truth { is_true } else { is_false })
+            };
             let reached = match node {
                 Node::Read { field, path, .. } => match self.stencil.fields[*field].place.levels {
                     Levels::None => self.judge.constant(true),
                     levels => self.judge.exists(*field, shift.saturating_add(path.levels()), levels),
                 },
                 Node::Use { def, path } => self.found[&(*def, shift.saturating_add(path.levels()))].clone(),
-                Node::And(a, b) => {
-                    let decided = truths[a.index()].clone().map(|(_, is_false)| is_false);
-                    let right = self.unless(decided, &inside[b.index()]);
-                    self.judge.and(&inside[a.index()], &right)
-                }
-                Node::Or(a, b) => {
-                    let decided = truths[a.index()].clone().map(|(is_true, _)| is_true);
-                    let right = self.unless(decided, &inside[b.index()]);
+                Node::And(a, b) | Node::Or(a, b) => {
+                    let right = self.unless(decided(a, matches!(node, Node::Or(..))), &inside[b.index()]);
                     self.judge.and(&inside[a.index()], &right)
                 }
                 Node::Choose { condition, yes, no } => {
-                    let truth = truths[condition.index()].clone();
-                    let yes = self.unless(truth.clone().map(|(_, is_false)| is_false), &inside[yes.index()]);
-                    let no = self.unless(truth.map(|(is_true, _)| is_true), &inside[no.index()]);
+                    let yes = self.unless(decided(condition, false), &inside[yes.index()]);
+                    let no = self.unless(decided(condition, true), &inside[no.index()]);
                     let branches = self.judge.and(&yes, &no);
                     self.judge.and(&inside[condition.index()], &branches)
                 }
@@ -183,50 +178,32 @@ impl<'a, J: Judge> Rules<'a, J> {
 
 /// Which definitions are made of `k`, `nk`, numbers and parameters alone.
 pub fn known_defs(stencil: &Stencil) -> Vec<bool> {
-    let mut known = Vec::with_capacity(stencil.defs.len());
-    for (_, def) in stencil.defs.iter() {
-        let nodes = known_nodes(&def.body, &known);
-        known.push(nodes.last().copied().unwrap_or(false));
-    }
-    known
+    stencil.of_defs(|body, known| known_nodes(body, known).last().copied().unwrap_or(false))
 }
 
 /// Which nodes of a body are made of `k`, `nk`, numbers and parameters alone.
 pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
-    let mut known: Vec<bool> = Vec::with_capacity(body.len());
-    for (_, node) in body.iter() {
-        known.push(match node {
-            Node::Read { .. } | Node::Present { .. } => false,
-            Node::Use { def, .. } => known_defs[def.index()],
-            _ => node.operands().iter().all(|operand| known[operand.index()]),
-        });
-    }
-    known
+    body.of_nodes(|_, node, known| match node {
+        Node::Read { .. } | Node::Present { .. } => false,
+        Node::Use { def, .. } => known_defs[def.index()],
+        _ => node.operands().iter().all(|operand| known[operand.index()]),
+    })
 }
 
 /// Which nodes of a body may be known on a level: beside those made of what is known, an `&&` or `||` of which one side decides,
 /// and what is made of such.
 pub fn knowable_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
-    let mut knowable: Vec<bool> = Vec::with_capacity(body.len());
-    for (_, node) in body.iter() {
-        let of = |id: &NodeId| knowable[id.index()];
-        knowable.push(match node {
-            Node::Read { .. } | Node::Present { .. } => false,
-            Node::Use { def, .. } => known_defs[def.index()],
-            Node::And(a, b) | Node::Or(a, b) => of(a) || of(b),
-            _ => node.operands().iter().all(of),
-        });
-    }
-    knowable
+    body.of_nodes(|_, node, knowable| match node {
+        Node::Read { .. } | Node::Present { .. } => false,
+        Node::Use { def, .. } => known_defs[def.index()],
+        Node::And(a, b) | Node::Or(a, b) => knowable[a.index()] || knowable[b.index()],
+        _ => node.operands().iter().all(|operand| knowable[operand.index()]),
+    })
 }
 
 /// Whether the levels that `stencil` computes depend on its parameters.
 pub fn depend_on_params(stencil: &Stencil) -> bool {
-    let mut with_params = Vec::with_capacity(stencil.defs.len());
-    for (_, def) in stencil.defs.iter() {
-        let own = uses_param(&def.body, &with_params);
-        with_params.push(own);
-    }
+    let with_params = stencil.of_defs(uses_param);
     matches!(Rules::new(stencil, Dependence { with_params }).computed(), Depends::On { params: true })
 }
 
@@ -284,9 +261,6 @@ impl Judge for Dependence {
     }
     fn condition(&mut self, body: &Body, node: NodeId, _: i32) -> Depends {
         Depends::On { params: uses_param(&body.rooted(node), &self.with_params) }
-    }
-    fn found(&mut self, _: DefId, _: i32, truth: Depends) -> Depends {
-        truth
     }
 }
 
@@ -352,20 +326,16 @@ impl Known<'_> {
 
     /// The known definitions that some nodes use, and on which levels, whose values are not found yet.
     fn unknown<'n>(&self, nodes: impl Iterator<Item = &'n Node>, level: i64, found: &Found) -> Vec<(DefId, i64)> {
-        let uses = nodes.filter_map(|node| match node {
-            Node::Use { def, path } if self.defs[def.index()] => Some((*def, level + i64::from(path.levels()))),
-            _ => None,
-        });
-        uses.filter(|key| !found.contains_key(key)).collect()
+        let known = nodes.filter_map(Node::used).filter(|(def, _)| self.defs[def.index()]);
+        known
+            .map(|(def, path)| (def, level + i64::from(path.levels())))
+            .filter(|key| !found.contains_key(key))
+            .collect()
     }
 
     /// The values of a body whose definitions' values are found.
     fn of(&self, body: &Body, level: i64, found: &Found) -> Vec<Option<Value>> {
-        let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
-        for (_, node) in body.iter() {
-            values.push(self.value(node, level, &values, found));
-        }
-        values
+        body.of_nodes(|_, node, values| self.value(node, level, values, found))
     }
 
     /// The value of a node, given those of its operands and of the definitions that it uses.
@@ -431,9 +401,6 @@ impl Judge for AtLevel<'_> {
         self.last = Some((place, level, values));
         holds
     }
-    fn found(&mut self, _: DefId, _: i32, truth: bool) -> bool {
-        truth
-    }
 }
 
 /// Those of `levels` on which every level read that counts lies in what is there of its field, or, if nothing is said, in the
@@ -442,6 +409,11 @@ pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize
     let at = |level: usize| AtLevel { known, level: level as i64, there, last: None };
     let runs = runs(known, levels, there);
     runs.into_iter().filter(|run| Rules::new(known.stencil, at(run.start)).computed()).flatten().collect()
+}
+
+/// The first level that is missing between others.
+pub fn gap(levels: &[usize]) -> Option<usize> {
+    levels.windows(2).find(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1)
 }
 
 /// The levels that `stencil` computes.
@@ -467,8 +439,7 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
         ))
         .help("guard the read, as in `if k == 0 { a } else { a[k-1] }`"));
     }
-    if last - first + 1 != levels.len() {
-        let gap = (first..last).find(|level| !levels.contains(level)).unwrap_or(first);
+    if let Some(gap) = gap(&levels) {
         return Err(Refusal::new(format!(
             "the levels that stencil `{}` can compute have a gap: {first} and {last} can be computed, {gap} cannot",
             stencil.name

@@ -18,6 +18,7 @@ pub mod values;
 
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
+use crate::ir::program::GridAxis;
 use crate::ir::{Precision, Stencil, scalar::Value};
 use std::ops::Range;
 
@@ -67,7 +68,8 @@ pub fn columns_of(stencil: &Stencil, grid: Grid, adjacency: Option<&Adjacency>) 
 /// The columns along i and j of a grid in rows.
 fn rows(stencil: &Stencil, grid: Grid) -> Result<[Range<usize>; 2], Refusal> {
     let reach = extents::extents(stencil);
-    let along = |n: usize, low: i32, high: i32, axis: &str| {
+    let along = |n: usize, axis: GridAxis| {
+        let [low, high] = reach.along(axis);
         let (start, end) = (i64::from(low).unsigned_abs() as usize, n as i64 - i64::from(high));
         if end > start as i64 {
             return Ok(start..end as usize);
@@ -79,7 +81,7 @@ fn rows(stencil: &Stencil, grid: Grid) -> Result<[Range<usize>; 2], Refusal> {
         ))
         .help(format!("the stencil reads from {axis}{low:+} to {axis}{high:+}; give a larger --grid")))
     };
-    Ok([along(grid.ni, reach.low.i, reach.high.i, "i")?, along(grid.nj, reach.low.j, reach.high.j, "j")?])
+    Ok([along(grid.ni, GridAxis::I)?, along(grid.nj, GridAxis::J)?])
 }
 
 #[cfg(test)]

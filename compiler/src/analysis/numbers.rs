@@ -7,13 +7,9 @@ use crate::ir::{Binary, Body, Handle, Node, Precision, Stencil};
 /// Warnings about the constants of `stencil`, computed in `precision`; a `const c: f32` that f32 cannot hold is an error.
 pub fn numbers(stencil: &Stencil, precision: Precision) -> Vec<Diagnostic> {
     let mut told = Vec::new();
-    let mut defs: Vec<Option<Value>> = Vec::with_capacity(stencil.defs.len());
-    for (_, def) in stencil.defs.iter() {
-        let value = look(&def.body, precision, &defs, &mut told);
-        defs.push(value);
-    }
+    let defs = stencil.of_defs(|body, defs| look(body, precision, defs, &mut told));
     let defaults = stencil.params.iter().filter_map(|(_, param)| param.default.as_ref());
-    for body in stencil.stores.iter().map(|store| &store.body).chain(defaults) {
+    for body in stencil.outputs().chain(defaults) {
         look(body, precision, &defs, &mut told);
     }
     told

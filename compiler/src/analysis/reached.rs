@@ -32,17 +32,10 @@ pub struct Class {
 /// A condition on the level that lets a read be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Guard {
-    /// Where it is written: first byte and end.
-    pub place: (u32, u32),
+    /// Where it is written.
+    pub span: Span,
     /// Whether it holds where the read is reached.
     pub holds: bool,
-}
-
-impl Guard {
-    /// Where it is written.
-    pub fn span(self) -> Span {
-        Span { start: self.place.0, end: self.place.1 }
-    }
 }
 
 /// A read of a field with levels.
@@ -76,21 +69,30 @@ pub fn classes(stencil: &Stencil, known: &Known, nk: usize) -> Vec<Class> {
     classes
 }
 
+/// The reads that leave a grid of `nk` levels, and on which of them, in the order of classes.
+pub fn outside(stencil: &Stencil, known: &Known, nk: usize) -> Vec<(LevelRead, Vec<usize>)> {
+    let mut outside = Vec::new();
+    for class in classes(stencil, known, nk) {
+        for read in class.level_reads(stencil) {
+            let count = stencil.fields[read.field].place.levels.count(nk) as i64;
+            let is_outside = |&level: &usize| !(0..count).contains(&(level as i64 + i64::from(read.shift)));
+            let levels: Vec<usize> = class.levels.iter().cloned().flatten().filter(is_outside).collect();
+            outside.push((read, levels));
+        }
+    }
+    outside.retain(|(_, levels)| !levels.is_empty());
+    outside
+}
+
 /// The most reads that a message names.
 const NAMED: usize = 3;
 
 /// Which reads would leave a grid of `nk` levels, and at which of them.
 pub fn leaving(stencil: &Stencil, known: &Known, nk: usize) -> String {
     let mut found: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    for class in classes(stencil, known, nk) {
-        for read in class.level_reads(stencil) {
-            let count = stencil.fields[read.field].place.levels.count(nk) as i64;
-            let is_outside = |&level: &usize| !(0..count).contains(&(level as i64 + i64::from(read.shift)));
-            let levels = found.entry((read.field, read.shift)).or_default();
-            levels.extend(class.levels.iter().cloned().flatten().filter(is_outside));
-        }
+    for (read, levels) in outside(stencil, known, nk) {
+        found.entry((read.field, read.shift)).or_default().extend(levels);
     }
-    found.retain(|_, levels| !levels.is_empty());
     let others = found.len().saturating_sub(NAMED);
     let mut parts: Vec<String> = Vec::new();
     for ((field, shift), levels) in found.into_iter().take(NAMED) {
@@ -127,11 +129,8 @@ pub fn reached(stencil: &Stencil, known: &Known, level: usize) -> Reached {
 }
 
 fn note_uses(body: &Body, reached: &[bool], shift: i32, uses: &mut BTreeSet<(DefId, i32)>) {
-    for (id, node) in body.iter() {
-        if let (Node::Use { def, path }, true) = (node, reached[id.index()]) {
-            uses.insert((*def, shift.saturating_add(path.levels())));
-        }
-    }
+    let reached = body.iter().filter(|(id, _)| reached[id.index()]).filter_map(|(_, node)| node.used());
+    uses.extend(reached.map(|(def, path)| (def, shift.saturating_add(path.levels()))));
 }
 
 /// The nodes that are evaluated where conditions have these values. The right side of an `&&` or `||` that is `known` on
@@ -162,22 +161,11 @@ fn mark(body: &Body, values: &[Option<Value>], known: &[bool]) -> Vec<bool> {
                     reach(*no);
                 }
             }
-            Node::Real(_)
-            | Node::Int(_)
-            | Node::Bool(_)
-            | Node::Param(_)
-            | Node::Level
-            | Node::LevelCount
-            | Node::Read { .. }
-            | Node::Present { .. }
-            | Node::Use { .. }
-            | Node::ToReal(_)
-            | Node::ToSingle(_)
-            | Node::Negate(_)
-            | Node::Not(_)
-            | Node::Binary(..)
-            | Node::Compare(..)
-            | Node::Call(..) => node.operands().into_iter().for_each(reach),
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
+            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => {}
+            Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => reach(*a),
+            Node::Binary(_, a, b) | Node::Compare(_, a, b) => [*a, *b].into_iter().for_each(reach),
+            Node::Call(_, operands) => operands.iter().copied().for_each(reach),
         }
     }
     reached
@@ -234,12 +222,8 @@ impl Class {
 
 /// Which known definitions depend on the level.
 fn level_defs(stencil: &Stencil, known: &[bool]) -> Vec<bool> {
-    let mut of_level: Vec<bool> = Vec::with_capacity(stencil.defs.len());
-    for (id, def) in stencil.defs.iter() {
-        let depends = known[id.index()] && def.body.iter().any(|(_, node)| of_level_node(node, &of_level));
-        of_level.push(depends);
-    }
-    of_level
+    stencil
+        .of_defs(|body, of_level| known[of_level.len()] && body.iter().any(|(_, node)| of_level_node(node, of_level)))
 }
 
 fn of_level_node(node: &Node, defs: &[bool]) -> bool {
@@ -253,22 +237,18 @@ fn of_level_node(node: &Node, defs: &[bool]) -> bool {
 /// Of each node the innermost condition around it that the level decides, wholly or in part.
 fn guards(body: &Body, reached: &[bool], known_defs: &[bool], level_defs: &[bool]) -> Vec<Option<Guard>> {
     let known = known_nodes(body, known_defs);
-    let (mut of_level, mut decides) = (vec![false; body.len()], vec![false; body.len()]);
-    for (id, node) in body.iter() {
-        let any = |truths: &[bool]| node.operands().iter().any(|operand| truths[operand.index()]);
-        of_level[id.index()] = of_level_node(node, level_defs) || any(&of_level);
+    let any = |node: &Node, truths: &[bool]| node.operands().iter().any(|operand| truths[operand.index()]);
+    let of_level = body.of_nodes(|_, node, of_level| of_level_node(node, level_defs) || any(node, of_level));
+    let decides = body.of_nodes(|id, node, decides| {
         let connective = matches!(node, Node::And(..) | Node::Or(..) | Node::Not(_));
-        decides[id.index()] = body.kind_of(id) == Kind::Bool
-            && (known[id.index()] && of_level[id.index()] || connective && any(&decides));
-    }
+        let is_truth = body.kind_of(id) == Kind::Bool;
+        is_truth && (known[id.index()] && of_level[id.index()] || connective && any(node, decides))
+    });
     let mut guards: Vec<Option<Guard>> = vec![None; body.len()];
     for (id, node) in body.iter().rev().filter(|(id, _)| reached[id.index()]) {
         let around = guards[id.index()];
         let guard = |condition: NodeId, holds: bool| match decides[condition.index()] {
-            true => {
-                let Span { start, end } = body.span_of(condition);
-                Some(Guard { place: (start, end), holds })
-            }
+            true => Some(Guard { span: body.span_of(condition), holds }),
             false => around,
         };
         match node {

@@ -5,7 +5,7 @@
 
 use super::levels::{Known, knowable_nodes, known_defs};
 use crate::ir::scalar::Value;
-use crate::ir::{Binary, Body, DefId, Handle, Kind, Levels, Node, NodeId};
+use crate::ir::{Binary, Body, Handle, Kind, Levels, Node, NodeId, Path};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -26,156 +26,124 @@ enum Depends {
 /// The runs that some levels fall into, in their order. `there` says which levels of each field may be read; if nothing is said,
 /// those that it has.
 pub fn runs(known: &Known, levels: Range<usize>, there: Option<&[Range<usize>]>) -> Vec<Range<usize>> {
-    let mut finder = Finder { known, defs: Vec::new(), points: BTreeSet::new() };
-    if !finder.find(there) {
+    let Some(points) = Finder::new(known).points(there) else {
         return levels.map(|level| level..level + 1).collect();
-    }
-    let inside = finder.points.range(levels.start as i64 + 1..(levels.end as i64).max(levels.start as i64 + 1));
-    let mut starts = vec![levels.start];
-    starts.extend(inside.map(|&point| point as usize));
-    let ends = starts.iter().skip(1).copied().chain([levels.end]);
-    starts.iter().copied().zip(ends).map(|(start, end)| start..end).filter(|run| !run.is_empty()).collect()
+    };
+    let inside = points.range(levels.start as i64 + 1..(levels.end as i64).max(levels.start as i64 + 1));
+    let mut bounds = vec![levels.start];
+    bounds.extend(inside.map(|&point| point as usize));
+    bounds.push(levels.end);
+    bounds.windows(2).map(|pair| pair[0]..pair[1]).filter(|run| !run.is_empty()).collect()
 }
 
 /// By definition of a stencil, then by store: the nodes whose known values may differ within a run, operands before those made of
 /// them.
 pub fn differing(known: &Known) -> [Vec<Vec<NodeId>>; 2] {
-    let stencil = known.stencil();
-    let known_defs = known_defs(stencil);
-    let mut finder = Finder { known, defs: Vec::new(), points: BTreeSet::new() };
-    let of = |finder: &Finder, body: &Body| {
-        let (depends, _) = finder.nodes(body, &known_defs);
-        let knowable = knowable_nodes(body, &known_defs);
+    let (finder, stencil) = (Finder::new(known), known.stencil());
+    let of = |body: &Body| {
+        let (depends, _) = finder.nodes(body, &finder.defs);
+        let knowable = knowable_nodes(body, &finder.known_defs);
         // What is true on a level is true on all of its run.
         let differs = |id: &NodeId| {
             knowable[id.index()] && depends[id.index()] != Depends::Not && body.kind_of(*id) != Kind::Bool
         };
         body.iter().map(|(id, _)| id).filter(differs).collect::<Vec<NodeId>>()
     };
-    let mut defs = Vec::new();
-    for (_, def) in stencil.defs.iter() {
-        defs.push(of(&finder, &def.body));
-        let own = finder.nodes(&def.body, &known_defs).0.last().copied().unwrap_or(Depends::Else);
-        finder.defs.push(own);
-    }
-    [defs, stencil.stores.iter().map(|store| of(&finder, &store.body)).collect()]
+    [stencil.of_defs(|body, _| of(body)), stencil.outputs().map(of).collect()]
 }
 
 struct Finder<'a, 'b> {
     known: &'a Known<'b>,
+    known_defs: Vec<bool>,
     /// Of each definition that is known.
     defs: Vec<Depends>,
-    /// Levels that may differ from those before them.
-    points: BTreeSet<i64>,
 }
 
-impl Finder<'_, '_> {
-    /// Finds all points; or says that each level may be different.
-    fn find(&mut self, there: Option<&[Range<usize>]>) -> bool {
-        let stencil = self.known.stencil();
-        let known_defs = known_defs(stencil);
-        for (_, def) in stencil.defs.iter() {
-            let own = self.nodes(&def.body, &known_defs).0.last().copied().unwrap_or(Depends::Else);
-            self.defs.push(own);
-        }
-        let mut waiting: BTreeSet<(DefId, i32)> = BTreeSet::new();
-        for store in &stencil.stores {
-            if !self.body(&store.body, 0, &known_defs, there, &mut waiting) {
-                return false;
-            }
-        }
-        // Users come after what they use.
-        while let Some((def, shift)) = waiting.pop_last() {
-            if !self.body(&stencil.defs[def].body, shift, &known_defs, there, &mut waiting) {
-                return false;
-            }
-        }
-        true
+impl<'a, 'b> Finder<'a, 'b> {
+    fn new(known: &'a Known<'b>) -> Self {
+        let stencil = known.stencil();
+        let mut finder = Self { known, known_defs: known_defs(stencil), defs: Vec::new() };
+        finder.defs = stencil.of_defs(|body, defs| finder.nodes(body, defs).0.last().copied().unwrap_or(Depends::Else));
+        finder
     }
 
-    /// The points of a body that is evaluated `shift` levels away.
-    fn body(
-        &mut self,
+    /// The levels that may differ from those before them; nothing if each level may be different.
+    fn points(&self, there: Option<&[Range<usize>]>) -> Option<BTreeSet<i64>> {
+        let (stencil, mut points) = (self.known.stencil(), Some(BTreeSet::new()));
+        let then = |shift: &i32, path: &Path| shift.saturating_add(path.levels());
+        stencil.at_places(stencil.outputs(), 0, then, |_, body, &shift| {
+            points = points.take().and_then(|points| self.points_of(body, i64::from(shift), there, points));
+        });
+        points
+    }
+
+    /// The same with those of a body that is evaluated `shift` levels away.
+    fn points_of(
+        &self,
         body: &Body,
-        shift: i32,
-        known_defs: &[bool],
+        shift: i64,
         there: Option<&[Range<usize>]>,
-        waiting: &mut BTreeSet<(DefId, i32)>,
-    ) -> bool {
-        let (depends, values) = self.nodes(body, known_defs);
-        let knowable = knowable_nodes(body, known_defs);
-        for (id, node) in body.iter() {
-            match node {
-                Node::Read { field, path, .. } => {
-                    let place = self.known.stencil().fields[*field].place;
-                    if place.levels != Levels::None {
-                        let all = 0..place.levels.count(self.known.levels());
-                        let own = there.map_or(&all, |there| &there[field.index()]);
-                        let by = i64::from(shift) + i64::from(path.levels());
-                        self.points.extend([own.start as i64 - by, own.end as i64 - by]);
-                    }
-                }
-                Node::Use { def, path } => {
-                    waiting.insert((*def, shift.saturating_add(path.levels())));
-                }
-                Node::Compare(_, a, b) if knowable[id.index()] => {
-                    let number = |value: Option<Value>| match value {
-                        Some(Value::Int(x)) => Some(i64::from(x)),
-                        Some(Value::Real(_) | Value::Bool(_)) | None => None,
-                    };
-                    let (own, other) = match (depends[a.index()], depends[b.index()]) {
-                        (Depends::Not, Depends::Not) | (Depends::Shifted(_), Depends::Shifted(_)) => continue,
-                        (Depends::Shifted(by), Depends::Not) => (by, number(values[b.index()])),
-                        (Depends::Not, Depends::Shifted(by)) => (by, number(values[a.index()])),
-                        (Depends::Else, _) | (_, Depends::Else) => return false,
-                    };
-                    let Some(other) = other.filter(|other| other.abs() < FAR) else { return false };
-                    let point = other - own - i64::from(shift);
-                    self.points.extend([point, point + 1]);
-                }
-                Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
-                Node::Present { .. } | Node::ToReal(_) | Node::ToSingle(_) | Node::Negate(_) | Node::Not(_) => {}
-                Node::Binary(..) | Node::Compare(..) | Node::And(..) | Node::Or(..) => {}
-                Node::Call(..) | Node::Choose { .. } => {}
+        mut points: BTreeSet<i64>,
+    ) -> Option<BTreeSet<i64>> {
+        for (field, path) in body.reads() {
+            let levels = self.known.stencil().fields[field].place.levels;
+            if levels != Levels::None {
+                let all = 0..levels.count(self.known.levels());
+                let own = there.map_or(&all, |there| &there[field.index()]);
+                let by = shift + i64::from(path.levels());
+                points.extend([own.start as i64 - by, own.end as i64 - by]);
             }
         }
-        true
+        let (depends, values) = self.nodes(body, &self.defs);
+        let knowable = knowable_nodes(body, &self.known_defs);
+        for (_, node) in body.iter().filter(|(id, _)| knowable[id.index()]) {
+            let Node::Compare(_, a, b) = node else { continue };
+            let (own, other) = match (depends[a.index()], depends[b.index()]) {
+                (Depends::Not, Depends::Not) | (Depends::Shifted(_), Depends::Shifted(_)) => continue,
+                (Depends::Shifted(by), Depends::Not) => (by, whole(values[b.index()])),
+                (Depends::Not, Depends::Shifted(by)) => (by, whole(values[a.index()])),
+                (Depends::Else, _) | (_, Depends::Else) => return None,
+            };
+            let point = other.filter(|other| other.abs() < FAR)? - own - shift;
+            points.extend([point, point + 1]);
+        }
+        Some(points)
     }
 
-    /// How each node of a body that may be known depends on the level, and its value on level 0.
-    fn nodes(&self, body: &Body, known_defs: &[bool]) -> (Vec<Depends>, Vec<Option<Value>>) {
+    /// How each node of a body that may be known depends on the level, given how definitions do, and its value on level 0.
+    fn nodes(&self, body: &Body, defs: &[Depends]) -> (Vec<Depends>, Vec<Option<Value>>) {
         let values = self.known.values(body, 0);
-        let knowable = knowable_nodes(body, known_defs);
-        let mut depends: Vec<Depends> = Vec::with_capacity(body.len());
-        for (id, node) in body.iter() {
-            let shifted = |by: i64| if by.abs() < FAR { Depends::Shifted(by) } else { Depends::Else };
-            let whole = |of: NodeId, sign: i64| match values[of.index()] {
-                Some(Value::Int(x)) => Some(sign * i64::from(x)),
-                Some(Value::Real(_) | Value::Bool(_)) | None => None,
-            };
-            let of = |of: &NodeId| depends[of.index()];
-            depends.push(match node {
+        let knowable = knowable_nodes(body, &self.known_defs);
+        let shifted = |by: i64| if by.abs() < FAR { Depends::Shifted(by) } else { Depends::Else };
+        let depends = body.of_nodes(|id, node, depends| {
+            let of = |of: &NodeId| (depends[of.index()], whole(values[of.index()]));
+            match node {
                 _ if !knowable[id.index()] => Depends::Else,
                 Node::Level => Depends::Shifted(0),
-                Node::Use { def, path } => match self.defs.get(def.index()) {
+                Node::Use { def, path } => match defs.get(def.index()) {
                     Some(Depends::Shifted(by)) => shifted(by + i64::from(path.levels())),
                     Some(other) => *other,
                     None => Depends::Else,
                 },
-                _ if node.operands().iter().all(|operand| of(operand) == Depends::Not) => Depends::Not,
-                Node::Binary(Binary::Add, a, b) => match (of(a), of(b), whole(*a, 1), whole(*b, 1)) {
-                    (Depends::Shifted(by), Depends::Not, _, Some(more)) => shifted(by + more),
-                    (Depends::Not, Depends::Shifted(by), Some(more), _) => shifted(by + more),
-                    _ => Depends::Else,
-                },
-                Node::Binary(Binary::Sub, a, b) => match (of(a), of(b), whole(*b, -1)) {
-                    (Depends::Shifted(by), Depends::Not, Some(more)) => shifted(by + more),
+                _ if node.operands().iter().all(|operand| of(operand).0 == Depends::Not) => Depends::Not,
+                Node::Binary(op, a, b) => match (of(a), *op, of(b)) {
+                    ((Depends::Shifted(by), _), Binary::Add, (Depends::Not, Some(more)))
+                    | ((Depends::Not, Some(more)), Binary::Add, (Depends::Shifted(by), _)) => shifted(by + more),
+                    ((Depends::Shifted(by), _), Binary::Sub, (Depends::Not, Some(less))) => shifted(by - less),
                     _ => Depends::Else,
                 },
                 _ => Depends::Else,
-            });
-        }
+            }
+        });
         (depends, values)
+    }
+}
+
+/// A value that is a whole number.
+fn whole(value: Option<Value>) -> Option<i64> {
+    match value {
+        Some(Value::Int(x)) => Some(i64::from(x)),
+        Some(Value::Real(_) | Value::Bool(_)) | None => None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Whether a stencil with sweeps can be computed on every level.
 
 use super::levels::{Known, depend_on_params};
-use super::reached::classes;
+use super::reached::outside;
 use crate::diagnostic::Diagnostic;
 use crate::ir::scalar::Value;
 use crate::ir::{Kind, Precision, Stencil, needed};
+use crate::source::Span;
 use std::collections::BTreeMap;
 
 /// The levels of the grid on which it is tried.
@@ -19,27 +20,22 @@ pub fn unguarded(stencil: &Stencil) -> Vec<Diagnostic> {
     let stencil = needed(stencil);
     let params: Vec<Value> = stencil.params.iter().map(|(_, param)| zero(param.kind)).collect();
     let known = Known::new(&stencil, Precision::F64, LEVELS, &params);
-    let mut found: BTreeMap<(u32, u32), Diagnostic> = BTreeMap::new();
-    for class in classes(&stencil, &known, LEVELS) {
-        for read in class.level_reads(&stencil) {
-            let field = &stencil.fields[read.field];
-            let count = field.place.levels.count(LEVELS) as i64;
-            let is_outside = |level: usize| !(0..count).contains(&(level as i64 + i64::from(read.shift)));
-            let Some(level) = class.levels.iter().cloned().flatten().find(|&level| is_outside(level)) else { continue };
-            let offset = format!("[k{:+}]", read.shift);
-            let (at, guard) = if read.shift < 0 {
-                (format!("k = {level}"), first(read.shift.unsigned_abs()))
-            } else {
-                let beyond = i64::from(read.shift) - (count - LEVELS as i64);
-                (format!("k = nk - {}", LEVELS - level), last(beyond))
-            };
-            let read_there = format!("`{}{offset}` is outside the grid at `{at}`", field.name);
-            found.entry((read.span.start, read.span.end)).or_insert_with(|| {
-                Diagnostic::error(read.span, format!("{read_there}, and a sweep goes through every level"))
-                    .label("not guarded")
-                    .help(format!("guard it: `if {guard} {{ ... }} else {{ ... }}`"))
-            });
-        }
+    let mut found: BTreeMap<Span, Diagnostic> = BTreeMap::new();
+    for (read, levels) in outside(&stencil, &known, LEVELS) {
+        let (field, level) = (&stencil.fields[read.field], levels[0]);
+        let offset = format!("[k{:+}]", read.shift);
+        let (at, guard) = if read.shift < 0 {
+            (format!("k = {level}"), first(read.shift.unsigned_abs()))
+        } else {
+            let beyond = i64::from(read.shift) - (field.place.levels.count(LEVELS) - LEVELS) as i64;
+            (format!("k = nk - {}", LEVELS - level), last(beyond))
+        };
+        let read_there = format!("`{}{offset}` is outside the grid at `{at}`", field.name);
+        found.entry(read.span).or_insert_with(|| {
+            Diagnostic::error(read.span, format!("{read_there}, and a sweep goes through every level"))
+                .label("not guarded")
+                .help(format!("guard it: `if {guard} {{ ... }} else {{ ... }}`"))
+        });
     }
     found.into_values().collect()
 }

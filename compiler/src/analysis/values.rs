@@ -4,7 +4,7 @@
 //! text can ask for more than any machine computes. So this is found out before anything else follows the definitions.
 
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Body, Handle, Node, Path, Precision, Stencil, fold};
+use crate::ir::{Body, Handle, Path, Precision, Stencil, fold};
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -20,8 +20,7 @@ pub fn values(stencil: &Stencil, what: &str, span: Span) -> Option<Diagnostic> {
     let mut places: Vec<HashSet<Path>> = vec![HashSet::new(); stencil.defs.len()];
     let (mut values, mut operations) = (0, 0);
     let bodies = |at: &HashSet<Path>, body: &Body, places: &mut Vec<HashSet<Path>>, values: &mut usize| {
-        for (_, node) in body.iter() {
-            let Node::Use { def, path } = node else { continue };
+        for (def, path) in body.uses() {
             for from in at {
                 *values += usize::from(places[def.index()].insert(joined(from, path)));
                 if *values > VALUES {

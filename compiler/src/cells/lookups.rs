@@ -7,7 +7,7 @@ use crate::analysis::reuse::Evaluation;
 use crate::ir::{Offset, Path};
 use crate::kernel::Type;
 use crate::kernel::build::Builder;
-use crate::kernel::cost::TableLoads;
+use crate::kernel::cost::Counter;
 use crate::plan::{Plan, shape_of};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,15 +54,17 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     });
     let used: Vec<_> = used.collect();
     let (together, alone) = (own.close(together), own.close(alone));
-    let mut loads = TableLoads::new(own.kernel());
+    let mut counter = Counter::new(own.kernel());
 
     let own = plan.levels_of_a_thread(levels);
     let threads = levels.div_ceil(own.max(1)) as f64;
     let cells = levels.max(1) as f64;
     let sharing = f64::from(plan.access.sharing(plan.choices.block)).min(levels.max(1) as f64);
-    let in_front = loads.of_block(&alone) as f64 + loads.of_block(&together) as f64 / sharing;
+    let [for_all, for_one] = [&together, &alone].map(|block| counter.of_block(block).lookups as f64);
+    let in_front = for_one + for_all / sharing;
     // Sums begin with 0: that of nothing would be -0.
-    let of_uses = used.iter().fold(0.0, |sum, &(index, uses)| sum + loads.of_value(index) as f64 * uses as f64 / cells);
+    let of_uses =
+        used.iter().fold(0.0, |sum, &(index, uses)| sum + counter.of_value(index).lookups as f64 * uses as f64 / cells);
     let lookups = match plan.access.tiles() {
         // Of a tile each place is worked out once, and serves all its cells.
         true => plan.wanted.len() as f64 / f64::from(plan.tile.columns.iter().product::<u32>()),

@@ -28,18 +28,13 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let name = names.declared("computed");
     let mut own = Builder::with_names(names, name, 1, Vec::new());
     let [k, nk] = ["k", "nk"].map(|name| own.number(name, Type::I32));
-    let params = stencil.params.iter().map(|(id, param)| {
-        let (name, kind) = (own.names().declared(&param.name), Type::computing(param.kind, precision));
-        (id, own.argument(name, kind, Meaning::Documented))
+    let names: Vec<(ParamId, Identifier)> =
+        stencil.params.iter().map(|(id, param)| (id, own.names().declared(&param.name))).collect();
+    let arguments = names.iter().map(|(id, name)| {
+        let kind = Type::computing(stencil.params[*id].kind, precision);
+        (*id, own.argument(name.clone(), kind, Meaning::Documented))
     });
-    let params: BTreeMap<ParamId, ValueId> = params.collect();
-    let names: BTreeMap<ParamId, Identifier> = params
-        .iter()
-        .filter_map(|(id, value)| match own.kernel().values[*value].operation {
-            Operation::Argument(argument) => Some((*id, own.kernel().arguments[argument].name.clone())),
-            _ => None,
-        })
-        .collect();
+    let params: BTreeMap<ParamId, ValueId> = arguments.collect();
     let writer = Writer { stencil, precision, own, k, nk, params, values: HashMap::new(), sizes: HashMap::new() };
     let mut rules = Rules::new(stencil, writer);
     let truth = rules.computed();
@@ -50,7 +45,7 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let mut kernel = simplify(own.finish());
     let mut lines = Vec::new();
     if let Some(Statement::Store(_, _, truth)) = kernel.body.0.pop() {
-        print::block(&kernel, &kernel.body.0, 0, &mut lines);
+        lines = print::block(&kernel, &kernel.body.0);
         lines.push(format!("return {};", values::shown(&kernel, truth)));
     }
     let decide = |name: &Identifier| kernel.arguments.iter().any(|(_, argument)| argument.name == *name);

@@ -3,14 +3,10 @@
 //! Templates hold the skeletons, this module fills them with ready texts. The text is the same to the byte for the same plan, and runs
 //! through NVRTC and nvcc alike.
 
-mod atomics;
-mod functions;
 mod host;
 mod levels;
 pub(crate) mod prelude;
 mod print;
-pub mod quotients;
-pub(crate) mod rows;
 mod values;
 
 use crate::cells::{self, Cells, checked::Site};
@@ -22,6 +18,7 @@ use crate::plan::Plan;
 use crate::text::{Comment, ShellWord};
 pub use host::{Built, build};
 use prelude::Helpers;
+pub use prelude::quotients;
 pub use print::text;
 use serde::Serialize;
 use tera::{Context, Tera};

@@ -2,14 +2,15 @@
 
 use super::prelude::Helpers;
 use super::values::{
-    Tie, bracketed, c_type, expression, given, is_run, is_widening, operation, place, signed, subscript,
+    Tie, bracketed, c_type, expression, given, is_run, is_widening, list, operation, place, signed, subscript,
 };
 use super::{prelude, render};
 use crate::diagnostic::Refusal;
 use crate::ir::Precision;
 use crate::kernel::verify::verify;
 use crate::kernel::{
-    Argument, ArgumentKind, Attempt, Contents, Kernel, Operand, Operation, Space, Statement, Step, Unroll, ValueId,
+    Argument, ArgumentKind, Array, Attempt, Block, Contents, Kernel, Operand, Operation, Space, Statement, Step,
+    Unroll, Value, ValueId, Variable, Watched,
 };
 use crate::names::Identifier;
 use crate::text::Comment;
@@ -50,7 +51,7 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
         _ => false,
     };
     let sizes = kernel.body.0.iter().take_while(|own| is_size(own)).count();
-    block(kernel, &kernel.body.0[..sizes], 0, &mut body);
+    body.extend(block(kernel, &kernel.body.0[..sizes]));
     for (_, array) in kernel.arrays.iter() {
         let (c_type, name) = (c_type(array.element), &array.name);
         match array.space {
@@ -65,7 +66,7 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
         }
     }
     body.extend(watches(kernel));
-    block(kernel, &kernel.body.0[sizes..], 0, &mut body);
+    body.extend(block(kernel, &kernel.body.0[sizes..]));
     let texts = Texts {
         comment: super::head(kernel),
         prelude: prelude::of_kernel(kernel, others, precision),
@@ -87,16 +88,12 @@ const TEMPLATE: &str = "kernel.cu.tera";
 
 /// `const double* __restrict__ phi`
 fn argument(kernel: &Kernel, own: &Argument) -> String {
-    match own.what {
-        ArgumentKind::Number(kind) => format!("const {} {}", c_type(kind), own.name),
-        ArgumentKind::Array(array) => {
-            let alone = match kernel.arrays[array].space {
-                Space::Global { aliased: true } => "",
-                _ => " __restrict__",
-            };
-            format!("{}{alone} {}", argument_type(kernel, own), own.name)
-        }
-    }
+    let (before, behind) = match own.what {
+        ArgumentKind::Number(_) => ("const ", ""),
+        ArgumentKind::Array(array) if kernel.arrays[array].space == (Space::Global { aliased: true }) => ("", ""),
+        ArgumentKind::Array(_) => ("", " __restrict__"),
+    };
+    format!("{before}{}{behind} {}", argument_type(kernel, own), own.name)
 }
 
 /// The C type of an argument: `const double*`.
@@ -118,25 +115,29 @@ fn watches(kernel: &Kernel) -> Vec<String> {
     let mut lines = vec![format!("const Watch {} = {{{report}, {columns}, {plane}}};", watch.name)];
     for (_, array) in kernel.arrays.iter() {
         if let Some(own) = &array.watched {
-            let (entries, length, site) = (&own.entries, own.length, own.site);
-            lines
-                .push(format!("const WatchedTable {} = {{{entries}, {length}, {site}u, {}}};", array.name, watch.name));
+            let Watched { entries, length, site } = own;
+            let (name, watch) = (&array.name, &watch.name);
+            lines.push(format!("const WatchedTable {name} = {{{entries}, {length}, {site}u, {watch}}};"));
         }
     }
     lines
 }
 
-/// The statements of a block as lines, at a depth.
-pub(super) fn block(kernel: &Kernel, statements: &[Statement], depth: usize, lines: &mut Vec<String>) {
-    let indent = "    ".repeat(depth);
-    for own in statements {
-        statement(kernel, own, depth, &indent, lines);
-    }
+/// The statements of a block as lines.
+pub(super) fn block(kernel: &Kernel, statements: &[Statement]) -> Vec<String> {
+    statements.iter().flat_map(|own| statement(kernel, own)).collect()
 }
 
-fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str, lines: &mut Vec<String>) {
+/// A block within another one.
+fn indented(kernel: &Kernel, block: &Block) -> Vec<String> {
+    let lines = self::block(kernel, &block.0).into_iter();
+    lines.map(|line| if line.is_empty() { line } else { format!("    {line}") }).collect()
+}
+
+fn statement(kernel: &Kernel, statement: &Statement) -> Vec<String> {
     let shown = |value: ValueId| given(kernel, value);
-    match statement {
+    let all = |values: &[ValueId]| values.iter().map(|&value| shown(value)).collect::<Vec<_>>().join(", ");
+    let line = match statement {
         Statement::Let(value) => {
             let own = &kernel.values[*value];
             let name = own.name.as_ref().map_or("", |name| name);
@@ -149,35 +150,30 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 Operation::Convert(a) if is_widening(kernel, a, own.kind) => signed(kernel, a).0,
                 _ => operation(kernel, *value).0,
             };
-            lines.push(format!("{indent}{qualifier} {c_type} {name} = {text};"));
+            format!("{qualifier} {c_type} {name} = {text};")
         }
         Statement::Declare(variable, value) => {
             let own = &kernel.variables[*variable];
             let first = value.map(|value| format!(" = {}", shown(value))).unwrap_or_default();
-            lines.push(format!("{indent}{} {}{first};", c_type(own.kind), own.name));
+            format!("{} {}{first};", c_type(own.kind), own.name)
         }
-        Statement::Assign(variable, value) => {
-            lines.push(format!("{indent}{} = {};", kernel.variables[*variable].name, shown(*value)));
-        }
+        Statement::Assign(variable, value) => format!("{} = {};", kernel.variables[*variable].name, shown(*value)),
         Statement::Store(array, index, value) => {
-            let (name, element) = (&kernel.arrays[*array].name, kernel.arrays[*array].element);
+            let Array { name, element, .. } = &kernel.arrays[*array];
             let index = subscript(kernel, *index);
-            let own = &kernel.values[*value];
-            lines.push(match &own.operation {
-                Operation::Lanes(lanes) if own.kind != element => {
-                    let lanes: Vec<String> = lanes.iter().map(|&lane| expression(kernel, lane).0).collect();
-                    format!("{indent}store_run(&{name}[{index}], {});", lanes.join(", "))
+            match &kernel.values[*value] {
+                Value { operation: Operation::Lanes(lanes), kind, .. } if kind != element => {
+                    format!("store_run(&{name}[{index}], {});", list(kernel, lanes))
                 }
-                _ => format!("{indent}{name}[{index}] = {};", shown(*value)),
-            });
+                _ => format!("{name}[{index}] = {};", shown(*value)),
+            }
         }
         Statement::AtomicAdd(array, index, values) => {
             let (name, index) = (&kernel.arrays[*array].name, subscript(kernel, *index));
-            let texts: Vec<String> = values.iter().map(|&value| shown(value)).collect();
-            lines.push(match texts.as_slice() {
-                [one] => format!("{indent}atomicAdd(&{name}[{index}], {one});"),
-                several => format!("{indent}add_{}({name}, {index}, {});", several.len(), several.join(", ")),
-            });
+            match values.as_slice() {
+                [one] => format!("atomicAdd(&{name}[{index}], {});", shown(*one)),
+                several => format!("add_{}({name}, {index}, {});", several.len(), all(several)),
+            }
         }
         Statement::Array(array, contents) => {
             let own = &kernel.arrays[*array];
@@ -189,25 +185,21 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             };
             let qualifier = if own.is_written { "" } else { "const " };
             let base = own.space.base().map_or("", |base| &kernel.arrays[base].name);
-            lines.push(match contents {
-                Contents::Unset => format!("{indent}{c_type} {name}{extents};"),
-                Contents::Zeros => format!("{indent}{c_type} {name}{extents} = {{}};"),
-                Contents::Listed(values) => {
-                    let values: Vec<String> = values.iter().map(|&value| shown(value)).collect();
-                    format!("{indent}const {c_type} {name}{extents} = {{{}}};", values.join(", "))
-                }
+            match contents {
+                Contents::Unset => format!("{c_type} {name}{extents};"),
+                Contents::Zeros => format!("{c_type} {name}{extents} = {{}};"),
+                Contents::Listed(values) => format!("const {c_type} {name}{extents} = {{{}}};", all(values)),
                 Contents::From(row) if !extents.is_empty() => {
-                    format!("{indent}{qualifier}{c_type} (&{name}){extents} = {base}[{}];", subscript(kernel, *row))
+                    format!("{qualifier}{c_type} (&{name}){extents} = {base}[{}];", subscript(kernel, *row))
                 }
                 Contents::From(first) => {
-                    let from = place(kernel, base, *first);
-                    format!("{indent}{qualifier}{c_type}* const {name} = {from};")
+                    format!("{qualifier}{c_type}* const {name} = {};", place(kernel, base, *first))
                 }
                 Contents::Either(condition, other) => {
                     let (condition, other) = (shown(*condition), &kernel.arrays[*other].name);
-                    format!("{indent}{qualifier}{c_type}* const {name} = {condition} ? {base} : {other};")
+                    format!("{qualifier}{c_type}* const {name} = {condition} ? {base} : {other};")
                 }
-            });
+            }
         }
         Statement::Do(routine, operands) => {
             let numbers: Vec<String> = routine.numbers().iter().map(usize::to_string).collect();
@@ -215,59 +207,40 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
             let operands = operands.iter().map(|operand| match operand {
                 Operand::Value(value) => shown(*value),
                 Operand::Row(array) => kernel.arrays[*array].name.to_string(),
-                Operand::Place(array, index) => {
-                    let own = &kernel.arrays[*array];
-                    match own.space {
-                        Space::Rows(..) => format!("{}[{}]", own.name, subscript(kernel, *index)),
-                        _ => place(kernel, &own.name, *index),
-                    }
-                }
+                Operand::Place(array, index) => match &kernel.arrays[*array] {
+                    Array { name, space: Space::Rows(..), .. } => format!("{name}[{}]", subscript(kernel, *index)),
+                    own => place(kernel, &own.name, *index),
+                },
             });
-            let operands: Vec<String> = operands.collect();
-            let (name, operands) = (routine.name(), operands.join(", "));
-            lines.push(format!("{indent}{name}{numbers}({operands});"));
+            format!("{}{numbers}({});", routine.name(), operands.collect::<Vec<_>>().join(", "))
+        }
+        Statement::If(condition, yes, no) if is_short(yes) && no.0.is_empty() => {
+            format!("if ({}) {}", shown(*condition), block(kernel, &yes.0).concat())
         }
         Statement::If(condition, yes, no) => {
             let (mut condition, mut yes, mut no) = (*condition, yes, no);
-            let mut head = format!("{indent}if");
+            let mut lines = vec![format!("if ({}) {{", shown(condition))];
             loop {
-                let truth = shown(condition);
-                // One short statement stands behind its condition.
-                let is_short = matches!(
-                    yes.0.as_slice(),
-                    [Statement::Store(..)
-                        | Statement::AtomicAdd(..)
-                        | Statement::Do(..)
-                        | Statement::Assign(..)
-                        | Statement::Return
-                        | Statement::Break]
-                );
-                if is_short && no.0.is_empty() && head.len() == indent.len() + 2 {
-                    let mut inner = Vec::new();
-                    block(kernel, &yes.0, 0, &mut inner);
-                    lines.push(format!("{head} ({truth}) {}", inner.join(" ")));
-                    return;
-                }
-                lines.push(format!("{head} ({truth}) {{"));
-                block(kernel, &yes.0, depth + 1, lines);
+                lines.extend(indented(kernel, yes));
                 match no.0.as_slice() {
                     [] => break,
                     // `else { if ... }` reads better as `else if ...`.
                     [Statement::If(next, next_yes, next_no)] => {
-                        head = format!("{indent}}} else if");
                         (condition, yes, no) = (*next, next_yes, next_no);
+                        lines.push(format!("}} else if ({}) {{", shown(condition)));
                     }
-                    other => {
-                        lines.push(format!("{indent}}} else {{"));
-                        block(kernel, other, depth + 1, lines);
+                    _ => {
+                        lines.push("} else {".to_owned());
+                        lines.extend(indented(kernel, no));
                         break;
                     }
                 }
             }
-            lines.push(format!("{indent}}}"));
+            lines.push("}".to_owned());
+            return lines;
         }
         Statement::For(own) => {
-            let (name, kind) = (&kernel.variables[own.counter].name, c_type(kernel.variables[own.counter].kind));
+            let Variable { name, kind, .. } = &kernel.variables[own.counter];
             let is_one = |step: ValueId| kernel.values[step].operation == Operation::Int(1);
             let (relation, step) = match own.step {
                 Step::By(step) if is_one(step) => ("<", format!("++{name}")),
@@ -276,29 +249,33 @@ fn statement(kernel: &Kernel, statement: &Statement, depth: usize, indent: &str,
                 Step::Down(step) => (">=", format!("{name} -= {}", shown(step))),
                 Step::Doubled => ("<", format!("{name} *= 2")),
             };
+            let mut lines = match own.unroll {
+                Unroll::Free => Vec::new(),
+                Unroll::Whole => vec!["#pragma unroll".to_owned()],
+                Unroll::Times(times) => vec![format!("#pragma unroll {times}")],
+            };
+            let (kind, first) = (c_type(*kind), shown(own.first));
             let end = bracketed(signed(kernel, own.end), Tie::Sum);
-            match own.unroll {
-                Unroll::Free => {}
-                Unroll::Whole => lines.push(format!("{indent}#pragma unroll")),
-                Unroll::Times(times) => lines.push(format!("{indent}#pragma unroll {times}")),
-            }
-            let first = shown(own.first);
-            lines.push(format!("{indent}for ({kind} {name} = {first}; {name} {relation} {end}; {step}) {{"));
-            block(kernel, &own.body.0, depth + 1, lines);
-            lines.push(format!("{indent}}}"));
+            lines.push(format!("for ({kind} {name} = {first}; {name} {relation} {end}; {step}) {{"));
+            lines.extend(indented(kernel, &own.body));
+            lines.push("}".to_owned());
+            return lines;
         }
-        Statement::Barrier => lines.push(format!("{indent}__syncthreads();")),
-        Statement::Break => lines.push(format!("{indent}break;")),
-        Statement::Return => lines.push(match kernel.attempt {
-            Some(_) => format!("{indent}return true;"),
-            None => format!("{indent}return;"),
-        }),
-        Statement::GiveUp => {
-            if let Some(Attempt { is_quick, is_usual }) = &kernel.attempt {
-                lines.push(format!("{indent}if ({is_quick} && !{is_usual}) return false;"));
-            }
-        }
-        Statement::Gap => lines.push(String::new()),
-        Statement::Note(note) => lines.push(format!("{indent}// {note}")),
-    }
+        Statement::Barrier => "__syncthreads();".to_owned(),
+        Statement::Break => "break;".to_owned(),
+        Statement::Return => if kernel.attempt.is_some() { "return true;" } else { "return;" }.to_owned(),
+        Statement::GiveUp => match &kernel.attempt {
+            Some(Attempt { is_quick, is_usual }) => format!("if ({is_quick} && !{is_usual}) return false;"),
+            None => return Vec::new(),
+        },
+        Statement::Gap => String::new(),
+        Statement::Note(note) => format!("// {note}"),
+    };
+    vec![line]
+}
+
+/// Whether a block is one short statement, which stands behind its condition.
+fn is_short(block: &Block) -> bool {
+    use Statement::{Assign, AtomicAdd, Break, Do, Return, Store};
+    matches!(block.0.as_slice(), [Store(..) | AtomicAdd(..) | Do(..) | Assign(..) | Return | Break])
 }

@@ -73,6 +73,11 @@ pub(super) fn bracketed((text, tie): (String, Tie), least: Tie) -> String {
     if tie < least { format!("({text})") } else { text }
 }
 
+/// Values, one after the other.
+pub(super) fn list(kernel: &Kernel, values: &[ValueId]) -> String {
+    values.iter().map(|&value| expression(kernel, value).0).collect::<Vec<_>>().join(", ")
+}
+
 /// A value by its name, or else by what computes it.
 pub(super) fn expression(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     match &kernel.values[value].name {
@@ -94,22 +99,16 @@ pub(super) fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
     let infix = |a: ValueId, symbol: &str, b: ValueId, tie: Tie, right: Tie| {
         (format!("{} {symbol} {}", beside(a, b, tie), beside(b, a, right)), tie)
     };
-    let call = |name: &str, operands: &[ValueId]| {
-        let operands: Vec<String> = operands.iter().map(|&operand| expression(kernel, operand).0).collect();
-        (format!("{name}({})", operands.join(", ")), Tie::Atom)
+    // Readers, and warnings of compilers, want brackets where operators on bits meet others.
+    let of_bits = |a: ValueId, symbol: &str, b: ValueId, tie: Tie| {
+        (format!("{} {symbol} {}", within(a, Tie::Prefix), within(b, Tie::Prefix)), tie)
     };
+    let call = |name: &str, operands: &[ValueId]| (format!("{name}({})", list(kernel, operands)), Tie::Atom);
     match &own.operation {
-        Operation::Int(number) => match i32::try_from(*number) {
-            // C++ reads -2147483648 as the negation of a number that does not fit.
-            Ok(i32::MIN) => ("(-2147483647 - 1)".into(), Tie::Atom),
-            _ if *number < 0 => (number.to_string(), Tie::Prefix),
-            _ => (number.to_string(), Tie::Atom),
-        },
-        Operation::Real(bits) => {
-            let number = f64::from_bits(*bits);
-            let tie = if number.is_sign_negative() && !number.is_nan() { Tie::Prefix } else { Tie::Atom };
-            (real(number, own.kind.precision()), tie)
-        }
+        // C++ reads -2147483648 as the negation of a number that does not fit.
+        Operation::Int(number) if *number == i64::from(i32::MIN) => ("(-2147483647 - 1)".into(), Tie::Atom),
+        Operation::Int(number) => (number.to_string(), tie_of_number(kernel, value)),
+        Operation::Real(bits) => (real(f64::from_bits(*bits), own.kind.precision()), tie_of_number(kernel, value)),
         Operation::Bool(truth) => (truth.to_string(), Tie::Atom),
         Operation::Mask(lanes) => (format!("{lanes:#x}u"), Tie::Atom),
         Operation::Negate(a) => {
@@ -120,16 +119,16 @@ pub(super) fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
         }
         Operation::Not(a) => (format!("!{}", within(*a, Tie::Prefix)), Tie::Prefix),
         Operation::Call(function, operands) => match function {
-            Function::WatchShift | Function::WatchLevel => call(&format!("{}.allows", watch(kernel)), operands),
-            Function::WatchNeighbour => call(&format!("{}.leads", watch(kernel)), operands),
+            Function::WatchShift | Function::WatchLevel | Function::WatchNeighbour => {
+                let watch = kernel.watch.as_ref().map_or("", |watch| &watch.name);
+                call(&format!("{watch}.{}", prelude::function_name(*function, own.kind)), operands)
+            }
             Function::Interleaved(fields) => call(&format!("interleaved<{fields}, {}>", c_type(own.kind)), operands),
             Function::Inverse | Function::Quotient => {
                 let told = kernel.attempt.as_ref().map_or(["", ""], |own| [&*own.is_quick, &*own.is_usual]);
                 let told = if *function == Function::Inverse { &told[1..] } else { &told[..] };
-                let operands = operands.iter().map(|&operand| expression(kernel, operand).0);
-                let all: Vec<String> = operands.chain(told.iter().map(|&name| name.to_owned())).collect();
                 let name = prelude::function_name(*function, own.kind);
-                (format!("{name}({})", all.join(", ")), Tie::Atom)
+                (format!("{name}({}, {})", list(kernel, operands), told.join(", ")), Tie::Atom)
             }
             function => call(prelude::function_of(kernel, value, *function, operands), operands),
         },
@@ -147,17 +146,15 @@ pub(super) fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
                 let name = if *binary == Binary::Min { "min" } else { "max" };
                 (format!("{name}({}, {})", signed(*a, Tie::Choice), signed(*b, Tie::Choice)), Tie::Atom)
             }
-            // Readers, and warnings of compilers, want brackets where operators on bits meet others.
-            Binary::BitAnd => (format!("{} & {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::BitAnd),
-            Binary::ShiftRight => (format!("{} >> {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Shift),
-            Binary::Xor => (format!("{} ^ {}", within(*a, Tie::Prefix), within(*b, Tie::Prefix)), Tie::Xor),
-            Binary::BitOr => {
-                let chain = match kernel.values[*a].operation {
-                    Operation::Binary(Binary::BitOr, ..) => within(*a, Tie::BitOr),
-                    _ => within(*a, Tie::Prefix),
-                };
-                (format!("{chain} | {}", within(*b, Tie::Prefix)), Tie::BitOr)
-            }
+            Binary::BitAnd => of_bits(*a, "&", *b, Tie::BitAnd),
+            Binary::ShiftRight => of_bits(*a, ">>", *b, Tie::Shift),
+            Binary::Xor => of_bits(*a, "^", *b, Tie::Xor),
+            Binary::BitOr => match kernel.values[*a].operation {
+                Operation::Binary(Binary::BitOr, ..) => {
+                    (format!("{} | {}", within(*a, Tie::BitOr), within(*b, Tie::Prefix)), Tie::BitOr)
+                }
+                _ => of_bits(*a, "|", *b, Tie::BitOr),
+            },
         },
         Operation::Compare(relation, a, b) => {
             let tie = match relation {
@@ -195,10 +192,7 @@ pub(super) fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
             let part = ["x", "y", "z", "w"][usize::from(*lane) % 4];
             (format!("{}.{part}", within(*a, Tie::Atom)), Tie::Atom)
         }
-        Operation::Lanes(lanes) => {
-            let lanes: Vec<String> = lanes.iter().map(|&lane| expression(kernel, lane).0).collect();
-            (format!("make_{}({})", c_type(own.kind), lanes.join(", ")), Tie::Atom)
-        }
+        Operation::Lanes(lanes) => call(&format!("make_{}", c_type(own.kind)), lanes),
         Operation::Load(array, index) => {
             let element = format!("{}[{}]", kernel.arrays[*array].name, subscript(kernel, *index));
             match is_run(kernel, value) {
@@ -209,14 +203,12 @@ pub(super) fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
         Operation::Follow(follow) => {
             let tables =
                 follow.patterns.iter().chain([&follow.table]).map(|&table| kernel.arrays[table].name.to_string());
-            let operands = [follow.start, follow.place].map(|operand| expression(kernel, operand).0);
-            let operands: Vec<String> = tables.chain(operands).collect();
+            let operands: Vec<String> = tables.chain([list(kernel, &[follow.start, follow.place])]).collect();
             (format!("neighbour_of({})", operands.join(", ")), Tie::Atom)
         }
         Operation::Shuffle { value, lane, lanes } => call("__shfl_sync", &[*lanes, *value, *lane]),
         Operation::ShuffleDown(a, by) => {
-            let (a, by) = (expression(kernel, *a).0, expression(kernel, *by).0);
-            (format!("__shfl_down_sync(0xffffffffu, {a}, {by})"), Tie::Atom)
+            (format!("__shfl_down_sync(0xffffffffu, {})", list(kernel, &[*a, *by])), Tie::Atom)
         }
     }
 }
@@ -243,9 +235,8 @@ fn is_wide(kernel: &Kernel, value: ValueId) -> bool {
     }
 }
 
-/// What a checked kernel calls what looks at indices.
-fn watch(kernel: &Kernel) -> &str {
-    kernel.watch.as_ref().map_or("", |watch| &watch.name)
+fn tie_of_number(kernel: &Kernel, number: ValueId) -> Tie {
+    if is_negative(kernel, number) { Tie::Prefix } else { Tie::Atom }
 }
 
 /// A value where its sign matters. CUDA's coordinates have none, and neither has what is made of them: what is assigned to an `int`
@@ -275,11 +266,7 @@ fn coordinate_name(coordinate: Coordinate, axis: Axis) -> String {
         Coordinate::Threads => "blockDim",
         Coordinate::Blocks => "gridDim",
     };
-    let axis = match axis {
-        Axis::X => "x",
-        Axis::Y => "y",
-        Axis::Z => "z",
-    };
+    let axis = format!("{axis:?}").to_lowercase();
     format!("{of}.{axis}")
 }
 

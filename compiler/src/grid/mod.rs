@@ -148,6 +148,12 @@ impl Region {
         }
     }
 
+    /// The same region with other cells along each axis.
+    pub fn map(&self, mut along: impl FnMut(GridAxis, &Range<usize>) -> Range<usize>) -> Region {
+        let [i, j, k] = GridAxis::ALL.map(|axis| along(axis, self.along(axis)));
+        Region { i, j, k, cells: self.cells.clone() }
+    }
+
     /// How many columns there are.
     pub fn columns(&self) -> usize {
         self.cells.as_ref().map_or(self.i.len() * self.j.len(), |cells| cells.len())

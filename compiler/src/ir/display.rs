@@ -76,13 +76,7 @@ impl Stencil {
 
 impl fmt::Display for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stored::Real => "real",
-            Stored::F32 => "f32",
-            Stored::F64 => "f64",
-            Stored::Int => "int",
-            Stored::Bool => "bool",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -116,9 +110,7 @@ impl Text<'_> {
 
 /// How tightly an expression holds together; parentheses stand where a looser one is an operand of a tighter one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Binding {
-    /// `a ? b : c`
-    Choice,
+enum Binding {
     /// `a || b`
     Or,
     /// `a && b`
@@ -137,81 +129,48 @@ pub enum Binding {
     Atom,
 }
 
-impl Binding {
-    /// The binding of the operands on the right, which must hold tighter than the operation.
-    pub fn tighter(self) -> Binding {
-        match self {
-            Binding::Choice => Binding::Or,
-            Binding::Or => Binding::And,
-            Binding::And => Binding::Equality,
-            Binding::Equality => Binding::Comparison,
-            Binding::Comparison => Binding::Sum,
-            Binding::Sum => Binding::Product,
-            Binding::Product => Binding::Sign,
-            Binding::Sign | Binding::Atom => Binding::Atom,
-        }
-    }
-}
-
 /// Texts of the nodes of one body. Operands come first, so each text is ready when it is needed; the last user takes it, so
 /// that a chain of n operations costs n.
-pub struct Texts {
+struct Texts {
     texts: Vec<(String, Binding)>,
     uses: Vec<usize>,
 }
 
 impl Texts {
     /// No texts yet.
-    pub fn new(body: &Body) -> Self {
-        let mut uses = vec![0; body.len()];
-        for (_, node) in body.iter() {
-            node.operands().iter().for_each(|operand| uses[operand.index()] += 1);
-        }
-        Self { texts: Vec::with_capacity(body.len()), uses }
+    fn new(body: &Body) -> Self {
+        Self { texts: Vec::with_capacity(body.len()), uses: body.times_used() }
     }
 
-    /// Adds the next node's text.
-    pub fn add(&mut self, text: String, binding: Binding) {
-        self.texts.push((text, binding));
-    }
-
-    /// The text of an operand that must hold together at least as tightly as `binding`.
-    pub fn operand(&mut self, id: NodeId, binding: Binding) -> String {
+    /// The text of an operand, in parentheses if it is `loose`.
+    fn operand(&mut self, id: NodeId, loose: impl Fn(Binding) -> bool) -> String {
         let uses = &mut self.uses[id.index()];
         *uses = uses.saturating_sub(1);
         let (text, own) = &mut self.texts[id.index()];
         let text = if *uses == 0 { std::mem::take(text) } else { text.clone() };
-        if *own < binding { format!("({text})") } else { text }
+        if loose(*own) { format!("({text})") } else { text }
     }
 
     /// `a op b`, left to right.
-    pub fn infix(&mut self, a: NodeId, symbol: &str, b: NodeId, binding: Binding) -> (String, Binding) {
-        let mut text = self.operand(a, binding);
-        let right = self.operand(b, binding.tighter());
-        text.push(' ');
-        text.push_str(symbol);
-        text.push(' ');
-        text.push_str(&right);
+    fn infix(&mut self, a: NodeId, (symbol, binding): (&str, Binding), b: NodeId) -> (String, Binding) {
+        let mut text = self.operand(a, |own| own < binding);
+        let right = self.operand(b, |own| own <= binding);
+        text.push_str(&format!(" {symbol} {right}"));
         (text, binding)
     }
 
     /// `name(a, b)`
-    pub fn call(&mut self, name: &str, operands: &[NodeId]) -> (String, Binding) {
-        let operands: Vec<String> = operands.iter().map(|&id| self.operand(id, Binding::Choice)).collect();
+    fn call(&mut self, name: &str, operands: &[NodeId]) -> (String, Binding) {
+        let operands: Vec<String> = operands.iter().map(|&id| self.operand(id, |_| false)).collect();
         (format!("{name}({})", operands.join(", ")), Binding::Atom)
     }
 
     /// `-a`; a number or sign below gets parentheses, since `--a` reads as something else.
-    pub fn prefix(&mut self, symbol: &str, a: NodeId) -> (String, Binding) {
-        let operand = self.operand(a, Binding::Sign);
+    fn prefix(&mut self, symbol: &str, a: NodeId) -> (String, Binding) {
+        let operand = self.operand(a, |own| own < Binding::Sign);
         let text =
             if operand.starts_with(symbol) { format!("{symbol}({operand})") } else { format!("{symbol}{operand}") };
         (text, Binding::Sign)
-    }
-
-    /// The whole body's text.
-    pub fn finish(mut self) -> (String, Binding) {
-        self.texts.pop().unwrap_or((String::new(), Binding::Atom))
     }
 }
 
@@ -246,65 +205,59 @@ impl fmt::Display for Text<'_> {
                 Node::ToSingle(a) => texts.call("f32", &[*a]),
                 Node::Negate(a) => texts.prefix("-", *a),
                 Node::Not(a) => texts.prefix("!", *a),
-                Node::Binary(op, a, b) => texts.infix(*a, op.symbol(), *b, op.binding()),
-                Node::Compare(relation, a, b) => texts.infix(*a, relation.symbol(), *b, relation.binding()),
-                Node::And(a, b) => texts.infix(*a, "&&", *b, Binding::And),
-                Node::Or(a, b) => texts.infix(*a, "||", *b, Binding::Or),
+                Node::Binary(op, a, b) => texts.infix(*a, op.written(), *b),
+                Node::Compare(relation, a, b) => texts.infix(*a, relation.written(), *b),
+                Node::And(a, b) => texts.infix(*a, ("&&", Binding::And), *b),
+                Node::Or(a, b) => texts.infix(*a, ("||", Binding::Or), *b),
                 Node::Call(function, operands) => texts.call(function.name(), operands),
                 Node::Choose { condition, yes, no } => texts.call("if", &[*condition, *yes, *no]),
             };
             if texts.uses[id.index()] > 1 && text.len() > LONG {
                 let name = format!("%{}", id.index());
                 lines += &format!("        {name} = {text}\n");
-                texts.add(name, Binding::Atom);
+                texts.texts.push((name, Binding::Atom));
             } else {
-                texts.add(text, binding);
+                texts.texts.push((text, binding));
             }
         }
-        let (text, _) = texts.finish();
+        let (text, _) = texts.texts.pop().unwrap_or((String::new(), Binding::Atom));
         if lines.is_empty() { f.write_str(&text) } else { write!(f, "{{\n{lines}        {text}\n    }}") }
     }
 }
 
 impl Binary {
-    /// How tightly it holds its operands.
-    pub fn binding(self) -> Binding {
+    /// As the language writes it, and how tightly it holds its operands.
+    fn written(self) -> (&'static str, Binding) {
         match self {
-            Binary::Add | Binary::Sub => Binding::Sum,
-            Binary::Mul | Binary::Div | Binary::Rem => Binding::Product,
+            Binary::Add => ("+", Binding::Sum),
+            Binary::Sub => ("-", Binding::Sum),
+            Binary::Mul => ("*", Binding::Product),
+            Binary::Div => ("/", Binding::Product),
+            Binary::Rem => ("%", Binding::Product),
         }
     }
 
     /// As the language writes it.
     pub fn symbol(self) -> &'static str {
-        match self {
-            Binary::Add => "+",
-            Binary::Sub => "-",
-            Binary::Mul => "*",
-            Binary::Div => "/",
-            Binary::Rem => "%",
-        }
+        self.written().0
     }
 }
 
 impl Relation {
-    /// How tightly it holds its operands.
-    pub fn binding(self) -> Binding {
+    /// As the language writes it, and how tightly it holds its operands.
+    fn written(self) -> (&'static str, Binding) {
         match self {
-            Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge => Binding::Comparison,
-            Relation::Eq | Relation::Ne => Binding::Equality,
+            Relation::Lt => ("<", Binding::Comparison),
+            Relation::Le => ("<=", Binding::Comparison),
+            Relation::Gt => (">", Binding::Comparison),
+            Relation::Ge => (">=", Binding::Comparison),
+            Relation::Eq => ("==", Binding::Equality),
+            Relation::Ne => ("!=", Binding::Equality),
         }
     }
 
     /// As the language writes it.
     pub fn symbol(self) -> &'static str {
-        match self {
-            Relation::Lt => "<",
-            Relation::Le => "<=",
-            Relation::Gt => ">",
-            Relation::Ge => ">=",
-            Relation::Eq => "==",
-            Relation::Ne => "!=",
-        }
+        self.written().0
     }
 }

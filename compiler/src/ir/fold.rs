@@ -26,22 +26,8 @@ fn literal(body: &Body, precision: Precision) -> Option<Value> {
 
 /// `stencil` with its constants computed. A definition whose body is a literal is replaced by it where it is used.
 pub fn fold(stencil: &Stencil, precision: Precision) -> Stencil {
-    let mut values: Vec<Option<Value>> = Vec::with_capacity(stencil.defs.len());
-    let mut folded = stencil.clone();
-    for def in folded.defs.values_mut() {
-        def.body = fold_body(&def.body, precision, &values);
-        values.push(literal(&def.body, precision));
-    }
-    for store in &mut folded.stores {
-        store.body = fold_body(&store.body, precision, &values);
-    }
-    for print in &mut folded.prints {
-        print.body = fold_body(&print.body, precision, &values);
-    }
-    for param in folded.params.values_mut() {
-        param.default = param.default.as_ref().map(|body| fold_body(body, precision, &values));
-    }
-    folded
+    let defs = stencil.of_defs(|body, defs| literal(&fold_body(body, precision, defs), precision));
+    stencil.map_bodies(|body| fold_body(body, precision, &defs))
 }
 
 /// A body with its constants computed, given the values of the definitions that are constant.
@@ -66,9 +52,7 @@ pub fn fold_body(body: &Body, precision: Precision, defs: &[Option<Value>]) -> B
         };
         values.push(value);
         renamed.push(match (value, chosen) {
-            (Some(Value::Real(x)), _) => folded.add(Node::Real(x), kind, span),
-            (Some(Value::Int(x)), _) => folded.add(Node::Int(x), kind, span),
-            (Some(Value::Bool(x)), _) => folded.add(Node::Bool(x), kind, span),
+            (Some(value), _) => folded.add(Node::literal(value), kind, span),
             (None, Some(branch)) => renamed[branch.index()],
             (None, None) => folded.add(node.map_operands(|operand| renamed[operand.index()]), kind, span),
         });

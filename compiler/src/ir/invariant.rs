@@ -1,44 +1,37 @@
 //! Shares invariants: one value of each definition that is the same on all columns, since paths along columns lead nowhere for it.
 
-use super::{Body, Handle, Node, Path, Stencil};
+use super::{Handle, Node, Path, Stencil};
 
 /// Of each definition whether it reads a field with horizontal axes, itself or through others. The value of one that
 /// does not is the same on all columns, so a path to it leads nowhere and needs no cell.
 pub fn varying(stencil: &Stencil) -> Vec<bool> {
-    let mut varying: Vec<bool> = Vec::with_capacity(stencil.defs.len());
-    for (_, def) in stencil.defs.iter() {
-        let varies = def.body.iter().any(|(_, node)| match node {
+    stencil.of_defs(|body, varying| {
+        body.iter().any(|(_, node)| match node {
             Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
             Node::Present { .. } => true,
             Node::Use { def, .. } => varying[def.index()],
             _ => false,
-        });
-        varying.push(varies);
-    }
-    varying
+        })
+    })
 }
 
 /// `stencil` with one value of each definition that is the same on all columns, whatever paths it is used at.
 pub fn share_invariants(stencil: &Stencil) -> Stencil {
     let varying = varying(stencil);
     stencil.map_bodies(|body| {
-        let mut shared = Body::new();
-        for (id, node) in body.iter() {
-            let node = match node {
-                Node::Use { def, path } if !varying[def.index()] => {
-                    Node::Use { def: *def, path: Path::levels_only(path.levels()) }
-                }
-                node => node.clone(),
-            };
-            shared.add(node, body.kind_of(id), body.span_of(id));
-        }
-        shared
+        body.map_nodes(|node| match node {
+            Node::Use { def, path } if !varying[def.index()] => {
+                Node::Use { def: *def, path: Path::levels_only(path.levels()) }
+            }
+            node => node.clone(),
+        })
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Body;
     use crate::source::Source;
 
     #[test]

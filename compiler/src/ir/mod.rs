@@ -41,8 +41,10 @@ pub mod arena;
 mod contract;
 mod display;
 mod fold;
+mod function;
 mod invariant;
 pub mod mesh;
+pub mod operation;
 mod path;
 mod print;
 pub mod program;
@@ -51,6 +53,7 @@ mod split;
 mod sweep;
 mod test;
 mod verify;
+mod walk;
 
 use crate::source::Span;
 use crate::text::FreeText;
@@ -58,6 +61,7 @@ pub use arena::{Arena, Handle};
 pub use contract::{contract, contract_body};
 pub(crate) use fold::fold_body;
 pub use fold::{Constants, fold};
+pub use function::Function;
 pub use invariant::{share_invariants, varying};
 pub use mesh::{Home, Mesh, MeshProgram, MeshStencil};
 pub use path::{Axis, Hop, Offset, Path, Step};
@@ -306,49 +310,6 @@ pub enum Relation {
     Ne,
 }
 
-/// A function that every device computes alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
-    /// The smaller; NaN if either is.
-    Min,
-    /// The larger; NaN if either is.
-    Max,
-    /// Without its sign.
-    Abs,
-    /// Square root.
-    Sqrt,
-    /// The next whole number below.
-    Floor,
-    /// The next whole number above.
-    Ceil,
-    /// 1, -1, or the argument itself if it is 0 or NaN.
-    Sign,
-    /// The first with the sign of the second; without a sign if that is NaN.
-    CopySign,
-    /// `a * b + c`, rounded once.
-    Fma,
-    /// e to the power of the argument.
-    Exp,
-    /// The natural logarithm; NaN of what is less than 0.
-    Log,
-    /// The first to the power of the second, as C's `pow`.
-    Pow,
-    /// The sine of an angle in radians.
-    Sin,
-    /// The cosine of an angle in radians.
-    Cos,
-    /// The tangent of an angle in radians.
-    Tan,
-    /// The angle whose tangent is the argument, from -pi/2 to pi/2.
-    Atan,
-    /// The angle of the point at x = the second, y = the first, from -pi to pi.
-    Atan2,
-    /// The hyperbolic tangent.
-    Tanh,
-    /// The cube root.
-    Cbrt,
-}
-
 /// A step of an expression. Operands are earlier nodes of the same body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
@@ -433,9 +394,7 @@ impl Stored {
             Stored::Bool => 1,
         }
     }
-}
 
-impl Stored {
     /// The language's name for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -512,79 +471,23 @@ impl Role {
     }
 }
 
-impl Function {
-    /// The language's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Function::Min => "min",
-            Function::Max => "max",
-            Function::Abs => "abs",
-            Function::Sqrt => "sqrt",
-            Function::Floor => "floor",
-            Function::Ceil => "ceil",
-            Function::Sign => "sign",
-            Function::CopySign => "copysign",
-            Function::Fma => "fma",
-            Function::Exp => "exp",
-            Function::Log => "log",
-            Function::Pow => "pow",
-            Function::Sin => "sin",
-            Function::Cos => "cos",
-            Function::Tan => "tan",
-            Function::Atan => "atan",
-            Function::Atan2 => "atan2",
-            Function::Tanh => "tanh",
-            Function::Cbrt => "cbrt",
-        }
-    }
-}
-
-impl Function {
-    /// How many operands it takes.
-    pub fn arity(self) -> usize {
-        match self {
-            Function::Abs | Function::Sqrt | Function::Floor | Function::Ceil | Function::Sign => 1,
-            Function::Exp | Function::Log | Function::Sin | Function::Cos | Function::Tan => 1,
-            Function::Atan | Function::Tanh | Function::Cbrt => 1,
-            Function::Min | Function::Max | Function::CopySign | Function::Pow | Function::Atan2 => 2,
-            Function::Fma => 3,
-        }
-    }
-
-    /// Whether it is one of whole numbers, too.
-    pub fn takes_whole_numbers(self) -> bool {
-        match self {
-            Function::Min | Function::Max | Function::Abs | Function::Sign => true,
-            Function::Sqrt | Function::Floor | Function::Ceil | Function::CopySign | Function::Fma => false,
-            Function::Exp | Function::Log | Function::Pow | Function::Tanh | Function::Cbrt => false,
-            Function::Sin | Function::Cos | Function::Tan | Function::Atan | Function::Atan2 => false,
-        }
-    }
-
-    /// Whether devices' own round it differently, so that it is an algorithm of the language's.
-    pub fn is_inexact(self) -> bool {
-        match self {
-            Function::Exp | Function::Log | Function::Pow | Function::Tanh | Function::Cbrt => true,
-            Function::Sin | Function::Cos | Function::Tan | Function::Atan | Function::Atan2 => true,
-            Function::Min | Function::Max | Function::Abs | Function::Sqrt | Function::Floor => false,
-            Function::Ceil | Function::Sign | Function::CopySign | Function::Fma => false,
-        }
-    }
-}
-
 impl Node {
+    /// A literal.
+    pub fn literal(value: scalar::Value) -> Node {
+        match value {
+            scalar::Value::Real(x) => Node::Real(x),
+            scalar::Value::Int(x) => Node::Int(x),
+            scalar::Value::Bool(x) => Node::Bool(x),
+        }
+    }
+
     /// The operands, in order.
     pub fn operands(&self) -> Vec<NodeId> {
         match self {
-            Node::Real(_)
-            | Node::Int(_)
-            | Node::Bool(_)
-            | Node::Param(_)
-            | Node::Level
-            | Node::LevelCount
-            | Node::Read { .. }
-            | Node::Present { .. }
-            | Node::Use { .. } => Vec::new(),
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {
+                Vec::new()
+            }
+            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => Vec::new(),
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => vec![*a],
             Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => vec![*a, *b],
             Node::Call(_, operands) => operands.clone(),
@@ -594,29 +497,20 @@ impl Node {
 
     /// The same node with other operands.
     pub fn map_operands(&self, mut map: impl FnMut(NodeId) -> NodeId) -> Node {
-        match self {
-            Node::Real(_)
-            | Node::Int(_)
-            | Node::Bool(_)
-            | Node::Param(_)
-            | Node::Level
-            | Node::LevelCount
-            | Node::Read { .. }
-            | Node::Present { .. }
-            | Node::Use { .. } => self.clone(),
-            Node::ToReal(a) => Node::ToReal(map(*a)),
-            Node::ToSingle(a) => Node::ToSingle(map(*a)),
-            Node::Negate(a) => Node::Negate(map(*a)),
-            Node::Not(a) => Node::Not(map(*a)),
-            Node::Binary(op, a, b) => Node::Binary(*op, map(*a), map(*b)),
-            Node::Compare(relation, a, b) => Node::Compare(*relation, map(*a), map(*b)),
-            Node::And(a, b) => Node::And(map(*a), map(*b)),
-            Node::Or(a, b) => Node::Or(map(*a), map(*b)),
-            Node::Call(function, operands) => Node::Call(*function, operands.iter().map(|&a| map(a)).collect()),
+        let mut node = self.clone();
+        match &mut node {
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
+            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => {}
+            Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => *a = map(*a),
+            Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => {
+                (*a, *b) = (map(*a), map(*b));
+            }
+            Node::Call(_, operands) => operands.iter_mut().for_each(|a| *a = map(*a)),
             Node::Choose { condition, yes, no } => {
-                Node::Choose { condition: map(*condition), yes: map(*yes), no: map(*no) }
+                (*condition, *yes, *no) = (map(*condition), map(*yes), map(*no));
             }
         }
+        node
     }
 }
 
@@ -711,7 +605,7 @@ impl std::ops::Index<NodeId> for Body {
 impl Stencil {
     /// Every body that takes part in the computation: definitions first, then outputs.
     pub fn bodies(&self) -> impl Iterator<Item = &Body> {
-        self.defs.iter().map(|(_, def)| &def.body).chain(self.stores.iter().map(|store| &store.body))
+        self.defs.iter().map(|(_, def)| &def.body).chain(self.outputs())
     }
 
     /// Whether it calls a function that devices' own round differently.

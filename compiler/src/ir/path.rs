@@ -157,11 +157,12 @@ impl PartialOrd for Path {
 impl Offset {
     /// The sum of two offsets.
     pub fn plus(self, other: Offset) -> Offset {
-        Offset {
-            i: self.i.saturating_add(other.i),
-            j: self.j.saturating_add(other.j),
-            k: self.k.saturating_add(other.k),
-        }
+        self.with(other, i32::saturating_add)
+    }
+
+    /// What becomes of two offsets, axis by axis.
+    pub fn with(self, other: Offset, along: impl Fn(i32, i32) -> i32) -> Offset {
+        Offset { i: along(self.i, other.i), j: along(self.j, other.j), k: along(self.k, other.k) }
     }
 
     /// The horizontal part.

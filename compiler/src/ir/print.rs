@@ -60,15 +60,10 @@ impl Stencil {
 
 /// A body that reads the fields by other handles.
 fn with_fields(body: &Body, handles: &[Option<FieldId>]) -> Body {
-    let mut renamed = Body::new();
-    for (id, node) in body.iter() {
-        let mut node = node.clone();
-        if let Node::Read { field, .. } = &mut node
-            && let Some(handle) = handles[field.index()]
-        {
-            *field = handle;
+    body.map_nodes(|node| match node {
+        Node::Read { field, path, part } => {
+            Node::Read { field: handles[field.index()].unwrap_or(*field), path: path.clone(), part: *part }
         }
-        renamed.add(node, body.kind_of(id), body.span_of(id));
-    }
-    renamed
+        node => node.clone(),
+    })
 }

@@ -15,7 +15,7 @@
 //! **Numbers.** Parameters, and definitions made of them, stand in [`Program::numbers`], a stencil without fields. Bodies
 //! of a program are evaluated there.
 
-use super::{Arena, Body, Kind, Levels, Place, Role, Stencil, Stored, VariableId};
+use super::{Arena, Body, Field, Levels, Place, Role, Stencil, Stored, VariableId};
 use crate::source::Span;
 use crate::text::FreeText;
 use std::fmt;
@@ -181,6 +181,11 @@ impl GridAxis {
         }
     }
 
+    /// Both ends of all of them.
+    pub fn ends() -> impl Iterator<Item = (GridAxis, Side)> {
+        GridAxis::ALL.into_iter().flat_map(|axis| Side::BOTH.map(|side| (axis, side)))
+    }
+
     /// Whether a field on `place` has it.
     pub fn is_of(self, place: Place) -> bool {
         match self {
@@ -224,11 +229,6 @@ impl Edges {
     pub fn has(&self, axis: GridAxis, side: Side) -> bool {
         !matches!(self.rule(axis, side), EdgeRule::Halo)
     }
-
-    /// Whether an axis is a circle.
-    pub fn is_periodic(&self, axis: GridAxis) -> bool {
-        matches!(self.rule(axis, Side::Low), EdgeRule::Periodic)
-    }
 }
 
 impl EdgeRule {
@@ -241,6 +241,14 @@ impl EdgeRule {
             EdgeRule::Mirror => "mirror",
             EdgeRule::Value(_) => "value",
         }
+    }
+}
+
+impl Variable {
+    /// It as a field.
+    pub fn field(&self, role: Role) -> Field {
+        let Variable { name, doc, place, stored, range, span, .. } = self.clone();
+        Field { name, doc, role, place, stored, range, span }
     }
 }
 
@@ -264,17 +272,15 @@ impl Program {
 
     /// Every call, in the order of the text.
     pub fn calls(&self) -> Vec<&Call> {
-        fn visit<'a>(actions: &'a [Action], calls: &mut Vec<&'a Call>) {
-            for action in actions {
-                match action {
-                    Action::Call(call) => calls.push(call),
-                    Action::Rename(_) | Action::Number(_) => {}
-                    Action::Repeat(repeat) => visit(&repeat.actions, calls),
-                }
+        let mut calls = Vec::new();
+        let mut waiting: Vec<&Action> = self.actions.iter().rev().collect();
+        while let Some(action) = waiting.pop() {
+            match action {
+                Action::Call(call) => calls.push(call),
+                Action::Rename(_) | Action::Number(_) => {}
+                Action::Repeat(repeat) => waiting.extend(repeat.actions.iter().rev()),
             }
         }
-        let mut calls = Vec::new();
-        visit(&self.actions, &mut calls);
         calls
     }
 }
@@ -294,12 +300,9 @@ impl fmt::Display for Program {
         }
         for (_, variable) in self.variables.iter() {
             let role = variable.role.map_or("let", Role::name);
-            let kind: Kind = variable.stored.kind();
-            write!(f, "  {role} {}: {}{}", variable.name, kind.name(), variable.place)?;
-            for axis in GridAxis::ALL {
-                for side in Side::BOTH.into_iter().filter(|&side| variable.edges.has(axis, side)) {
-                    write!(f, ", {axis} {}: {}", side.name(), variable.edges.rule(axis, side).name())?;
-                }
+            write!(f, "  {role} {}: {}{}", variable.name, variable.stored.kind().name(), variable.place)?;
+            for (axis, side) in GridAxis::ends().filter(|&(axis, side)| variable.edges.has(axis, side)) {
+                write!(f, ", {axis} {}: {}", side.name(), variable.edges.rule(axis, side).name())?;
             }
             writeln!(f)?;
         }

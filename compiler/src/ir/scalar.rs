@@ -75,14 +75,8 @@ fn apply_in<R: Real>(node: &Node, operands: &[Value]) -> Option<Value> {
         Node::Real(x) => known(R::from_f64(*x)),
         Node::Int(x) => Value::Int(*x),
         Node::Bool(x) => Value::Bool(*x),
-        Node::Param(_)
-        | Node::Level
-        | Node::LevelCount
-        | Node::Read { .. }
-        | Node::Use { .. }
-        | Node::Present { .. } => {
-            return None;
-        }
+        Node::Param(_) | Node::Level | Node::LevelCount => return None,
+        Node::Read { .. } | Node::Use { .. } | Node::Present { .. } => return None,
         Node::ToReal(_) => known(R::from_i32(int(0))),
         Node::ToSingle(_) => known(R::from_f32(real(0).to_f32())),
         Node::Negate(_) if of_reals() => known(real(0).negate()),
@@ -100,26 +94,8 @@ fn apply_in<R: Real>(node: &Node, operands: &[Value]) -> Option<Value> {
         Node::Call(function, _) if !of_reals() => {
             Value::Int(int_call(*function, int(0), operands.get(1).map_or(0, |value| value.int())))
         }
-        Node::Call(function, _) => known(match function {
-            Function::Min | Function::Max => min_max(*function, real(0), real(1)),
-            Function::CopySign => R::copysign(real(0), real(1)),
-            Function::Fma => R::fma(real(0), real(1), real(2)),
-            Function::Pow => R::pow(real(0), real(1)),
-            Function::Atan2 => R::atan2(real(0), real(1)),
-            Function::Abs
-            | Function::Sqrt
-            | Function::Floor
-            | Function::Ceil
-            | Function::Sign
-            | Function::Exp
-            | Function::Log
-            | Function::Sin
-            | Function::Cos
-            | Function::Tan
-            | Function::Atan
-            | Function::Tanh
-            | Function::Cbrt => R::unary(*function, real(0)),
-        }),
+        // What takes fewer operands does not look at the others.
+        Node::Call(function, _) => known(R::call(*function, [0, 1, 2].map(|n| real(n.min(operands.len() - 1))))),
         Node::Choose { .. } => operands[if truth(0) { 1 } else { 2 }],
     })
 }
@@ -142,16 +118,8 @@ pub trait Real: Copy + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     fn is_nan(self) -> bool;
     /// `a + b`, `a - b`, `a * b`, `a / b`, rounded to nearest even; `a % b` as [`rem`].
     fn binary(op: Binary, a: Self, b: Self) -> Self;
-    /// `a * b + c`, rounded once.
-    fn fma(a: Self, b: Self, c: Self) -> Self;
-    /// The functions of one operand.
-    fn unary(function: Function, a: Self) -> Self;
-    /// The magnitude of the first with the sign of the second, which is positive if it is NaN.
-    fn copysign(a: Self, b: Self) -> Self;
-    /// The first to the power of the second.
-    fn pow(a: Self, b: Self) -> Self;
-    /// The angle of the point at x = the second, y = the first.
-    fn atan2(a: Self, b: Self) -> Self;
+    /// A function of the first of these, as many as it takes.
+    fn call(function: Function, operands: [Self; 3]) -> Self;
 }
 
 macro_rules! real {
@@ -206,12 +174,23 @@ macro_rules! real {
                 }
             }
             #[inline(always)]
-            fn fma(a: Self, b: Self, c: Self) -> Self {
-                a.mul_add(b, c)
-            }
-            #[inline(always)]
-            fn unary(function: Function, a: Self) -> Self {
+            fn call(function: Function, [a, b, c]: [Self; 3]) -> Self {
                 match function {
+                    // NaN if either is.
+                    Function::Min => {
+                        if a < b || a.is_nan() {
+                            a
+                        } else {
+                            b
+                        }
+                    }
+                    Function::Max => {
+                        if a > b || a.is_nan() {
+                            a
+                        } else {
+                            b
+                        }
+                    }
                     Function::Abs => a.abs(),
                     Function::Sqrt => a.sqrt(),
                     Function::Floor => a.floor(),
@@ -225,48 +204,32 @@ macro_rules! real {
                             a
                         }
                     }
+                    // A NaN has no sign that devices agree on.
+                    Function::CopySign => {
+                        if b.is_nan() {
+                            a.abs()
+                        } else {
+                            a.copysign(b)
+                        }
+                    }
+                    Function::Fma => a.mul_add(b, c),
+                    Function::Cbrt => $functions::cbrt(a),
                     Function::Exp => $functions::exp(a),
                     Function::Log => $functions::log(a),
+                    Function::Pow => $functions::pow(a, b),
                     Function::Sin => $functions::sin(a),
                     Function::Cos => $functions::cos(a),
                     Function::Tan => $functions::tan(a),
                     Function::Atan => $functions::atan(a),
+                    Function::Atan2 => $functions::atan2(a, b),
                     Function::Tanh => $functions::tanh(a),
-                    Function::Cbrt => $functions::cbrt(a),
-                    // The functions of more operands, here with one: themselves.
-                    Function::Min
-                    | Function::Max
-                    | Function::CopySign
-                    | Function::Fma
-                    | Function::Pow
-                    | Function::Atan2 => a,
                 }
-            }
-            #[inline(always)]
-            fn copysign(a: Self, b: Self) -> Self {
-                // A NaN has no sign that devices agree on.
-                if b.is_nan() { a.abs() } else { a.copysign(b) }
-            }
-            #[inline(always)]
-            fn pow(a: Self, b: Self) -> Self {
-                $functions::pow(a, b)
-            }
-            #[inline(always)]
-            fn atan2(a: Self, b: Self) -> Self {
-                $functions::atan2(a, b)
             }
         }
     };
 }
 real!(f64, double, |x| x, |x| x, f64::from, |x: f64| x as f32);
 real!(f32, single, |x: f64| x as f32, f64::from, |x| x, |x| x);
-
-/// `min` and `max` of reals: NaN if either is.
-#[inline(always)]
-pub fn min_max<R: Real>(function: Function, a: R, b: R) -> R {
-    let first = if function == Function::Max { a > b } else { a < b };
-    if first || a.is_nan() { a } else { b }
-}
 
 /// A comparison.
 #[inline(always)]
@@ -304,21 +267,9 @@ pub fn int_call(function: Function, a: i32, b: i32) -> i32 {
         Function::Max => a.max(b),
         Function::Abs => a.wrapping_abs(),
         Function::Sign => a.signum(),
-        Function::Sqrt
-        | Function::Floor
-        | Function::Ceil
-        | Function::CopySign
-        | Function::Fma
-        | Function::Pow
-        | Function::Atan2
-        | Function::Exp
-        | Function::Log
-        | Function::Sin
-        | Function::Cos
-        | Function::Tan
-        | Function::Atan
-        | Function::Tanh
-        | Function::Cbrt => a,
+        Function::Sqrt | Function::Floor | Function::Ceil | Function::CopySign | Function::Fma | Function::Cbrt => a,
+        Function::Exp | Function::Log | Function::Pow | Function::Sin | Function::Cos | Function::Tan => a,
+        Function::Atan | Function::Atan2 | Function::Tanh => a,
     }
 }
 
@@ -341,12 +292,12 @@ mod tests {
     #[test]
     fn extremes_of_nan_are_nan() {
         for function in [Function::Min, Function::Max] {
-            assert!(min_max(function, f64::NAN, 1.0).is_nan());
-            assert!(min_max(function, 1.0, f64::NAN).is_nan());
+            assert!(f64::call(function, [f64::NAN, 1.0, 0.0]).is_nan());
+            assert!(f64::call(function, [1.0, f64::NAN, 0.0]).is_nan());
         }
         // Devices give a NaN different signs, so no function may show it.
-        assert_eq!(<f64 as Real>::copysign(-2.0, -f64::NAN), 2.0);
+        assert_eq!(f64::call(Function::CopySign, [-2.0, -f64::NAN, 0.0]), 2.0);
         // The rule decides which zero: `min(a, b)` is b unless a < b.
-        assert!(min_max(Function::Min, -0.0_f64, 0.0).is_sign_positive());
+        assert!(f64::call(Function::Min, [-0.0, 0.0, 0.0]).is_sign_positive());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A part with a name of its own is the same bits: fused multiply-adds are formed before.
 
-use super::{Arena, Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Stencil, Store};
+use super::{Arena, Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Stencil};
 use crate::analysis::levels::{known_defs, known_nodes};
 use crate::depth;
 
@@ -26,18 +26,7 @@ pub fn split(stencil: &Stencil) -> Stencil {
         let renamed = splitter.defs.add(Def { body, ..def.clone() });
         splitter.renamed.push(renamed);
     }
-    let stored = |splitter: &mut Splitter, stores: &[Store]| {
-        stores.iter().map(|store| Store { body: splitter.split(&store.body), ..store.clone() }).collect()
-    };
-    let mut new = stencil.clone();
-    new.stores = stored(&mut splitter, &stencil.stores);
-    new.spare = stored(&mut splitter, &stencil.spare);
-    for print in &mut new.prints {
-        print.body = splitter.split(&print.body);
-    }
-    for param in new.params.values_mut() {
-        param.default = param.default.as_ref().map(|body| splitter.split(body));
-    }
+    let mut new = Stencil { defs: Arena::new(), ..stencil.clone() }.map_bodies(|body| splitter.split(body));
     new.defs = splitter.defs;
     new
 }
@@ -66,7 +55,7 @@ impl Extent {
 
 /// Whether a body has a part that has to stand alone.
 fn is_large(body: &Body) -> bool {
-    let (uses, mut extents) = (uses(body), Vec::with_capacity(body.len()));
+    let (uses, mut extents) = (body.times_used(), Vec::with_capacity(body.len()));
     for (id, node) in body.iter() {
         let extent = Extent::of(node, &extents);
         if stands_alone(extent, uses[id.index()]) {
@@ -79,15 +68,6 @@ fn is_large(body: &Body) -> bool {
 
 fn stands_alone(extent: Extent, uses: usize) -> bool {
     extent.depth >= depth::BODY || extent.truths >= TRUTHS || uses > 1 && extent.length > SHARED
-}
-
-/// How many operands each node is.
-fn uses(body: &Body) -> Vec<usize> {
-    let mut uses = vec![0; body.len()];
-    for operand in body.iter().flat_map(|(_, node)| node.operands()) {
-        uses[operand.index()] += 1;
-    }
-    uses
 }
 
 /// Collects the definitions of the new stencil.
@@ -109,7 +89,7 @@ struct Judged {
 
 impl Splitter {
     fn split(&mut self, body: &Body) -> Body {
-        let (uses, known) = (uses(body), known_nodes(body, &self.known));
+        let (uses, known) = (body.times_used(), known_nodes(body, &self.known));
         let mut written = Body::new();
         let mut renamed: Vec<NodeId> = Vec::with_capacity(body.len());
         let mut extents: Vec<Extent> = Vec::with_capacity(body.len());

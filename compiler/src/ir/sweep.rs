@@ -1,9 +1,10 @@
 //! Vertical recurrences, and the phases in which a stencil that has some is computed.
 
-use super::{Body, DefId, FieldId, Handle, Node, Role, Stencil, Store, SweepId, Verify};
+use super::{Body, FieldId, Handle, Path, Role, Stencil, Store, SweepId, Verify};
 use crate::source::Span;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::mem::replace;
 
 /// Which way a sweep goes through the levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -69,24 +70,11 @@ pub fn phases(stencil: &Stencil) -> Vec<Phase> {
 /// The values of sweeps that `stencil`'s stores need: which, and how many levels away.
 pub fn reads_of_sweeps(stencil: &Stencil) -> BTreeSet<(FieldId, i32)> {
     let mut reads = BTreeSet::new();
-    let mut seen: BTreeSet<(DefId, i32)> = BTreeSet::new();
-    let mut waiting: Vec<(&Body, i32)> = stencil.stores.iter().map(|store| (&store.body, 0)).collect();
-    while let Some((body, shift)) = waiting.pop() {
-        for (_, node) in body.iter() {
-            match node {
-                Node::Use { def, path } => {
-                    let shift = shift.saturating_add(path.levels());
-                    if seen.insert((*def, shift)) {
-                        waiting.push((&stencil.defs[*def].body, shift));
-                    }
-                }
-                Node::Read { field, path, .. } if stencil.fields[*field].role == Role::Carried => {
-                    reads.insert((*field, shift.saturating_add(path.levels())));
-                }
-                _ => {}
-            }
-        }
-    }
+    let then = |shift: &i32, path: &Path| shift.saturating_add(path.levels());
+    stencil.at_places(stencil.outputs(), 0, then, |_, body, shift| {
+        let carried = body.reads().filter(|(field, _)| stencil.fields[*field].role == Role::Carried);
+        reads.extend(carried.map(|(field, path)| (field, then(shift, path))));
+    });
     reads
 }
 
@@ -102,15 +90,14 @@ pub fn needed(stencil: &Stencil) -> Stencil {
     while let Some(store) = waiting.pop() {
         let mut bodies: Vec<&Body> = vec![&store.body];
         while let Some(body) = bodies.pop() {
-            for (_, node) in body.iter() {
-                match node {
-                    Node::Use { def, .. } if !std::mem::replace(&mut defs[def.index()], true) => {
-                        bodies.push(&stencil.defs[*def].body);
-                    }
-                    Node::Read { field, .. } if !std::mem::replace(&mut fields[field.index()], true) => {
-                        waiting.extend(carried.iter().filter(|store| store.field == *field));
-                    }
-                    _ => {}
+            for (def, _) in body.uses() {
+                if !replace(&mut defs[def.index()], true) {
+                    bodies.push(&stencil.defs[def].body);
+                }
+            }
+            for (field, _) in body.reads() {
+                if !replace(&mut fields[field.index()], true) {
+                    waiting.extend(carried.iter().filter(|store| store.field == field));
                 }
             }
         }

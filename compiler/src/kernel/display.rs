@@ -36,13 +36,22 @@ impl Display for Function {
     }
 }
 
-impl Display for Binary {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl Binary {
+    /// What texts call it.
+    pub(super) fn name(self) -> &'static str {
         match self {
-            // Those of the language are called `min` and `max`.
-            Binary::Min => f.write_str("whole_min"),
-            Binary::Max => f.write_str("whole_max"),
-            other => write!(f, "{}", format!("{other:?}").to_lowercase()),
+            Binary::Add => "add",
+            Binary::Sub => "sub",
+            Binary::Mul => "mul",
+            Binary::Div => "div",
+            Binary::Rem => "rem",
+            Binary::Xor => "xor",
+            Binary::BitOr => "bitor",
+            Binary::BitAnd => "bitand",
+            Binary::ShiftRight => "shiftright",
+            // Those of the language are `min` and `max`.
+            Binary::Min => "whole_min",
+            Binary::Max => "whole_max",
         }
     }
 }
@@ -66,9 +75,10 @@ impl Display for Kernel {
                     let own = &self.arrays[array];
                     let role = if own.is_written { "output" } else { "input" };
                     let aliased = if own.space == (Space::Global { aliased: true }) { ", aliased" } else { "" };
-                    let watched = own.watched.as_ref().map(|Watched { entries, length, site }| {
-                        format!(", watched {entries} {length} {site}")
-                    });
+                    let watched = own
+                        .watched
+                        .as_ref()
+                        .map(|Watched { entries, length, site }| format!(", watched {entries} {length} {site}"));
                     writeln!(f, "    {role} {}: {}{aliased}{}", own.name, own.element, watched.unwrap_or_default())?;
                 }
             }
@@ -81,7 +91,11 @@ impl Display for Kernel {
                 Space::Dynamic(bytes) => writeln!(f, "    dynamic {}: {bytes} bytes{written}", array.name)?,
                 Space::Part { of, first, count } => {
                     let of = &self.arrays[*of].name;
-                    writeln!(f, "    part {}: {} {count}, from byte {first} of {of}{written}", array.name, array.element)?;
+                    writeln!(
+                        f,
+                        "    part {}: {} {count}, from byte {first} of {of}{written}",
+                        array.name, array.element
+                    )?;
                 }
                 Space::Constant(values) => {
                     let values: Vec<String> = values.iter().map(i32::to_string).collect();
@@ -96,106 +110,103 @@ impl Display for Kernel {
             let [report, columns] = [report, columns].map(|array| &self.arrays[*array].name);
             writeln!(f, "    watch {name}: {report}, {columns}, {}", self.shown(*plane))?;
         }
-        self.block(&self.body, 1, f)
+        self.indented(&self.body).try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
 impl Kernel {
-    fn block(&self, block: &Block, depth: usize, f: &mut Formatter<'_>) -> fmt::Result {
-        for statement in &block.0 {
-            let indent = "    ".repeat(depth);
-            match statement {
-                Statement::Let(value) => {
-                    let own = &self.values[*value];
-                    let name = own.name.as_ref().map_or("_", |name| name);
-                    writeln!(f, "{indent}let {name}: {} = {}", own.kind, self.operation(*value))?;
-                }
-                Statement::Declare(variable, value) => {
-                    let own = &self.variables[*variable];
-                    let first = value.map(|value| format!(" = {}", self.shown(value)));
-                    writeln!(f, "{indent}var {}: {}{}", own.name, own.kind, first.unwrap_or_default())?;
-                }
-                Statement::Assign(variable, value) => {
-                    writeln!(f, "{indent}{} = {}", self.variables[*variable].name, self.shown(*value))?;
-                }
-                Statement::Store(array, index, value) => {
-                    let (index, value) = (self.shown(*index), self.shown(*value));
-                    writeln!(f, "{indent}{}[{index}] = {value}", self.arrays[*array].name)?;
-                }
-                Statement::AtomicAdd(array, index, values) => {
-                    let (index, values) = (self.shown(*index), self.all(values));
-                    writeln!(f, "{indent}{}[{index}] += {values}", self.arrays[*array].name)?;
-                }
-                Statement::Array(array, contents) => {
-                    let own = &self.arrays[*array];
-                    let (name, element, written) = (&own.name, own.element, written(own));
-                    let what = match &own.space {
-                        Space::Local(count) => format!("local {name}: {element} {count}{written}"),
-                        Space::Rows(count, width) => format!("rows {name}: {element} {count} of {width}{written}"),
-                        _ => format!("view {name}: {element}{written}"),
-                    };
-                    let first = match contents {
-                        Contents::Unset => String::new(),
-                        Contents::Zeros => " = zeros".to_owned(),
-                        Contents::Listed(values) => format!(" = {}", self.all(values)),
-                        Contents::From(index) => {
-                            let base = own.space.base().map_or("", |base| &self.arrays[base].name);
-                            format!(" = {base} from {}", self.shown(*index))
-                        }
-                        Contents::Either(truth, other) => {
-                            let base = own.space.base().map_or("", |base| &self.arrays[base].name);
-                            format!(" = {base} if {}, else {}", self.shown(*truth), self.arrays[*other].name)
-                        }
-                    };
-                    writeln!(f, "{indent}{what}{first}")?;
-                }
-                Statement::Do(routine, operands) => {
-                    let numbers: String = routine.numbers().into_iter().map(|number| format!(" {number}")).collect();
-                    let operands = operands.iter().map(|operand| match operand {
-                        Operand::Value(value) => self.shown(*value),
-                        Operand::Row(array) => self.arrays[*array].name.to_string(),
-                        Operand::Place(array, index) => {
-                            format!("&{}[{}]", self.arrays[*array].name, self.shown(*index))
-                        }
-                    });
-                    let operands: Vec<String> = operands.collect();
-                    let (name, operands) = (routine.name(), operands.join(", "));
-                    writeln!(f, "{indent}{name}{numbers}({operands})")?;
-                }
-                Statement::If(condition, yes, no) => {
-                    writeln!(f, "{indent}if {}", self.shown(*condition))?;
-                    self.block(yes, depth + 1, f)?;
-                    if !no.0.is_empty() {
-                        writeln!(f, "{indent}else")?;
-                        self.block(no, depth + 1, f)?;
+    /// The statements of a block as lines.
+    fn lines(&self, block: &Block) -> Vec<String> {
+        block.0.iter().flat_map(|own| self.statement(own)).collect()
+    }
+
+    fn indented(&self, block: &Block) -> impl Iterator<Item = String> {
+        self.lines(block).into_iter().map(|line| if line.is_empty() { line } else { format!("    {line}") })
+    }
+
+    fn statement(&self, statement: &Statement) -> Vec<String> {
+        let shown = |value: &ValueId| self.shown(*value);
+        let line = match statement {
+            Statement::Let(value) => {
+                let own = &self.values[*value];
+                let name = own.name.as_ref().map_or("_", |name| name);
+                format!("let {name}: {} = {}", own.kind, self.operation(*value))
+            }
+            Statement::Declare(variable, value) => {
+                let own = &self.variables[*variable];
+                let first = value.map(|value| format!(" = {}", self.shown(value)));
+                format!("var {}: {}{}", own.name, own.kind, first.unwrap_or_default())
+            }
+            Statement::Assign(variable, value) => format!("{} = {}", self.variables[*variable].name, shown(value)),
+            Statement::Store(array, index, value) => {
+                format!("{}[{}] = {}", self.arrays[*array].name, shown(index), shown(value))
+            }
+            Statement::AtomicAdd(array, index, values) => {
+                format!("{}[{}] += {}", self.arrays[*array].name, shown(index), self.all(values))
+            }
+            Statement::Array(array, contents) => {
+                let own = &self.arrays[*array];
+                let (name, element, written) = (&own.name, own.element, written(own));
+                let what = match &own.space {
+                    Space::Local(count) => format!("local {name}: {element} {count}{written}"),
+                    Space::Rows(count, width) => format!("rows {name}: {element} {count} of {width}{written}"),
+                    _ => format!("view {name}: {element}{written}"),
+                };
+                let base = own.space.base().map_or("", |base| &self.arrays[base].name);
+                match contents {
+                    Contents::Unset => what,
+                    Contents::Zeros => format!("{what} = zeros"),
+                    Contents::Listed(values) => format!("{what} = {}", self.all(values)),
+                    Contents::From(index) => format!("{what} = {base} from {}", shown(index)),
+                    Contents::Either(truth, other) => {
+                        format!("{what} = {base} if {}, else {}", shown(truth), self.arrays[*other].name)
                     }
                 }
-                Statement::For(own) => {
-                    let step = match own.step {
-                        Step::By(step) => format!("by {}", self.shown(step)),
-                        Step::Down(step) => format!("down by {}", self.shown(step)),
-                        Step::Doubled => "doubled".to_owned(),
-                    };
-                    let unrolled = match own.unroll {
-                        Unroll::Free => String::new(),
-                        Unroll::Whole => ", unrolled".to_owned(),
-                        Unroll::Times(times) => format!(", unrolled {times} times"),
-                    };
-                    let Variable { name, kind, .. } = &self.variables[own.counter];
-                    let kind = if *kind == Type::I32 { String::new() } else { format!(": {kind}") };
-                    let (first, end) = (self.shown(own.first), self.shown(own.end));
-                    writeln!(f, "{indent}for {name}{kind} from {first} to {end} {step}{unrolled}")?;
-                    self.block(&own.body, depth + 1, f)?;
-                }
-                Statement::Barrier => writeln!(f, "{indent}barrier")?,
-                Statement::Break => writeln!(f, "{indent}break")?,
-                Statement::Return => writeln!(f, "{indent}return")?,
-                Statement::GiveUp => writeln!(f, "{indent}give up")?,
-                Statement::Gap => writeln!(f)?,
-                Statement::Note(note) => writeln!(f, "{indent}// {note}")?,
             }
-        }
-        Ok(())
+            Statement::Do(routine, operands) => {
+                let numbers: String = routine.numbers().into_iter().map(|number| format!(" {number}")).collect();
+                let operands = operands.iter().map(|operand| match operand {
+                    Operand::Value(value) => shown(value),
+                    Operand::Row(array) => self.arrays[*array].name.to_string(),
+                    Operand::Place(array, index) => format!("&{}[{}]", self.arrays[*array].name, shown(index)),
+                });
+                format!("{}{numbers}({})", routine.name(), operands.collect::<Vec<_>>().join(", "))
+            }
+            Statement::If(condition, yes, no) => {
+                let mut lines = vec![format!("if {}", shown(condition))];
+                lines.extend(self.indented(yes));
+                if !no.0.is_empty() {
+                    lines.push("else".to_owned());
+                    lines.extend(self.indented(no));
+                }
+                return lines;
+            }
+            Statement::For(own) => {
+                let step = match own.step {
+                    Step::By(step) => format!("by {}", self.shown(step)),
+                    Step::Down(step) => format!("down by {}", self.shown(step)),
+                    Step::Doubled => "doubled".to_owned(),
+                };
+                let unrolled = match own.unroll {
+                    Unroll::Free => String::new(),
+                    Unroll::Whole => ", unrolled".to_owned(),
+                    Unroll::Times(times) => format!(", unrolled {times} times"),
+                };
+                let Variable { name, kind, .. } = &self.variables[own.counter];
+                let kind = if *kind == Type::I32 { String::new() } else { format!(": {kind}") };
+                let (first, end) = (shown(&own.first), shown(&own.end));
+                let mut lines = vec![format!("for {name}{kind} from {first} to {end} {step}{unrolled}")];
+                lines.extend(self.indented(&own.body));
+                return lines;
+            }
+            Statement::Barrier => "barrier".to_owned(),
+            Statement::Break => "break".to_owned(),
+            Statement::Return => "return".to_owned(),
+            Statement::GiveUp => "give up".to_owned(),
+            Statement::Gap => String::new(),
+            Statement::Note(note) => format!("// {note}"),
+        };
+        vec![line]
     }
 
     /// Several values.
@@ -222,7 +233,7 @@ impl Kernel {
             Operation::Argument(argument) => self.arguments[*argument].name.to_string(),
             Operation::Variable(variable) => self.variables[*variable].name.to_string(),
             Operation::Coordinate(coordinate, axis) => format!("{coordinate:?}.{axis:?}").to_lowercase(),
-            Operation::Binary(binary, ..) => called(&binary.to_string()),
+            Operation::Binary(binary, ..) => called(binary.name()),
             Operation::Negate(_) => called("negate"),
             Operation::Not(_) => called("not"),
             Operation::Call(function, _) => called(&function.to_string()),

@@ -44,17 +44,7 @@ pub fn copy_streams(name: &str, reads: &[usize], writes: &[usize], threads: u32,
     };
     let reads = streams(&mut own, 'a', reads, false);
     let writes = streams(&mut own, 'b', writes, true);
-    // Not so many threads as the block may have, but those of the launch.
-    let (block, threads, thread) = (
-        coordinate64(&mut own, Coordinate::Block),
-        coordinate64(&mut own, Coordinate::Threads),
-        coordinate64(&mut own, Coordinate::Thread),
-    );
-    let each = own.literal(per_thread as i64, Type::I64);
-    let before = own.mul(block, each);
-    let before = own.mul(before, threads);
-    let first = own.add(before, thread);
-    let first = own.name("first", first);
+    let (first, threads) = first_place(&mut own, per_thread);
     let moved: Vec<_> = (0..per_thread)
         .map(|number| {
             let number = own.literal(number as i64, Type::I64);
@@ -100,14 +90,7 @@ pub fn same(threads: u32) -> Kernel {
     let (a_rest, b_rest) = (own.aliased("a_rest", byte, false), own.aliased("b_rest", byte, false));
     let rest = own.number("rest", Type::I64);
     let differs = own.aliased("differs", Type::I32, true);
-    let (block, threads, thread) = (
-        coordinate64(&mut own, Coordinate::Block),
-        coordinate64(&mut own, Coordinate::Threads),
-        coordinate64(&mut own, Coordinate::Thread),
-    );
-    let before = own.mul(block, threads);
-    let first = own.add(before, thread);
-    let first = own.name("first", first);
+    let (first, threads) = first_place(&mut own, 1);
     let blocks = coordinate64(&mut own, Coordinate::Blocks);
     let all = own.mul(blocks, threads);
     let all = own.name("threads", all);
@@ -299,6 +282,18 @@ fn thread_number(own: &mut Builder, threads: u32) -> ValueId {
 fn all_threads(own: &mut Builder, threads: u32) -> ValueId {
     let (blocks, threads) = (own.coordinate(Coordinate::Blocks, Axis::X), own.int(i64::from(threads)));
     own.mul(blocks, threads)
+}
+
+/// The first of the places of a thread that has so many, and how far they are apart: by as many threads as a block of the launch has,
+/// not as it may have.
+fn first_place(own: &mut Builder, per_thread: usize) -> (ValueId, ValueId) {
+    use Coordinate::{Block, Thread, Threads};
+    let [block, threads, thread] = [Block, Threads, Thread].map(|coordinate| coordinate64(own, coordinate));
+    let each = own.literal(per_thread as i64, Type::I64);
+    let before = own.mul(block, each);
+    let before = own.mul(before, threads);
+    let first = own.add(before, thread);
+    (own.name("first", first), threads)
 }
 
 /// A coordinate along x, with 64 bits.

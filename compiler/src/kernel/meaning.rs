@@ -27,6 +27,22 @@ pub enum Meaning {
     Step(StepData),
 }
 
+impl Meaning {
+    /// Whether it is an array of numbers that lead to others: a table of a storage or a mesh.
+    pub fn is_table(&self) -> bool {
+        match self {
+            Meaning::Table(_) | Meaning::Columns => true,
+            Meaning::Mesh(data) => match data {
+                MeshData::Map(_) | MeshData::Table(..) | MeshData::Piece(_) | MeshData::Users(_) => true,
+                MeshData::Size(_) | MeshData::Items | MeshData::First => false,
+                MeshData::Leaves(_) | MeshData::Between(_) => false,
+            },
+            Meaning::Documented | Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => false,
+            Meaning::Report | Meaning::Size(_) | Meaning::Step(_) => false,
+        }
+    }
+}
+
 /// A size that a kernel uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {

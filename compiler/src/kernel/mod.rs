@@ -15,6 +15,7 @@
 pub mod build;
 pub mod cost;
 mod display;
+mod live;
 pub mod machine;
 mod meaning;
 mod operands;
@@ -31,6 +32,7 @@ use crate::ir::arena::handles;
 use crate::ir::{self, Arena, Relation};
 use crate::names::Identifier;
 use crate::text::Comment;
+pub use cost::Memory;
 pub use meaning::{Meaning, MeshData, MeshTable, PieceTable, Size, StepData};
 pub use routine::{Operand, Routine};
 use serde::{Deserialize, Serialize};

@@ -1,31 +1,14 @@
 //! What operations and statements are made of.
 
-use super::{Array, ArrayId, Block, Contents, Kernel, Operand, Operation, Space, Statement, Step, ValueId};
+use super::{
+    Array, ArrayId, Block, Contents, Follow, For, Kernel, Operand, Operation, Space, Statement, Step, ValueId,
+};
 use crate::names::Identifier;
 
-impl Operation {
-    /// The values that it is made of.
-    pub fn operands(&self) -> Vec<ValueId> {
-        match self {
-            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => Vec::new(),
-            Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => Vec::new(),
-            Operation::Negate(a) | Operation::Not(a) => vec![*a],
-            Operation::Convert(a) | Operation::Lane(a, _) | Operation::Load(_, a) => vec![*a],
-            Operation::Call(_, operands) => operands.clone(),
-            Operation::Follow(follow) => vec![follow.start, follow.place],
-            Operation::Shuffle { value, lane, lanes } => vec![*value, *lane, *lanes],
-            Operation::Binary(_, a, b) | Operation::Compare(_, a, b) => vec![*a, *b],
-            Operation::And(a, b) | Operation::Or(a, b) | Operation::ShuffleDown(a, b) => vec![*a, *b],
-            Operation::Choose(condition, yes, no) => vec![*condition, *yes, *no],
-            Operation::Lanes(lanes) => lanes.clone(),
-        }
-    }
-}
-
-impl Operation {
-    /// The values that it is made of, to be changed.
-    pub fn operands_mut(&mut self) -> Vec<&mut ValueId> {
-        match self {
+/// The values that an operation is made of, borrowed as it is: to be read (`as_ref`) or to be changed (`as_mut`).
+macro_rules! operands {
+    ($operation:expr, $borrow:ident) => {
+        match $operation {
             Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => Vec::new(),
             Operation::Argument(_) | Operation::Variable(_) | Operation::Coordinate(..) => Vec::new(),
             Operation::Negate(a) | Operation::Not(a) => vec![a],
@@ -33,106 +16,130 @@ impl Operation {
             Operation::Binary(_, a, b) | Operation::Compare(_, a, b) => vec![a, b],
             Operation::And(a, b) | Operation::Or(a, b) | Operation::ShuffleDown(a, b) => vec![a, b],
             Operation::Choose(condition, yes, no) => vec![condition, yes, no],
-            Operation::Lanes(operands) | Operation::Call(_, operands) => operands.iter_mut().collect(),
-            Operation::Follow(follow) => vec![&mut follow.start, &mut follow.place],
+            Operation::Lanes(operands) | Operation::Call(_, operands) => Vec::from_iter(operands),
             Operation::Shuffle { value, lane, lanes } => vec![value, lane, lanes],
+            Operation::Follow(follow) => {
+                let Follow { start, place, .. } = follow.$borrow();
+                vec![start, place]
+            }
         }
+    };
+}
+
+/// What a statement uses itself, borrowed in the same way.
+macro_rules! parts {
+    ($statement:expr, $borrow:ident) => {{
+        let (mut values, mut arrays, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+        match $statement {
+            Statement::Let(value) | Statement::Assign(_, value) => values.push(value),
+            Statement::Declare(_, value) => values.extend(value),
+            Statement::Array(array, contents) => {
+                arrays.push(array);
+                match contents {
+                    Contents::Unset | Contents::Zeros => {}
+                    Contents::Listed(listed) => values.extend(listed),
+                    Contents::From(first) => values.push(first),
+                    Contents::Either(condition, other) => {
+                        values.push(condition);
+                        arrays.push(other);
+                    }
+                }
+            }
+            Statement::Store(array, index, value) => {
+                arrays.push(array);
+                values.extend([index, value]);
+            }
+            Statement::AtomicAdd(array, index, added) => {
+                arrays.push(array);
+                values.push(index);
+                values.extend(added);
+            }
+            Statement::Do(_, operands) => {
+                for operand in operands {
+                    match operand {
+                        Operand::Value(value) => values.push(value),
+                        Operand::Row(array) => arrays.push(array),
+                        Operand::Place(array, index) => {
+                            arrays.push(array);
+                            values.push(index);
+                        }
+                    }
+                }
+            }
+            Statement::If(condition, yes, no) => {
+                values.push(condition);
+                blocks.extend([yes, no]);
+            }
+            Statement::For(own) => {
+                let For { first, end, step, body, .. } = own.$borrow();
+                values.extend([first, end]);
+                match step {
+                    Step::By(step) | Step::Down(step) => values.push(step),
+                    Step::Doubled => {}
+                }
+                blocks.push(body);
+            }
+            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {}
+            Statement::Gap | Statement::Note(_) => {}
+        }
+        Parts { values, arrays, blocks }
+    }};
+}
+
+/// What a statement uses itself, without what statements in it do.
+pub(super) struct Parts<Value, Array, Inner> {
+    pub values: Vec<Value>,
+    pub arrays: Vec<Array>,
+    pub blocks: Vec<Inner>,
+}
+
+impl Operation {
+    /// The values that it is made of.
+    pub fn operands(&self) -> Vec<ValueId> {
+        operands!(self, as_ref).into_iter().copied().collect()
+    }
+
+    /// The values that it is made of, to be changed.
+    pub fn operands_mut(&mut self) -> Vec<&mut ValueId> {
+        operands!(self, as_mut)
     }
 }
 
 impl Statement {
     /// The values that it uses itself, without those of statements in it.
     pub fn values(&self) -> Vec<ValueId> {
-        match self {
-            Statement::Let(value) | Statement::Assign(_, value) => vec![*value],
-            Statement::Declare(_, value) => value.iter().copied().collect(),
-            Statement::Store(_, index, value) => vec![*index, *value],
-            Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).copied().collect(),
-            Statement::Array(_, Contents::Listed(values)) => values.clone(),
-            Statement::Array(_, Contents::From(value) | Contents::Either(value, _)) => vec![*value],
-            Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
-            Statement::Do(_, operands) => operands.iter().filter_map(Operand::value).collect(),
-            Statement::If(condition, ..) => vec![*condition],
-            Statement::For(own) => match own.step {
-                Step::By(step) | Step::Down(step) => vec![own.first, own.end, step],
-                Step::Doubled => vec![own.first, own.end],
-            },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Note(_) => Vec::new(),
-        }
-    }
-
-    /// The blocks in it.
-    pub fn blocks(&self) -> Vec<&Block> {
-        match self {
-            Statement::If(_, yes, no) => vec![yes, no],
-            Statement::For(own) => vec![&own.body],
-            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Note(_) => Vec::new(),
-        }
-    }
-
-    /// The values that it uses itself, to be changed.
-    pub fn values_mut(&mut self) -> Vec<&mut ValueId> {
-        match self {
-            Statement::Let(value) | Statement::Assign(_, value) => vec![value],
-            Statement::Declare(_, value) => value.iter_mut().collect(),
-            Statement::Store(_, index, value) => vec![index, value],
-            Statement::AtomicAdd(_, index, values) => [index].into_iter().chain(values).collect(),
-            Statement::Array(_, Contents::Listed(values)) => values.iter_mut().collect(),
-            Statement::Array(_, Contents::From(value) | Contents::Either(value, _)) => vec![value],
-            Statement::Array(_, Contents::Unset | Contents::Zeros) => Vec::new(),
-            Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::value_mut).collect(),
-            Statement::If(condition, ..) => vec![condition],
-            Statement::For(own) => match &mut own.step {
-                Step::By(step) | Step::Down(step) => vec![&mut own.first, &mut own.end, step],
-                Step::Doubled => vec![&mut own.first, &mut own.end],
-            },
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Note(_) => Vec::new(),
-        }
-    }
-
-    /// The blocks in it, to be changed.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
-        match self {
-            Statement::If(_, yes, no) => vec![yes, no],
-            Statement::For(own) => vec![&mut own.body],
-            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::Store(..) => Vec::new(),
-            Statement::Array(..) | Statement::Do(..) | Statement::AtomicAdd(..) => Vec::new(),
-            Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => Vec::new(),
-            Statement::Gap | Statement::Note(_) => Vec::new(),
-        }
+        self.parts().values.into_iter().copied().collect()
     }
 
     /// The arrays that it uses itself.
     pub fn arrays(&self) -> Vec<ArrayId> {
-        match self {
-            Statement::Array(array, Contents::Either(_, other)) => vec![*array, *other],
-            Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![*array],
-            Statement::Do(_, operands) => operands.iter().filter_map(Operand::array).collect(),
-            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
-            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
-                Vec::new()
-            }
-            Statement::Gap | Statement::Note(_) => Vec::new(),
-        }
+        self.parts().arrays.into_iter().copied().collect()
+    }
+
+    /// The blocks in it.
+    pub fn blocks(&self) -> Vec<&Block> {
+        self.parts().blocks
+    }
+
+    pub(super) fn parts(&self) -> Parts<&ValueId, &ArrayId, &Block> {
+        parts!(self, as_ref)
     }
 
     /// The same, to be changed.
-    pub fn arrays_mut(&mut self) -> Vec<&mut ArrayId> {
-        match self {
-            Statement::Array(array, Contents::Either(_, other)) => vec![array, other],
-            Statement::Array(array, _) | Statement::Store(array, ..) | Statement::AtomicAdd(array, ..) => vec![array],
-            Statement::Do(_, operands) => operands.iter_mut().filter_map(Operand::array_mut).collect(),
-            Statement::Let(_) | Statement::Declare(..) | Statement::Assign(..) | Statement::If(..) => Vec::new(),
-            Statement::For(_) | Statement::Barrier | Statement::Break | Statement::Return | Statement::GiveUp => {
-                Vec::new()
-            }
-            Statement::Gap | Statement::Note(_) => Vec::new(),
-        }
+    pub(super) fn parts_mut(&mut self) -> Parts<&mut ValueId, &mut ArrayId, &mut Block> {
+        parts!(self, as_mut)
+    }
+}
+
+impl Block {
+    /// Its statements and those within them, each before those in it.
+    pub fn all(&self) -> impl Iterator<Item = &Statement> {
+        let mut waiting: Vec<&Statement> = self.0.iter().rev().collect();
+        std::iter::from_fn(move || {
+            let statement = waiting.pop()?;
+            waiting.extend(statement.blocks().into_iter().rev().flat_map(|inner| inner.0.iter().rev()));
+            Some(statement)
+        })
     }
 }
 
@@ -141,15 +148,6 @@ impl Space {
     pub fn base(&self) -> Option<ArrayId> {
         match self {
             Space::Part { of, .. } | Space::View(of) => Some(*of),
-            Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Constant(_) => None,
-            Space::Local(_) | Space::Rows(..) => None,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn base_mut(&mut self) -> Option<&mut ArrayId> {
-        match self {
-            Space::Part { of, .. } | Space::View(of) => Some(of),
             Space::Global { .. } | Space::Shared(_) | Space::Dynamic(_) | Space::Constant(_) => None,
             Space::Local(_) | Space::Rows(..) => None,
         }

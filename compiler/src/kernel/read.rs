@@ -248,8 +248,7 @@ impl<'a> Reader<'a> {
             }
         };
         let space = space.expect("a view is of something");
-        let array =
-            self.kernel.arrays.add(Array { name: identifier(name), element, space, is_written, watched: None });
+        let array = self.kernel.arrays.add(Array { name: identifier(name), element, space, is_written, watched: None });
         self.declare(name, Symbol::Array(array));
         Statement::Array(array, contents)
     }
@@ -379,7 +378,7 @@ impl<'a> Reader<'a> {
         let first = kind_of(0);
         let all = [Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Rem, Binary::Xor, Binary::BitOr];
         let all = all.into_iter().chain([Binary::BitAnd, Binary::ShiftRight, Binary::Min, Binary::Max]);
-        if let Some(binary) = all.into_iter().find(|own| own.to_string() == name) {
+        if let Some(binary) = all.into_iter().find(|own| own.name() == name) {
             return self.add(Operation::Binary(binary, operands[0], operands[1]), first);
         }
         let all = [Relation::Lt, Relation::Le, Relation::Gt, Relation::Ge, Relation::Eq, Relation::Ne];
@@ -659,7 +658,8 @@ mod tests {
         for precision in [Precision::F64, Precision::F32] {
             let stencil = prepare(stencil, precision, true);
             let field = |is_written: bool| {
-                let own = |field: &crate::ir::Field| if is_written { field.role.is_written() } else { field.role.is_read() };
+                let own =
+                    |field: &crate::ir::Field| if is_written { field.role.is_written() } else { field.role.is_read() };
                 stencil.fields.iter().find(|(_, field)| own(field)).unwrap().0
             };
             let carry = [(field(true), field(false))];

@@ -64,138 +64,103 @@ pub enum Operand {
     Row(ArrayId),
 }
 
+/// What is to be known of a routine.
+struct Facts {
+    name: &'static str,
+    together: Together,
+    /// The operands whose arrays it writes to.
+    writes: &'static [usize],
+    numbers: Vec<usize>,
+}
+
 impl Routine {
+    fn facts(self) -> Facts {
+        use Together::{Block, Launch, Nobody, Warp};
+        let (name, together, writes, numbers): (_, _, &[usize], _) = match self {
+            Routine::CopyAsync(bytes) => ("copy_async", Nobody, &[0], vec![bytes]),
+            Routine::CopyRun(count) => ("copy_run", Nobody, &[0], vec![count]),
+            Routine::CopyAsyncCommit => ("copy_async_commit", Nobody, &[], vec![]),
+            Routine::CopyAsyncWait(pending) => ("copy_async_wait", Nobody, &[], vec![pending]),
+            Routine::LoadRow(at_once) => ("load_row", Nobody, &[0], vec![at_once]),
+            Routine::LoadRowWhere => ("load_row_where", Nobody, &[0], vec![]),
+            Routine::PutRow(at_once) => ("put_row", Nobody, &[0], vec![at_once]),
+            Routine::PutBetween(at_once) => ("put_between", Nobody, &[0], vec![at_once]),
+            Routine::CopyRow => ("copy_row", Nobody, &[0], vec![]),
+            Routine::WidenRow(before, after) => ("widen_row", Warp, &[0], vec![before, after]),
+            Routine::JoinRows(before, after) => ("join_rows", Warp, &[0], vec![before, after]),
+            Routine::GridBarrier => ("grid_barrier", Launch, &[0], vec![]),
+            Routine::PushRow => ("push_row", Warp, &[0, 4], vec![]),
+            Routine::PullRow => ("pull_row", Warp, &[0], vec![]),
+            Routine::BarrierInit => ("mbarrier_init", Nobody, &[0], vec![]),
+            Routine::BarrierFence => ("mbarrier_fence", Nobody, &[], vec![]),
+            Routine::BarrierExpect => ("mbarrier_expect", Nobody, &[0], vec![]),
+            Routine::BarrierWaitCluster => ("mbarrier_wait_cluster", Warp, &[0], vec![]),
+            Routine::ClusterArrive => ("cluster_arrive", Launch, &[], vec![]),
+            Routine::ClusterWait => ("cluster_wait", Launch, &[], vec![]),
+            Routine::FlagRaise => ("flag_raise", Block, &[0], vec![]),
+            Routine::FlagWait => ("flag_wait", Block, &[0], vec![]),
+        };
+        Facts { name, together, writes, numbers }
+    }
+
     /// What it is called: an operation of the hardware, or a function on rows.
     pub fn name(self) -> &'static str {
-        match self {
-            Routine::CopyAsync(_) => "copy_async",
-            Routine::CopyRun(_) => "copy_run",
-            Routine::CopyAsyncCommit => "copy_async_commit",
-            Routine::CopyAsyncWait(_) => "copy_async_wait",
-            Routine::LoadRow(_) => "load_row",
-            Routine::LoadRowWhere => "load_row_where",
-            Routine::PutRow(_) => "put_row",
-            Routine::PutBetween(_) => "put_between",
-            Routine::CopyRow => "copy_row",
-            Routine::WidenRow(..) => "widen_row",
-            Routine::JoinRows(..) => "join_rows",
-            Routine::GridBarrier => "grid_barrier",
-            Routine::PushRow => "push_row",
-            Routine::PullRow => "pull_row",
-            Routine::BarrierInit => "mbarrier_init",
-            Routine::BarrierFence => "mbarrier_fence",
-            Routine::BarrierExpect => "mbarrier_expect",
-            Routine::BarrierWaitCluster => "mbarrier_wait_cluster",
-            Routine::ClusterArrive => "cluster_arrive",
-            Routine::ClusterWait => "cluster_wait",
-            Routine::FlagRaise => "flag_raise",
-            Routine::FlagWait => "flag_wait",
-        }
+        self.facts().name
     }
 
     /// The numbers that are part of it.
     pub fn numbers(self) -> Vec<usize> {
-        match self {
-            Routine::CopyAsync(number) | Routine::CopyRun(number) | Routine::CopyAsyncWait(number) => vec![number],
-            Routine::LoadRow(number) | Routine::PutRow(number) | Routine::PutBetween(number) => vec![number],
-            Routine::WidenRow(before, after) | Routine::JoinRows(before, after) => vec![before, after],
-            Routine::CopyAsyncCommit | Routine::LoadRowWhere | Routine::CopyRow | Routine::GridBarrier => Vec::new(),
-            Routine::PushRow | Routine::PullRow | Routine::BarrierInit | Routine::BarrierFence => Vec::new(),
-            Routine::BarrierExpect | Routine::BarrierWaitCluster | Routine::ClusterArrive => Vec::new(),
-            Routine::ClusterWait | Routine::FlagRaise | Routine::FlagWait => Vec::new(),
-        }
+        self.facts().numbers
     }
 
     /// Whether it writes to the array of one of its operands.
     pub fn writes(self, operand: usize) -> bool {
-        match self {
-            Routine::CopyAsyncCommit | Routine::CopyAsyncWait(_) => false,
-            Routine::BarrierFence | Routine::ClusterArrive | Routine::ClusterWait => false,
-            Routine::PushRow => operand == 0 || operand == 4,
-            Routine::PullRow | Routine::BarrierInit | Routine::BarrierExpect => operand == 0,
-            Routine::BarrierWaitCluster | Routine::FlagRaise | Routine::FlagWait => operand == 0,
-            Routine::CopyAsync(_) | Routine::CopyRun(_) | Routine::GridBarrier => operand == 0,
-            Routine::LoadRow(_) | Routine::LoadRowWhere | Routine::PutRow(_) | Routine::PutBetween(_) => operand == 0,
-            Routine::CopyRow | Routine::WidenRow(..) | Routine::JoinRows(..) => operand == 0,
-        }
+        self.facts().writes.contains(&operand)
     }
 
     /// Which threads have to do it together.
     pub fn together(self) -> Together {
-        match self {
-            Routine::WidenRow(..) | Routine::JoinRows(..) => Together::Warp,
-            Routine::GridBarrier | Routine::ClusterArrive | Routine::ClusterWait => Together::Launch,
-            Routine::FlagRaise | Routine::FlagWait => Together::Block,
-            Routine::PushRow | Routine::PullRow | Routine::BarrierWaitCluster => Together::Warp,
-            Routine::BarrierInit | Routine::BarrierFence | Routine::BarrierExpect => Together::Nobody,
-            Routine::CopyAsync(_) | Routine::CopyRun(_) | Routine::CopyAsyncCommit => Together::Nobody,
-            Routine::CopyAsyncWait(_) | Routine::LoadRow(_) | Routine::LoadRowWhere => Together::Nobody,
-            Routine::PutRow(_) | Routine::PutBetween(_) | Routine::CopyRow => Together::Nobody,
-        }
+        self.facts().together
     }
 
     /// Whether a routine on rows, or one that needs nothing else, can take these operands.
     pub fn takes(self, kernel: &Kernel, operands: &[Operand]) -> bool {
+        use OperandType::{Place, Row, Value};
         let kinds: Vec<OperandType> = operands.iter().map(|operand| operand.operand_type(kernel)).collect();
         let fits_at_once = |count: usize, width: usize, kind: Type| {
             count.is_power_of_two() && width.is_multiple_of(count) && count * kind.bytes() <= 16
         };
         let is_copy = |to: Type, from: Type| to.lanes == 1 && from.lanes == 1;
+        let is_sent = |width: usize, kind: Type| (width * kind.bytes()).is_multiple_of(SENT);
         match (self, kinds.as_slice()) {
-            (Routine::LoadRow(count), &[OperandType::Row(row, width), OperandType::Place(from)])
-            | (Routine::PutRow(count), &[OperandType::Place(from), OperandType::Row(row, width)]) => {
+            (Routine::LoadRow(count), &[Row(row, width), Place(from)])
+            | (Routine::PutRow(count), &[Place(from), Row(row, width)]) => {
                 row == from && fits_at_once(count, width, row)
             }
-            (
-                Routine::LoadRowWhere,
-                &[OperandType::Row(row, _), OperandType::Place(from), OperandType::Value(condition)],
-            ) => row == from && condition == Type::BOOL,
-            (
-                Routine::PutBetween(count),
-                &[
-                    OperandType::Place(to),
-                    OperandType::Row(row, width),
-                    OperandType::Value(first),
-                    OperandType::Value(end),
-                ],
-            ) => row == to && fits_at_once(count, width, row) && [first, end] == [Type::I32; 2],
-            (Routine::CopyRow, &[OperandType::Row(to, width), OperandType::Row(from, other)]) => {
-                width == other && is_copy(to, from)
+            (Routine::LoadRowWhere, &[Row(row, _), Place(from), Value(Type::BOOL)]) => row == from,
+            (Routine::PutBetween(count), &[Place(to), Row(row, width), Value(Type::I32), Value(Type::I32)]) => {
+                row == to && fits_at_once(count, width, row)
             }
-            (
-                Routine::WidenRow(before, after),
-                &[OperandType::Row(to, wide), OperandType::Row(from, width), OperandType::Value(lane)],
-            ) => wide == before + width + after && is_copy(to, from) && lane == Type::I32,
+            (Routine::CopyRow, &[Row(to, width), Row(from, other)]) => width == other && is_copy(to, from),
+            (Routine::WidenRow(before, after), &[Row(to, wide), Row(from, width), Value(Type::I32)]) => {
+                wide == before + width + after && is_copy(to, from)
+            }
             (
                 Routine::JoinRows(before, after),
-                &[
-                    OperandType::Row(to, wide),
-                    OperandType::Row(from, width),
-                    OperandType::Row(own, beyond),
-                    OperandType::Value(lane),
-                ],
+                &[Row(to, wide), Row(from, width), Row(own, beyond), Value(Type::I32)],
             ) => {
                 let is_there = beyond >= before.max(after) && width >= before.max(after);
-                is_there && wide == before + width + after && own == from && is_copy(to, from) && lane == Type::I32
+                is_there && wide == before + width + after && own == from && is_copy(to, from)
             }
-            (Routine::GridBarrier | Routine::FlagRaise | Routine::FlagWait, &[OperandType::Place(Type::U32)]) => true,
+            (Routine::GridBarrier | Routine::FlagRaise | Routine::FlagWait, &[Place(Type::U32)]) => true,
             (
                 Routine::PushRow,
-                &[
-                    OperandType::Place(to),
-                    OperandType::Row(row, width),
-                    OperandType::Value(Type::I32),
-                    OperandType::Value(Type::U32),
-                    OperandType::Place(Type::BARRIER),
-                ],
-            ) => to == row && (width * row.bytes()).is_multiple_of(SENT),
-            (
-                Routine::PullRow,
-                &[OperandType::Row(row, width), OperandType::Place(from), OperandType::Value(Type::I32)],
-            ) => row == from && (width * row.bytes()).is_multiple_of(SENT),
+                &[Place(to), Row(row, width), Value(Type::I32), Value(Type::U32), Place(Type::BARRIER)],
+            ) => to == row && is_sent(width, row),
+            (Routine::PullRow, &[Row(row, width), Place(from), Value(Type::I32)]) => row == from && is_sent(width, row),
             (
                 Routine::BarrierInit | Routine::BarrierExpect | Routine::BarrierWaitCluster,
-                &[OperandType::Place(Type::BARRIER), OperandType::Value(Type::U32)],
+                &[Place(Type::BARRIER), Value(Type::U32)],
             ) => true,
             (Routine::BarrierFence | Routine::ClusterArrive | Routine::ClusterWait, []) => true,
             _ => false,
@@ -246,22 +211,6 @@ impl Operand {
         match self {
             Operand::Value(value) | Operand::Place(_, value) => Some(*value),
             Operand::Row(_) => None,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn value_mut(&mut self) -> Option<&mut ValueId> {
-        match self {
-            Operand::Value(value) | Operand::Place(_, value) => Some(value),
-            Operand::Row(_) => None,
-        }
-    }
-
-    /// The array that it is in, to be changed.
-    pub fn array_mut(&mut self) -> Option<&mut ArrayId> {
-        match self {
-            Operand::Value(_) => None,
-            Operand::Place(array, _) | Operand::Row(array) => Some(array),
         }
     }
 }

@@ -56,18 +56,11 @@ impl Scalar {
                     call(own, Function::WrappingMul, &[*a, *b], Type::I32)
                 }
             },
-            Node::Compare(relation, a, b) if may_be_extreme(body, *relation, *a, *b) => match relation {
-                Relation::Lt => call(own, Function::Less, &[*a, *b], Type::BOOL),
-                Relation::Gt | Relation::Eq | Relation::Ne => call(own, Function::Less, &[*b, *a], Type::BOOL),
-                Relation::Ge => {
-                    let less = call(own, Function::Less, &[*a, *b], Type::BOOL);
-                    own.not(less)
-                }
-                Relation::Le => {
-                    let less = call(own, Function::Less, &[*b, *a], Type::BOOL);
-                    own.not(less)
-                }
-            },
+            Node::Compare(relation, a, b) if may_be_extreme(body, *relation, *a, *b) => {
+                let (a, b) = if matches!(relation, Relation::Lt | Relation::Ge) { (*a, *b) } else { (*b, *a) };
+                let less = call(own, Function::Less, &[a, b], Type::BOOL);
+                if matches!(relation, Relation::Le | Relation::Ge) { own.not(less) } else { less }
+            }
             Node::Compare(relation, a, b) => {
                 let left = match may_be_alike(body, *relation, *a, *b) {
                     true => call(own, Function::Opaque, &[*a], real),

@@ -1,7 +1,7 @@
 //! Leaves out of a kernel what nothing uses: names that are never called, variables that nobody reads, loops and branches in which
 //! nothing is done, arguments and arrays that nothing needs. So whoever makes a kernel can declare all that might be needed.
 
-use super::{ArgumentKind, ArrayId, Block, Kernel, Meaning, Operation, Statement, ValueId, VariableId};
+use super::{ArgumentKind, ArrayId, Block, Kernel, Meaning, Operation, Space, Statement, ValueId, VariableId};
 use crate::ir::{Arena, Handle};
 
 /// The kernel without what nothing uses. Fields and parameters stay arguments: callers count on them.
@@ -9,12 +9,11 @@ pub fn simplify(mut kernel: Kernel) -> Kernel {
     let mut used = Used {
         values: vec![false; kernel.values.len()],
         variables: vec![false; kernel.variables.len()],
+        arguments: vec![false; kernel.arguments.len()],
         arrays: vec![false; kernel.arrays.len()],
         waiting: Vec::new(),
     };
-    if let Some(watch) = &kernel.watch {
-        used.value(&kernel, watch.plane);
-    }
+    used.promised(&kernel);
     // What is stored, and which way threads go, is why there is a kernel. A variable counts where something that counts reads it, which
     // may stand before it is assigned, in a loop: so until nothing more is found.
     loop {
@@ -24,14 +23,16 @@ pub fn simplify(mut kernel: Kernel) -> Kernel {
             break;
         }
     }
-    let body = used.kept(std::mem::take(&mut kernel.body));
-    without_arguments(compact(Kernel { body, ..kernel }))
+    kernel.body = used.kept(std::mem::take(&mut kernel.body));
+    used.alone(kernel)
 }
 
 /// What something that counts uses.
 struct Used {
     values: Vec<bool>,
     variables: Vec<bool>,
+    /// Arguments that are numbers.
+    arguments: Vec<bool>,
     /// Arrays that are read or written.
     arrays: Vec<bool>,
     waiting: Vec<ValueId>,
@@ -40,6 +41,24 @@ struct Used {
 impl Used {
     fn count(&self) -> usize {
         self.values.iter().chain(&self.variables).chain(&self.arrays).filter(|used| **used).count()
+    }
+
+    /// What counts, whatever statements do.
+    fn promised(&mut self, kernel: &Kernel) {
+        if let Some(watch) = &kernel.watch {
+            self.value(kernel, watch.plane);
+            [watch.report, watch.columns].into_iter().for_each(|array| self.array(kernel, array));
+        }
+        for (id, argument) in kernel.arguments.iter() {
+            match &argument.meaning {
+                Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => match argument.what {
+                    ArgumentKind::Array(array) => self.array(kernel, array),
+                    ArgumentKind::Number(_) => self.arguments[id.index()] = true,
+                },
+                Meaning::Documented | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
+                Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {}
+            }
+        }
     }
 
     /// A value that counts, with all that it is made of.
@@ -51,8 +70,12 @@ impl Used {
             }
             let operation = &kernel.values[value].operation;
             match operation {
+                Operation::Argument(argument) => self.arguments[argument.index()] = true,
                 Operation::Variable(variable) => self.variables[variable.index()] = true,
                 Operation::Load(array, _) => self.array(kernel, *array),
+                Operation::Follow(follow) => {
+                    follow.patterns.iter().chain([&follow.table]).for_each(|&table| self.array(kernel, table));
+                }
                 _ => {}
             }
             self.waiting.extend(operation.operands());
@@ -109,113 +132,60 @@ impl Used {
         });
         Block(inner.collect())
     }
-}
 
-/// The kernel with those values alone that statements use.
-fn compact(mut kernel: Kernel) -> Kernel {
-    let mut used = vec![false; kernel.values.len()];
-    let mut waiting: Vec<ValueId> = kernel.watch.iter().map(|watch| watch.plane).collect();
-    each_value(&mut kernel.body, &mut |value| waiting.push(*value));
-    while let Some(value) = waiting.pop() {
-        if !std::mem::replace(&mut used[value.index()], true) {
-            waiting.extend(kernel.values[value].operation.operands());
-        }
-    }
-    let mut moved = vec![ValueId::new(0); used.len()];
-    let mut values = Arena::new();
-    let all = std::mem::take(&mut kernel.values);
-    for (id, value) in all.iter().filter(|(id, _)| used[id.index()]) {
-        let mut value = value.clone();
-        value.operation.operands_mut().into_iter().for_each(|operand| *operand = moved[operand.index()]);
-        moved[id.index()] = values.add(value);
-    }
-    each_value(&mut kernel.body, &mut |value| *value = moved[value.index()]);
-    if let Some(watch) = &mut kernel.watch {
-        watch.plane = moved[watch.plane.index()];
-    }
-    kernel.values = values;
-    kernel
-}
-
-/// Every value that a statement uses itself.
-fn each_value(block: &mut Block, visit: &mut impl FnMut(&mut ValueId)) {
-    for statement in &mut block.0 {
-        statement.values_mut().into_iter().for_each(&mut *visit);
-        statement.blocks_mut().into_iter().for_each(|inner| each_value(inner, visit));
-    }
-}
-
-/// The kernel without arguments and arrays that nothing needs.
-fn without_arguments(mut kernel: Kernel) -> Kernel {
-    let mut arrays = vec![false; kernel.arrays.len()];
-    let mut numbers = vec![false; kernel.arguments.len()];
-    for (_, value) in kernel.values.iter() {
-        match &value.operation {
-            Operation::Argument(argument) => numbers[argument.index()] = true,
-            Operation::Load(array, _) => arrays[array.index()] = true,
-            Operation::Follow(follow) => {
-                follow.patterns.iter().chain([&follow.table]).for_each(|table| arrays[table.index()] = true);
-            }
-            _ => {}
-        }
-    }
-    touched(&kernel.body, &mut arrays);
-    if let Some(watch) = &kernel.watch {
-        [watch.report, watch.columns].into_iter().for_each(|array| arrays[array.index()] = true);
-    }
-    for (id, argument) in kernel.arguments.iter() {
-        match &argument.meaning {
-            Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => match argument.what {
-                ArgumentKind::Array(array) => arrays[array.index()] = true,
-                ArgumentKind::Number(_) => numbers[id.index()] = true,
-            },
-            Meaning::Documented | Meaning::Table(_) | Meaning::Report | Meaning::Columns => {}
-            Meaning::Size(_) | Meaning::Mesh(_) | Meaning::Step(_) => {}
-        }
-    }
-    // What an array is a part or a view of comes before it.
-    for (id, array) in kernel.arrays.iter().rev() {
-        if let Some(base) = array.space.base().filter(|_| arrays[id.index()]) {
-            arrays[base.index()] = true;
-        }
-    }
-    let (kept_arrays, moved_arrays) = kept(std::mem::take(&mut kernel.arrays), |id, _| arrays[id]);
-    let (kept_arguments, moved_arguments) =
-        kept(std::mem::take(&mut kernel.arguments), |id, argument| match argument.what {
-            ArgumentKind::Number(_) => numbers[id],
-            ArgumentKind::Array(array) => arrays[array.index()],
+    /// The kernel with the values, arguments and arrays alone that count, by their new numbers.
+    fn alone(&self, mut kernel: Kernel) -> Kernel {
+        let (values, moved_values) = kept(&kernel.values, |id, _| self.values[id]);
+        let (arrays, moved_arrays) = kept(&kernel.arrays, |id, _| self.arrays[id]);
+        let (arguments, moved_arguments) = kept(&kernel.arguments, |id, argument| match argument.what {
+            ArgumentKind::Number(_) => self.arguments[id],
+            ArgumentKind::Array(array) => self.arrays[array.index()],
         });
-    kernel.arrays = kept_arrays;
-    kernel.arguments = kept_arguments;
-    for argument in kernel.arguments.values_mut() {
-        if let ArgumentKind::Array(array) = &mut argument.what {
-            *array = moved_arrays[array.index()];
-        }
-    }
-    for value in kernel.values.values_mut() {
-        match &mut value.operation {
-            Operation::Argument(argument) => *argument = moved_arguments[argument.index()],
-            Operation::Load(array, _) => *array = moved_arrays[array.index()],
-            Operation::Follow(follow) => {
-                follow.table = moved_arrays[follow.table.index()];
-                follow.patterns = follow.patterns.map(|patterns| moved_arrays[patterns.index()]);
+        kernel = Kernel { values, arrays, arguments, ..kernel };
+        for argument in kernel.arguments.values_mut() {
+            if let ArgumentKind::Array(array) = &mut argument.what {
+                *array = moved_arrays[array.index()];
             }
-            _ => {}
         }
+        for array in kernel.arrays.values_mut() {
+            if let Space::Part { of, .. } | Space::View(of) = &mut array.space {
+                *of = moved_arrays[of.index()];
+            }
+        }
+        for value in kernel.values.values_mut() {
+            value.operation.operands_mut().into_iter().for_each(|operand| *operand = moved_values[operand.index()]);
+            match &mut value.operation {
+                Operation::Argument(argument) => *argument = moved_arguments[argument.index()],
+                Operation::Load(array, _) => *array = moved_arrays[array.index()],
+                Operation::Follow(follow) => {
+                    follow.table = moved_arrays[follow.table.index()];
+                    follow.patterns = follow.patterns.map(|patterns| moved_arrays[patterns.index()]);
+                }
+                _ => {}
+            }
+        }
+        move_parts(&mut kernel.body, &moved_values, &moved_arrays);
+        if let Some(watch) = &mut kernel.watch {
+            watch.plane = moved_values[watch.plane.index()];
+            watch.report = moved_arrays[watch.report.index()];
+            watch.columns = moved_arrays[watch.columns.index()];
+        }
+        kernel
     }
-    for base in kernel.arrays.values_mut().filter_map(|array| array.space.base_mut()) {
-        *base = moved_arrays[base.index()];
+}
+
+/// Gives the statements of a block the new numbers of what they use.
+fn move_parts(block: &mut Block, values: &[ValueId], arrays: &[ArrayId]) {
+    for statement in &mut block.0 {
+        let parts = statement.parts_mut();
+        parts.values.into_iter().for_each(|value| *value = values[value.index()]);
+        parts.arrays.into_iter().for_each(|array| *array = arrays[array.index()]);
+        parts.blocks.into_iter().for_each(|inner| move_parts(inner, values, arrays));
     }
-    each_array(&mut kernel.body, &mut |array| *array = moved_arrays[array.index()]);
-    if let Some(watch) = &mut kernel.watch {
-        watch.report = moved_arrays[watch.report.index()];
-        watch.columns = moved_arrays[watch.columns.index()];
-    }
-    kernel
 }
 
 /// The elements that are kept, and of each element its handle among them.
-fn kept<H: Handle, T: Clone>(arena: Arena<H, T>, keep: impl Fn(usize, &T) -> bool) -> (Arena<H, T>, Vec<H>) {
+fn kept<H: Handle, T: Clone>(arena: &Arena<H, T>, keep: impl Fn(usize, &T) -> bool) -> (Arena<H, T>, Vec<H>) {
     let mut own = Arena::new();
     let mut moved = Vec::with_capacity(arena.len());
     for (id, item) in arena.iter() {
@@ -225,20 +195,6 @@ fn kept<H: Handle, T: Clone>(arena: Arena<H, T>, keep: impl Fn(usize, &T) -> boo
         }
     }
     (own, moved)
-}
-
-fn touched(block: &Block, arrays: &mut [bool]) {
-    for statement in &block.0 {
-        statement.arrays().into_iter().for_each(|array| arrays[array.index()] = true);
-        statement.blocks().into_iter().for_each(|inner| touched(inner, arrays));
-    }
-}
-
-fn each_array(block: &mut Block, visit: &mut impl FnMut(&mut ArrayId)) {
-    for statement in &mut block.0 {
-        statement.arrays_mut().into_iter().for_each(&mut *visit);
-        statement.blocks_mut().into_iter().for_each(|inner| each_array(inner, visit));
-    }
 }
 
 #[cfg(test)]

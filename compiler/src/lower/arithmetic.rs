@@ -1,6 +1,7 @@
 //! Operators: kinds that meet, and whole numbers that are computed at once.
 
 use super::kind::{article, parts};
+use super::report::wrong;
 use super::value::{Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix, Prefix};
@@ -11,7 +12,7 @@ use crate::source::Span;
 
 impl Lowering<'_> {
     pub(super) fn prefix(&mut self, op: Prefix, inner: ExprId, span: Span) -> Found<Nodes> {
-        let at = self.file.exprs.span(inner);
+        let at = self.span(inner);
         // The one whole number that has no positive counterpart.
         if let (Prefix::Negate, Expr::Int(2_147_483_648)) = (op, &self.file.exprs[inner]) {
             return self.one(Node::Int(i32::MIN), Kind::Int, span);
@@ -21,25 +22,16 @@ impl Lowering<'_> {
             .map(|node| {
                 let kind = self.kind(node)?;
                 match (op, kind) {
-                    (Prefix::Not, Kind::Bool) => self.node(Node::Not(node), Kind::Bool, span),
-                    (Prefix::Not, _) => self.report(
-                        Diagnostic::error(at, format!("`!` takes a truth value, this is {}", article(kind)))
-                            .label(kind.name())
-                            .help("compare it with something, as in `!(a > 0)`"),
-                    ),
-                    (Prefix::Negate, Kind::Bool) => self.report(
-                        Diagnostic::error(at, "`-` takes a number, this is a truth value")
-                            .label("bool")
-                            .help("`!` turns a truth value round"),
-                    ),
-                    (Prefix::Negate, Kind::Int) => match self.whole(node) {
-                        Some(x) => match x.checked_neg() {
-                            Some(x) => self.node(Node::Int(x), Kind::Int, span),
-                            None => self.overflow(span),
-                        },
-                        None => self.node(Node::Negate(node), Kind::Int, span),
-                    },
-                    (Prefix::Negate, Kind::Real) => self.node(Node::Negate(node), Kind::Real, span),
+                    (Prefix::Not, _) => {
+                        let truth = self.truth(node, at, "`!` takes a truth value", "!(a > 0)")?;
+                        self.node(Node::Not(truth), Kind::Bool, span)
+                    }
+                    (Prefix::Negate, Kind::Bool) => {
+                        let found = wrong(at, "`-` takes a number, this is a truth value", "bool");
+                        self.report(found.help("`!` turns a truth value round"))
+                    }
+                    (Prefix::Negate, Kind::Int) if self.whole(node) == Some(i32::MIN) => self.overflow(span),
+                    (Prefix::Negate, Kind::Int | Kind::Real) => self.node(Node::Negate(node), kind, span),
                 }
             })
             .collected()
@@ -91,14 +83,7 @@ impl Lowering<'_> {
 
     fn logic(&mut self, node: Node, symbol: &str, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
         for (side, place) in [(a, spans.0), (b, spans.1)] {
-            let kind = self.kind(side)?;
-            if kind != Kind::Bool {
-                return self.report(
-                    Diagnostic::error(place, format!("`{symbol}` takes truth values, this is {}", article(kind)))
-                        .label(kind.name())
-                        .help("compare it with something, as in `a > 0`"),
-                );
-            }
+            self.truth(side, place, &format!("`{symbol}` takes truth values"), "a > 0")?;
         }
         self.node(node, Kind::Bool, spans.2)
     }
@@ -117,12 +102,9 @@ impl Lowering<'_> {
 
     fn do_not_meet<T>(&mut self, symbol: &str, kinds: (Kind, Kind), spans: (Span, Span, Span)) -> Found<T> {
         let takes = if ["==", "!="].contains(&symbol) { "two numbers or two truth values" } else { "two numbers" };
-        self.report(
-            Diagnostic::error(spans.2, format!("`{symbol}` takes {takes}"))
-                .note(spans.0, article(kinds.0))
-                .note(spans.1, article(kinds.1))
-                .help("a truth value becomes a number by `if c { 1 } else { 0 }`"),
-        )
+        let found = Diagnostic::error(spans.2, format!("`{symbol}` takes {takes}")).note(spans.0, article(kinds.0));
+        let found = found.note(spans.1, article(kinds.1));
+        self.report(found.help("a truth value becomes a number by `if c { 1 } else { 0 }`"))
     }
 
     /// `+ - * / %`
@@ -146,11 +128,8 @@ impl Lowering<'_> {
         if op == Binary::Rem {
             let is_param = matches!(self.written(b), Some(Node::Param(_)));
             if y == Some(0) {
-                return self.report_number(
-                    Diagnostic::error(spans.1, "a remainder of a division by 0")
-                        .label("this is 0")
-                        .help("`n % 2` is the rest of the division of `n` by 2"),
-                );
+                let found = wrong(spans.1, "a remainder of a division by 0", "this is 0");
+                return self.report_number(found.help("`n % 2` is the rest of the division of `n` by 2"));
             }
             if y.is_none() && !is_param {
                 return self.report_number(
@@ -167,43 +146,35 @@ impl Lowering<'_> {
                 Binary::Mul => x.checked_mul(y),
                 Binary::Div | Binary::Rem => Some(int_binary(op, x, y)),
             };
-            return match exact {
-                Some(x) => self.node(Node::Int(x), Kind::Int, spans.2),
-                None => self.overflow(spans.2),
-            };
+            if exact.is_none() {
+                return self.overflow(spans.2);
+            }
         }
         self.node(Node::Binary(op, a, b), Kind::Int, spans.2)
     }
 
     fn overflow<T>(&mut self, span: Span) -> Found<T> {
-        self.report_number(
-            Diagnostic::error(span, "this whole number does not fit 32 bits")
-                .label("overflows")
-                .help("write one side as a real number, with a point"),
-        )
+        let found = wrong(span, "this whole number does not fit 32 bits", "overflows");
+        self.report_number(found.help("write one side as a real number, with a point"))
     }
 
     /// `a ** n`: with a whole constant the product from the left, and else `pow(a, n)`.
     pub(super) fn power(&mut self, base: Nodes, base_span: Span, exponent: ExprId, span: Span) -> Found<Nodes> {
-        let at = self.file.exprs.span(exponent);
+        let at = self.span(exponent);
         let exponent = self.scalar(exponent)?;
         let Some(n) = self.whole(exponent) else {
             return base.map(|base| self.any_power(base, exponent, (base_span, at, span))).collected();
         };
         if n.unsigned_abs() > 1024 {
-            return self.report_number(
-                Diagnostic::error(at, "this exponent is too large")
-                    .label("at most 1024: a power is written out as a product"),
-            );
+            let found = wrong(at, "this exponent is too large", "at most 1024: a power is written out as a product");
+            return self.report_number(found);
         }
         base.map(|base| self.power_one(base, n, base_span, span)).collected()
     }
 
     fn any_power(&mut self, base: NodeId, exponent: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
         for (operand, at) in [(base, spans.0), (exponent, spans.1)] {
-            if self.kind(operand)? == Kind::Bool {
-                return self.report(Diagnostic::error(at, "`**` takes numbers, this is a truth value").label("bool"));
-            }
+            self.number_kind(operand, at, "`**` takes numbers")?;
         }
         let base = self.widen(base, Kind::Real, spans.0)?;
         let exponent = self.widen(exponent, Kind::Real, spans.1)?;
@@ -211,11 +182,7 @@ impl Lowering<'_> {
     }
 
     fn power_one(&mut self, base: NodeId, n: i32, base_span: Span, span: Span) -> Found<NodeId> {
-        let kind = self.kind(base)?;
-        if kind == Kind::Bool {
-            return self
-                .report(Diagnostic::error(base_span, "`**` takes a number, this is a truth value").label("bool"));
-        }
+        let kind = self.number_kind(base, base_span, "`**` takes a number")?;
         let spans = (base_span, base_span, span);
         let mut product = None;
         for _ in 0..n.unsigned_abs() {

@@ -1,12 +1,13 @@
 //! Blocks, and what is made of them: choices and sums.
 
 use super::kind::article;
-use super::scope::Binding;
+use super::report::wrong;
+use super::scope::{Binding, Symbol};
 use super::value::{Alias, Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{self, ExprId, Infix};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Binary, Kind, Node, NodeId};
+use crate::ir::{Binary, Node, NodeId};
 use crate::source::Span;
 
 impl<'a> Lowering<'a> {
@@ -19,71 +20,39 @@ impl<'a> Lowering<'a> {
         let mut parts = Vec::new();
         let mut fine = true;
         for (condition, block) in arms {
-            let at = self.file.exprs.span(*condition);
+            let at = self.span(*condition);
             // What the conditions before it have ruled out is known here.
             let before = arms.iter().take_while(|(own, _)| own != condition).map(|(own, _)| *own).collect::<Vec<_>>();
-            let truth = self.scalar_after(&before, *condition).and_then(|node| {
-                let kind = self.kind(node)?;
-                if kind == Kind::Bool {
-                    return Some(node);
-                }
-                self.report(
-                    Diagnostic::error(at, format!("a condition is needed, this is {}", article(kind)))
-                        .label(kind.name())
-                        .help("compare it with something, as in `a > 0`"),
-                )
-            });
-            let value = self.after(&before, |own| own.where_known(*condition, true, |own| own.block(block)));
+            let truth = self.where_known(&before, false, |own| own.scalar(*condition));
+            let truth = truth.and_then(|node| self.truth(node, at, "a condition is needed", "a > 0"));
+            let value =
+                self.where_known(&before, false, |own| own.where_known(&[*condition], true, |own| own.block(block)));
             match truth.zip(value) {
-                Some((truth, value)) => parts.push((truth, value, self.file.exprs.span(block.value))),
+                Some((truth, value)) => parts.push((truth, value, self.span(block.value))),
                 None => fine = false,
             }
         }
         let all: Vec<ExprId> = arms.iter().map(|(condition, _)| *condition).collect();
-        let mut value = self.after(&all, |own| own.block(otherwise))?;
+        let mut value = self.where_known(&all, false, |own| own.block(otherwise))?;
         if !fine {
             return None;
         }
-        let last = self.file.exprs.span(otherwise.value);
+        let last = self.span(otherwise.value);
         for (condition, yes, at) in parts.into_iter().rev() {
-            value = match (yes, value) {
-                (Value::One(yes), Value::One(no)) => {
-                    Value::One(self.choose_one(condition, yes, no, (at, last, span))?)
-                }
-                (Value::Many(yes), Value::Many(no)) if yes.len() == no.len() => {
-                    let spans = (at, last, span);
-                    let parts = yes.into_iter().zip(no).map(|(yes, no)| self.choose_one(condition, yes, no, spans));
-                    Value::Many(parts.collect::<Option<_>>()?)
-                }
-                _ => {
-                    return self.report_number(
-                        Diagnostic::error(span, "the branches have different numbers of parts")
-                            .note(at, "this one")
-                            .note(last, "and this one"),
-                    );
-                }
+            let Some(pairs) = yes.zip(value) else {
+                let found = Diagnostic::error(span, "the branches have different numbers of parts");
+                return self.report_number(found.note(at, "this one").note(last, "and this one"));
             };
+            value = pairs.map(|(yes, no)| self.choose_one(condition, yes, no, (at, last, span))).collected()?;
         }
         Some(value)
-    }
-
-    /// Does something where conditions are known to be false.
-    fn after<T>(&mut self, conditions: &[ExprId], then: impl FnOnce(&mut Self) -> T) -> T {
-        self.where_all_known(conditions, false, then)
-    }
-
-    fn scalar_after(&mut self, conditions: &[ExprId], expr: ExprId) -> Found<NodeId> {
-        self.after(conditions, |own| own.scalar(expr))
     }
 
     fn choose_one(&mut self, condition: NodeId, yes: NodeId, no: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
         let (yes_kind, no_kind) = (self.kind(yes)?, self.kind(no)?);
         let Some(kind) = meet(yes_kind, no_kind) else {
-            return self.report(
-                Diagnostic::error(spans.2, "the branches of this `if` do not fit together")
-                    .note(spans.0, article(yes_kind))
-                    .note(spans.1, article(no_kind)),
-            );
+            let found = Diagnostic::error(spans.2, "the branches of this `if` do not fit together");
+            return self.report(found.note(spans.0, article(yes_kind)).note(spans.1, article(no_kind)));
         };
         let (yes, no) = (self.widen(yes, kind, spans.0)?, self.widen(no, kind, spans.1)?);
         self.node(Node::Choose { condition, yes, no }, kind, spans.2)
@@ -96,7 +65,7 @@ impl<'a> Lowering<'a> {
             self.define_let(binding);
         }
         let value = self.value(block.value);
-        self.warn_unused_since(mark);
+        self.warn_unused_since(mark, "the value");
         self.scope.forget(mark);
         value
     }
@@ -118,27 +87,23 @@ impl<'a> Lowering<'a> {
                     return self.fold_over_map(op, &binder.name, trail, block, span);
                 }
                 ast::Range::Map(trail) => {
-                    return self.report(
-                        Diagnostic::error(trail.span, "a sum over a map has one counter")
-                            .label("one of several")
-                            .help("maps follow each other with points, as in `n in edges.cells`; or put one sum into the other"),
-                    );
+                    let found =
+                        Diagnostic::error(trail.span, "a sum over a map has one counter").label("one of several");
+                    let help =
+                        "maps follow each other with points, as in `n in edges.cells`; or put one sum into the other";
+                    return self.report(found.help(help));
                 }
             };
             if low > high {
-                return self.report_number(
-                    Diagnostic::error(binder.name.span, format!("the range {low}..={high} is empty"))
-                        .label("has no term")
-                        .help("both ends are included, the smaller comes first"),
-                );
+                let found = wrong(binder.name.span, format!("the range {low}..={high} is empty"), "has no term");
+                return self.report_number(found.help("both ends are included, the smaller comes first"));
             }
             terms = terms.saturating_mul((i64::from(high) - i64::from(low) + 1).unsigned_abs());
             ranges.push((low, high));
         }
         if terms > 10_000 {
-            return self.report_number(
-                Diagnostic::error(span, format!("this sum has {terms} terms")).label("at most 10000 are written out"),
-            );
+            let found = wrong(span, format!("this sum has {terms} terms"), "at most 10000 are written out");
+            return self.report_number(found);
         }
         let mut counters: Vec<i32> = ranges.iter().map(|(low, _)| *low).collect();
         let mut total: Option<Nodes> = None;
@@ -149,14 +114,10 @@ impl<'a> Lowering<'a> {
             }
             let value = self.block(block);
             if term == 0 {
-                self.warn_unused_since(mark);
+                self.warn_unused_since(mark, "the value");
             }
             self.scope.forget(mark);
-            let value = value?;
-            total = Some(match total {
-                None => value,
-                Some(total) => self.join(&op.text, total, value, span)?,
-            });
+            total = Some(self.join(&op.text, total, value?, span)?);
             for (counter, (low, high)) in counters.iter_mut().zip(&ranges).rev() {
                 if *counter < *high {
                     *counter += 1;
@@ -168,17 +129,20 @@ impl<'a> Lowering<'a> {
         total
     }
 
-    pub(super) fn join(&mut self, op: &str, total: Nodes, value: Nodes, span: Span) -> Found<Nodes> {
+    /// What there is so far, if there is something, and one more value.
+    pub(super) fn join(&mut self, op: &str, total: Option<Nodes>, value: Nodes, span: Span) -> Found<Nodes> {
+        let Some(total) = total else { return Some(value) };
+        let spans = (span, span, span);
         if op == "sum" {
             return self.infix(Infix::Arithmetic(Binary::Add), total, value, (span, span, span));
         }
-        let spans = (span, span, span);
         self.part_by_part(total, value, spans, |own, a, b| own.extreme(op, a, b, spans))
     }
 
-    pub(super) fn warn_unused_since(&mut self, mark: usize) {
-        for (name, span) in self.scope.unused_since(mark) {
-            self.warn(Diagnostic::unused(span, "the value", &name));
+    /// Warns of names of a block that nothing in it uses.
+    pub(super) fn warn_unused_since(&mut self, mark: usize, what: &str) {
+        for Symbol { name, span, .. } in self.scope.unused_since(mark) {
+            self.warn(Diagnostic::unused(span, what, &name));
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Calls: the language's functions, and the user's, which are written out.
 
+use super::body::STENCIL_NODES;
 use super::kind::{article, parts};
 use super::mesh::{PRESENT, SIZE};
+use super::report::wrong;
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
-use super::{Body, CALLS, Found, Lowering, STENCIL_NODES};
+use super::{CALLS, Found, Lowering};
 use crate::ast::{self, ExprId};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
@@ -45,18 +47,12 @@ impl Call {
 impl<'a> Lowering<'a> {
     pub(super) fn call(&mut self, function: &'a ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         if let Some(name) = arguments.iter().find_map(|argument| argument.name.as_ref()) {
-            return self.report(
-                Diagnostic::error(name.span, "the arguments of a function have no names")
-                    .label("give the value alone")
-                    .help("names are for the calls of stencils in a `program`"),
-            );
+            let found = wrong(name.span, "the arguments of a function have no names", "give the value alone");
+            return self.report(found.help("names are for the calls of stencils in a `program`"));
         }
         if function.text == PRINT {
-            return self.report(
-                Diagnostic::error(span, "a `print` is a statement of its own, and has no value")
-                    .label("inside an expression")
-                    .help("name the value with `let` in the stencil, and print it on the next line"),
-            );
+            let found = wrong(span, "a `print` is a statement of its own, and has no value", "inside an expression");
+            return self.report(found.help("name the value with `let` in the stencil, and print it on the next line"));
         }
         if self.is_over_mesh() && function.text == PRESENT {
             return self.present(arguments, span);
@@ -86,10 +82,8 @@ impl<'a> Lowering<'a> {
                 }
                 Some(_) => return self.no_function(function, arguments, span),
                 None if [PRESENT, SIZE].contains(&function.text.as_str()) => {
-                    let found = Diagnostic::error(span, format!("`{}` is about meshes", function.text));
-                    return self.report(
-                        found.label("on a grid").help("a stencil over a mesh says so: `stencil name over mesh.set`"),
-                    );
+                    let message = format!("`{}` is about meshes", function.text);
+                    return self.only_over_mesh(span, &message, "on a grid");
                 }
                 None => return self.unknown(&function.text, function.span, "function"),
             },
@@ -104,9 +98,7 @@ impl<'a> Lowering<'a> {
         let name = &function.text;
         let parts: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
         let found = Diagnostic::error(span, format!("`{name}` is no function"));
-        let is_constant = matches!(self.scope.find(name).map(|symbol| &symbol.binding), Some(Binding::Constant(_)))
-            || matches!(self.globals.find(name), Some(Global::Constant(_)));
-        if is_constant {
+        if self.names_a_constant(name) {
             let found = found.label(format!("a part of an array is written `{name}[0]`"));
             return self.report(found.help("brackets are square, and parts are counted from 0"));
         }
@@ -135,25 +127,21 @@ impl<'a> Lowering<'a> {
         let span = call.span;
         if own.params.len() != arguments.len() {
             let names: Vec<&str> = own.params.iter().map(|name| name.text.as_str()).collect();
-            return self.report(
-                Diagnostic::error(
-                    span,
-                    format!("`{}` takes {}, here are {}", called.text, count(own.params.len()), arguments.len()),
-                )
-                .label(format!("`{}({})`", called.text, names.join(", ")))
-                .note(own.name.span, "defined here"),
-            );
+            let takes = count(own.params.len());
+            let message = format!("`{}` takes {takes}, here are {}", called.text, arguments.len());
+            let found = wrong(span, message, format!("`{}({})`", called.text, names.join(", ")));
+            return self.report(found.note(own.name.span, "defined here"));
         }
         if let Some(start) = self.calls.iter().position(|call| call.name == own.name.text) {
             return self.calls_itself(start, &call);
         }
         if self.calls.len() >= CALLS {
-            return self
-                .report_number(Diagnostic::error(called.span, format!("more than {CALLS} functions call each other")));
+            let message = format!("more than {CALLS} functions call each other");
+            return self.report_number(Diagnostic::error(called.span, message));
         }
         // A call that comes to nothing counts, too: functions that each call the one before twice are not to be followed for ever.
-        self.nodes += 1;
-        if self.nodes > STENCIL_NODES {
+        self.size.nodes += 1;
+        if self.size.nodes > STENCIL_NODES {
             return self.too_many(STENCIL_NODES, span);
         }
         // Arguments are computed once a cell, like a `let`, in the scope of the caller.
@@ -163,24 +151,23 @@ impl<'a> Lowering<'a> {
             .map(|(argument, name)| self.bind(argument.value, &name.text, Origin::Argument))
             .collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
-        let frame = self.scope.enter(horizon);
         call.arguments =
             own.params.iter().zip(&values).filter_map(|(name, value)| self.described(name, value)).collect();
         self.calls.push(call);
-        for (name, value) in own.params.iter().zip(values) {
-            self.define(name, Binding::Value(value));
-        }
+        let called = |lowering: &mut Self| {
+            let mark = lowering.scope.mark();
+            for (name, value) in own.params.iter().zip(values) {
+                lowering.define(name, Binding::Value(value));
+            }
+            let value = lowering.block(&own.body);
+            lowering.calls.pop();
+            if value.is_some() {
+                lowering.warn_unused_since(mark, "the argument");
+            }
+            value
+        };
         // The result is a definition, so that nothing is fused across the call.
-        self.bodies.push(Body::new());
-        let value = self.block(&own.body);
-        let body = self.bodies.pop().unwrap_or_default();
-        self.calls.pop();
-        let unused = if value.is_some() { self.scope.unused_arguments() } else { Vec::new() };
-        for (name, at) in unused {
-            self.warn(Diagnostic::unused(at, "the argument", &name));
-        }
-        self.scope.leave(frame);
-        let bound = value?.map(|node| self.bind_body(body.rooted(node), &own.name.text, Origin::Result)).collected()?;
+        let bound = self.bind_with(&own.name.text, Origin::Result, |lowering| lowering.within(horizon, called))?;
         self.place_value(bound, span)
     }
 
@@ -193,10 +180,8 @@ impl<'a> Lowering<'a> {
         circle.rotate_left(first);
         let (name, named) = circle.first().map_or((&last.name, last.named), |call| (&call.name, call.named));
         let names: Vec<&str> = circle.iter().map(|call| call.name.as_str()).chain([name.as_str()]).collect();
-        let found = Diagnostic::error(named, format!("the function `{name}` calls itself"))
-            .label(format!("`{}`", names.join("` -> `")))
-            .help("functions are written out where they are called; a `sum` repeats a term");
-        self.report_alone(found)
+        let found = wrong(named, format!("the function `{name}` calls itself"), format!("`{}`", names.join("` -> `")));
+        self.report_alone(found.help("functions are written out where they are called; a `sum` repeats a term"))
     }
 
     /// What a value is that is passed as an argument, unless it is the usual: a real number.
@@ -211,24 +196,18 @@ impl<'a> Lowering<'a> {
 
     fn call_own(&mut self, name: &ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         let text = name.text.as_str();
-        if text == "dot" {
-            return self.dot(arguments, span);
-        }
-        let (least, most) = match text {
-            "min" | "max" => (2, usize::MAX),
-            "copysign" | "pow" | "atan2" => (2, 2),
-            "fma" => (3, 3),
-            _ => (1, 1),
-        };
-        if arguments.len() < least || arguments.len() > most {
-            let takes = if most == usize::MAX { "two or more arguments".to_owned() } else { count(least) };
+        // All others are written out.
+        let Some(function) = Function::named(text) else { return self.dot(arguments, span) };
+        if !function.arguments().contains(&arguments.len()) {
+            let is_open = function.arguments().contains(&(function.arity() + 1));
+            let takes = if is_open { "two or more arguments".to_owned() } else { count(function.arity()) };
             let found = Diagnostic::error(span, format!("`{text}` takes {takes}, here are {}", arguments.len()));
             let found = found.label(match text {
                 "pow" => "`pow(base, exponent)`",
                 "atan2" => "`atan2(y, x)`",
                 _ => "called here",
             });
-            return self.report(if most == usize::MAX && arguments.len() == 1 {
+            return self.report(if is_open && arguments.len() == 1 {
                 found.help(format!(
                     "over several cells, write `{text}(n in -1..=1) {{ a[i+n] }}`; that of a whole field is told by `run`"
                 ))
@@ -238,68 +217,41 @@ impl<'a> Lowering<'a> {
         }
         let values: Vec<Found<Nodes>> = arguments.iter().map(|argument| self.value(argument.value)).collect();
         let values: Vec<Nodes> = values.into_iter().collect::<Option<_>>()?;
-        let spans: Vec<Span> = arguments.iter().map(|argument| self.file.exprs.span(argument.value)).collect();
+        let spans: Vec<Span> = arguments.iter().map(|argument| self.span(argument.value)).collect();
         // Functions work part by part.
-        let parts = values.iter().find_map(|value| match value {
+        let mut lengths = values.iter().filter_map(|value| match value {
             Value::Many(parts) => Some(parts.len()),
             Value::One(_) => None,
         });
-        let Some(parts) = parts else {
-            let nodes: Vec<NodeId> = values.iter().map(|value| part(value, 0)).collect::<Option<_>>()?;
-            return self.apply(text, &nodes, &spans, span).map(Value::One);
-        };
-        if values.iter().any(|value| matches!(value, Value::Many(own) if own.len() != parts)) {
-            return self.report_number(
-                Diagnostic::error(span, "the arguments have different numbers of parts")
-                    .label("functions work part by part"),
-            );
+        let parts = lengths.next();
+        if lengths.any(|length| Some(length) != parts) {
+            let found = wrong(span, "the arguments have different numbers of parts", "functions work part by part");
+            return self.report_number(found);
         }
-        let mut results = Vec::with_capacity(parts);
-        for index in 0..parts {
+        let mut at = |index| {
             let nodes: Vec<NodeId> = values.iter().map(|value| part(value, index)).collect::<Option<_>>()?;
-            results.push(self.apply(text, &nodes, &spans, span)?);
+            self.apply(function, &nodes, &spans, span)
+        };
+        match parts {
+            Some(parts) => (0..parts).map(at).collect::<Option<_>>().map(Value::Many),
+            None => at(0).map(Value::One),
         }
-        Some(Value::Many(results))
     }
 
-    fn apply(&mut self, name: &str, operands: &[NodeId], spans: &[Span], span: Span) -> Found<NodeId> {
+    fn apply(&mut self, function: Function, operands: &[NodeId], spans: &[Span], span: Span) -> Found<NodeId> {
+        let name = function.name();
         for (&operand, &at) in operands.iter().zip(spans) {
-            let kind = self.kind(operand)?;
-            if kind == Kind::Bool {
-                return self.report(
-                    Diagnostic::error(at, format!("`{name}` takes numbers, this is {}", article(kind))).label("bool"),
-                );
-            }
+            self.number_kind(operand, at, &format!("`{name}` takes numbers"))?;
         }
-        let function = match name {
-            "min" | "max" => {
-                let mut value = *operands.first()?;
-                for (&operand, &at) in operands.iter().zip(spans).skip(1) {
-                    value = self.extreme(name, value, operand, (span, at, span))?;
-                }
-                return Some(value);
+        if let Function::Min | Function::Max = function {
+            let mut value = *operands.first()?;
+            for (&operand, &at) in operands.iter().zip(spans).skip(1) {
+                value = self.extreme(name, value, operand, (span, at, span))?;
             }
-            "abs" => Function::Abs,
-            "sign" => Function::Sign,
-            "sqrt" => Function::Sqrt,
-            "floor" => Function::Floor,
-            "ceil" => Function::Ceil,
-            "copysign" => Function::CopySign,
-            "exp" => Function::Exp,
-            "log" => Function::Log,
-            "pow" => Function::Pow,
-            "sin" => Function::Sin,
-            "cos" => Function::Cos,
-            "tan" => Function::Tan,
-            "atan" => Function::Atan,
-            "atan2" => Function::Atan2,
-            "tanh" => Function::Tanh,
-            "cbrt" => Function::Cbrt,
-            _ => Function::Fma,
-        };
-        let keeps_whole = matches!(function, Function::Abs | Function::Sign);
+            return Some(value);
+        }
         let own = self.kind(*operands.first()?)?;
-        let kind = if keeps_whole { own } else { Kind::Real };
+        let kind = if function.takes_whole_numbers() { own } else { Kind::Real };
         let mut widened = Vec::with_capacity(operands.len());
         for (&operand, &at) in operands.iter().zip(spans) {
             widened.push(self.widen(operand, kind, at)?);
@@ -311,7 +263,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn extreme(&mut self, name: &str, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
         let (a_kind, b_kind) = (self.kind(a)?, self.kind(b)?);
         let Some(kind @ (Kind::Real | Kind::Int)) = meet(a_kind, b_kind) else {
-            return self.report(Diagnostic::error(spans.2, format!("`{name}` takes numbers")).label("not two numbers"));
+            return self.report(wrong(spans.2, format!("`{name}` takes numbers"), "not two numbers"));
         };
         let (a, b) = (self.widen(a, kind, spans.0)?, self.widen(b, kind, spans.1)?);
         let function = if name == "min" { Function::Min } else { Function::Max };
@@ -321,26 +273,16 @@ impl<'a> Lowering<'a> {
     /// The products of the parts, added in order.
     fn dot(&mut self, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
         let [a, b] = arguments else {
-            return self.report(
-                Diagnostic::error(span, "`dot` takes two vectors").label(format!("here are {}", arguments.len())),
-            );
+            return self.report(wrong(span, "`dot` takes two vectors", format!("here are {}", arguments.len())));
         };
         let (a, b) = (self.value(a.value), self.value(b.value));
         let (Value::Many(a), Value::Many(b)) = (a?, b?) else {
-            return self.report(
-                Diagnostic::error(span, "`dot` takes two vectors")
-                    .label("a single number is none")
-                    .help("a vector is written `[a, b, c]`"),
-            );
+            let found = wrong(span, "`dot` takes two vectors", "a single number is none");
+            return self.report(found.help("a vector is written `[a, b, c]`"));
         };
         if a.len() != b.len() {
-            return self.report_number(
-                Diagnostic::error(span, "`dot` takes two vectors of the same length").label(format!(
-                    "{} and {}",
-                    parts(a.len()),
-                    parts(b.len())
-                )),
-            );
+            let found = Diagnostic::error(span, "`dot` takes two vectors of the same length");
+            return self.report_number(found.label(format!("{} and {}", parts(a.len()), parts(b.len()))));
         }
         let spans = (span, span, span);
         let mut sum = None;
@@ -362,6 +304,7 @@ fn part(value: &Nodes, index: usize) -> Option<NodeId> {
     }
 }
 
+/// `no arguments`, `one argument`, `2 arguments`.
 fn count(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),

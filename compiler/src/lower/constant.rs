@@ -1,7 +1,25 @@
 //! What constants are worth before the precision is chosen.
 
+use super::value::Bound;
 use crate::ir::scalar::{Value, apply};
-use crate::ir::{Body, Node, Origin, Precision, contract_body, fold_body};
+use crate::ir::{self, Body, Node, Origin, Precision, contract_body, fold_body};
+use crate::source::Span;
+use std::collections::HashMap;
+
+/// The constants of a stencil, as far as they were computed.
+#[derive(Clone, Default)]
+pub struct Constants {
+    /// The names of those being computed, innermost last.
+    pub open: Vec<String>,
+    /// Those computed so far, by the place of their name.
+    pub values: HashMap<Span, Option<Bound>>,
+    /// Whether what is being written must be constant: how many constants are being computed.
+    pub depth: usize,
+    /// The value of each definition that is a constant, in each way of computing.
+    pub known: Known,
+    /// What constants are worth in double precision.
+    pub folded: ir::Constants,
+}
 
 /// The ways of computing: a precision, and whether multiply-adds are fused.
 const WAYS: [(Precision, bool); 4] =

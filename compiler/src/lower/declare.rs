@@ -1,68 +1,78 @@
 //! Declarations: fields and parameters.
 
+use super::report::wrong;
 use super::scope::Binding;
-use super::value::Alias;
+use super::value::{Alias, Bound};
 use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::ir::scalar;
-use crate::ir::{Body, Field, Kind, Levels, Node, NodeId, Origin, Param, ParamId, Place, Role, Stored};
+use crate::ir::{Body, Field, FieldId, Kind, Levels, Node, NodeId, Origin, Param, ParamId, Path, Place, Role, Stored};
 use crate::source::Span;
 use crate::text::FreeText;
 
+/// Where a number at every cell lives.
+pub(super) const CELLS: Place = Place { horizontal: true, levels: Levels::Full, home: None };
+/// Where a single number lives.
+pub(super) const NOWHERE: Place = Place { horizontal: false, levels: Levels::None, home: None };
+
+/// A field without documentation and range.
+pub(super) fn new_field(name: &str, role: Role, place: Place, stored: Stored, span: Span) -> Field {
+    Field { name: name.to_owned(), doc: FreeText::default(), role, place, stored, range: None, span }
+}
+
 impl<'a> Lowering<'a> {
+    /// `in a, b: f32 on (k)` in a stencil.
     pub(super) fn declare_fields(&mut self, fields: &'a ast::Fields) {
+        let Some(declared) = self.declared(fields, false) else { return self.define_broken(&fields.names) };
+        for name in &fields.names {
+            self.add_field(name, declared.clone());
+        }
+    }
+
+    /// Adds a field with a name, unless that has a meaning already.
+    pub(super) fn add_field(&mut self, name: &'a ast::Name, field: Field) -> Found<FieldId> {
+        let is_new = self.scope.find(&name.text).is_none();
+        let own = Field { name: name.text.clone(), span: name.span, ..field };
+        let id = is_new.then(|| self.stencil.fields.add(own));
+        self.define(name, id.map_or(Binding::Broken, Binding::Field));
+        id
+    }
+
+    /// What a declaration says of each of its fields.
+    pub(super) fn declared(&mut self, fields: &'a ast::Fields, in_program: bool) -> Found<Field> {
+        let at = fields.role.span;
         let role = match fields.role.text.as_str() {
             "in" => Role::In,
             "out" => Role::Out,
             "inout" => Role::InOut,
-            "inc" if self.is_over_mesh() => Role::Inc,
+            "inc" if self.is_over_mesh() && !in_program => Role::Inc,
             _ => {
-                self.report::<()>(
-                    Diagnostic::error(fields.role.span, "an `inc` adds to the cells of a mesh")
-                        .label("a grid stencil has `in`, `out` and `inout`")
-                        .help("a stencil over a mesh says so: `stencil name over mesh.set`"),
-                );
-                // The names exist all the same, so that their uses are not reported too.
-                return fields.names.iter().for_each(|name| self.define(name, Binding::Broken));
+                let message = "an `inc` adds to the cells of a mesh";
+                if in_program {
+                    return self.report(wrong(at, message, "a program has `in`, `out` and `inout`"));
+                }
+                return self.only_over_mesh(at, message, "a grid stencil has `in`, `out` and `inout`");
             }
         };
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| self.stored(typed));
-        let place = self.place(fields);
-        let place = place.and_then(|place| self.check_written(role, place, fields.role.span).map(|()| place));
-        let (Some(stored), Some(place)) = (stored, place) else {
-            // The names exist all the same, so that their uses are not reported too.
-            fields.names.iter().for_each(|name| self.define(name, Binding::Broken));
-            return;
-        };
-        let range = fields.drawn.and_then(|(low, high)| self.range(low, high, role, stored));
-        for name in &fields.names {
-            let field = Field {
-                name: name.text.clone(),
-                doc: FreeText::new(&fields.doc),
-                role,
-                place,
-                stored,
-                range,
-                span: name.span,
-            };
-            let known = self.scope.find(&name.text).is_some();
-            if !known {
-                let id = self.stencil.fields.add(field);
-                self.define(name, Binding::Field(id));
+        let place = self.place(fields).and_then(|place| {
+            if in_program {
+                self.check_place(role, place, fields)?;
             } else {
-                self.define(name, Binding::Broken);
+                self.check_written(role, place, at)?;
             }
-        }
+            Some(place)
+        });
+        let (stored, place) = (stored?, place?);
+        let range = fields.drawn.and_then(|(low, high)| self.range(low, high, role, stored));
+        Some(Field { range, doc: FreeText::new(&fields.doc), ..new_field("", role, place, stored, at) })
     }
 
-    pub(super) fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {
+    fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {
         if let (Some((_, parts)), false) = (typed.parts, self.is_over_mesh()) {
-            return self.report(
-                Diagnostic::error(parts, "vector fields live on the sets of a mesh")
-                    .label("one number a cell")
-                    .help("declare one field for each part"),
-            );
+            let found = wrong(parts, "vector fields live on the sets of a mesh", "one number a cell");
+            return self.report(found.help("declare one field for each part"));
         }
         Some(match typed.scalar.text.as_str() {
             "f32" => Stored::F32,
@@ -73,7 +83,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    pub(super) fn place(&mut self, fields: &ast::Fields) -> Found<Place> {
+    fn place(&mut self, fields: &ast::Fields) -> Found<Place> {
         let place = fields.place.as_ref();
         if self.is_over_mesh() {
             return self.mesh_place(place, fields.typed.as_ref(), fields.role.span);
@@ -83,11 +93,8 @@ impl<'a> Lowering<'a> {
         let (axes, span) = match place {
             ast::PlaceOn::Axes(axes, span) => (axes, *span),
             ast::PlaceOn::Mesh(trail, _) => {
-                return self.report(
-                    Diagnostic::error(trail.span, "sets and maps belong to meshes")
-                        .label("write axes in parentheses, as in `on (i, j)`")
-                        .help("a stencil over a mesh says so: `stencil name over mesh.set`"),
-                );
+                let label = "write axes in parentheses, as in `on (i, j)`";
+                return self.only_over_mesh(trail.span, "sets and maps belong to meshes", label);
             }
         };
         let texts: Vec<&str> = axes.iter().map(|axis| axis.text.as_str()).collect();
@@ -98,53 +105,41 @@ impl<'a> Lowering<'a> {
             ["k"] => on(false, Levels::Full),
             ["k+1"] => on(false, Levels::Interfaces),
             _ => {
-                let mut diagnostic = Diagnostic::error(span, "a field cannot live on these axes")
-                    .label("one of `(i, j, k)`, `(i, j)`, `(k)`, `(i, j, k+1)`, `(k+1)`");
-                if texts == ["i"] || texts == ["j"] {
-                    diagnostic = diagnostic.help("on an unstructured grid there is no `i` of its own: use `(i, j)`");
-                }
-                if texts.is_empty() {
-                    diagnostic = diagnostic.help("a single number is a `param`");
-                }
-                self.report(diagnostic)
+                let label = "one of `(i, j, k)`, `(i, j)`, `(k)`, `(i, j, k+1)`, `(k+1)`";
+                let found = wrong(span, "a field cannot live on these axes", label);
+                self.report(match texts.as_slice() {
+                    ["i"] | ["j"] => found.help("on an unstructured grid there is no `i` of its own: use `(i, j)`"),
+                    [] => found.help("a single number is a `param`"),
+                    _ => found,
+                })
             }
         }
     }
 
     /// `= 0.5..1.5`
-    pub(super) fn range(
-        &mut self,
-        low: ast::ExprId,
-        high: ast::ExprId,
-        role: Role,
-        stored: Stored,
-    ) -> Option<(f64, f64)> {
-        let (low_span, high_span) = (self.file.exprs.span(low), self.file.exprs.span(high));
-        let span = low_span.to(high_span);
+    fn range(&mut self, low: ast::ExprId, high: ast::ExprId, role: Role, stored: Stored) -> Found<(f64, f64)> {
+        let span = self.span(low).to(self.span(high));
         if !role.is_read() {
-            return self.report(
-                Diagnostic::error(span, "a range says what random input is drawn from").label("an output is computed"),
-            );
+            return self.report(wrong(span, "a range says what random input is drawn from", "an output is computed"));
         }
         if stored == Stored::Bool {
-            return self.report(Diagnostic::error(span, "a `bool` has no range").label("drawn from true and false"));
+            return self.report(wrong(span, "a `bool` has no range", "drawn from true and false"));
         }
         let (low, high) = (self.plain_number(low)?, self.plain_number(high)?);
         if low < high {
             return Some((low, high));
         }
+        let found = Diagnostic::error(span, format!("the range {low}..{high} is empty"));
         self.report(
-            Diagnostic::error(span, format!("the range {low}..{high} is empty"))
-                .label("the first number is included, the second is not")
-                .help("the smaller number comes first"),
+            found.label("the first number is included, the second is not").help("the smaller number comes first"),
         )
     }
 
     /// The value of a constant expression, in double precision.
     fn plain_number(&mut self, expr: ast::ExprId) -> Found<f64> {
-        let span = self.file.exprs.span(expr);
+        let span = self.span(expr);
         let body = self.constant_body(expr, Some(Kind::Real), "range")?;
-        match self.folded.value(&self.stencil, &body) {
+        match self.constants.folded.value(&self.stencil, &body) {
             Some(scalar::Value::Real(x)) if x.is_finite() => Some(x),
             _ => self.report(Diagnostic::error(span, "this is no finite number").label("a number is needed")),
         }
@@ -153,17 +148,21 @@ impl<'a> Lowering<'a> {
     pub(super) fn declare_params(&mut self, params: &'a ast::Params) {
         for index in 0..params.names.len() {
             let name = &params.names[index];
-            let known = self.scope.find(&name.text).is_some();
-            let binding = match (known, self.add_param(params, index)) {
-                (false, Some(id)) => Binding::Param(id),
-                _ => Binding::Broken,
-            };
-            self.define(name, binding);
+            let is_new = self.scope.find(&name.text).is_none();
+            let id = self.add_param(params, index).filter(|_| is_new);
+            self.define(name, id.map_or(Binding::Broken, Binding::Param));
         }
     }
 
+    /// A parameter of the file, which is the stencil's from here on.
+    pub(super) fn file_param(&mut self, params: &'a ast::Params, index: usize) -> Found<ParamId> {
+        self.scope.use_global(&params.names[index].text);
+        // Its default sees the names of the file alone, wherever it is used first.
+        self.within(0, |own| own.add_param(params, index))
+    }
+
     /// Adds a parameter to the stencil: one of its own, or one of the file that is used for the first time.
-    pub(super) fn add_param(&mut self, params: &'a ast::Params, index: usize) -> Found<ParamId> {
+    fn add_param(&mut self, params: &'a ast::Params, index: usize) -> Found<ParamId> {
         let name = &params.names[index];
         if let Some(known) = self.params.get(&name.span) {
             return *known;
@@ -179,7 +178,7 @@ impl<'a> Lowering<'a> {
             None => Kind::Real,
             Some(typed) => match (typed.scalar.text.as_str(), typed.parts) {
                 (_, Some((_, parts))) => {
-                    return self.report(Diagnostic::error(parts, "a parameter is a single number").label("one number"));
+                    return self.report(wrong(parts, "a parameter is a single number", "one number"));
                 }
                 ("real", None) => Kind::Real,
                 ("int", None) => Kind::Int,
@@ -202,19 +201,21 @@ impl<'a> Lowering<'a> {
         Some(self.stencil.params.add(param))
     }
 
+    /// Does something where everything must be constant.
+    pub(super) fn as_constant<T>(&mut self, then: impl FnOnce(&mut Self) -> T) -> T {
+        self.constants.depth += 1;
+        let value = then(self);
+        self.constants.depth -= 1;
+        value
+    }
+
     /// A body that reads nothing, no parameter and no level, converted to `kind`.
     pub(super) fn constant_body(&mut self, expr: ast::ExprId, kind: Option<Kind>, what: &str) -> Found<Body> {
-        self.bodies.push(Body::new());
-        self.constant_depth += 1;
-        let value = self.scalar(expr);
-        self.constant_depth -= 1;
-        let span = self.file.exprs.span(expr);
-        let value = match kind {
-            Some(kind) => value.and_then(|value| self.convert(value, kind, span, what)),
-            None => value,
-        };
-        let body = self.bodies.pop().unwrap_or_default();
-        let body = body.rooted(value?);
+        let span = self.span(expr);
+        let body = self.body(|own| {
+            let node = own.as_constant(|own| own.scalar(expr))?;
+            kind.map_or(Some(node), |kind| own.convert(node, kind, span, what))
+        })?;
         self.check_constant(&body, span)?;
         Some(body)
     }
@@ -229,57 +230,45 @@ impl<'a> Lowering<'a> {
                 _ => continue,
             };
             let place = if body.span_of(id).end > 0 { body.span_of(id) } else { span };
-            return self.report(
-                Diagnostic::error(place, "this must be known when compiling")
-                    .label(format!("{what} is known when running only")),
-            );
+            let found = wrong(place, "this must be known when compiling", format!("{what} is known when running only"));
+            return self.report(found);
         }
         Some(())
     }
 
     /// The value of a constant: computed once a stencil, a whole one at once unless it depends on the precision, a real one
     /// when that is known.
-    pub(super) fn constant(&mut self, constant: &'a ast::Constant) -> Found<super::value::Bound> {
-        let name = &constant.name;
-        if self.constants.contains(&name.text) {
-            let cycle = [self.constants.as_slice(), std::slice::from_ref(&name.text)].concat().join("` -> `");
-            return self.report(
-                Diagnostic::error(name.span, format!("the constant `{}` is made of itself", name.text))
-                    .label(format!("`{cycle}`")),
-            );
+    pub(super) fn constant(&mut self, constant: &'a ast::Constant) -> Found<Bound> {
+        let (name, span) = (&constant.name, self.span(constant.value));
+        if self.constants.open.contains(&name.text) {
+            let cycle = [self.constants.open.as_slice(), std::slice::from_ref(&name.text)].concat().join("` -> `");
+            let found = Diagnostic::error(name.span, format!("the constant `{}` is made of itself", name.text));
+            return self.report(found.label(format!("`{cycle}`")));
         }
-        let scalar = constant.typed.as_ref().map(|typed| typed.scalar.clone());
-        self.constants.push(name.text.clone());
-        self.bodies.push(Body::new());
-        let span = self.file.exprs.span(constant.value);
-        self.constant_depth += 1;
-        let value = self.value(constant.value);
-        self.constant_depth -= 1;
-        let value = value.and_then(|value| {
-            let typed = |lowering: &mut Self, node: NodeId| match scalar.as_ref().map(|scalar| scalar.text.as_str()) {
-                Some("int") => lowering.convert(node, Kind::Int, span, &name.text),
-                Some("bool") => lowering.convert(node, Kind::Bool, span, &name.text),
-                Some("f32") => {
-                    let real = lowering.convert(node, Kind::Real, span, &name.text)?;
-                    lowering.node(Node::ToSingle(real), Kind::Real, span)
-                }
-                Some(_) => lowering.convert(node, Kind::Real, span, &name.text),
-                None => Some(node),
-            };
-            value.map(|node| typed(self, node)).collected()
-        });
-        let body = self.bodies.pop().unwrap_or_default();
-        self.constants.pop();
-        let bound = value?.map(|node| {
-            let own = body.rooted(node);
-            self.check_constant(&own, span)?;
-            if own.kind() == Kind::Int
-                && let Some(x) = self.known.whole(&own)
-            {
-                return Some(Alias::Int(x));
+        let scalar = constant.typed.as_ref().map(|typed| typed.scalar.text.as_str());
+        let typed = |lowering: &mut Self, node: NodeId| match scalar {
+            Some("int") => lowering.convert(node, Kind::Int, span, &name.text),
+            Some("bool") => lowering.convert(node, Kind::Bool, span, &name.text),
+            Some("f32") => {
+                let real = lowering.convert(node, Kind::Real, span, &name.text)?;
+                lowering.node(Node::ToSingle(real), Kind::Real, span)
             }
-            self.add_def(own, &name.text, Origin::Constant).map(|def| Alias::Def(def, Default::default()))
+            Some(_) => lowering.convert(node, Kind::Real, span, &name.text),
+            None => Some(node),
+        };
+        self.constants.open.push(name.text.clone());
+        let bodies = self.bodies(|own| {
+            let value = own.as_constant(|own| own.value(constant.value))?;
+            value.map(|node| typed(own, node)).collected()
         });
-        bound.collected()
+        self.constants.open.pop();
+        let alias = |body: Body| {
+            self.check_constant(&body, span)?;
+            match if body.kind() == Kind::Int { self.constants.known.whole(&body) } else { None } {
+                Some(x) => Some(Alias::Int(x)),
+                None => self.add_def(body, &name.text, Origin::Constant).map(|def| Alias::Def(def, Path::default())),
+            }
+        };
+        bodies?.map(alias).collected()
     }
 }

@@ -1,6 +1,7 @@
 //! Expressions into the body being written.
 
-use super::kind::article;
+use super::kind::{article, parts};
+use super::report::wrong;
 use super::value::{Bound, Nodes, Value};
 use super::{Body, Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
@@ -12,14 +13,14 @@ use crate::source::Span;
 impl Lowering<'_> {
     /// A single number or truth value.
     pub(super) fn scalar(&mut self, expr: ExprId) -> Found<NodeId> {
-        let span = self.file.exprs.span(expr);
+        let span = self.span(expr);
         match self.value(expr)? {
             Value::One(node) => Some(node),
-            Value::Many(parts) => self.report(
-                Diagnostic::error(span, "a single value is needed here")
-                    .label(format!("this is a vector of {}", super::kind::parts(parts.len())))
-                    .help("take a part of it, as in `v[0]`"),
-            ),
+            Value::Many(items) => {
+                let found = Diagnostic::error(span, "a single value is needed here");
+                let found = found.label(format!("this is a vector of {}", parts(items.len())));
+                self.report(found.help("take a part of it, as in `v[0]`"))
+            }
         }
     }
 
@@ -28,18 +29,16 @@ impl Lowering<'_> {
         if self.is_lost() {
             return None;
         }
-        if self.nested >= NESTED {
-            let found = Diagnostic::error(
-                self.file.exprs.span(expr),
-                format!(
-                    "this is nested more than {NESTED} deep, with the functions and constants around it written out"
-                ),
+        if self.size.nested >= NESTED {
+            let message = format!(
+                "this is nested more than {NESTED} deep, with the functions and constants around it written out"
             );
-            return self.report_number(found.label("one too many").help("name parts of the expressions with `let`"));
+            let found = wrong(self.span(expr), message, "one too many");
+            return self.report_number(found.help("name parts of the expressions with `let`"));
         }
-        self.nested += 1;
+        self.size.nested += 1;
         let value = self.chain(expr);
-        self.nested -= 1;
+        self.size.nested -= 1;
         value
     }
 
@@ -91,17 +90,16 @@ impl Lowering<'_> {
     }
 
     fn operand(&mut self, expr: ExprId) -> Found<Nodes> {
-        let span = self.file.exprs.span(expr);
+        let span = self.span(expr);
         let file = self.file;
         match &file.exprs[expr] {
             Expr::Real(x) => self.one(Node::Real(*x), Kind::Real, span),
             Expr::Int(x) => match i32::try_from(*x) {
                 Ok(x) => self.one(Node::Int(x), Kind::Int, span),
-                Err(_) => self.report(
-                    Diagnostic::error(span, "this whole number does not fit 32 bits")
-                        .label("at most 2147483647")
-                        .help("write it as a real number, with a point, as in `3000000000.0`"),
-                ),
+                Err(_) => {
+                    let found = wrong(span, "this whole number does not fit 32 bits", "at most 2147483647");
+                    self.report(found.help("write it as a real number, with a point, as in `3000000000.0`"))
+                }
             },
             Expr::Truth(x) => self.one(Node::Bool(*x), Kind::Bool, span),
             Expr::Name(name) => self.name(name, span),
@@ -115,12 +113,10 @@ impl Lowering<'_> {
             Expr::Call(function, arguments) => self.call(function, arguments, span),
             Expr::Choose(arms, otherwise) => self.choose(arms, otherwise, span),
             Expr::Fold(op, binders, block) => self.fold(op, binders, block, span),
-            Expr::Vector(parts) if parts.iter().any(|&part| matches!(file.exprs[part], Expr::Vector(_))) => self
-                .report(
-                    Diagnostic::error(span, "a vector holds single numbers")
-                        .label("vectors in a vector")
-                        .help("there are no matrices: name a vector for each row"),
-                ),
+            Expr::Vector(parts) if parts.iter().any(|&part| matches!(file.exprs[part], Expr::Vector(_))) => {
+                let found = wrong(span, "a vector holds single numbers", "vectors in a vector");
+                self.report(found.help("there are no matrices: name a vector for each row"))
+            }
             Expr::Vector(parts) => {
                 let parts: Vec<Found<NodeId>> = parts.iter().map(|&part| self.scalar(part)).collect();
                 parts.into_iter().collect::<Option<Vec<_>>>().map(Value::Many)
@@ -134,7 +130,7 @@ impl Lowering<'_> {
 
     /// A whole constant: the end of a range, an offset, the number of a part.
     pub(super) fn whole_constant(&mut self, expr: ExprId) -> Found<i32> {
-        let span = self.file.exprs.span(expr);
+        let span = self.span(expr);
         self.bodies.push(Body::new());
         let node = self.scalar(expr);
         let whole = node.and_then(|node| self.whole(node));
@@ -158,11 +154,7 @@ impl Lowering<'_> {
         self.bodies.pop();
         node?;
         whole.or_else(|| {
-            self.report(
-                Diagnostic::error(span, "a whole number that is known when compiling is needed here")
-                    .label(why)
-                    .help(help),
-            )
+            self.report(wrong(span, "a whole number that is known when compiling is needed here", why).help(help))
         })
     }
 

@@ -1,12 +1,13 @@
 //! What stands in brackets: offsets, and parts of constant arrays.
 
+use super::report::wrong;
 use super::scope::{Binding, FUNCTIONS, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::Diagnostic;
 use crate::foreign::{self, axis};
-use crate::ir::{Binary, Levels, Offset, Origin, Path};
+use crate::ir::{Binary, FieldId, Levels, Offset, Origin, Path};
 use crate::source::Span;
 
 /// The largest offset along an axis.
@@ -16,22 +17,13 @@ impl Lowering<'_> {
     /// `a[i-1, j+1]`, or `d[2]`.
     pub(super) fn index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
         // In parentheses it is the same.
-        let mut base = base;
-        while let Expr::Group(inner) = &self.file.exprs[base] {
-            base = *inner;
-        }
+        let base = self.ungrouped(base);
         if self.is_over_mesh() {
             return self.mesh_index(base, parts, span);
         }
         // A field or a constant named here is looked at more strictly than one that came by another name.
         let (named, is_constant) = match &self.file.exprs[base] {
-            Expr::Name(name) => match self.scope.find(name).map(|symbol| &symbol.binding) {
-                Some(Binding::Field(field)) => (Some(*field), false),
-                Some(Binding::Constant(_)) => (None, true),
-                Some(Binding::Param(_) | Binding::Function(_) | Binding::Value(_)) => (None, false),
-                Some(Binding::Variable(_) | Binding::Slot(_) | Binding::Broken) => (None, false),
-                None => (None, matches!(self.globals.find(name), Some(Global::Constant(_)))),
-            },
+            Expr::Name(name) => (self.field_at(name), self.names_a_constant(name)),
             _ => (None, false),
         };
         let bound = self.base(base)?;
@@ -39,55 +31,64 @@ impl Lowering<'_> {
             return self.part(items.clone(), parts, span);
         }
         // `a[-1, 0, 0]`, as in GT4Py.
-        if let Some(meant) = self.numbered(parts)
-            && meant == "i"
-        {
-            return self.report(
-                Diagnostic::error(span, "an offset names its axis")
-                    .label("write the name alone for the value at the cell itself")
-                    .help("a neighbour is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`"),
-            );
-        }
         if let Some(meant) = self.numbered(parts) {
-            let at = self.file.exprs.span(parts[0]).to(self.file.exprs.span(*parts.last()?));
-            return self.report(
-                Diagnostic::error(at, "an offset names its axis")
-                    .label(format!("write `[{meant}]`"))
-                    .help("as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; an axis that is not named has offset 0"),
-            );
+            if meant == "i" {
+                let found = Diagnostic::error(span, "an offset names its axis");
+                let found = found.label("write the name alone for the value at the cell itself");
+                return self.report(found.help("a neighbour is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`"));
+            }
+            let at = self.span(parts[0]).to(self.span(*parts.last()?));
+            let found = Diagnostic::error(at, "an offset names its axis").label(format!("write `[{meant}]`"));
+            let help = "as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; an axis that is not named has offset 0";
+            return self.report(found.help(help));
         }
         let path = self.offsets(parts)?;
         if let (Value::Many(_), true) = (&bound, is_constant) {
-            return self.report(
-                Diagnostic::error(span, "the parts of a constant array are taken by whole constants")
-                    .label("an axis is no whole constant")
-                    .help("numbers that depend on the level are a field `on (k)`"),
-            );
+            let found = Diagnostic::error(span, "the parts of a constant array are taken by whole constants");
+            let found = found.label("an axis is no whole constant");
+            return self.report(found.help("numbers that depend on the level are a field `on (k)`"));
         }
         if let Some(field) = named {
             if self.is_ambiguous(field, &path, span) {
                 return None;
             }
             let field = self.stencil.fields[field].clone();
-            let missing = if !field.place.horizontal && !path.steps().is_empty() {
-                Some("horizontal axes")
-            } else if field.place.levels == Levels::None && path.levels() != 0 {
-                Some("axis k")
-            } else {
-                None
-            };
-            if let Some(missing) = missing {
-                return self.report(
-                    Diagnostic::error(span, format!("`{}` has no {missing}: it is{}", field.name, field.place))
-                        .label("an offset along an axis that it lacks")
-                        .note(field.span, "declared here")
-                        .help(format!("write `{}` without that offset", field.name)),
-                );
+            let lacks_columns = !field.place.horizontal && !path.steps().is_empty();
+            if lacks_columns || field.place.levels == Levels::None && path.levels() != 0 {
+                let missing = if lacks_columns { "horizontal axes" } else { "axis k" };
+                let message = format!("`{}` has no {missing}: it is{}", field.name, field.place);
+                let found = wrong(span, message, "an offset along an axis that it lacks");
+                let found = found.note(field.span, "declared here");
+                return self.report(found.help(format!("write `{}` without that offset", field.name)));
             }
         }
         self.check_moves(base, &bound, &path, span)?;
         let moved = bound.map(|alias| self.moved(alias, &path));
         self.place_value(moved, span)
+    }
+
+    /// The expression in parentheses, or an expression without any.
+    pub(super) fn ungrouped(&self, mut expr: ExprId) -> ExprId {
+        while let Expr::Group(inner) = &self.file.exprs[expr] {
+            expr = *inner;
+        }
+        expr
+    }
+
+    /// The field that a visible name stands for.
+    pub(super) fn field_at(&self, name: &str) -> Option<FieldId> {
+        match self.scope.binding(name)? {
+            Binding::Field(field) => Some(*field),
+            _ => None,
+        }
+    }
+
+    /// Whether a name is that of a constant.
+    pub(super) fn names_a_constant(&self, name: &str) -> bool {
+        match self.scope.binding(name) {
+            Some(binding) => matches!(binding, Binding::Constant(_)),
+            None => matches!(self.globals.find(name), Some(Global::Constant(_))),
+        }
     }
 
     /// Reports an offset of what is a number by what is written: of a name that is declared as one, of a literal, of what is made
@@ -153,11 +154,16 @@ impl Lowering<'_> {
 
     /// Whether what stands in brackets begins with an axis.
     fn is_offset(&self, parts: &[ExprId]) -> bool {
-        let Some(&(mut first)) = parts.first() else { return false };
+        parts.first().is_some_and(|&part| self.begins_with(part, &["i", "j", "k"]))
+    }
+
+    /// Whether an expression begins with one of these names: with `k` does `k - n + 1`.
+    pub(super) fn begins_with(&self, part: ExprId, names: &[&str]) -> bool {
+        let mut first = part;
         while let Expr::Infix(_, left, _) = &self.file.exprs[first] {
             first = *left;
         }
-        matches!(&self.file.exprs[first], Expr::Name(name) if ["i", "j", "k"].contains(&name.as_str()))
+        matches!(&self.file.exprs[first], Expr::Name(own) if names.contains(&own.as_str()))
     }
 
     /// What `alias` is where `path` leads. A number, or a field without that axis, stays as it is.
@@ -184,12 +190,9 @@ impl Lowering<'_> {
         for &part in parts {
             let (axis, by, at) = self.offset(part)?;
             if found[axis].is_some() {
-                let name = ["i", "j", "k"][axis];
-                return self.report(
-                    Diagnostic::error(at, format!("the axis `{name}` is named twice"))
-                        .label("named again")
-                        .help("each axis is named at most once; one that is not named has offset 0"),
-                );
+                let message = format!("the axis `{}` is named twice", ["i", "j", "k"][axis]);
+                let found = wrong(at, message, "named again");
+                return self.report(found.help("each axis is named at most once; one that is not named has offset 0"));
             }
             found[axis] = Some(by);
         }
@@ -210,14 +213,11 @@ impl Lowering<'_> {
     }
 
     fn number(&self, part: ExprId) -> Option<i64> {
-        match &self.file.exprs[part] {
-            Expr::Int(x) => Some(*x),
-            Expr::Prefix(Prefix::Negate, inner) => match &self.file.exprs[*inner] {
-                Expr::Int(x) => Some(-*x),
-                _ => None,
-            },
-            _ => None,
-        }
+        let (sign, part) = match self.file.exprs[part] {
+            Expr::Prefix(Prefix::Negate, inner) => (-1, inner),
+            _ => (1, part),
+        };
+        if let Expr::Int(x) = self.file.exprs[part] { Some(sign * x) } else { None }
     }
 
     /// The brackets that would read `parts` as an offset, if they look like one.
@@ -261,18 +261,12 @@ impl Lowering<'_> {
         let help = "an offset is written `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; each axis that is not named has offset 0";
         let found = Diagnostic::error(at, "this is no offset").help(help);
         if matches!(self.file.exprs[part], Expr::Component(..)) {
-            let found = Diagnostic::error(at, "this is no offset").label("slots of maps lead to neighbours on meshes");
-            return self.report(found.help("a stencil over a mesh says so: `stencil name over mesh.set`"));
+            return self.only_over_mesh(at, "this is no offset", "slots of maps lead to neighbours on meshes");
         }
         // `a[n]` where `a[i+n]` is meant.
-        let is_counter = match &self.file.exprs[part] {
-            Expr::Name(name) => self
-                .scope
-                .use_name(name)
-                .is_some_and(|symbol| matches!(symbol.binding, Binding::Value(Value::One(Alias::Int(_))))),
-            _ => false,
-        };
-        if is_counter {
+        if let Expr::Name(name) = &self.file.exprs[part]
+            && let Some(Binding::Value(Value::One(Alias::Int(_)))) = self.scope.use_name(name).map(|own| own.binding)
+        {
             return self.report(found.label("an axis is missing before it, as in `i+n`"));
         }
         self.report(match self.axis_text(part) {
@@ -311,10 +305,9 @@ impl Lowering<'_> {
     /// A part of a constant array.
     pub(super) fn part(&mut self, items: Vec<Alias>, parts: &[ExprId], span: Span) -> Found<Nodes> {
         let [part] = parts else {
-            return self
-                .report(Diagnostic::error(span, "an array has one index").label("one whole constant is needed"));
+            return self.report(wrong(span, "an array has one index", "one whole constant is needed"));
         };
-        let at = self.file.exprs.span(*part);
+        let at = self.span(*part);
         let index = self.whole_constant(*part)?;
         self.part_at(items, i64::from(index), at, span)
     }
@@ -324,9 +317,7 @@ impl Lowering<'_> {
         let bound = self.base(base)?;
         match (bound, part.text.parse::<i64>()) {
             (Value::Many(items), Ok(index)) => self.part_at(items, index, part.span, span),
-            (Value::One(_), Ok(_)) => {
-                self.report(Diagnostic::error(part.span, "a single number has no parts").label("nothing to take"))
-            }
+            (Value::One(_), Ok(_)) => self.report(wrong(part.span, "a single number has no parts", "nothing to take")),
             (_, Err(_)) => {
                 let found = Diagnostic::error(part.span, format!("`.{}` is no part", part.text))
                     .label("a whole number is needed, as in `v.0`");
@@ -342,15 +333,12 @@ impl Lowering<'_> {
         let count = items.len();
         let item = usize::try_from(index).ok().and_then(|index| items.into_iter().nth(index));
         match item {
-            Some(item) => {
-                let bound: Bound = Value::One(item);
-                self.place_value(bound, span)
+            Some(item) => self.place_value(Value::One(item), span),
+            None => {
+                let found = Diagnostic::error(at, format!("part {index} of {count}"));
+                let found = found.label(format!("expected 0 to {}", count.saturating_sub(1)));
+                self.report_number(found.help("parts are counted from 0"))
             }
-            None => self.report_number(
-                Diagnostic::error(at, format!("part {index} of {count}"))
-                    .label(format!("expected 0 to {}", count.saturating_sub(1)))
-                    .help("parts are counted from 0"),
-            ),
         }
     }
 }

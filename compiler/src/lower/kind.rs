@@ -1,5 +1,6 @@
 //! Kinds: what a value is, and what it becomes.
 
+use super::report::wrong;
 use super::{Found, Lowering};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Kind, Node, NodeId};
@@ -18,6 +19,24 @@ impl Lowering<'_> {
         }
     }
 
+    /// A node that is a truth value, where one is needed.
+    pub(super) fn truth(&mut self, node: NodeId, span: Span, needed: &str, example: &str) -> Found<NodeId> {
+        let kind = self.kind(node)?;
+        if kind == Kind::Bool {
+            return Some(node);
+        }
+        let found = wrong(span, format!("{needed}, this is {}", article(kind)), kind.name());
+        self.report(found.help(format!("compare it with something, as in `{example}`")))
+    }
+
+    /// The kind of a node that is a number, where one is needed.
+    pub(super) fn number_kind(&mut self, node: NodeId, span: Span, needed: &str) -> Found<Kind> {
+        match self.kind(node)? {
+            Kind::Bool => self.report(wrong(span, format!("{needed}, this is a truth value"), "bool")),
+            kind @ (Kind::Real | Kind::Int) => Some(kind),
+        }
+    }
+
     /// A node as `kind`, or an error that says why not.
     pub(super) fn convert(&mut self, node: NodeId, kind: Kind, span: Span, what: &str) -> Found<NodeId> {
         let own = self.kind(node)?;
@@ -25,16 +44,13 @@ impl Lowering<'_> {
             return self.widen(node, kind, span);
         }
         let message = format!("`{what}` is {}, this value is {}", article(kind), article(own));
-        let mut diagnostic = Diagnostic::error(span, message).label(own.name());
-        diagnostic = match (own, kind) {
-            (Kind::Real, Kind::Int) => {
-                diagnostic.help("there is no way from `real` to `int`; `/` is always real division")
-            }
-            (Kind::Bool, _) => diagnostic.help("write `if c { 1 } else { 0 }`"),
-            (_, Kind::Bool) => diagnostic.help("compare it with something, as in `a > 0`"),
-            (Kind::Int | Kind::Real, _) => diagnostic,
-        };
-        self.report(diagnostic)
+        let found = Diagnostic::error(span, message).label(own.name());
+        self.report(match (own, kind) {
+            (Kind::Real, Kind::Int) => found.help("there is no way from `real` to `int`; `/` is always real division"),
+            (Kind::Bool, _) => found.help("write `if c { 1 } else { 0 }`"),
+            (_, Kind::Bool) => found.help("compare it with something, as in `a > 0`"),
+            (Kind::Int | Kind::Real, _) => found,
+        })
     }
 }
 

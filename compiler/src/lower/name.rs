@@ -1,5 +1,6 @@
 //! Names as values.
 
+use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
@@ -23,14 +24,11 @@ impl<'a> Lowering<'a> {
             "i" | "j" | "ni" | "nj" if self.scope.find(name).is_some() => return None,
             "i" | "j" | "ni" | "nj" if self.is_over_mesh() => return self.no_axes(span, "not known to a stencil"),
             "i" | "j" | "ni" | "nj" => {
+                let is_axis = name.len() == 1;
+                let label = if is_axis { "stands only in offsets, as in `a[i-1]`" } else { "not known to a stencil" };
+                let found = Diagnostic::error(span, format!("a stencil knows no `{name}`")).label(label);
                 return self.report(
-                    Diagnostic::error(span, format!("a stencil knows no `{name}`"))
-                        .label(if name.len() == 1 {
-                            "stands only in offsets, as in `a[i-1]`"
-                        } else {
-                            "not known to a stencil"
-                        })
-                        .help("on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`"),
+                    found.help("on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`"),
                 );
             }
             _ => {}
@@ -51,25 +49,21 @@ impl<'a> Lowering<'a> {
                     if self.stencil.fields[field].role == Role::Reduce {
                         return self.unreadable(field, span);
                     }
-                    let declared = self.stencil.fields[field].span;
-                    self.report(
-                        Diagnostic::error(span, format!("`{name}` is an output: it cannot be read"))
-                            .label("read here")
-                            .note(declared, "declared as `out` here")
-                            .help("name the value with `let`, use that, and assign it to the output"),
-                    )
+                    let found = Diagnostic::error(span, format!("`{name}` is an output: it cannot be read"));
+                    let found =
+                        found.label("read here").note(self.stencil.fields[field].span, "declared as `out` here");
+                    self.report(found.help("name the value with `let`, use that, and assign it to the output"))
                 }
                 Binding::Field(field) if self.stencil.fields[field].role == Role::Inc => self.unreadable(field, span),
                 Binding::Field(field) => Some(self.field_value(field)),
-                Binding::Variable(variable) if self.number_field(variable).is_some() => {
-                    let field = self.number_field(variable)?;
-                    Some(self.field_value(field))
-                }
-                Binding::Variable(_) => self.report(
-                    Diagnostic::error(span, format!("`{name}` is a field: a program computes with numbers alone"))
-                        .label("a field")
-                        .help(format!("compute with it in a stencil, and call that: `new = stencil({name})`")),
-                ),
+                Binding::Variable(variable) => match self.number_field(variable) {
+                    Some(field) => Some(self.field_value(field)),
+                    None => {
+                        let message = format!("`{name}` is a field: a program computes with numbers alone");
+                        let help = format!("compute with it in a stencil, and call that: `new = stencil({name})`");
+                        self.report(wrong(span, message, "a field").help(help))
+                    }
+                },
                 Binding::Param(param) => one(Alias::Param(param)),
                 Binding::Constant(constant) => {
                     let position = self.scope.position(name);
@@ -77,11 +71,10 @@ impl<'a> Lowering<'a> {
                 }
                 Binding::Function(_) => self.not_called(name, span),
                 Binding::Value(bound) => Some(bound),
-                Binding::Slot(_) => self.report(
-                    Diagnostic::error(span, format!("`{name}` is a place, no value"))
-                        .label("stands in brackets")
-                        .help(format!("as in `a[{name}]`; `sum(n in 0..=3)` counts with numbers")),
-                ),
+                Binding::Slot(_) => {
+                    let found = wrong(span, format!("`{name}` is a place, no value"), "stands in brackets");
+                    self.report(found.help(format!("as in `a[{name}]`; `sum(n in 0..=3)` counts with numbers")))
+                }
                 Binding::Broken => None,
             };
         }
@@ -89,31 +82,20 @@ impl<'a> Lowering<'a> {
             return Some(bound);
         }
         match self.globals.find(name) {
-            Some(Global::Param(params, index)) => {
-                self.scope.use_global(name);
-                // Its default sees the names of the file alone, wherever it is used first.
-                let frame = self.scope.enter(0);
-                let param = self.add_param(params, index);
-                self.scope.leave(frame);
-                one(Alias::Param(param?))
-            }
+            Some(Global::Param(params, index)) => one(Alias::Param(self.file_param(params, index)?)),
             Some(Global::Constant(constant)) => {
                 self.scope.use_global(name);
                 self.constant_in(constant, 0)
             }
             Some(Global::Function(_)) => self.not_called(name, span),
-            Some(Global::Program) => self.report(
-                Diagnostic::error(span, format!("`{name}` is a program, no value"))
-                    .label("programs are run, not called"),
-            ),
-            Some(Global::Mesh) => {
-                self.report(Diagnostic::error(span, format!("`{name}` is a mesh, no value")).label("not a value"))
+            Some(Global::Program) => {
+                self.report(wrong(span, format!("`{name}` is a program, no value"), "programs are run, not called"))
             }
-            Some(Global::Stencil) => self.report(
-                Diagnostic::error(span, format!("`{name}` is a stencil, no value"))
-                    .label("stencils are called by programs")
-                    .help("share a formula between stencils as a `fn`"),
-            ),
+            Some(Global::Mesh) => self.report(wrong(span, format!("`{name}` is a mesh, no value"), "not a value")),
+            Some(Global::Stencil) => {
+                let found = wrong(span, format!("`{name}` is a stencil, no value"), "stencils are called by programs");
+                self.report(found.help("share a formula between stencils as a `fn`"))
+            }
             None => match self.part_of_mesh(name, span) {
                 Some(found) => self.report_alone(found),
                 None => self.unknown(name, span, "name"),
@@ -122,18 +104,16 @@ impl<'a> Lowering<'a> {
     }
 
     fn not_called<T>(&mut self, name: &str, span: Span) -> Found<T> {
-        self.report(Diagnostic::error(span, format!("`{name}` is a function")).label(format!("call it: `{name}(...)`")))
+        self.report(wrong(span, format!("`{name}` is a function"), format!("call it: `{name}(...)`")))
     }
 
     /// A constant, which sees the names of the file and those of the stencil before it.
     pub(super) fn constant_in(&mut self, constant: &'a ast::Constant, horizon: usize) -> Found<Bound> {
-        if let Some(known) = self.constant_values.get(&constant.name.span) {
+        if let Some(known) = self.constants.values.get(&constant.name.span) {
             return known.clone();
         }
-        let frame = self.scope.enter(horizon);
-        let value = self.constant(constant);
-        self.scope.leave(frame);
-        self.constant_values.insert(constant.name.span, value.clone());
+        let value = self.within(horizon, |own| own.constant(constant));
+        self.constants.values.insert(constant.name.span, value.clone());
         value
     }
 

@@ -61,6 +61,8 @@ pub enum Global<'a> {
 
 /// The names of a file.
 pub struct Globals<'a> {
+    /// The file.
+    pub file: &'a ast::File,
     names: HashMap<&'a str, (Global<'a>, Span)>,
     /// How many names guesses may still look at.
     guesses: Cell<usize>,
@@ -69,7 +71,7 @@ pub struct Globals<'a> {
 impl<'a> Globals<'a> {
     /// The names that `file` declares; a name that stands for two things is reported.
     pub fn collect(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let mut globals = Self { names: HashMap::new(), guesses: Cell::new(GUESSES) };
+        let mut globals = Self { file, names: HashMap::new(), guesses: Cell::new(GUESSES) };
         let mut add = |name: &'a ast::Name, global| {
             if let Some(taken) = taken(name) {
                 diagnostics.push(taken);
@@ -93,20 +95,16 @@ impl<'a> Globals<'a> {
             }
         }
         let mut stems: HashMap<String, &ast::Name> = HashMap::new();
-        for name in file.items.iter().filter_map(|item| match item {
-            ast::Item::Stencil(stencil) => Some(&stencil.name),
-            _ => None,
-        }) {
+        for item in &file.items {
+            let ast::Item::Stencil(ast::Stencil { name, .. }) = item else { continue };
             let before = *stems.entry(names::stem(&name.text)).or_insert(name);
             if before.text != name.text {
+                let message = format!("the kernels of `{}` and `{}` would have the same name", before.text, name.text);
                 diagnostics.push(
-                    Diagnostic::error(
-                        name.span,
-                        format!("the kernels of `{}` and `{}` would have the same name", before.text, name.text),
-                    )
-                    .label("too much like the other")
-                    .note(before.span, "which is here")
-                    .help("C and C++ keep names that begin with `_`, or hold `__`, for themselves: choose another"),
+                    Diagnostic::error(name.span, message)
+                        .label("too much like the other")
+                        .note(before.span, "which is here")
+                        .help("C and C++ keep names that begin with `_`, or hold `__`, for themselves: choose another"),
                 );
             }
         }
@@ -132,7 +130,7 @@ impl<'a> Globals<'a> {
     }
 
     /// Warns of functions, constants and parameters that no stencil uses.
-    pub fn report_unused(&self, used: &HashMap<String, ()>, diagnostics: &mut Vec<Diagnostic>) {
+    pub fn report_unused(&self, used: &HashSet<String>, diagnostics: &mut Vec<Diagnostic>) {
         for (name, (global, span)) in &self.names {
             let what = match global {
                 Global::Param(..) => "the parameter",
@@ -140,7 +138,7 @@ impl<'a> Globals<'a> {
                 Global::Function(_) => "the function",
                 Global::Stencil | Global::Program | Global::Mesh => continue,
             };
-            if !used.contains_key(*name) {
+            if !used.contains(*name) {
                 diagnostics.push(Diagnostic::unused(*span, what, name));
             }
         }
@@ -192,15 +190,10 @@ pub struct Scope<'a> {
     /// Of the stencil's own symbols, those before this one are visible.
     horizon: usize,
     used: HashSet<usize>,
-    used_globals: HashMap<String, ()>,
+    /// Names of the file that were used.
+    pub used_globals: HashSet<String>,
     /// Where each output is assigned.
     pub assigned: HashMap<String, Span>,
-}
-
-/// What is restored when a function has been called.
-pub struct Frame {
-    locals: usize,
-    horizon: usize,
 }
 
 impl<'a> Scope<'a> {
@@ -217,7 +210,12 @@ impl<'a> Scope<'a> {
         self.place(name).map(|place| &self.symbols[place])
     }
 
-    /// The same, and remembers that it was used.
+    /// The same without its place.
+    pub fn binding(&self, name: &str) -> Option<&Binding<'a>> {
+        self.find(name).map(|symbol| &symbol.binding)
+    }
+
+    /// What a visible name of the stencil stands for; remembers that it was used.
     pub fn use_name(&mut self, name: &str) -> Option<Symbol<'a>> {
         let place = self.place(name)?;
         self.used.insert(place);
@@ -226,37 +224,12 @@ impl<'a> Scope<'a> {
 
     /// Remembers that a name of the file was used.
     pub fn use_global(&mut self, name: &str) {
-        self.used_globals.insert(name.to_owned(), ());
-    }
-
-    /// Names of the file that were used.
-    pub fn used_globals(&self) -> HashMap<String, ()> {
-        self.used_globals.clone()
+        self.used_globals.insert(name.to_owned());
     }
 
     /// The position of a symbol, which is what a function defined there can see.
     pub fn position(&self, name: &str) -> usize {
         self.places.get(name).and_then(|places| places.first().copied()).unwrap_or(0)
-    }
-
-    /// Enters a function that sees the first `horizon` symbols of the stencil and nothing of its caller's own.
-    pub fn enter(&mut self, horizon: usize) -> Frame {
-        let frame = Frame { locals: self.locals, horizon: self.horizon };
-        self.locals = self.symbols.len();
-        self.horizon = horizon;
-        frame
-    }
-
-    /// Leaves it.
-    pub fn leave(&mut self, frame: Frame) {
-        self.truncate(self.locals);
-        self.locals = frame.locals;
-        self.horizon = frame.horizon;
-    }
-
-    /// Arguments of the function being called that it does not use.
-    pub fn unused_arguments(&mut self) -> Vec<(String, Span)> {
-        self.unused_since(self.locals)
     }
 
     /// How many symbols there are, to come back to after a block.
@@ -289,23 +262,22 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Names that were never used, from `mark` on.
+    fn unused_from(&self, mark: usize) -> impl Iterator<Item = &Symbol<'a>> {
+        let own = self.symbols.iter().enumerate().skip(mark);
+        // What is wrong with a name was told already.
+        own.filter(|(index, symbol)| !self.used.contains(index) && !matches!(symbol.binding, Binding::Broken))
+            .map(|(_, symbol)| symbol)
+    }
+
     /// The stencil's own names that were never used; outputs are there to be assigned.
     pub fn unused(&self) -> Vec<Symbol<'a>> {
-        let own = self.symbols.iter().enumerate();
-        // What is wrong with a name was told already.
-        own.filter(|(index, symbol)| !self.used.contains(index) && !self.assigned.contains_key(&symbol.name))
-            .filter(|(_, symbol)| !matches!(symbol.binding, Binding::Broken))
-            .map(|(_, symbol)| symbol.clone())
-            .collect()
+        self.unused_from(0).filter(|symbol| !self.assigned.contains_key(&symbol.name)).cloned().collect()
     }
 
     /// Names of the block or function being written, from `mark` on, that were never used; each is told once.
-    pub fn unused_since(&mut self, mark: usize) -> Vec<(String, Span)> {
-        let own = self.symbols.iter().enumerate().skip(mark);
-        let unused: Vec<(String, Span)> = own
-            .filter(|(index, symbol)| !self.used.contains(index) && !matches!(symbol.binding, Binding::Broken))
-            .map(|(_, symbol)| (symbol.name.clone(), symbol.span))
-            .collect();
+    pub fn unused_since(&mut self, mark: usize) -> Vec<Symbol<'a>> {
+        let unused = self.unused_from(mark).cloned().collect();
         // The places are used again by the next block's names.
         self.used.retain(|&index| index < mark);
         unused
@@ -319,24 +291,31 @@ impl<'a> Scope<'a> {
 }
 
 impl<'a> Lowering<'a> {
+    /// Does something in a function that sees the first `horizon` symbols of the stencil and nothing of its caller's own.
+    pub(super) fn within<T>(&mut self, horizon: usize, then: impl FnOnce(&mut Self) -> T) -> T {
+        let outside = (self.scope.locals, self.scope.horizon);
+        (self.scope.locals, self.scope.horizon) = (self.scope.symbols.len(), horizon);
+        let value = then(self);
+        self.scope.truncate(self.scope.locals);
+        (self.scope.locals, self.scope.horizon) = outside;
+        value
+    }
+
     /// Gives a name a meaning, unless it has one.
     pub(super) fn define(&mut self, name: &ast::Name, binding: Binding<'a>) {
-        if let Some(taken) = taken(name) {
-            self.report_alone::<()>(taken);
-            // The name exists all the same, so that its uses are not reported too.
-            let binding = Binding::Broken;
-            self.scope.add(Symbol { name: name.text.clone(), span: name.span, what: "the value", binding });
-            return;
-        }
         let before = self.scope.find(&name.text).map(|symbol| symbol.span);
         let global = self.globals.names.get(name.text.as_str());
         let global = global
             .filter(|(global, _)| !matches!(global, Global::Stencil | Global::Program | Global::Mesh))
             .map(|(_, span)| *span);
-        if let Some(before) = before.or(global) {
-            self.report_alone::<()>(twice(name, before));
-            return;
-        }
+        let binding = match (taken(name), before.or(global)) {
+            (Some(taken), _) => {
+                // The name exists all the same, so that its uses are not reported too.
+                self.report_alone(taken).unwrap_or(Binding::Broken)
+            }
+            (None, Some(before)) => return self.report_alone(twice(name, before)).unwrap_or_default(),
+            (None, None) => binding,
+        };
         let what = match binding {
             Binding::Field(_) | Binding::Variable(_) => "the field",
             Binding::Param(_) => "the parameter",

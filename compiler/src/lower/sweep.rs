@@ -4,14 +4,15 @@
 //! number, a vector) is then not known yet, so it is taken to be something, and the sweep is read again until it comes out
 //! as that.
 
-use super::scope::Binding;
+use super::declare::{CELLS, new_field};
+use super::report::wrong;
+use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
-use super::{Body, Found, Lowering};
+use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix, Statement};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{
-    DefId, Direction, Field, FieldId, Handle, Kind, Levels, Node, Origin, Path, Place, Print, Role, Store, Stored,
-    Sweep, SweepId,
+    Body, DefId, Direction, FieldId, Handle, Kind, Node, Origin, Path, Print, Role, Store, Stored, Sweep, SweepId,
 };
 use crate::source::Span;
 use crate::text::FreeText;
@@ -35,8 +36,8 @@ pub(super) struct Sweeps {
     outputs: HashMap<FieldId, DefId>,
 }
 
-/// How a definition depends on sweeps.
-#[derive(Clone, Copy, PartialEq)]
+/// How a definition depends on sweeps; what depends on several does so as on the last of these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tie {
     /// Not at all.
     Free,
@@ -75,39 +76,28 @@ impl<'a> Lowering<'a> {
     /// `sweep k up { ... }`
     pub(super) fn sweep(&mut self, sweep: &'a ast::Sweep) {
         if sweep.axis.text != "k" {
-            self.report::<()>(
-                Diagnostic::error(sweep.axis.span, "a sweep goes along `k`")
-                    .label("write `k`")
-                    .help("on an unstructured grid, the levels alone have an order"),
-            );
+            let found = wrong(sweep.axis.span, "a sweep goes along `k`", "write `k`");
+            self.tell(found.help("on an unstructured grid, the levels alone have an order"));
         }
         if self.stencil.sweeps.len() >= SWEEPS {
-            return self
-                .report::<()>(
-                    Diagnostic::error(sweep.span, format!("a stencil has at most {SWEEPS} sweeps"))
-                        .label("one too many")
-                        .help("split the stencil in two, and store what is between them"),
-                )
-                .unwrap_or_default();
+            let found = wrong(sweep.span, format!("a stencil has at most {SWEEPS} sweeps"), "one too many");
+            return self.tell(found.help("split the stencil in two, and store what is between them"));
         }
         let mut assumed: BTreeMap<String, Value<Kind>> = BTreeMap::new();
         let mut rounds = sweep.statements.len() + 2;
         loop {
             let mut attempt = self.clone();
             let names = attempt.attempt(sweep, &assumed);
-            let wrong = |ahead: &Ahead| {
+            let is_unsettled = |ahead: &Ahead| {
                 ahead.fields.is_some() && ahead.found.as_ref().is_some_and(|found| *found != ahead.assumed)
             };
-            let unsettled = names.values().find(|ahead| wrong(ahead)).map(|ahead| ahead.span);
+            let unsettled = names.values().find(|ahead| is_unsettled(ahead)).map(|ahead| ahead.span);
             rounds -= 1;
             if unsettled.is_none() || rounds == 0 {
                 *self = attempt;
                 if let Some(place) = unsettled {
-                    self.report::<()>(
-                        Diagnostic::error(place, "what kind of value this is cannot be told")
-                            .label("it is made of itself")
-                            .help("make one branch a `real`, as in `0.0`"),
-                    );
+                    let found = wrong(place, "what kind of value this is cannot be told", "it is made of itself");
+                    self.tell(found.help("make one branch a `real`, as in `0.0`"));
                 }
                 return;
             }
@@ -141,22 +131,21 @@ impl<'a> Lowering<'a> {
                 Statement::Let(binding) => self.define_let(binding),
                 Statement::Assign(assign) => self.assign(assign),
                 Statement::Print(print) => self.print(print),
-                Statement::Field(fields) => self.no_part_of_a_sweep(fields.role.span),
                 Statement::Param(params) => {
                     self.no_part_of_a_sweep(params.names.first().map_or(sweep.span, |name| name.span))
                 }
-                Statement::Constant(constant) => self.no_part_of_a_sweep(constant.name.span),
-                Statement::Function(function) => self.no_part_of_a_sweep(function.name.span),
+                Statement::Field(ast::Fields { role: name, .. })
+                | Statement::Constant(ast::Constant { name, .. })
+                | Statement::Function(ast::Function { name, .. }) => self.no_part_of_a_sweep(name.span),
                 Statement::Sweep(inner) => {
                     self.no_part_of_a_sweep(inner.span);
                     // That outputs are not assigned would be the same error again.
-                    let names =
-                        inner.statements.iter().flat_map(defined).map(|(name, _)| (name.text.clone(), name.span));
-                    self.scope.assigned.extend(names);
+                    let names = inner.statements.iter().flat_map(defined);
+                    self.scope.assigned.extend(names.map(|(name, _)| (name.text.clone(), name.span)));
                 }
-                Statement::Repeat(repeat) => self.no_part_of_a_sweep(repeat.span),
-                Statement::Boundary(boundary) => self.no_part_of_a_sweep(boundary.span),
-                Statement::Reduce(reduce) => self.no_part_of_a_sweep(reduce.span),
+                Statement::Repeat(ast::Repeat { span, .. })
+                | Statement::Boundary(ast::Boundary { span, .. })
+                | Statement::Reduce(ast::Reduce { span, .. }) => self.no_part_of_a_sweep(*span),
             }
         }
         let names = self.sweeps.current.take().map(|current| current.names).unwrap_or_default();
@@ -168,11 +157,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn no_part_of_a_sweep(&mut self, place: Span) {
-        self.report::<()>(
-            Diagnostic::error(place, "a sweep holds `let`, assignments and `print` alone")
-                .label("this stands before it")
-                .help("sweeps follow each other; none stands inside another"),
-        );
+        let found = wrong(place, "a sweep holds `let`, assignments and `print` alone", "this stands before it");
+        self.tell(found.help("sweeps follow each other; none stands inside another"));
     }
 
     /// What an expression is likely to be: the first guess of what it turns out to be.
@@ -192,10 +178,10 @@ impl<'a> Lowering<'a> {
                     Some(first) if !matches!(file.exprs[first], Expr::Index(..)) => first,
                     _ => otherwise.value,
                 },
-                Expr::Call(function, _) => match self.scope.find(&function.text).map(|symbol| &symbol.binding) {
+                Expr::Call(function, _) => match self.scope.binding(&function.text) {
                     Some(Binding::Function(own)) => own.body.value,
                     _ => match self.globals.find(&function.text) {
-                        Some(super::scope::Global::Function(own)) => own.body.value,
+                        Some(Global::Function(own)) => own.body.value,
                         _ => return Value::One(Kind::Int),
                     },
                 },
@@ -209,7 +195,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn guess_of_name(&self, name: &str) -> Value<Kind> {
-        match self.scope.find(name).map(|symbol| &symbol.binding) {
+        match self.scope.binding(name) {
             Some(Binding::Field(field)) => Value::One(self.stencil.fields[*field].stored.kind()),
             Some(Binding::Param(param)) => Value::One(self.stencil.params[*param].kind),
             Some(Binding::Value(bound)) => bound.clone().map(|alias| self.kind_of_alias(&alias)),
@@ -233,7 +219,7 @@ impl<'a> Lowering<'a> {
     /// Whether a name stands for a value that the sweep being written defines below.
     pub(super) fn is_ahead(&self, name: &str) -> bool {
         let ahead = self.sweeps.current.as_ref().and_then(|current| current.names.get(name));
-        ahead.is_some_and(|ahead| ahead.found.is_none()) && self.calls.is_empty() && self.constant_depth == 0
+        ahead.is_some_and(|ahead| ahead.found.is_none()) && self.calls.is_empty() && self.constants.depth == 0
     }
 
     /// The value of a name that the sweep being written defines below.
@@ -245,52 +231,29 @@ impl<'a> Lowering<'a> {
         let is_own = current.defining.as_deref() == Some(name);
         let (id, ahead) = (current.id, current.names.get_mut(name)?);
         ahead.is_used |= !is_own;
-        let fields = match &ahead.fields {
-            Some(fields) => fields.clone(),
-            None => {
-                let span = ahead.span;
-                let fields = ahead.assumed.clone().map(|kind| self.add_carried(name, kind, span, id));
-                let ahead = self.sweeps.current.as_mut()?.names.get_mut(name)?;
-                ahead.fields = Some(fields.clone());
-                fields
-            }
-        };
+        let known = ahead.fields.clone();
+        let (assumed, span) = (ahead.assumed.clone(), ahead.span);
+        let fields = known.unwrap_or_else(|| assumed.map(|kind| self.add_carried(name, kind, span, id)));
+        self.sweeps.current.as_mut()?.names.get_mut(name)?.fields = Some(fields.clone());
         Some(fields.map(|field| Alias::Ahead(field, Path::default())))
     }
 
     fn add_carried(&mut self, name: &str, kind: Kind, span: Span, sweep: SweepId) -> FieldId {
-        let stored = match kind {
-            Kind::Real => Stored::Real,
-            Kind::Int => Stored::Int,
-            Kind::Bool => Stored::Bool,
-        };
-        let place = Place { horizontal: true, levels: Levels::Full, home: None };
-        let (name, doc, role, range) = (name.to_owned(), FreeText::default(), Role::Carried, None);
-        let field = self.stencil.fields.add(Field { name, doc, role, place, stored, range, span });
+        let field = self.stencil.fields.add(new_field(name, Role::Carried, CELLS, stored_as(kind), span));
         self.sweeps.fields.insert(field, sweep);
         field
     }
 
     /// Notes what a name of the sweep being written turned out to be; nothing if it is broken.
     pub(super) fn sweep_defines(&mut self, name: &str, bound: Option<&Bound>) {
-        let Some(current) = &self.sweeps.current else { return };
+        let kinds = bound.map(|bound| bound.clone().map(|alias| self.kind_of_alias(&alias)));
+        let Some(current) = &mut self.sweeps.current else { return };
         let id = current.id;
-        let Some(ahead) = current.names.get(name).filter(|ahead| ahead.found.is_none()) else { return };
-        let (fields, assumed) = (ahead.fields.clone(), ahead.assumed.clone());
-        let found = bound.map_or(assumed, |bound| bound.clone().map(|alias| self.kind_of_alias(&alias)));
-        if let Some(ahead) = self.sweeps.current.as_mut().and_then(|current| current.names.get_mut(name)) {
-            ahead.found = Some(found);
-        }
-        let parts = |value: Value<Alias>| match value {
-            Value::One(one) => vec![one],
-            Value::Many(many) => many,
-        };
-        let fields = match fields {
-            Some(Value::One(field)) => vec![field],
-            Some(Value::Many(fields)) => fields,
-            None => return,
-        };
-        for (field, alias) in fields.into_iter().zip(bound.cloned().map(parts).unwrap_or_default()) {
+        let Some(ahead) = current.names.get_mut(name).filter(|ahead| ahead.found.is_none()) else { return };
+        ahead.found = Some(kinds.unwrap_or_else(|| ahead.assumed.clone()));
+        let fields = ahead.fields.clone();
+        let (Some(fields), Some(bound)) = (fields, bound.cloned()) else { return };
+        for (field, alias) in fields.into_parts().into_iter().zip(bound.into_parts()) {
             let span = self.stencil.fields[field].span;
             if let Alias::Def(def, path) = &alias
                 && path.is_here()
@@ -298,13 +261,10 @@ impl<'a> Lowering<'a> {
                 self.sweeps.carried.entry(*def).or_insert(field);
             }
             // If it was taken for something else, all is read again.
-            if self.kind_of_alias(&alias) == self.stencil.fields[field].stored.kind() {
-                self.bodies.push(Body::new());
-                let value = self.place_value(Value::One(alias), span);
-                let body = self.bodies.pop().unwrap_or_default();
-                if value.is_some() {
-                    self.stencil.stores.push(Store { field, body, sweep: Some(id) });
-                }
+            if self.kind_of_alias(&alias) == self.stencil.fields[field].stored.kind()
+                && let Some(Value::One(body)) = self.bodies(|own| own.place_value(Value::One(alias), span))
+            {
+                self.stencil.stores.push(Store { field, body, sweep: Some(id) });
             }
         }
     }
@@ -317,33 +277,29 @@ impl<'a> Lowering<'a> {
         let own = &self.stencil.defs[def];
         let (name, kind, span) = (own.name.clone(), own.body.kind(), own.body.span_of(own.body.root()));
         let field = self.add_carried(&name, kind, span, sweep);
-        let mut body = Body::new();
-        body.add(Node::Use { def, path: Path::default() }, kind, span);
+        let body = single(Node::Use { def, path: Path::default() }, kind, span);
         self.stencil.stores.push(Store { field, body, sweep: Some(sweep) });
         self.sweeps.carried.insert(def, field);
         field
     }
 
+    fn current_sweep(&self) -> Option<SweepId> {
+        self.sweeps.current.as_ref().map(|current| current.id)
+    }
+
     /// Remembers how the next definition depends on sweeps.
     pub(super) fn tie(&mut self, body: &Body) {
-        let current = self.sweeps.current.as_ref().map(|current| current.id);
-        let mut tie = Tie::Free;
-        for (_, node) in body.iter() {
-            let own = match node {
-                Node::Read { field, .. } => match self.sweeps.fields.get(field) {
-                    Some(&sweep) if Some(sweep) == current => Tie::In(sweep),
-                    Some(_) => Tie::After,
-                    None => Tie::Free,
-                },
-                Node::Use { def, .. } => self.sweeps.ties[def.index()],
-                _ => Tie::Free,
-            };
-            tie = match (tie, own) {
-                (Tie::In(sweep), _) | (_, Tie::In(sweep)) => Tie::In(sweep),
-                (Tie::After, _) | (_, Tie::After) => Tie::After,
-                (Tie::Free, Tie::Free) => Tie::Free,
-            };
-        }
+        let current = self.current_sweep();
+        let ties = body.iter().map(|(_, node)| match node {
+            Node::Read { field, .. } => match self.sweeps.fields.get(field) {
+                Some(&sweep) if Some(sweep) == current => Tie::In(sweep),
+                Some(_) => Tie::After,
+                None => Tie::Free,
+            },
+            Node::Use { def, .. } => self.sweeps.ties[def.index()],
+            _ => Tie::Free,
+        });
+        let tie = ties.max().unwrap_or(Tie::Free);
         self.sweeps.ties.push(tie);
     }
 
@@ -362,7 +318,7 @@ impl<'a> Lowering<'a> {
 
     /// Assigns an output, in a sweep or not.
     pub(super) fn store(&mut self, field: FieldId, mut body: Body) {
-        let sweep = self.sweeps.current.as_ref().map(|current| current.id);
+        let sweep = self.current_sweep();
         let declared = self.stencil.fields[field].clone();
         if sweep.is_some() && declared.role == Role::Out {
             let (root, span) = (body.root(), body.span_of(body.root()));
@@ -374,15 +330,14 @@ impl<'a> Lowering<'a> {
             let Some(def) = self.add_def(body, &declared.name, Origin::Let) else { return };
             self.sweeps.outputs.insert(field, def);
             self.sweep_defines(&declared.name, Some(&Value::One(Alias::Def(def, Path::default()))));
-            body = Body::new();
-            body.add(Node::Use { def, path: Path::default() }, kind, span);
+            body = single(Node::Use { def, path: Path::default() }, kind, span);
         }
         self.stencil.stores.push(Store { field, body, sweep });
     }
 
     /// A print of a sweep's values, which shows what they are when all is done.
     pub(super) fn show(&mut self, label: String, span: Span, mut body: Body) {
-        if let Some(current) = self.sweeps.current.as_ref().map(|current| current.id) {
+        if let Some(current) = self.current_sweep() {
             let (kind, at) = (body.kind(), body.span_of(body.root()));
             let Some(def) = self.add_def(body, "printed", Origin::Let) else { return };
             let path = Path::default();
@@ -390,8 +345,7 @@ impl<'a> Lowering<'a> {
                 Tie::In(_) => Node::Read { field: self.carried(def, current), path, part: 0 },
                 Tie::Free | Tie::After => Node::Use { def, path },
             };
-            body = Body::new();
-            body.add(node, kind, at);
+            body = single(node, kind, at);
         }
         self.stencil.prints.push(Print { label: FreeText::new(label), span, body });
     }
@@ -404,17 +358,16 @@ impl<'a> Lowering<'a> {
         if tie != Tie::Free && !path.steps().is_empty() {
             return self.beside(&name, &path, span);
         }
-        match (tie, current) {
-            (Tie::Free | Tie::After, _) => Some(Node::Use { def, path }),
-            (Tie::In(sweep), Some((own, direction))) if sweep == own => match path.levels() {
-                0 => Some(Node::Use { def, path }),
-                shift if direction.before(shift) > 0 => {
-                    Some(Node::Read { field: self.carried(def, sweep), path, part: 0 })
-                }
-                _ => self.too_late(&name, direction, span),
-            },
-            (Tie::In(sweep), _) => Some(Node::Read { field: self.carried(def, sweep), path, part: 0 }),
+        let Tie::In(sweep) = tie else { return Some(Node::Use { def, path }) };
+        if let Some((_, direction)) = current.filter(|(own, _)| *own == sweep) {
+            if path.levels() == 0 {
+                return Some(Node::Use { def, path });
+            }
+            if direction.before(path.levels()) == 0 {
+                return self.too_late(&name, direction, span);
+            }
         }
+        Some(Node::Read { field: self.carried(def, sweep), path, part: 0 })
     }
 
     /// The node that stands for the value of a name that is defined below, where its path leads.
@@ -429,12 +382,9 @@ impl<'a> Lowering<'a> {
             0 => {
                 let example = if direction == Direction::Up { "k-1" } else { "k+1" };
                 let label = if defined.start < span.start { "used in its own definition" } else { "defined below" };
-                self.report(
-                    Diagnostic::error(span, format!("`{name}` is not known here at its own level"))
-                        .label(label)
-                        .note(defined, "defined here")
-                        .help(format!("at the level before, it is `{name}[{example}]`")),
-                )
+                let found = wrong(span, format!("`{name}` is not known here at its own level"), label);
+                let found = found.note(defined, "defined here");
+                self.report(found.help(format!("at the level before, it is `{name}[{example}]`")))
             }
             shift if direction.before(shift) > 0 => Some(Node::Read { field, path, part: 0 }),
             _ => self.too_late(&name, direction, span),
@@ -443,11 +393,9 @@ impl<'a> Lowering<'a> {
 
     fn beside<T>(&mut self, name: &str, path: &Path, span: Span) -> Found<T> {
         let column = path.clone().without_levels();
-        self.report(
-            Diagnostic::error(span, format!("`{name}` comes of a sweep: it is not known in the column `{column}`"))
-                .label("each column is computed by itself")
-                .help(format!("assign `{name}` to an output, and read that in another stencil")),
-        )
+        let message = format!("`{name}` comes of a sweep: it is not known in the column `{column}`");
+        let found = wrong(span, message, "each column is computed by itself");
+        self.report(found.help(format!("assign `{name}` to an output, and read that in another stencil")))
     }
 
     fn too_late<T>(&mut self, name: &str, direction: Direction, span: Span) -> Found<T> {
@@ -456,10 +404,9 @@ impl<'a> Lowering<'a> {
             Direction::Down => ("larger", "k+1"),
         };
         let message = format!("a sweep `k {}` knows its values at levels of {known} k only", direction.name());
+        let found = Diagnostic::error(span, message).label(format!("did you mean `{name}[{guess}]`?"));
         self.report(
-            Diagnostic::error(span, message)
-                .label(format!("did you mean `{name}[{guess}]`?"))
-                .help("what is needed at levels that come later belongs into a sweep of its own, after this one"),
+            found.help("what is needed at levels that come later belongs into a sweep of its own, after this one"),
         )
     }
 
@@ -472,7 +419,7 @@ impl<'a> Lowering<'a> {
             return false;
         }
         let (name, shift) = (own.name.clone(), path.levels());
-        self.report::<()>(
+        self.tell(
             Diagnostic::error(span, format!("`{name}` is assigned in this sweep: which of its values is meant?"))
                 .label("the one before, or the new one?")
                 .help(format!(
@@ -486,19 +433,29 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// A body of one node.
+pub(super) fn single(node: Node, kind: Kind, span: Span) -> Body {
+    let mut body = Body::new();
+    body.add(node, kind, span);
+    body
+}
+
+/// How a value that is no field of the user's is stored.
+pub(super) fn stored_as(kind: Kind) -> Stored {
+    match kind {
+        Kind::Real => Stored::Real,
+        Kind::Int => Stored::Int,
+        Kind::Bool => Stored::Bool,
+    }
+}
+
 /// The names that a statement of a sweep defines, and their value.
 fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
     match statement {
         Statement::Let(binding) => binding.names.iter().map(|name| (name, binding.value)).collect(),
         Statement::Assign(assign) => assign.targets.iter().map(|target| (&target.name, assign.value)).collect(),
-        Statement::Field(_)
-        | Statement::Param(_)
-        | Statement::Constant(_)
-        | Statement::Function(_)
-        | Statement::Print(_)
-        | Statement::Sweep(_)
-        | Statement::Repeat(_)
-        | Statement::Boundary(_)
-        | Statement::Reduce(_) => Vec::new(),
+        Statement::Field(_) | Statement::Param(_) | Statement::Constant(_) | Statement::Function(_) => Vec::new(),
+        Statement::Print(_) | Statement::Sweep(_) | Statement::Repeat(_) => Vec::new(),
+        Statement::Boundary(_) | Statement::Reduce(_) => Vec::new(),
     }
 }

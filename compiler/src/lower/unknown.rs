@@ -1,8 +1,9 @@
 //! Names that mean nothing where they stand, and what may have been meant.
 
-use super::scope::{Binding, FUNCTIONS};
+use super::report::{DIAGNOSTICS, wrong};
+use super::scope::FUNCTIONS;
 use super::{Found, Lowering};
-use crate::ast::{Item, Name, Statement};
+use crate::ast::{self, Item, Name, Statement};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::foreign;
 use crate::source::Span;
@@ -15,16 +16,14 @@ impl Lowering<'_> {
     pub(super) fn unknown<T>(&mut self, name: &str, span: Span, what: &str) -> Found<T> {
         let found = Diagnostic::error(span, format!("unknown {what} `{name}`"));
         // Beyond what will be shown, guesses cost time and help nobody.
-        if self.diagnostics.len() > super::DIAGNOSTICS {
+        if self.reports.diagnostics.len() > DIAGNOSTICS {
             return self.report_alone(found);
         }
         let is_function = what == "function";
         if is_function && self.calls.last().is_some_and(|call| call.name == name) {
-            return self.report_alone(
-                Diagnostic::error(span, format!("the function `{name}` calls itself"))
-                    .label("not possible")
-                    .help("functions are written out where they are called; a `sum` repeats a term"),
-            );
+            let found = wrong(span, format!("the function `{name}` calls itself"), "not possible");
+            let found = found.help("functions are written out where they are called; a `sum` repeats a term");
+            return self.report_alone(found);
         }
         if !self.globals.may_guess(self.scope.mark()) {
             return self.report_alone(found);
@@ -44,27 +43,25 @@ impl Lowering<'_> {
             _ if operator.is_some() => found.label("not defined here").help(operator.unwrap_or_default()),
             _ if is_near => found.label(format!("did you mean `{}`?", near.unwrap_or(""))),
             (None, Some((at, found_what))) => self.out_of_sight(name, at, found_what, found),
-            (None, None) => match near {
-                Some(near) => found.label(format!("did you mean `{near}`?")),
-                None if FUNCTIONS.contains(&name) => {
+            (None, None) => found.meant(near, |found| match is_function {
+                _ if FUNCTIONS.contains(&name) => {
                     found.label(format!("a function of the language: call it, as in `{name}(a)`"))
                 }
-                None if is_function => found.label("not defined here").help(foreign::functions()),
-                None => {
-                    let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();
-                    let list = if visible.is_empty() || visible.len() > LISTED {
-                        "fields are declared with `in`, values are named with `let`".to_owned()
-                    } else {
-                        format!(
-                            "what is known here: `{}`; a field is declared with `in`, a value named with `let`",
-                            visible.join("`, `")
-                        )
-                    };
-                    found.label("not defined here").help(list)
-                }
-            },
+                true => found.label("not defined here").help(foreign::functions()),
+                false => found.label("not defined here").help(self.visible()),
+            }),
         };
         self.report_alone(found)
+    }
+
+    /// What can be read here, unless that is too much.
+    fn visible(&self) -> String {
+        let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();
+        if visible.is_empty() || visible.len() > LISTED {
+            return "fields are declared with `in`, values are named with `let`".to_owned();
+        }
+        let list = visible.join("`, `");
+        format!("what is known here: `{list}`; a field is declared with `in`, a value named with `let`")
     }
 
     /// The place in a stencil where a name is defined that cannot be seen, and what it is.
@@ -83,9 +80,8 @@ impl Lowering<'_> {
                 Statement::Constant(constant) => (vec![&constant.name], "a constant"),
                 Statement::Function(function) => (vec![&function.name], "a function"),
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
-                Statement::Print(_) | Statement::Assign(_) => return None,
-                Statement::Sweep(_) | Statement::Repeat(_) => return None,
-                Statement::Boundary(_) | Statement::Reduce(_) => return None,
+                Statement::Print(_) | Statement::Assign(_) | Statement::Sweep(_) => return None,
+                Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })
@@ -94,13 +90,10 @@ impl Lowering<'_> {
     /// Whether a place lies in a function, constant or parameter of the file.
     fn is_at_file_level(&self, place: Span) -> bool {
         let start = |item: &Item| match item {
-            Item::Stencil(stencil) => stencil.name.span.start,
-            Item::Program(program) => program.name.span.start,
-            Item::Function(function) => function.name.span.start,
-            Item::Constant(constant) => constant.name.span.start,
             Item::Param(params) => params.names.first().map_or(0, |name| name.span.start),
-            Item::Test(test) => test.title.span.start,
-            Item::Mesh(mesh) => mesh.name.span.start,
+            Item::Stencil(ast::Stencil { name, .. }) | Item::Program(ast::Program { name, .. }) => name.span.start,
+            Item::Function(ast::Function { name, .. }) | Item::Constant(ast::Constant { name, .. }) => name.span.start,
+            Item::Test(ast::Test { title: name, .. }) | Item::Mesh(ast::Mesh { name, .. }) => name.span.start,
         };
         let before = self.file.items.iter().rfind(|item| start(item) <= place.start);
         matches!(before, Some(Item::Function(_) | Item::Constant(_) | Item::Param(_)))
@@ -108,10 +101,7 @@ impl Lowering<'_> {
 
     /// Whether a visible name is no output, which cannot be read.
     fn is_readable(&self, name: &str) -> bool {
-        match self.scope.find(name).map(|symbol| &symbol.binding) {
-            Some(Binding::Field(field)) => self.stencil.fields[*field].role.is_read(),
-            _ => true,
-        }
+        self.field_at(name).is_none_or(|field| self.stencil.fields[field].role.is_read())
     }
 
     /// A name that is defined, but later, or in a stencil that a function of the file does not see.

@@ -43,6 +43,23 @@ impl<T> Value<T> {
             Value::Many(many) => Value::Many(many.into_iter().map(map).collect()),
         }
     }
+
+    /// Both values part by part, if they have as many.
+    pub fn zip<U>(self, other: Value<U>) -> Option<Value<(T, U)>> {
+        match (self, other) {
+            (Value::One(a), Value::One(b)) => Some(Value::One((a, b))),
+            (Value::Many(a), Value::Many(b)) if a.len() == b.len() => Some(Value::Many(a.into_iter().zip(b).collect())),
+            (Value::One(_) | Value::Many(_), _) => None,
+        }
+    }
+
+    /// The parts.
+    pub fn into_parts(self) -> Vec<T> {
+        match self {
+            Value::One(one) => vec![one],
+            Value::Many(many) => many,
+        }
+    }
 }
 
 impl<T> Value<Option<T>> {

@@ -1,22 +1,18 @@
 //! The functions in double precision.
 
 use super::operations::double::*;
-use super::operations::{entry, inverse_root_f64};
-use super::turn::turn;
+use super::operations::{entry, inverse_root_f64, series};
+use super::turn::turn as angle;
+
+type Real = f64;
 
 /// `exp(r) * 2^k` for small `r`. Two steps of scaling, so that what is subnormal is rounded once.
 #[inline(always)]
 pub fn exp_scaled(r: f64, k: i32) -> f64 {
-    let mut p = 2.5105421026898544e-08;
-    p = fma(p, r, 2.762020885344883e-07);
-    p = fma(p, r, 2.7557254801642484e-06);
-    p = fma(p, r, 2.4801520970632304e-05);
-    p = fma(p, r, 0.00019841269875426533);
-    p = fma(p, r, 0.0013888888917506694);
-    p = fma(p, r, 0.008333333333325893);
-    p = fma(p, r, 0.04166666666662315);
-    p = fma(p, r, 0.1666666666666667);
-    p = fma(p, r, 0.5000000000000001);
+    let p = series!(r;
+        2.5105421026898544e-08, 2.762020885344883e-07, 2.7557254801642484e-06, 2.4801520970632304e-05,
+        0.00019841269875426533, 0.0013888888917506694, 0.008333333333325893, 0.04166666666662315,
+        0.1666666666666667, 0.5000000000000001);
     let value = 1.0 + fma(r * r, p, r);
     let half = k >> 1;
     value * power_of_two(half) * power_of_two(k - half)
@@ -42,13 +38,9 @@ pub fn log(x: f64) -> f64 {
     let e = real(k) - choose(tiny, 54.0, 0.0);
     let s = f / (f + 2.0);
     let z = s * s;
-    let mut p = 0.1461796478030114;
-    p = fma(p, z, 0.15331601402887865);
-    p = fma(p, z, 0.1818289260179483);
-    p = fma(p, z, 0.22222211090935115);
-    p = fma(p, z, 0.2857142862619172);
-    p = fma(p, z, 0.3999999999989935);
-    p = fma(p, z, 0.666666666666667);
+    let p = series!(z;
+        0.1461796478030114, 0.15331601402887865, 0.1818289260179483, 0.22222211090935115, 0.2857142862619172,
+        0.3999999999989935, 0.666666666666667);
     let half = 0.5 * f * f;
     let rest = half - fma(s, fma(p, z, half), e * 5.497923018708371e-14);
     let value = fma(e, 0.6931471805598903, f - rest);
@@ -71,14 +63,9 @@ pub fn pow(x: f64, y: f64) -> f64 {
     let z = s * s;
     let z_rest = fma(2.0 * s, s_rest, fma(s, s, -z));
     // The series is s + s z (1/3 + z p).
-    let mut p = 0.05794309087987663;
-    p = fma(p, z, 0.05860563134129403);
-    p = fma(p, z, 0.06667072801635779);
-    p = fma(p, z, 0.07692304910229869);
-    p = fma(p, z, 0.09090909078002987);
-    p = fma(p, z, 0.11111111111383885);
-    p = fma(p, z, 0.14285714285713164);
-    p = fma(p, z, 0.2);
+    let p = series!(z;
+        0.05794309087987663, 0.05860563134129403, 0.06667072801635779, 0.07692304910229869, 0.09090909078002987,
+        0.11111111111383885, 0.14285714285713164, 0.2);
     let v = fma(p, z, 0.3333333333333333);
     let v_rest = fma(p, z, 0.3333333333333333 - v) + 1.850371707708594e-17;
     let w = s * z;
@@ -111,12 +98,9 @@ pub fn pow(x: f64, y: f64) -> f64 {
 #[inline(always)]
 pub fn sin_rest(r: f64, rest: f64) -> f64 {
     let z = r * r;
-    let mut p = 1.5919285713487644e-10;
-    p = fma(p, z, -2.5051151497621314e-08);
-    p = fma(p, z, 2.7557316223987385e-06);
-    p = fma(p, z, -0.00019841269837086805);
-    p = fma(p, z, 0.00833333333333131);
-    p = fma(p, z, -0.16666666666666666);
+    let p = series!(z;
+        1.5919285713487644e-10, -2.5051151497621314e-08, 2.7557316223987385e-06, -0.00019841269837086805,
+        0.00833333333333131, -0.16666666666666666);
     fma(r * z, p, fma(-0.5 * z, rest, rest))
 }
 
@@ -124,12 +108,9 @@ pub fn sin_rest(r: f64, rest: f64) -> f64 {
 #[inline(always)]
 pub fn cos_rest(r: f64, rest: f64, most: f64) -> f64 {
     let z = r * r;
-    let mut p = -1.1381548878317389e-11;
-    p = fma(p, z, 2.0876127907563258e-09);
-    p = fma(p, z, -2.755731715858484e-07);
-    p = fma(p, z, 2.480158729846062e-05);
-    p = fma(p, z, -0.0013888888888887061);
-    p = fma(p, z, 0.041666666666666664);
+    let p = series!(z;
+        -1.1381548878317389e-11, 2.0876127907563258e-09, -2.755731715858484e-07, 2.480158729846062e-05,
+        -0.0013888888888887061, 0.041666666666666664);
     fma(-0.5, z, 1.0 - most) + fma(z * z, p, -(r * rest))
 }
 
@@ -166,68 +147,18 @@ pub fn sin_or_cos(r: f64, is_cosine: bool) -> f64 {
     fma(choose(is_cosine, z, r), p, choose(is_cosine, 1.0, r))
 }
 
-/// The sine or cosine of what is left of the angle, by its quadrant.
-#[inline(always)]
-pub fn sin(x: f64) -> f64 {
-    let a = turn(x);
-    let size = sin_or_cos(a.high, (a.quadrant & 1) == 1);
-    choose((a.quadrant & 2) == 2, -size, size)
-}
-
-/// Like the sine, a quarter turn on.
-#[inline(always)]
-pub fn cos(x: f64) -> f64 {
-    let a = turn(x);
-    let size = sin_or_cos(a.high, (a.quadrant & 1) == 0);
-    choose(((a.quadrant ^ (a.quadrant >> 1)) & 1) == 1, -size, size)
-}
-
-/// The sine divided by the cosine, each as a sum of two numbers; the other way round in every other quadrant.
-#[inline(always)]
-pub fn tan(x: f64) -> f64 {
-    let a = turn(x);
-    let most = fma(-0.5, a.high * a.high, 1.0);
-    let sine_more = sin_rest(a.high, a.rest);
-    let sine = a.high + sine_more;
-    let sine_rest = a.high - sine + sine_more;
-    let cosine_more = cos_rest(a.high, a.rest, most);
-    let cosine = most + cosine_more;
-    let cosine_rest = most - cosine + cosine_more;
-    let is_odd = (a.quadrant & 1) == 1;
-    let n = choose(is_odd, -cosine, sine);
-    let n_rest = choose(is_odd, -cosine_rest, sine_rest);
-    let d = choose(is_odd, sine, cosine);
-    let d_rest = choose(is_odd, sine_rest, cosine_rest);
-    let inverse = 1.0 / d;
-    let ratio = n * inverse;
-    let left = fma(-ratio, d, n) + fma(-ratio, d_rest, n_rest);
-    choose(x == 0.0, x, fma(left, inverse, ratio))
-}
+include!("angles.rs");
 
 /// The angle whose tangent is `t`, which is between 0 and 1.
 #[inline(always)]
 pub fn atan_near(t: f64) -> f64 {
     let z = t * t;
-    let mut p = 1.861715499889663e-05;
-    p = fma(p, z, -0.0002052708619898856);
-    p = fma(p, z, 0.0010729944627307108);
-    p = fma(p, z, -0.0035588517244989335);
-    p = fma(p, z, 0.008484707446291746);
-    p = fma(p, z, -0.015689156214044164);
-    p = fma(p, z, 0.023849846488605376);
-    p = fma(p, z, -0.031393119025214446);
-    p = fma(p, z, 0.03756235148618498);
-    p = fma(p, z, -0.04263384508500889);
-    p = fma(p, z, 0.047387931699865035);
-    p = fma(p, z, -0.05258247057567916);
-    p = fma(p, z, 0.058815606503935136);
-    p = fma(p, z, -0.06666572422835207);
-    p = fma(p, z, 0.07692299754118705);
-    p = fma(p, z, -0.0909090864411851);
-    p = fma(p, z, 0.11111111095733142);
-    p = fma(p, z, -0.14285714285435647);
-    p = fma(p, z, 0.19999999999998042);
-    p = fma(p, z, -0.3333333333333333);
+    let p = series!(z;
+        1.861715499889663e-05, -0.0002052708619898856, 0.0010729944627307108, -0.0035588517244989335,
+        0.008484707446291746, -0.015689156214044164, 0.023849846488605376, -0.031393119025214446,
+        0.03756235148618498, -0.04263384508500889, 0.047387931699865035, -0.05258247057567916, 0.058815606503935136,
+        -0.06666572422835207, 0.07692299754118705, -0.0909090864411851, 0.11111111095733142, -0.14285714285435647,
+        0.19999999999998042, -0.3333333333333333);
     fma(t * z, p, t)
 }
 
@@ -261,17 +192,10 @@ pub fn atan2(y: f64, x: f64) -> f64 {
 pub fn tanh(x: f64) -> f64 {
     let a = abs(x);
     let z = a * a;
-    let mut p = -2.053375787334839e-05;
-    p = fma(p, z, 8.500229463661287e-05);
-    p = fma(p, z, -0.00023455835230734448);
-    p = fma(p, z, 0.0005889065496866619);
-    p = fma(p, z, -0.001455654833588362);
-    p = fma(p, z, 0.0035921093291230027);
-    p = fma(p, z, -0.008863234298919706);
-    p = fma(p, z, 0.02186948848805152);
-    p = fma(p, z, -0.053968253967258226);
-    p = fma(p, z, 0.13333333333332462);
-    p = fma(p, z, -0.3333333333333333);
+    let p = series!(z;
+        -2.053375787334839e-05, 8.500229463661287e-05, -0.00023455835230734448, 0.0005889065496866619,
+        -0.001455654833588362, 0.0035921093291230027, -0.008863234298919706, 0.02186948848805152,
+        -0.053968253967258226, 0.13333333333332462, -0.3333333333333333);
     let far = 1.0 - 2.0 / (exp(2.0 * a) + 1.0);
     copysign(choose(a < 0.55, fma(a * z, p, a), far), x)
 }

@@ -1,4 +1,14 @@
-//! What the functions are made of: operations that every device computes alike. `cuda/functions.rs` has the same for C++.
+//! What the functions are made of: operations that every device computes alike. `templates/math.cu` has the same for C++.
+
+/// A polynomial in `x`, by its coefficients from the highest on.
+macro_rules! series {
+    ($x:ident; $first:expr, $($next:expr),+) => {{
+        let mut p = $first;
+        $(p = fma(p, $x, $next);)+
+        p
+    }};
+}
+pub(super) use series;
 
 macro_rules! operations {
     ($module:ident, $real:ty, $bits:ty) => {

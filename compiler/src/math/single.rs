@@ -1,9 +1,11 @@
 //! The functions in single precision: the same steps with shorter polynomials, but powers in double precision.
 
 use super::operations::single::*;
-use super::operations::{inverse_root_f32, narrowed, widened};
+use super::operations::{inverse_root_f32, narrowed, series, widened};
 use super::turn::turn;
 use super::wide::{exp2_wide, log2_wide};
+
+type Real = f32;
 
 /// An angle: `quadrant` quarter turns and `high + rest`, which is at most an eighth of a turn.
 pub struct Angle {
@@ -15,11 +17,7 @@ pub struct Angle {
 /// `exp(r) * 2^k` for small `r`. Two steps of scaling, so that what is subnormal is rounded once.
 #[inline(always)]
 pub fn exp_scaled(r: f32, k: i32) -> f32 {
-    let mut p = 0.0013930504;
-    p = fma(p, r, 0.008363252);
-    p = fma(p, r, 0.04166651);
-    p = fma(p, r, 0.16666576);
-    p = fma(p, r, 0.5);
+    let p = series!(r; 0.0013930504, 0.008363252, 0.04166651, 0.16666576, 0.5);
     let value = 1.0 + fma(r * r, p, r);
     let half = k >> 1;
     value * power_of_two(half) * power_of_two(k - half)
@@ -45,9 +43,7 @@ pub fn log(x: f32) -> f32 {
     let e = real(k) - choose(tiny, 23.0, 0.0);
     let s = f / (f + 2.0);
     let z = s * s;
-    let mut p = 0.29586893;
-    p = fma(p, z, 0.39988548);
-    p = fma(p, z, 0.66666687);
+    let p = series!(z; 0.29586893, 0.39988548, 0.66666687);
     let half = 0.5 * f * f;
     let rest = half - fma(s, fma(p, z, half), e * 1.4286068e-6);
     let value = fma(e, 0.69314575, f - rest);
@@ -75,9 +71,7 @@ pub fn pow(x: f32, y: f32) -> f32 {
 #[inline(always)]
 pub fn sin_rest(r: f32, rest: f32) -> f32 {
     let z = r * r;
-    let mut p = -0.00019583864;
-    p = fma(p, z, 0.008332717);
-    p = fma(p, z, -0.16666664);
+    let p = series!(z; -0.00019583864, 0.008332717, -0.16666664);
     fma(r * z, p, fma(-0.5 * z, rest, rest))
 }
 
@@ -85,9 +79,7 @@ pub fn sin_rest(r: f32, rest: f32) -> f32 {
 #[inline(always)]
 pub fn cos_rest(r: f32, rest: f32, most: f32) -> f32 {
     let z = r * r;
-    let mut p = 2.4543946e-05;
-    p = fma(p, z, -0.0013888272);
-    p = fma(p, z, 0.041666664);
+    let p = series!(z; 2.4543946e-05, -0.0013888272, 0.041666664);
     fma(-0.5, z, 1.0 - most) + fma(z * z, p, -(r * rest))
 }
 
@@ -130,57 +122,15 @@ pub fn sin_or_cos(r: f32, is_cosine: bool) -> f32 {
     fma(choose(is_cosine, z, r), p, choose(is_cosine, 1.0, r))
 }
 
-/// The sine or cosine of what is left of the angle, by its quadrant.
-#[inline(always)]
-pub fn sin(x: f32) -> f32 {
-    let a = angle(x);
-    let size = sin_or_cos(a.high, (a.quadrant & 1) == 1);
-    choose((a.quadrant & 2) == 2, -size, size)
-}
-
-/// Like the sine, a quarter turn on.
-#[inline(always)]
-pub fn cos(x: f32) -> f32 {
-    let a = angle(x);
-    let size = sin_or_cos(a.high, (a.quadrant & 1) == 0);
-    choose(((a.quadrant ^ (a.quadrant >> 1)) & 1) == 1, -size, size)
-}
-
-/// The sine divided by the cosine, each as a sum of two numbers; the other way round in every other quadrant.
-#[inline(always)]
-pub fn tan(x: f32) -> f32 {
-    let a = angle(x);
-    let most = fma(-0.5, a.high * a.high, 1.0);
-    let sine_more = sin_rest(a.high, a.rest);
-    let sine = a.high + sine_more;
-    let sine_rest = a.high - sine + sine_more;
-    let cosine_more = cos_rest(a.high, a.rest, most);
-    let cosine = most + cosine_more;
-    let cosine_rest = most - cosine + cosine_more;
-    let is_odd = (a.quadrant & 1) == 1;
-    let n = choose(is_odd, -cosine, sine);
-    let n_rest = choose(is_odd, -cosine_rest, sine_rest);
-    let d = choose(is_odd, sine, cosine);
-    let d_rest = choose(is_odd, sine_rest, cosine_rest);
-    let inverse = 1.0 / d;
-    let ratio = n * inverse;
-    let left = fma(-ratio, d, n) + fma(-ratio, d_rest, n_rest);
-    choose(x == 0.0, x, fma(left, inverse, ratio))
-}
+include!("angles.rs");
 
 /// The angle whose tangent is `t`, which is between 0 and 1.
 #[inline(always)]
 pub fn atan_near(t: f32) -> f32 {
     let z = t * t;
-    let mut p = -0.002423103;
-    p = fma(p, z, 0.013648626);
-    p = fma(p, z, -0.03609236);
-    p = fma(p, z, 0.062678605);
-    p = fma(p, z, -0.08664453);
-    p = fma(p, z, 0.11035383);
-    p = fma(p, z, -0.14278696);
-    p = fma(p, z, 0.19999737);
-    p = fma(p, z, -0.3333333);
+    let p = series!(z;
+        -0.002423103, 0.013648626, -0.03609236, 0.062678605, -0.08664453, 0.11035383, -0.14278696, 0.19999737,
+        -0.3333333);
     fma(t * z, p, t)
 }
 
@@ -214,12 +164,7 @@ pub fn atan2(y: f32, x: f32) -> f32 {
 pub fn tanh(x: f32) -> f32 {
     let a = abs(x);
     let z = a * a;
-    let mut p = 0.002903271;
-    p = fma(p, z, -0.008839879);
-    p = fma(p, z, 0.021913318);
-    p = fma(p, z, -0.053977262);
-    p = fma(p, z, 0.13333392);
-    p = fma(p, z, -0.33333334);
+    let p = series!(z; 0.002903271, -0.008839879, 0.021913318, -0.053977262, 0.13333392, -0.33333334);
     let far = 1.0 - 2.0 / (exp(2.0 * a) + 1.0);
     copysign(choose(a < 0.55, fma(a * z, p, a), far), x)
 }

@@ -17,64 +17,28 @@ pub struct Turn {
 /// The binary digits of `2 / pi`, 64 at a time; the first are those before the point.
 #[inline(always)]
 pub fn digits(n: i32) -> u64 {
-    if n == 1 {
-        return 0xa2f9836e4e441529;
+    match n {
+        1 => 0xa2f9836e4e441529,
+        2 => 0xfc2757d1f534ddc0,
+        3 => 0xdb6295993c439041,
+        4 => 0xfe5163abdebbc561,
+        5 => 0xb7246e3a424dd2e0,
+        6 => 0x06492eea09d1921c,
+        7 => 0xfe1deb1cb129a73e,
+        8 => 0xe88235f52ebb4484,
+        9 => 0xe99c7026b45f7e41,
+        10 => 0x3991d639835339f4,
+        11 => 0x9c845f8bbdf9283b,
+        12 => 0x1ff897ffde05980f,
+        13 => 0xef2f118b5a0a6d1f,
+        14 => 0x6d367ecf27cb09b7,
+        15 => 0x4f463f669e5fea2d,
+        16 => 0x7527bac7ebe5f17b,
+        17 => 0x3d0739f78a5292ea,
+        18 => 0x6bfb5fb11f8d5d08,
+        19 => 0x56033046fc7b6bab,
+        _ => 0,
     }
-    if n == 2 {
-        return 0xfc2757d1f534ddc0;
-    }
-    if n == 3 {
-        return 0xdb6295993c439041;
-    }
-    if n == 4 {
-        return 0xfe5163abdebbc561;
-    }
-    if n == 5 {
-        return 0xb7246e3a424dd2e0;
-    }
-    if n == 6 {
-        return 0x06492eea09d1921c;
-    }
-    if n == 7 {
-        return 0xfe1deb1cb129a73e;
-    }
-    if n == 8 {
-        return 0xe88235f52ebb4484;
-    }
-    if n == 9 {
-        return 0xe99c7026b45f7e41;
-    }
-    if n == 10 {
-        return 0x3991d639835339f4;
-    }
-    if n == 11 {
-        return 0x9c845f8bbdf9283b;
-    }
-    if n == 12 {
-        return 0x1ff897ffde05980f;
-    }
-    if n == 13 {
-        return 0xef2f118b5a0a6d1f;
-    }
-    if n == 14 {
-        return 0x6d367ecf27cb09b7;
-    }
-    if n == 15 {
-        return 0x4f463f669e5fea2d;
-    }
-    if n == 16 {
-        return 0x7527bac7ebe5f17b;
-    }
-    if n == 17 {
-        return 0x3d0739f78a5292ea;
-    }
-    if n == 18 {
-        return 0x6bfb5fb11f8d5d08;
-    }
-    if n == 19 {
-        return 0x56033046fc7b6bab;
-    }
-    0
 }
 
 /// 64 of the digits, from one of them on.

@@ -52,9 +52,7 @@ impl Chain {
         }
         longest.map(|(builder, count)| (builder.finish(&links[..count]), count))
     }
-}
 
-impl Chain {
     /// The share of the bytes of fields that is neither written nor read, since values stay in registers: of the fields on the elements
     /// themselves, by each call once.
     pub fn saved(&self, precision: Precision) -> f64 {
@@ -128,10 +126,9 @@ impl<'a> Builder<'a> {
         };
         // A kernel's threads are levels, too: all of them.
         let skips_levels = stencil.mesh.levels && leaves_levels(&stencil.stencil);
-        if self.set.is_some_and(|own| own != set) || skips_levels || self.needs_number(link.call) {
-            return None;
-        }
-        if adds.first().is_some_and(|group| !group.is_in_order()) {
+        let is_other = self.set.is_some_and(|own| own != set);
+        let is_unordered = adds.iter().any(|group| !group.is_in_order());
+        if is_other || skips_levels || is_unordered || self.needs_number(link.call) {
             return None;
         }
         let mut longer = self.clone();
@@ -176,8 +173,8 @@ impl<'a> Builder<'a> {
             // What is stored in more bits than it is computed in stays as it was where nothing is added.
             let is_wide = field.stored.bytes(self.precision) > self.precision.bytes();
             let is_possible = self.is_everywhere(field) && (binding.read.is_none() || !is_wide);
-            return is_possible
-                .then(|| self.field(field, Role::Inc, FieldBinding { read: binding.read, written: None }));
+            let binding = FieldBinding { written: None, ..binding };
+            return is_possible.then(|| self.field(field, Role::Inc, binding));
         };
         let is_seen = binding.written != Some(variable) && !link.last.contains(&variable);
         // Not of two fields of one call.
@@ -201,8 +198,7 @@ impl<'a> Builder<'a> {
     /// Whether a field of the chain is what a stencil reads.
     fn is_alike(&self, own: FieldId, field: &Field) -> bool {
         let own = &self.whole.fields[own];
-        let is_same = own.place == field.place && own.stored == field.stored;
-        field.place.home.is_some() && self.is_everywhere(field) && is_same
+        field.place.home.is_some() && self.is_everywhere(field) && is_stored_alike(own, field)
     }
 
     /// Whether each thread has a number of its own: what has no levels on a mesh that has some is written once for all of them.
@@ -219,11 +215,10 @@ impl<'a> Builder<'a> {
 
     /// The field of a variable as it was before the chain.
     fn input(&mut self, variable: VariableId, field: &Field) -> FieldId {
-        if let Some(&known) = self.inputs.get(&variable) {
-            let own = &self.whole.fields[known];
-            if own.place == field.place && own.stored == field.stored {
-                return known;
-            }
+        if let Some(&known) = self.inputs.get(&variable)
+            && is_stored_alike(&self.whole.fields[known], field)
+        {
+            return known;
         }
         let own = self.field(field, Role::In, FieldBinding { read: Some(variable), written: None });
         self.inputs.insert(variable, own);
@@ -262,6 +257,11 @@ impl<'a> Builder<'a> {
         Stages(&self.stages).verified("chaining calls");
         Chain { stages: self.stages, internal, call }
     }
+}
+
+/// Whether the arrays of two fields are alike.
+fn is_stored_alike(a: &Field, b: &Field) -> bool {
+    (a.place, a.stored) == (b.place, b.stored)
 }
 
 /// A name that is not taken.

@@ -5,7 +5,7 @@ use super::group::{Group, groups};
 use super::own::Written;
 use super::sums::Sums;
 use super::writer::Writer;
-use super::{Items, Kernel, Kernels, MeshChoices, MeshTask, quotient};
+use super::{Items, Kernels, MeshChoices, MeshTask, quotient};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
 
@@ -38,7 +38,11 @@ pub fn kernels(
     let element = writer.thread_of(set);
     writer.find_level();
     let is_seen = |field: FieldId| !is_internal(field);
-    let sums = Sums::of_chain(&mut writer, &fields, element, &is_seen);
+    // What nobody gets is read, and never written.
+    for field in last.in_place(fields.clone(), false) {
+        writer.output_if(field, is_seen(field));
+    }
+    let sums = Sums::new(&mut writer, &fields, element, false, false);
     for (gather, stage) in gathers.iter().zip(&stages) {
         writer.go_on_with(stage, None);
         gather.write(&mut writer, element, None, &sums);
@@ -61,7 +65,7 @@ pub fn kernels(
     sums.store(&mut writer, element, &is_seen, None);
     let what =
         format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
-    let in_place = fields.into_iter().filter(|&field| !(last.from_zero)(field)).collect();
-    let kernel = Kernel { code: writer.finish(&what), items: Items::Set(set), in_place };
+    let in_place = last.in_place(fields, false);
+    let kernel = writer.finish(&what, Items::Set(set), in_place);
     Ok(Kernels { kernels: vec![kernel], groups })
 }

@@ -70,15 +70,10 @@ pub struct Read {
 }
 
 impl Read {
-    /// Reads the entries of paths.
-    pub fn new(
-        writer: &mut Writer,
-        shape: Dictionary,
-        group: usize,
-        paths: Vec<Path>,
-        item: ValueId,
-        set: &str,
-    ) -> Self {
+    /// Reads the entries of paths, all of which end in one set.
+    pub fn new(writer: &mut Writer, shape: Dictionary, group: usize, paths: Vec<Path>, item: ValueId) -> Self {
+        let (mesh, from) = (&writer.task.stencil.mesh, writer.task.stencil.set());
+        let set = &mesh.sets[mesh.end(from, &paths[0])].name;
         let entries =
             writer.table(&format!("{set}_dictionary"), MeshData::Table(group, MeshTable::Dictionary(paths.clone())));
         let (wish, table) = (format!("{set}_codes"), MeshData::Table(group, MeshTable::Codes(paths.clone())));

@@ -2,7 +2,6 @@
 
 use super::MeshTask;
 use super::group::Group;
-use super::writer::At;
 use crate::ir::{Body, FieldId, Hop, Node, Path};
 use std::collections::HashSet;
 
@@ -10,7 +9,7 @@ use std::collections::HashSet;
 #[derive(Default)]
 pub struct Footprint {
     /// Numbers of fields, and where.
-    pub reads: Vec<(FieldId, At, u32)>,
+    pub reads: Vec<(FieldId, Path, u32)>,
     /// Whether there is an element along hops.
     pub present: Vec<Vec<Hop>>,
 }
@@ -20,22 +19,20 @@ impl Footprint {
     pub fn new(task: &MeshTask, group: &Group) -> Self {
         let stencil = &task.stencil.stencil;
         let (mut footprint, mut seen, mut read_before) = (Self::default(), HashSet::new(), HashSet::new());
-        let mut waiting: Vec<(&Body, At)> =
-            group.adds.iter().map(|add| (&stencil.stores[add.store].body, At::default())).collect();
+        let mut waiting: Vec<(&Body, Path)> =
+            group.adds.iter().map(|add| (&stencil.stores[add.store].body, Path::default())).collect();
         while let Some((body, at)) = waiting.pop() {
             for (_, node) in body.iter() {
-                let moved =
-                    |path: &Path| -> At { (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels()) };
                 match node {
                     Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
-                        let read = (*field, moved(path), *part);
+                        let read = (*field, at.then(path), *part);
                         if read_before.insert(read.clone()) {
                             footprint.reads.push(read);
                         }
                     }
-                    Node::Present { path } => footprint.present.push(moved(path).0),
+                    Node::Present { path } => footprint.present.push(at.then(path).hops().to_vec()),
                     Node::Use { def, path } => {
-                        let at = moved(path);
+                        let at = at.then(path);
                         if seen.insert((*def, at.clone())) {
                             waiting.push((&stencil.defs[*def].body, at));
                         }

@@ -3,17 +3,17 @@
 use super::dictionary::{self, Dictionary};
 use super::ends::Ends;
 use super::footprint::Footprint;
-use super::group::Group;
+use super::group::{Add, Group};
 use super::mirror::{Mirror, mirrored};
-use super::rows::{is_row, row};
+use super::rows::{Places, is_row, row};
 use super::sums::Sums;
-use super::writer::{At, Turn, Writer};
+use super::writer::{Turn, Writer};
 use super::{Degrees, MeshTask};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
 use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Relation, SetId};
 use crate::kernel::build::Making;
-use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Step, Type, Unroll, ValueId};
+use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What those who lead to a target add, as a thread of it computes it.
@@ -24,6 +24,17 @@ pub struct Gather<'a> {
     in_rows: bool,
     /// What is computed, if everything is made of the own and the other element's values.
     mirror: Option<Mirror>,
+}
+
+/// What is read at each place.
+struct Columns {
+    /// The other element, and which of two places the own one has.
+    others: Option<(Ends, ArrayId)>,
+    /// The element, and along which path it leads to the target.
+    entries: Option<ArrayId>,
+    /// Where paths from the element end.
+    leaves: Vec<(Path, ArrayId)>,
+    dictionaries: Vec<dictionary::Read>,
 }
 
 impl<'a> Gather<'a> {
@@ -46,7 +57,7 @@ impl<'a> Gather<'a> {
             !path.is_here() && hops.all(|hop| stencil.mesh.maps[hop.map].missing == Missing::Never)
         };
         let mirror = if group.paths.iter().all(is_sure) { mirrored(task, group, !from_zero) } else { None };
-        let degrees = task.degrees(group);
+        let degrees = task.counts.degrees(group);
         Ok(Self { group, degrees, in_rows: is_row(degrees), mirror })
     }
 
@@ -80,90 +91,58 @@ impl<'a> Gather<'a> {
             writer.set_index(only.hops(), target);
         }
         let needs_entries = self.needs_entries(&reads, &present, &leaves);
-        let mut tables: Vec<(MeshTable, String)> = Vec::new();
-        if self.mirror.is_some() {
-            tables.push((MeshTable::Others, "others".to_owned()));
-        }
-        if needs_entries {
-            tables.push((MeshTable::Entries, "entries".to_owned()));
-        }
+        let row_width = self.in_rows.then_some(self.degrees.max);
+        let places = Places::new(writer, self.group, row_width, item, (Relation::Ne, -1));
+        let column = |writer: &mut Writer, wish: &str, table: MeshTable| {
+            let array = writer.table(wish, MeshData::Table(self.group.number, table));
+            row_width.map_or(array, |width| row(writer, array, width, item))
+        };
+        let others = self.mirror.as_ref().map(|own| (own.ends, column(writer, "others", MeshTable::Others)));
+        let entries = needs_entries.then(|| column(writer, "entries", MeshTable::Entries));
+        let mut columns = Columns { others, entries, leaves: Vec::new(), dictionaries: Vec::new() };
         let mut shared: Vec<(Dictionary, Vec<Path>)> = Vec::new();
-        if self.mirror.is_some() && !needs_entries {
+        if !needs_entries {
             for leaves in self.by_set(writer.task, &leaves) {
                 let entries = writer.task.counts.distinct_ends(self.group, &leaves);
                 match Dictionary::of_row(entries, leaves.len(), self.degrees.max).filter(|_| self.in_rows) {
                     Some(shape) => shared.push((shape, leaves)),
-                    None => tables.extend(leaves.into_iter().map(|leaf| {
-                        let wish = writer.hops_name(leaf.hops());
-                        (MeshTable::Leaf(leaf), wish)
+                    None => columns.leaves.extend(leaves.into_iter().map(|leaf| {
+                        let wish = writer.end_name(&leaf);
+                        let column = column(writer, &wish, MeshTable::Leaf(leaf.clone()));
+                        (leaf, column)
                     })),
                 }
             }
         }
-        let read = |writer: &mut Writer, (table, wish): (MeshTable, String)| {
-            let array = writer.table(&wish, MeshData::Table(self.group.number, table.clone()));
-            let array = if self.in_rows { row(writer, array, self.degrees.max, item) } else { array };
-            (table, array)
-        };
-        match self.in_rows {
-            true => {
-                let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
-                let entries: Vec<dictionary::Read> =
-                    shared.into_iter().map(|(shape, leaves)| self.distinct_ends(writer, shape, leaves, item)).collect();
-                let [zero, one, width, hole] = [0, 1, self.degrees.max as i64, -1].map(|number| writer.own.int(number));
-                let first = columns.first().map(|(_, column)| *column)?;
-                writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
-                    let here = writer.own.load(first, place);
-                    let is_taken = writer.own.compare(Relation::Ne, here, hole);
-                    writer.when(is_taken, |writer| {
-                        self.step(writer, &columns, place);
-                        entries.iter().for_each(|own| own.step(writer, place));
-                        self.add(writer, sums);
-                    });
-                });
-                let here = writer.own.load(first, zero);
-                sparse.is_none().then(|| writer.own.compare(Relation::Ne, here, hole))
-            }
-            false => {
-                let offsets = writer.table("offsets", MeshData::Table(self.group.number, MeshTable::Offsets));
-                let columns: Vec<_> = tables.into_iter().map(|own| read(writer, own)).collect();
-                let ([first, end], one) = (ends_of(writer, offsets, item), writer.own.int(1));
-                writer.each("place", (first, end, Step::By(one)), Unroll::Free, |writer, place| {
-                    self.step(writer, &columns, place);
-                    self.add(writer, sums);
-                });
-                sparse.is_none().then(|| writer.own.less(first, end))
-            }
+        for (shape, leaves) in shared {
+            columns.dictionaries.push(dictionary::Read::new(writer, shape, self.group.number, leaves, item));
         }
+        let first = columns.others.map(|(_, others)| others).or(columns.entries)?;
+        places.each(
+            writer,
+            |writer, place| writer.own.load(first, place),
+            |writer, place, _| {
+                let path = self.step(writer, &columns, place);
+                self.add(writer, sums, path);
+            },
+        );
+        sparse.is_none().then(|| places.any(writer, first))
     }
 
     /// Whether the numbers of the elements that are walked over are needed. With the other element known, and nothing read at the elements in
     /// between, they are not.
-    fn needs_entries(&self, reads: &[(FieldId, At, u32)], present: &[Vec<Hop>], leaves: &[Path]) -> bool {
+    fn needs_entries(&self, reads: &[(FieldId, Path, u32)], present: &[Vec<Hop>], leaves: &[Path]) -> bool {
         let at_element = |hops: &[Hop]| self.begins_at_element(hops, leaves);
         self.mirror.is_none()
-            || reads.iter().any(|(_, at, _)| at_element(&at.0))
+            || reads.iter().any(|(_, at, _)| at_element(at.hops()))
             || present.iter().any(|hops| at_element(hops))
     }
 
-    /// Reads the entries where some paths end, all in one set.
-    fn distinct_ends(
-        &self,
-        writer: &mut Writer,
-        shape: Dictionary,
-        leaves: Vec<Path>,
-        item: ValueId,
-    ) -> dictionary::Read {
-        let mesh = &writer.task.stencil.mesh;
-        let set = mesh.sets[mesh.end(writer.task.stencil.set(), &leaves[0])].name.clone();
-        dictionary::Read::new(writer, shape, self.group.number, leaves, item, &set)
-    }
-
     /// Where reads begin, other than at the group's own targets: the first hops of their ways.
-    fn leaves(&self, task: &MeshTask, reads: &[(FieldId, At, u32)]) -> Vec<Path> {
+    fn leaves(&self, task: &MeshTask, reads: &[(FieldId, Path, u32)]) -> Vec<Path> {
         let mut leaves = BTreeSet::new();
         for (_, at, _) in reads {
-            if let (false, Some(first)) = (self.begins_at_end(&at.0), at.0.first()) {
+            if let (false, Some(first)) = (self.begins_at_end(at.hops()), at.hops().first()) {
                 let can_miss = task.stencil.mesh.maps[first.map].missing != Missing::Never;
                 if !can_miss {
                     leaves.insert(Path::through([*first]));
@@ -193,78 +172,60 @@ impl<'a> Gather<'a> {
         self.mirror.as_ref().is_some_and(|own| own.ends.begin(hops))
     }
 
-    /// Finds the element of a place, and where its paths lead.
-    fn step(&self, writer: &mut Writer, columns: &[(MeshTable, ArrayId)], place: ValueId) {
-        for (table, column) in columns {
-            let here = writer.own.load(*column, place);
-            match table {
-                MeshTable::Others => self.other(writer, here),
-                MeshTable::Entries => {
-                    let element = entry(writer, here, self.group.paths.len(), Binary::Div);
-                    // Not by the name of its set, which may be the target's.
-                    let element = writer.own.name("element", element);
-                    writer.set_index(&[], element);
-                    writer.path = (self.group.paths.len() > 1 && self.mirror.is_none()).then(|| {
-                        let path = entry(writer, here, self.group.paths.len(), Binary::Rem);
-                        writer.own.name("path", path)
-                    });
-                }
-                MeshTable::Leaf(leaf) => writer.set_index(leaf.hops(), here),
-                MeshTable::Dictionary(_)
-                | MeshTable::Codes(_)
-                | MeshTable::Targets
-                | MeshTable::Offsets
-                | MeshTable::Coloured => {}
-            }
+    /// Finds the element of a place, and where its paths lead; along which of several it leads to the target, if that is not one already.
+    fn step(&self, writer: &mut Writer, columns: &Columns, place: ValueId) -> Option<ValueId> {
+        if let Some((ends, others)) = columns.others {
+            let here = writer.own.load(others, place);
+            other(writer, here, ends);
         }
-    }
-
-    /// Finds the other element of a place, and which of two places the own one has.
-    fn other(&self, writer: &mut Writer, here: ValueId) {
-        let [zero, beyond] = [0, -2].map(|number| writer.own.int(number));
-        let is_second = writer.own.less(here, zero);
-        let is_second = writer.own.name("is_second", is_second);
-        let (bits, sign) = (writer.own.convert(here, Type::U32), writer.own.literal(1 << 31, Type::U32));
-        let bit = writer.own.binary(Binary::BitAnd, bits, sign);
-        let bit = writer.own.convert(bit, Type::I32);
-        let bit = writer.own.name("turn", bit);
-        let other = writer.own.sub(beyond, here);
-        let other = writer.own.choose(is_second, other, here);
-        let other = writer.own.name("other", other);
-        writer.turn = Some(Turn { is_second, bit });
-        if let Some(Mirror { ends, .. }) = &self.mirror {
-            writer.set_index(&[ends.other], other);
+        let mut path = None;
+        if let Some(entries) = columns.entries {
+            let here = writer.own.load(entries, place);
+            let paths = self.group.paths.len();
+            let element = entry(writer, here, paths, Binary::Div);
+            // Not by the name of its set, which may be the target's.
+            let element = writer.own.name("element", element);
+            writer.set_index(&[], element);
+            path = (paths > 1 && self.mirror.is_none()).then(|| {
+                let path = entry(writer, here, paths, Binary::Rem);
+                writer.own.name("path", path)
+            });
         }
+        for (leaf, ends) in &columns.leaves {
+            let end = writer.own.load(*ends, place);
+            writer.set_index(leaf.hops(), end);
+        }
+        columns.dictionaries.iter().for_each(|own| own.step(writer, place));
+        path
     }
 
     /// Adds what the element of a place adds.
-    fn add(&self, writer: &mut Writer, sums: &Sums) {
+    fn add(&self, writer: &mut Writer, sums: &Sums, led_along: Option<ValueId>) {
         let task = writer.task;
         let stores = &task.stencil.stencil.stores;
         let group = self.computed();
         let paths = group.paths.len();
-        let by_path: Vec<Vec<_>> =
-            (0..paths).map(|path| group.adds.iter().filter(|add| add.path == path).collect()).collect();
+        let by_path: Vec<Vec<Add>> = (0..paths).map(|path| group.along(path)).collect();
         if paths > 1 {
             // What several paths need is computed before; what only one needs, in its branch.
             self.share_reads(writer, &by_path);
         }
         for (path, adds) in by_path.iter().enumerate() {
             let number = writer.own.int(path as i64);
-            let is_here = writer.path.map(|own| writer.own.compare(Relation::Eq, own, number));
+            let is_here = led_along.map(|own| writer.own.compare(Relation::Eq, own, number));
             writer.when_if(is_here.filter(|_| paths > 1), |writer| {
                 // Loads and values first, so that none waits for a sum.
                 let values: Vec<ValueId> =
-                    adds.iter().map(|add| writer.body(&stores[add.store].body, &At::default())).collect();
+                    adds.iter().map(|add| writer.body(&stores[add.store].body, &Path::default())).collect();
                 for (add, value) in adds.iter().zip(values) {
-                    sums.add(writer, add.field, add.part, value);
+                    sums.add(writer, add, value);
                 }
             });
         }
     }
 
     /// Names what the increments along several paths are made of.
-    fn share_reads(&self, writer: &mut Writer, by_path: &[Vec<&super::group::Add>]) {
+    fn share_reads(&self, writer: &mut Writer, by_path: &[Vec<Add>]) {
         let stencil = &writer.task.stencil.stencil;
         let mut seen: Vec<HashSet<DefId>> = Vec::new();
         for adds in by_path {
@@ -274,21 +235,28 @@ impl<'a> Gather<'a> {
             }
             seen.push(own);
         }
-        for (def, own) in stencil.defs.iter() {
+        for def in stencil.defs.handles() {
             if seen.iter().filter(|used| used.contains(&def)).count() > 1 {
-                let mut body = Body::new();
-                body.add(Node::Use { def, path: Path::default() }, own.body.kind(), Default::default());
-                writer.body(&body, &At::default());
+                writer.value(def, &Path::default());
             }
         }
     }
 }
 
-/// Where the list of an item begins and ends.
-pub fn ends_of(writer: &mut Writer, offsets: ArrayId, item: ValueId) -> [ValueId; 2] {
-    let one = writer.own.int(1);
-    let next = writer.own.add(item, one);
-    [item, next].map(|at| writer.own.load(offsets, at))
+/// Finds the other element of a place, and which of two places the own one has.
+fn other(writer: &mut Writer, here: ValueId, ends: Ends) {
+    let [zero, beyond] = [0, -2].map(|number| writer.own.int(number));
+    let is_second = writer.own.less(here, zero);
+    let is_second = writer.own.name("is_second", is_second);
+    let (bits, sign) = (writer.own.convert(here, Type::U32), writer.own.literal(1 << 31, Type::U32));
+    let bit = writer.own.binary(Binary::BitAnd, bits, sign);
+    let bit = writer.own.convert(bit, Type::I32);
+    let bit = writer.own.name("turn", bit);
+    let other = writer.own.sub(beyond, here);
+    let other = writer.own.choose(is_second, other, here);
+    let other = writer.own.name("other", other);
+    writer.turn = Some(Turn { is_second, bit });
+    writer.set_index(&[ends.other], other);
 }
 
 /// What an entry says: its number divided by that of the paths is the element's, and the rest is the path's.
@@ -302,8 +270,8 @@ pub fn entry(writer: &mut Writer, entry: ValueId, paths: usize, operation: Binar
 }
 
 /// Reads the own element's numbers, and computes what is made of them alone, before the loop over the elements.
-fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
-    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.0 == [ends.own]) {
+fn own_first(writer: &mut Writer, reads: &[(FieldId, Path, u32)], ends: Ends) {
+    for (field, at, part) in reads.iter().filter(|(_, at, _)| at.hops() == [ends.own]) {
         writer.read(*field, at, *part);
     }
     let stencil = writer.task.stencil;
@@ -319,7 +287,7 @@ fn own_first(writer: &mut Writer, reads: &[(FieldId, At, u32)], ends: Ends) {
         });
         is_own.push(alone);
         if alone {
-            writer.value(def, &At::default());
+            writer.value(def, &Path::default());
         }
     }
 }

@@ -40,27 +40,16 @@ pub fn groups(stencil: &MeshStencil) -> Vec<Group> {
     for (store, (own, write)) in stencil.stores().enumerate() {
         let How::Add(path) = &write.how else { continue };
         let target = stencil.mesh.end(stencil.set(), path);
-        let group = match groups.iter().position(|group| group.target == target) {
-            Some(group) => group,
-            None => {
-                groups.push(Group {
-                    number: groups.len(),
-                    from: stencil.set(),
-                    target,
-                    paths: Vec::new(),
-                    adds: Vec::new(),
-                });
-                groups.len() - 1
-            }
-        };
-        let group = &mut groups[group];
-        let path = match group.paths.iter().position(|known| known == path) {
-            Some(known) => known,
-            None => {
-                group.paths.push(path.clone());
-                group.paths.len() - 1
-            }
-        };
+        let number = groups.iter().position(|group| group.target == target).unwrap_or_else(|| {
+            let (from, number) = (stencil.set(), groups.len());
+            groups.push(Group { number, from, target, paths: Vec::new(), adds: Vec::new() });
+            number
+        });
+        let group = &mut groups[number];
+        let path = group.paths.iter().position(|known| known == path).unwrap_or_else(|| {
+            group.paths.push(path.clone());
+            group.paths.len() - 1
+        });
         group.adds.push(Add { store, field: own.field, part: write.part, path });
     }
     groups

@@ -12,12 +12,11 @@
 use super::MeshTask;
 use super::ends::Ends;
 use super::group::{Add, Group};
-use super::writer::At;
 use crate::depth::needed_first;
 use crate::ir::mesh::{How, Write};
 use crate::ir::{
-    Arena, Binary, Body, Def, DefId, FieldId, Function, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Origin,
-    Path, Stages, Stencil, Store, Verify, split,
+    Arena, Binary, Body, Def, DefId, Function, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Origin, Path,
+    Stages, Stencil, Store, Verify, split,
 };
 use std::collections::HashMap;
 
@@ -28,29 +27,85 @@ struct Signed {
     negative: bool,
 }
 
-/// An operation on values.
+impl Signed {
+    fn positive(id: usize) -> Self {
+        Self { id, negative: false }
+    }
+
+    /// The value with the other sign, if so.
+    fn turned(self, negative: bool) -> Self {
+        Self { negative: self.negative != negative, ..self }
+    }
+}
+
+/// What an operation is, as far as signs and the order of operands go. `plain` ones stay as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Sum {
+        plain: bool,
+    },
+    Product,
+    Quotient,
+    /// A product and a number, rounded once.
+    Fma {
+        plain: bool,
+    },
+    /// Anything else, with operands or without.
+    Other,
+}
+
+impl Form {
+    fn of(node: &Node, kind: Kind, plain: bool) -> Self {
+        match (node, kind) {
+            (Node::Binary(Binary::Add, ..), Kind::Real) => Form::Sum { plain },
+            (Node::Binary(Binary::Mul, ..), Kind::Real) => Form::Product,
+            (Node::Binary(Binary::Div, ..), _) => Form::Quotient,
+            (Node::Call(Function::Fma, _), _) => Form::Fma { plain },
+            _ => Form::Other,
+        }
+    }
+
+    fn is_plain(self) -> bool {
+        matches!(self, Form::Sum { plain: true } | Form::Fma { plain: true })
+    }
+
+    /// Which operands have the other sign if the whole has.
+    fn turned(self) -> &'static [usize] {
+        match self {
+            Form::Sum { plain: false } => &[0, 1],
+            Form::Fma { plain: false } => &[0, 2],
+            Form::Product | Form::Quotient => &[0],
+            Form::Sum { plain: true } | Form::Fma { plain: true } | Form::Other => &[],
+        }
+    }
+}
+
+/// What computes a value.
 #[derive(Clone, Debug, PartialEq)]
 enum Op {
-    /// Something without operands.
-    Leaf(Node),
-    /// A sum, whose sign may be turned round.
-    Sum(Signed, Signed),
-    /// A sum as it is written.
-    PlainSum(Signed, Signed),
-    /// A product.
-    Product(usize, usize),
-    /// A quotient.
-    Quotient(usize, usize),
-    /// A product with a sign, and a number, rounded once; the sign of all may be turned round.
-    Fma { negative: bool, factors: [usize; 2], sum: Signed },
-    /// The same as it is written.
-    PlainFma { negative: bool, factors: [usize; 2], sum: Signed },
-    /// Any other operation, whose operands are these.
-    Other(Node, Vec<Signed>),
-    /// The value, with the other sign where the target stands at the second place.
-    Turned(usize),
+    /// An operation, whose operands are these.
+    Node(Form, Node, Vec<Signed>),
     /// One value where the target stands at the first place, one where it stands at the second.
     Either(Signed, Signed),
+}
+
+impl Op {
+    /// The values that it is made of, as they are written: minus stands where it reads well.
+    fn operands(&self) -> Vec<Signed> {
+        match self {
+            Op::Node(Form::Sum { .. }, _, operands) if operands[0].negative && !operands[1].negative => {
+                vec![operands[1], operands[0]]
+            }
+            Op::Node(_, _, operands) => operands.clone(),
+            // The sign alone is chosen.
+            Op::Either(a, b) if a.id == b.id => vec![*a],
+            Op::Either(a, b) => vec![*a, *b],
+        }
+    }
+
+    fn ids(&self) -> Vec<usize> {
+        self.operands().into_iter().map(|operand| operand.id).collect()
+    }
 }
 
 /// Expressions, each once.
@@ -65,52 +120,50 @@ struct Graph {
 }
 
 impl Graph {
-    fn add(&mut self, op: Op, kind: Kind) -> usize {
-        let key = format!("{op:?}");
-        if let Some(&known) = self.known.get(&key) {
-            return known;
+    fn add(&mut self, op: Op, kind: Kind) -> Signed {
+        let next = self.ops.len();
+        let id = *self.known.entry(format!("{op:?}")).or_insert(next);
+        if id == next {
+            self.ops.push((op, kind));
         }
-        self.ops.push((op, kind));
-        self.known.insert(key, self.ops.len() - 1);
-        self.ops.len() - 1
+        Signed::positive(id)
     }
 
-    fn positive(&mut self, op: Op, kind: Kind) -> Signed {
-        Signed { id: self.add(op, kind), negative: false }
-    }
-
-    /// `a + b`
-    fn sum(&mut self, a: Signed, b: Signed, plain: bool) -> Signed {
-        let (a, b) = if a <= b { (a, b) } else { (b, a) };
-        if plain {
-            return self.positive(Op::PlainSum(a, b), Kind::Real);
+    /// An operation whose operands are in one order, and whose signs are outside, as far as its form lets them.
+    fn operation(&mut self, form: Form, node: Node, kind: Kind, mut operands: Vec<Signed>) -> Signed {
+        let mut negative = false;
+        match form {
+            Form::Sum { plain } => {
+                operands.sort();
+                negative = !plain && operands[0].negative;
+            }
+            Form::Product | Form::Quotient | Form::Fma { .. } => {
+                negative = operands[0].negative != operands[1].negative;
+                operands[..2].iter_mut().for_each(|own| own.negative = false);
+                if form != Form::Quotient {
+                    operands[..2].sort();
+                }
+            }
+            Form::Other => {}
         }
-        let negative = a.negative;
-        let turned = |x: Signed| Signed { negative: x.negative != negative, ..x };
-        let id = self.add(Op::Sum(turned(a), turned(b)), Kind::Real);
-        Signed { id, negative }
-    }
-
-    /// `a * b + c`, rounded once.
-    fn fma(&mut self, a: Signed, b: Signed, c: Signed, plain: bool) -> Signed {
-        let factors = [a.id.min(b.id), a.id.max(b.id)];
-        let product = a.negative != b.negative;
-        if plain {
-            return self.positive(Op::PlainFma { negative: product, factors, sum: c }, Kind::Real);
+        match form {
+            Form::Sum { .. } => operands.iter_mut().for_each(|own| *own = own.turned(negative)),
+            Form::Fma { plain: false } => operands[2] = operands[2].turned(negative),
+            Form::Fma { plain: true } => operands[0].negative = std::mem::take(&mut negative),
+            Form::Product | Form::Quotient | Form::Other => {}
         }
-        let sum = Signed { negative: c.negative != product, ..c };
-        let id = self.add(Op::Fma { negative: false, factors, sum }, Kind::Real);
-        Signed { id, negative: product }
+        self.add(Op::Node(form, node, operands), kind).turned(negative)
     }
 
-    fn product(&mut self, a: Signed, b: Signed) -> Signed {
-        let id = self.add(Op::Product(a.id.min(b.id), a.id.max(b.id)), Kind::Real);
-        Signed { id, negative: a.negative != b.negative }
+    /// What has no operands.
+    fn leaf(&mut self, node: Node, kind: Kind) -> Signed {
+        self.add(Op::Node(Form::Other, node, Vec::new()), kind)
     }
 
-    fn quotient(&mut self, a: Signed, b: Signed) -> Signed {
-        let id = self.add(Op::Quotient(a.id, b.id), Kind::Real);
-        Signed { id, negative: a.negative != b.negative }
+    /// A value with the other sign where the target stands at the second place.
+    fn turned(&mut self, value: Signed) -> Signed {
+        let (own, kind) = (Signed::positive(value.id), self.ops[value.id].1);
+        self.add(Op::Either(own, own.turned(true)), kind).turned(value.negative)
     }
 
     /// What is `first` where the target stands at the first place, and `second` where it stands at the second.
@@ -127,8 +180,7 @@ impl Graph {
             return first;
         }
         if first.id == second.id {
-            let id = self.add(Op::Turned(first.id), self.ops[first.id].1);
-            return Signed { id, negative: first.negative };
+            return self.turned(first);
         }
         if let Some(&known) = self.eithers.get(&(first, second)) {
             return known;
@@ -144,63 +196,48 @@ impl Graph {
         if first.id == second.id || self.eithers.contains_key(&(first, second)) {
             return Vec::new();
         }
-        let same = |negative: bool, x: Signed| Signed { negative: x.negative != negative, ..x };
-        let signed = |id, negative| Signed { id, negative };
-        // Operands that stand crosswise are turned.
-        let factors = |f: [usize; 2], g: [usize; 2]| if f[0] == g[1] || f[1] == g[0] { [g[1], g[0]] } else { g };
-        match (&self.ops[first.id].0, &self.ops[second.id].0) {
-            (&Op::PlainSum(a, b), &Op::PlainSum(c, d)) => {
-                let (c, d) = if a.id == d.id || b.id == c.id { (d, c) } else { (c, d) };
-                vec![(a, c), (b, d)]
-            }
-            (&Op::PlainFma { negative: p, factors: f, sum: c }, &Op::PlainFma { negative: q, factors: g, sum: d }) => {
-                let g = factors(f, g);
-                vec![(signed(f[0], p), signed(g[0], q)), (signed(f[1], false), signed(g[1], false)), (c, d)]
-            }
-            (&Op::Sum(a, b), &Op::Sum(c, d)) => {
-                // With the signs of the whole in its parts.
-                let (a, b) = (same(first.negative, a), same(first.negative, b));
-                let (c, d) = (same(second.negative, c), same(second.negative, d));
-                let (c, d) = if a.id == d.id || b.id == c.id { (d, c) } else { (c, d) };
-                vec![(a, c), (b, d)]
-            }
-            (&Op::Fma { negative: p, factors: f, sum: c }, &Op::Fma { negative: q, factors: g, sum: d }) => {
-                let (p, q) = (p != first.negative, q != second.negative);
-                let (c, d) = (same(first.negative, c), same(second.negative, d));
-                let g = factors(f, g);
-                vec![(signed(f[0], p), signed(g[0], q)), (signed(f[1], false), signed(g[1], false)), (c, d)]
-            }
-            (&Op::Product(a, b), &Op::Product(c, d)) => {
-                let (c, d) = if a == d || b == c { (d, c) } else { (c, d) };
-                vec![(signed(a, first.negative), signed(c, second.negative)), (signed(b, false), signed(d, false))]
-            }
-            (&Op::Quotient(a, b), &Op::Quotient(c, d)) if b == d => {
-                vec![(signed(a, first.negative), signed(c, second.negative))]
-            }
-            _ => Vec::new(),
+        let [Op::Node(form, _, own), Op::Node(other_form, _, other)] =
+            [first, second].map(|value| &self.ops[value.id].0)
+        else {
+            return Vec::new();
+        };
+        if form != other_form {
+            return Vec::new();
         }
+        let (mut own, mut other) = (own.clone(), other.clone());
+        let crosswise = |n: usize, m: usize| own[n].id == other[m].id;
+        match form {
+            Form::Quotient if crosswise(1, 1) => [&mut own, &mut other].into_iter().for_each(|both| both.truncate(1)),
+            Form::Quotient | Form::Other => return Vec::new(),
+            // Operands that stand crosswise are turned.
+            Form::Sum { .. } if crosswise(0, 1) || crosswise(1, 0) => other.swap(0, 1),
+            Form::Product | Form::Fma { .. } if crosswise(0, 1) || crosswise(1, 0) => {
+                (other[0].id, other[1].id) = (other[1].id, other[0].id);
+            }
+            Form::Sum { .. } | Form::Product | Form::Fma { .. } => {}
+        }
+        for &n in form.turned() {
+            (own[n], other[n]) = (own[n].turned(first.negative), other[n].turned(second.negative));
+        }
+        own.into_iter().zip(other).collect()
     }
 
     /// One operation on what the operands of two different values are, if both are the same operation.
     fn chosen(&mut self, first: Signed, second: Signed) -> Signed {
         let parts = self.parts(first, second);
-        let made: Vec<Signed> = parts.into_iter().map(|(a, b)| self.either_known(a, b)).collect();
-        let plain = matches!(self.ops[first.id].0, Op::PlainSum(..) | Op::PlainFma { .. });
-        let value = match (&self.ops[first.id].0, made.as_slice()) {
-            (Op::PlainSum(..) | Op::Sum(..), &[x, y]) => self.sum(x, y, plain),
-            (Op::PlainFma { .. } | Op::Fma { .. }, &[x, y, z]) => self.fma(x, y, z, plain),
-            (Op::Product(..), &[x, y]) => self.product(x, y),
-            (&Op::Quotient(_, b), &[x]) => self.quotient(x, Signed { id: b, negative: false }),
-            _ => {
-                let kind = self.ops[first.id].1;
-                return self.positive(Op::Either(first, second), kind);
-            }
+        let mut made: Vec<Signed> = parts.into_iter().map(|(a, b)| self.either_known(a, b)).collect();
+        let (op, kind) = self.ops[first.id].clone();
+        let (Op::Node(form, node, operands), false) = (op, made.is_empty()) else {
+            return self.add(Op::Either(first, second), kind);
         };
-        match (plain, first.negative == second.negative) {
+        // Of quotients, the divisor is the same.
+        made.extend(operands.into_iter().skip(made.len()));
+        let value = self.operation(form, node, kind, made);
+        match (form.is_plain(), first.negative == second.negative) {
             (false, _) => value,
             // The sign of what is computed as it is written stays outside.
-            (true, true) => Signed { id: value.id, negative: first.negative },
-            (true, false) => Signed { id: self.add(Op::Turned(value.id), Kind::Real), negative: first.negative },
+            (true, true) => Signed { negative: first.negative, ..value },
+            (true, false) => Signed { negative: first.negative, ..self.turned(value) },
         }
     }
 }
@@ -211,7 +248,7 @@ struct Reader<'a> {
     paths: [&'a [Hop]; 2],
     ends: Ends,
     graph: Graph,
-    known: HashMap<(DefId, At, usize, bool), Signed>,
+    known: HashMap<(DefId, Path, usize, bool), Signed>,
 }
 
 /// A body that is being read, where `at` leads.
@@ -219,7 +256,7 @@ struct Begun<'a> {
     /// The definition whose body it is, if it is one's.
     def: Option<DefId>,
     body: &'a Body,
-    at: At,
+    at: Path,
     plain: bool,
     /// By node: whether the sign of a 0 matters.
     plainly: Vec<bool>,
@@ -228,7 +265,7 @@ struct Begun<'a> {
 }
 
 impl<'a> Begun<'a> {
-    fn new(def: Option<DefId>, body: &'a Body, at: At, plain: bool) -> Self {
+    fn new(def: Option<DefId>, body: &'a Body, at: Path, plain: bool) -> Self {
         // Whose sign of 0 matters: operands of what asks for it.
         let mut plainly = vec![plain; body.len()];
         for (id, node) in body.iter().rev() {
@@ -250,27 +287,22 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// Where a path leads from there.
-fn moved(at: &At, path: &Path) -> At {
-    (at.0.iter().chain(path.hops()).copied().collect(), at.1 + path.levels())
-}
-
 impl Reader<'_> {
     /// Where hops lead from the element, seen by a target that stands at place `seen` of the two.
-    fn seen(&self, hops: Vec<Hop>, seen: usize) -> Vec<Hop> {
+    fn seen(&self, hops: &[Hop], seen: usize) -> Vec<Hop> {
         for (place, path) in self.paths.iter().enumerate() {
             if hops.starts_with(path) {
                 let end = if place == seen { self.ends.own } else { self.ends.other };
                 return std::iter::once(end).chain(hops[path.len()..].iter().copied()).collect();
             }
         }
-        hops
+        hops.to_vec()
     }
 
     /// The value of a body. A definition that it uses is read when it is met, and then the body goes on.
-    fn body(&mut self, body: &Body, at: &At, seen: usize, plain: bool) -> Option<Signed> {
+    fn body(&mut self, body: &Body, seen: usize, plain: bool) -> Option<Signed> {
         let stencil = &self.stencil.stencil;
-        let mut begun = vec![Begun::new(None, body, at.clone(), plain)];
+        let mut begun = vec![Begun::new(None, body, Path::default(), plain)];
         loop {
             let last = begun.last_mut()?;
             let id = NodeId::new(last.values.len());
@@ -285,7 +317,7 @@ impl Reader<'_> {
             let (node, kind, plain) = (&last.body[id], last.body.kind_of(id), last.plainly[id.index()]);
             let value = match node {
                 Node::Use { def, path } => {
-                    let key = (*def, moved(&last.at, path), seen, plain);
+                    let key = (*def, last.at.then(path), seen, plain);
                     match self.known.get(&key) {
                         Some(&known) => known,
                         None => {
@@ -300,53 +332,38 @@ impl Reader<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node, kind: Kind, at: &At, seen: usize, plain: bool, values: &[Signed]) -> Signed {
-        let of = |id: NodeId| values[id.index()];
-        let along = |(hops, levels): At| Path::through(hops).then(&Path::levels_only(levels));
+    fn node(&mut self, node: &Node, kind: Kind, at: &Path, seen: usize, plain: bool, values: &[Signed]) -> Signed {
+        let mut operands: Vec<Signed> = node.operands().into_iter().map(|id| values[id.index()]).collect();
+        let along = |hops: Vec<Hop>, levels: i32| Path::through(hops).then(&Path::levels_only(levels));
+        let graph = &mut self.graph;
         match node {
             Node::Read { field, path, part } => {
-                let place = self.stencil.stencil.fields[*field].place;
-                let (hops, levels) = moved(at, path);
-                let hops = if place.horizontal { self.seen(hops, seen) } else { Vec::new() };
-                let levels = if place.levels == Levels::None { 0 } else { levels };
-                self.graph
-                    .positive(Op::Leaf(Node::Read { field: *field, path: along((hops, levels)), part: *part }), kind)
+                let (place, path) = (self.stencil.stencil.fields[*field].place, at.then(path));
+                let hops = if place.horizontal { self.seen(path.hops(), seen) } else { Vec::new() };
+                let levels = if place.levels == Levels::None { 0 } else { path.levels() };
+                let read = Node::Read { field: *field, path: along(hops, levels), part: *part };
+                self.graph.leaf(read, kind)
             }
             Node::Present { path } => {
-                let (hops, levels) = moved(at, path);
-                let hops = self.seen(hops, seen);
-                self.graph.positive(Op::Leaf(Node::Present { path: along((hops, levels)) }), kind)
+                let path = at.then(path);
+                let path = along(self.seen(path.hops(), seen), path.levels());
+                self.graph.leaf(Node::Present { path }, kind)
             }
-            Node::Negate(a) if kind == Kind::Real => Signed { negative: !of(*a).negative, ..of(*a) },
-            Node::Real(x) if x.is_sign_negative() => {
-                let id = self.graph.add(Op::Leaf(Node::Real(-x)), kind);
-                Signed { id, negative: true }
+            Node::Negate(_) if kind == Kind::Real => operands[0].turned(true),
+            Node::Real(x) if x.is_sign_negative() => graph.leaf(Node::Real(-x), kind).turned(true),
+            Node::Level if at.levels() != 0 => {
+                let both = vec![graph.leaf(Node::Level, kind), graph.leaf(Node::Int(at.levels()), kind)];
+                let sum = Node::Binary(Binary::Add, NodeId::new(0), NodeId::new(1));
+                graph.operation(Form::Other, sum, kind, both)
             }
-            Node::Binary(Binary::Add, a, b) if kind == Kind::Real => self.graph.sum(of(*a), of(*b), plain),
-            Node::Binary(Binary::Sub, a, b) if kind == Kind::Real => {
-                let b = of(*b);
-                self.graph.sum(of(*a), Signed { negative: !b.negative, ..b }, plain)
-            }
-            Node::Binary(Binary::Mul, a, b) if kind == Kind::Real => self.graph.product(of(*a), of(*b)),
-            Node::Binary(Binary::Div, a, b) if kind == Kind::Real => self.graph.quotient(of(*a), of(*b)),
-            Node::Call(Function::Fma, operands) => {
-                self.graph.fma(of(operands[0]), of(operands[1]), of(operands[2]), plain)
-            }
-            Node::Level if at.1 != 0 => {
-                let level = self.graph.positive(Op::Leaf(Node::Level), kind);
-                let shift = self.graph.positive(Op::Leaf(Node::Int(at.1)), kind);
-                let op = Node::Binary(Binary::Add, NodeId::new(0), NodeId::new(1));
-                self.graph.positive(Op::Other(op, vec![level, shift]), kind)
-            }
-            node if node.operands().is_empty() => self.graph.positive(Op::Leaf(node.clone()), kind),
             node => {
-                let operands: Vec<Signed> = node.operands().into_iter().map(of).collect();
-                let mut next = 0;
-                let bare = node.map_operands(|_| {
-                    next += 1;
-                    NodeId::new(next - 1)
-                });
-                self.graph.positive(Op::Other(bare, operands), kind)
+                let mut numbers = (0..).map(NodeId::new);
+                let mut bare = node.map_operands(|own| numbers.next().unwrap_or(own));
+                if let (Node::Binary(Binary::Sub, a, b), Kind::Real) = (&bare, kind) {
+                    operands[1] = operands[1].turned(true);
+                    bare = Node::Binary(Binary::Add, *a, *b);
+                }
+                graph.operation(Form::of(&bare, kind, plain), bare, kind, operands)
             }
         }
     }
@@ -362,21 +379,9 @@ struct Writer<'g> {
 }
 
 impl Writer<'_> {
-    fn operands(op: &Op) -> Vec<usize> {
-        match op {
-            Op::Leaf(_) => Vec::new(),
-            Op::Sum(a, b) | Op::PlainSum(a, b) => in_order(*a, *b).map(|operand| operand.id).to_vec(),
-            Op::Either(a, b) => vec![a.id, b.id],
-            Op::Product(a, b) | Op::Quotient(a, b) => vec![*a, *b],
-            Op::Fma { factors: [a, b], sum, .. } | Op::PlainFma { factors: [a, b], sum, .. } => vec![*a, *b, sum.id],
-            Op::Other(_, operands) => operands.iter().map(|operand| operand.id).collect(),
-            Op::Turned(a) => vec![*a],
-        }
-    }
-
     /// Whether a value has a name: what several look at, and what the user gave one.
     fn is_named(&self, id: usize) -> bool {
-        let is_leaf = matches!(self.graph.ops[id].0, Op::Leaf(_));
+        let is_leaf = self.graph.ops[id].0.operands().is_empty();
         !is_leaf && (self.uses[id] > 1 || self.graph.names.contains_key(&id))
     }
 
@@ -384,7 +389,7 @@ impl Writer<'_> {
     fn body(&mut self, value: Signed) -> Body {
         let unknown = |id: &usize| match self.known.contains_key(id) {
             true => Vec::new(),
-            false => Self::operands(&self.graph.ops[*id].0),
+            false => self.graph.ops[*id].0.ids(),
         };
         for id in needed_first(vec![value.id], unknown) {
             if self.is_named(id) && !self.known.contains_key(&id) {
@@ -411,7 +416,7 @@ impl Writer<'_> {
         let is_use = |id: usize| self.is_named(id) && (by_name || id != root);
         let operands = |id: &usize| match is_use(*id) {
             true => Vec::new(),
-            false => Self::operands(&self.graph.ops[*id].0),
+            false => self.graph.ops[*id].0.ids(),
         };
         let mut nodes: HashMap<usize, NodeId> = HashMap::new();
         let mut node = NodeId::new(0);
@@ -430,57 +435,28 @@ impl Writer<'_> {
 
     /// Writes an operation on nodes that are there.
     fn operation(&self, body: &mut Body, id: usize, nodes: &HashMap<usize, NodeId>) -> NodeId {
-        let (op, kind) = self.graph.ops[id].clone();
+        let (op, kind) = &self.graph.ops[id];
         let at = Default::default();
-        let second =
-            |body: &mut Body| body.add(Node::Present { path: Path::through([self.ends.second]) }, Kind::Bool, at);
         let signed = |body: &mut Body, value: Signed| self.signed(body, nodes[&value.id], value);
-        match op {
-            Op::Leaf(leaf) => body.add(leaf, kind, at),
-            Op::Sum(a, b) | Op::PlainSum(a, b) => {
-                let [a, b] = in_order(a, b);
-                let x = signed(body, a);
-                let op = if b.negative { Binary::Sub } else { Binary::Add };
-                body.add(Node::Binary(op, x, nodes[&b.id]), kind, at)
+        let node = match op {
+            Op::Node(Form::Sum { .. }, ..) => {
+                let operands = op.operands();
+                let sign = if operands[1].negative { Binary::Sub } else { Binary::Add };
+                Node::Binary(sign, signed(body, operands[0]), nodes[&operands[1].id])
             }
-            Op::Product(a, b) => body.add(Node::Binary(Binary::Mul, nodes[&a], nodes[&b]), kind, at),
-            Op::Quotient(a, b) => body.add(Node::Binary(Binary::Div, nodes[&a], nodes[&b]), kind, at),
-            Op::Fma { negative, factors: [a, b], sum } | Op::PlainFma { negative, factors: [a, b], sum } => {
-                let x = signed(body, Signed { id: a, negative });
-                let z = signed(body, sum);
-                body.add(Node::Call(Function::Fma, vec![x, nodes[&b], z]), kind, at)
-            }
-            Op::Other(node, operands) => {
-                let operands: Vec<NodeId> = operands.into_iter().map(|operand| signed(body, operand)).collect();
-                let node = node.map_operands(|operand| operands[operand.index()]);
-                body.add(node, kind, at)
-            }
-            Op::Turned(a) => {
-                let condition = second(body);
-                let no = nodes[&a];
-                let yes = body.add(Node::Negate(no), kind, at);
-                body.add(Node::Choose { condition, yes, no }, kind, at)
+            Op::Node(_, node, operands) => {
+                let operands: Vec<NodeId> = operands.iter().map(|&operand| signed(body, operand)).collect();
+                node.map_operands(|operand| operands[operand.index()])
             }
             Op::Either(a, b) => {
-                let condition = second(body);
-                let no = signed(body, a);
-                let yes = signed(body, b);
-                body.add(Node::Choose { condition, yes, no }, kind, at)
+                let is_second = Node::Present { path: Path::through([self.ends.second]) };
+                let condition = body.add(is_second, Kind::Bool, at);
+                let [no, yes] = [*a, *b].map(|value| signed(body, value));
+                Node::Choose { condition, yes, no }
             }
-        }
+        };
+        body.add(node, *kind, at)
     }
-}
-
-/// A stencil that has other definitions, and adds what these make: nothing else in it looks at the old ones.
-fn of_both(stencil: &Stencil, defs: Arena<DefId, Def>, stores: Vec<Store>) -> Stencil {
-    let mut own = Stencil { defs, stores, spare: Vec::new(), prints: Vec::new(), ..stencil.clone() };
-    own.params.values_mut().for_each(|param| param.default = None);
-    own
-}
-
-/// The operands of a sum: minus stands where it reads well.
-fn in_order(a: Signed, b: Signed) -> [Signed; 2] {
-    if a.negative && !b.negative { [b, a] } else { [a, b] }
 }
 
 /// The increments of a group along two paths as one.
@@ -498,53 +474,45 @@ pub struct Mirror {
 pub fn mirrored(task: &MeshTask, group: &Group, plain: bool) -> Option<Mirror> {
     let [first, second] = group.paths.as_slice() else { return None };
     let stencil = task.stencil;
-    let along = |path: usize| group.adds.iter().filter(move |add| add.path == path);
-    let adds: Vec<(&Add, &Add)> = along(0).zip(along(1)).collect();
-    let same = |(a, b): &(&Add, &Add)| (a.field, a.part) == (b.field, b.part);
-    let once = |field: FieldId, part: u32| along(0).filter(|add| (add.field, add.part) == (field, part)).count() == 1;
+    let (adds, others) = (group.along(0), group.along(1));
+    let is_once = |add: &Add| adds.iter().filter(|own| (own.field, own.part) == (add.field, add.part)).count() == 1;
     let is_real = |add: &Add| stencil.stencil.stores[add.store].body.kind() == Kind::Real;
-    if along(0).count() != along(1).count()
-        || !adds.iter().all(|pair| same(pair) && once(pair.0.field, pair.0.part) && is_real(pair.0))
-    {
+    if !group.is_alike() || !adds.iter().all(|add| is_once(add) && is_real(add)) {
         return None;
     }
     let (mesh, ends) = Ends::added_to(&stencil.mesh, group.from, group.target);
     let (paths, graph) = ([first.hops(), second.hops()], Graph::default());
     let mut reader = Reader { stencil, paths, ends, graph, known: HashMap::new() };
     let mut roots = Vec::new();
-    for (a, b) in &adds {
+    for (a, b) in adds.iter().zip(others) {
         let stores = &stencil.stencil.stores;
-        let from_first = reader.body(&stores[a.store].body, &At::default(), 0, plain)?;
-        let from_second = reader.body(&stores[b.store].body, &At::default(), 1, plain)?;
+        let from_first = reader.body(&stores[a.store].body, 0, plain)?;
+        let from_second = reader.body(&stores[b.store].body, 1, plain)?;
         roots.push(reader.graph.either(from_first, from_second));
     }
     // How often each is looked at, of those that the results need.
     let graph = &reader.graph;
-    let (mut uses, mut waiting) = (vec![0; graph.ops.len()], Vec::new());
-    let look = |id: usize, uses: &mut Vec<usize>, waiting: &mut Vec<usize>| {
+    let (mut uses, mut waiting) = (vec![0; graph.ops.len()], roots.iter().map(|root| root.id).collect::<Vec<_>>());
+    while let Some(id) = waiting.pop() {
         uses[id] += 1;
         if uses[id] == 1 {
-            waiting.push(id);
-        }
-    };
-    roots.iter().for_each(|root| look(root.id, &mut uses, &mut waiting));
-    while let Some(id) = waiting.pop() {
-        for operand in Writer::operands(&graph.ops[id].0) {
-            look(operand, &mut uses, &mut waiting);
+            waiting.extend(graph.ops[id].0.ids());
         }
     }
     let mut writer = Writer { graph, ends, uses, defs: Arena::new(), known: HashMap::new() };
     let (mut stores, mut new_adds) = (Vec::new(), Vec::new());
-    for ((add, _), root) in adds.iter().zip(&roots) {
-        new_adds.push(Add { store: stores.len(), path: 0, ..**add });
+    for (add, root) in adds.iter().zip(&roots) {
+        new_adds.push(Add { store: stores.len(), path: 0, ..*add });
         stores.push(Store { field: add.field, body: writer.body(*root), sweep: None });
     }
     // What is made one has lost its names on the way, as long as a chain of them may be.
-    let inner = split(&of_both(&stencil.stencil, writer.defs, stores));
+    let (defs, spare, prints) = (writer.defs, Vec::new(), Vec::new());
+    let mut inner = Stencil { defs, stores, spare, prints, ..stencil.stencil.clone() };
+    inner.params.values_mut().for_each(|param| param.default = None);
     let paths = vec![Path::through([ends.own])];
     let writes = new_adds.iter().map(|add| Write { part: add.part, how: How::Add(paths[0].clone()) }).collect();
     let group = Group { paths, adds: new_adds, ..*group };
-    let stencil = MeshStencil { stencil: inner, mesh, over: stencil.over, writes };
+    let stencil = MeshStencil { stencil: split(&inner), mesh, over: stencil.over, writes };
     Stages(std::slice::from_ref(&stencil)).verified("making one increment of two");
     Some(Mirror { stencil, group, ends })
 }

@@ -170,9 +170,9 @@ pub struct MeshTask<'a> {
 }
 
 impl MeshTask<'_> {
-    /// How many elements lead to a target of a group.
-    fn degrees(&self, group: &Group) -> Degrees {
-        self.counts.degrees(group)
+    /// Those of some fields whose sums start from what is there before: all of them, if it is not known that others are written too.
+    fn in_place(&self, fields: Vec<FieldId>, all: bool) -> Vec<FieldId> {
+        fields.into_iter().filter(|&field| all || !(self.from_zero)(field)).collect()
     }
 }
 
@@ -181,13 +181,15 @@ impl MeshTask<'_> {
 pub struct Kernel {
     /// What each thread does.
     pub code: kernel::Kernel,
-    /// What its threads are.
+    /// What its threads go through.
     pub items: Items,
+    /// How many items a thread goes through. A block has that many times as many, one after the other, as it has threads.
+    pub each: usize,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }
 
-/// What the threads of a kernel are.
+/// What the threads of a kernel go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Items {
     /// The elements of a set.

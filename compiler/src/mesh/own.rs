@@ -4,7 +4,7 @@ use super::writer::Writer;
 use super::writer::numbers::part_name;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::mesh::How;
-use crate::ir::{FieldId, Kind, Levels, Relation, SetId};
+use crate::ir::{FieldId, Levels, Relation, SetId};
 use crate::kernel::build::Making;
 use crate::kernel::{Axis, Coordinate, Meaning, MeshData, ValueId};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub struct Written {
     /// By field, all its numbers.
     assigned: BTreeMap<FieldId, Vec<ValueId>>,
     /// What is folded, and into which fields.
-    folded: Vec<(FieldId, Kind, ValueId)>,
+    folded: Vec<(FieldId, ValueId)>,
 }
 
 /// The kernel of what a stencil writes at its own elements.
@@ -27,7 +27,7 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     writer.set_index(&[], element);
     let written = Written::new(&mut writer);
     written.store(&mut writer, element, &|_| true);
-    Kernel { code: writer.finish("a thread an element"), items: Items::Set(set), in_place: Vec::new() }
+    writer.finish("a thread an element", Items::Set(set), Vec::new())
 }
 
 impl Written {
@@ -41,7 +41,7 @@ impl Written {
             }
             let value = writer.body(&store.body, &Default::default());
             if matches!(write.how, How::Reduce(_)) {
-                own.folded.push((store.field, store.body.kind(), value));
+                own.folded.push((store.field, value));
             } else {
                 own.assigned.entry(store.field).or_default().push(value);
             }
@@ -51,9 +51,9 @@ impl Written {
 
     /// Computes everything here, and says that what is assigned is what is read of the element at hand: as it would be read again.
     pub fn remember(&mut self, writer: &mut Writer) {
-        let (task, scalar) = (writer.task, writer.scalar());
+        let scalar = writer.scalar();
         for (&field, values) in &mut self.assigned {
-            let own = &task.stencil.stencil.fields[field];
+            let own = writer.field(field);
             let width = values.len();
             for (part, value) in values.iter_mut().enumerate() {
                 let stored = scalar.stored(&mut writer.own, *value, own.stored);
@@ -62,8 +62,8 @@ impl Written {
                 writer.remember((field, Default::default(), part as u32), *value);
             }
         }
-        for (field, _, value) in &mut self.folded {
-            let wish = format!("{}_here", task.stencil.stencil.fields[*field].name);
+        for (field, value) in &mut self.folded {
+            let wish = format!("{}_here", writer.field(*field).name);
             *value = writer.own.name(&wish, *value);
         }
     }
@@ -72,15 +72,16 @@ impl Written {
     pub fn store(&self, writer: &mut Writer, element: ValueId, is_wanted: &dyn Fn(FieldId) -> bool) {
         let task = writer.task;
         let (stencil, set) = (task.stencil, task.stencil.set());
-        for (field, kind, value) in &self.folded {
+        for (field, value) in &self.folded {
             let at = leaf_of(writer, set, element);
-            let (name, kind) = (&stencil.stencil.fields[*field].name, writer.computing(*kind));
-            let leaves = writer.array(name, kind, true, Meaning::Mesh(MeshData::Leaves(*field)));
+            let own = writer.field(*field);
+            let kind = writer.computing(own.stored.kind());
+            let leaves = writer.array(&own.name, kind, true, Meaning::Mesh(MeshData::Leaves(*field)));
             writer.own.store(leaves, at, *value);
         }
         for (&field, values) in self.assigned.iter().filter(|(field, _)| is_wanted(**field)) {
             let array = writer.output(field);
-            let declared = &stencil.stencil.fields[field];
+            let declared = writer.field(field);
             let once = stencil.mesh.levels && declared.place.levels == Levels::None;
             let [zero, level] = [writer.own.int(0), writer.own.coordinate(Coordinate::Block, Axis::Y)];
             let is_first = once.then(|| writer.own.compare(Relation::Eq, level, zero));

@@ -1,8 +1,11 @@
-//! Rows of tables: the places of a target, so many for each, as an array in registers.
+//! The places of a target: a row, so many for each, as an array in registers; or a list, of which a table says where it begins and ends.
 
 use super::Degrees;
+use super::group::Group;
 use super::writer::Writer;
-use crate::kernel::{ArrayId, Type, ValueId};
+use crate::ir::Relation;
+use crate::kernel::build::Making;
+use crate::kernel::{ArrayId, MeshData, MeshTable, Step, Type, Unroll, ValueId};
 
 /// Up to so many places a target, a row is walked without a loop.
 const UNROLLED: usize = 8;
@@ -16,13 +19,11 @@ pub fn row(writer: &mut Writer, table: ArrayId, width: usize, item: ValueId) -> 
         let [length, first] = [width, first].map(|number| writer.own.int(number as i64));
         let row = writer.own.mul(length, item);
         let at = writer.own.add(row, first);
-        let some = writer.own.load_run(table, at, at_once as u8);
-        if at_once == 1 {
-            parts.push(some);
-            continue;
+        let mut some = writer.own.load_run(table, at, at_once as u8);
+        if at_once > 1 {
+            some = writer.own.name(&format!("{name}_row"), some);
         }
-        let some = writer.own.name(&format!("{name}_row"), some);
-        parts.extend((0..at_once).map(|lane| writer.own.lane(some, lane as u8)));
+        parts.extend(writer.lanes_of(some, at_once));
     }
     writer.own.list(&format!("{name}_here"), Type::I32, parts)
 }
@@ -30,4 +31,97 @@ pub fn row(writer: &mut Writer, table: ArrayId, width: usize, item: ValueId) -> 
 /// Whether rows of so many places are walked without a loop.
 pub fn is_row(degrees: Degrees) -> bool {
     degrees.max > 0 && degrees.max <= UNROLLED.max(2 * degrees.mean as usize)
+}
+
+/// The places of an item.
+pub struct Places {
+    walked: Walked,
+    /// How numbers that stand at a place compare to which one, if it is no hole.
+    taken: (Relation, i64),
+}
+
+/// What is walked over.
+enum Walked {
+    /// So many places, of which the last may be holes.
+    Row(usize),
+    /// Places of a table that all items have in common: where an item's begin is there, by its number.
+    List { offsets: ArrayId, item: ValueId },
+}
+
+impl Places {
+    /// Those of an item of a group. Where rows have holes, the numbers that stand there do not compare as `taken` says.
+    pub fn new(writer: &mut Writer, group: &Group, row: Option<usize>, item: ValueId, taken: (Relation, i64)) -> Self {
+        let walked = match row {
+            Some(width) => Walked::Row(width),
+            None => {
+                let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
+                Walked::List { offsets, item }
+            }
+        };
+        Self { walked, taken }
+    }
+
+    /// Goes through the places where something stands: what that is `here` finds out, and `walk` is given the place and that.
+    pub fn each<'a>(
+        &self,
+        writer: &mut Writer<'a>,
+        here: impl FnOnce(&mut Writer<'a>, ValueId) -> ValueId,
+        walk: impl FnOnce(&mut Writer<'a>, ValueId, ValueId),
+    ) {
+        let one = Step::By(writer.own.int(1));
+        match &self.walked {
+            Walked::Row(width) => {
+                let [zero, width] = [0, *width as i64].map(|number| writer.own.int(number));
+                writer.each("place", (zero, width, one), Unroll::Whole, |writer, place| {
+                    let here = here(writer, place);
+                    let is_taken = self.is_taken(writer, here);
+                    writer.when(is_taken, |writer| walk(writer, place, here));
+                });
+            }
+            Walked::List { offsets, item } => {
+                let [first, end] = ends_of(writer, *offsets, *item);
+                writer.each("place", (first, end, one), Unroll::Free, |writer, place| {
+                    let here = here(writer, place);
+                    walk(writer, place, here);
+                });
+            }
+        }
+    }
+
+    /// Whether anything stands anywhere, as a column says.
+    pub fn any(&self, writer: &mut Writer, column: ArrayId) -> ValueId {
+        match &self.walked {
+            Walked::Row(_) => {
+                let zero = writer.own.int(0);
+                let first = writer.own.load(column, zero);
+                self.is_taken(writer, first)
+            }
+            Walked::List { offsets, item } => {
+                let [first, end] = ends_of(writer, *offsets, *item);
+                writer.own.less(first, end)
+            }
+        }
+    }
+
+    fn is_taken(&self, writer: &mut Writer, here: ValueId) -> ValueId {
+        let (relation, number) = self.taken;
+        let number = writer.own.int(number);
+        writer.own.compare(relation, here, number)
+    }
+}
+
+/// Where the list of an item begins and ends.
+fn ends_of(writer: &mut Writer, offsets: ArrayId, item: ValueId) -> [ValueId; 2] {
+    let one = writer.own.int(1);
+    let next = writer.own.add(item, one);
+    [item, next].map(|at| writer.own.load(offsets, at))
+}
+
+/// The target that stands at a number among those to which any element leads.
+pub fn led_to(writer: &mut Writer, group: &Group, item: ValueId) -> ValueId {
+    let name = &writer.task.stencil.mesh.sets[group.target].name;
+    let table = MeshData::Table(group.number, MeshTable::Targets);
+    let targets = writer.table(&format!("{name}_led_to"), table);
+    let target = writer.own.load(targets, item);
+    writer.own.name(name, target)
 }

@@ -2,7 +2,7 @@
 
 use super::writer::Writer;
 use crate::diagnostic::Refusal;
-use crate::kernel::{ArrayId, Type};
+use crate::kernel::{ArrayId, Axis, Coordinate, Meaning, MeshData, PieceTable, Type, ValueId};
 
 /// Bytes that every GPU gives to a block, without being asked.
 pub const USUAL: usize = 48 << 10;
@@ -31,6 +31,19 @@ impl Shared {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// The thread of a block, and the four ends of its piece's ranges, as the table of pieces has them. Pieces that are launched by colour are
+/// counted from the first one of the launch.
+pub fn piece(writer: &mut Writer, [table, name]: [&str; 2], by_colour: bool) -> (ValueId, [ValueId; 4]) {
+    let ranges = writer.array(table, Type::WIDEST, false, Meaning::Mesh(MeshData::Piece(PieceTable::Ranges)));
+    let first = by_colour.then(|| writer.count("first", MeshData::First));
+    let [thread, block] = [Coordinate::Thread, Coordinate::Block].map(|own| writer.own.coordinate(own, Axis::X));
+    let thread = writer.own.name("thread", thread);
+    let number = first.map_or(block, |first| writer.own.add(first, block));
+    let range = writer.own.load(ranges, number);
+    let range = writer.own.name(name, range);
+    (thread, [0, 1, 2, 3].map(|lane| writer.own.lane(range, lane)))
 }
 
 /// Bytes of an array, up to where the next one may begin.

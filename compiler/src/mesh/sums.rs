@@ -1,109 +1,62 @@
 //! The numbers of a target that are added to, while they are in registers.
 
+use super::group::Add;
 use super::writer::Writer;
 use super::writer::numbers::part_name;
-use crate::ir::{FieldId, Kind, Stored};
+use crate::ir::{FieldId, Kind};
 use crate::kernel::build::Making;
 use crate::kernel::{ArrayId, Function, Type, ValueId, VariableId};
 
-/// Sums, by field and part.
-pub struct Sums(Vec<(FieldId, Vec<VariableId>)>);
+/// Sums.
+pub struct Sums {
+    /// By field and part.
+    sums: Vec<(FieldId, Vec<VariableId>)>,
+    /// Whether they are as they are stored, and not as one computes with them.
+    as_stored: bool,
+}
 
 impl Sums {
-    /// Those of a target, as one computes with them. They start from 0 where fields do, or else from what is there.
-    pub fn new(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool) -> Self {
-        Self::begun(writer, fields, target, &|_| true, in_place, false)
-    }
-
-    /// The same of a chain, which gives some of them alone to anybody.
-    pub fn of_chain(
-        writer: &mut Writer,
-        fields: &[FieldId],
-        target: ValueId,
-        is_seen: &dyn Fn(FieldId) -> bool,
-    ) -> Self {
-        Self::begun(writer, fields, target, is_seen, false, false)
-    }
-
-    /// The same as they are stored.
-    pub fn stored(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool) -> Self {
-        Self::begun(writer, fields, target, &|_| true, in_place, true)
-    }
-
-    fn begun(
-        writer: &mut Writer,
-        fields: &[FieldId],
-        target: ValueId,
-        is_seen: &dyn Fn(FieldId) -> bool,
-        in_place: bool,
-        as_stored: bool,
-    ) -> Self {
+    /// Those of a target. They start from 0 where fields do, or else from what is there.
+    pub fn new(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool, as_stored: bool) -> Self {
         let mut all = Vec::new();
         for &field in fields {
-            let own = &writer.task.stencil.stencil.fields[field];
-            let (name, width) = (own.name.clone(), writer.width(field));
-            let kind = if as_stored { writer.stored(field) } else { writer.computing(own.stored.kind()) };
+            let (name, width) = (&writer.field(field).name, writer.width(field));
             let starts = if (writer.task.from_zero)(field) && !in_place {
+                let computing = writer.computing(writer.field(field).stored.kind());
+                let kind = if as_stored { writer.stored(field) } else { computing };
                 let zero = match kind.is_real() {
                     true => writer.own.real(0.0, kind),
                     false => writer.own.literal(0, kind),
                 };
                 vec![zero; width]
             } else {
-                // What nobody gets is read, and never written.
-                let array = writer.added_to(field, is_seen(field));
-                let (wish, spot) = (format!("{name}_before"), (Some(target), 0));
-                match as_stored {
-                    true => writer.load_stored(array, field, spot, &wish),
-                    false => writer.load(array, field, spot, &wish),
-                }
+                let array = writer.output(field);
+                writer.load(array, field, (Some(target), 0), &format!("{name}_before"), as_stored)
             };
-            let wish = format!("{name}_sum");
             let sums = starts.into_iter().enumerate();
-            let sums = sums.map(|(part, start)| writer.own.variable(&part_name(&wish, width, part), start));
-            all.push((field, sums.collect()));
+            let named = |(part, start)| writer.own.variable(&part_name(&format!("{name}_sum"), width, part), start);
+            all.push((field, sums.map(named).collect()));
         }
-        Self(all)
-    }
-
-    /// A sum.
-    fn of(&self, field: FieldId, part: u32) -> Option<VariableId> {
-        let sums = self.0.iter().find(|(own, _)| *own == field).map(|(_, sums)| sums)?;
-        sums.get(part as usize).copied()
+        Self { sums: all, as_stored }
     }
 
     /// Adds a value to one of them, as one computes with it.
-    pub fn add(&self, writer: &mut Writer, field: FieldId, part: u32, value: ValueId) {
-        let Some(sum) = self.of(field, part) else { return };
+    pub fn add(&self, writer: &mut Writer, add: &Add, value: ValueId) {
+        let sums = self.sums.iter().find(|(own, _)| *own == add.field);
+        let Some(&sum) = sums.and_then(|(_, sums)| sums.get(add.part as usize)) else { return };
         let before = writer.own.get(sum);
-        let total = added(writer, field, before, value);
-        writer.own.assign(sum, total);
-    }
-
-    /// The same where they are as they are stored.
-    pub fn add_stored(&self, writer: &mut Writer, field: FieldId, part: u32, value: ValueId) {
-        let Some(sum) = self.of(field, part) else { return };
-        let before = writer.own.get(sum);
-        let total = added_stored(writer, field, before, value);
+        let added = if self.as_stored { added_stored } else { added };
+        let total = added(writer, add.field, before, value);
         writer.own.assign(sum, total);
     }
 
     /// Says that they are what is read of the element at hand.
     pub fn remember(&self, writer: &mut Writer) {
-        for (field, sums) in &self.0 {
+        for (field, sums) in &self.sums {
             for (part, &sum) in sums.iter().enumerate() {
                 let sum = writer.own.get(sum);
                 writer.remember((*field, Default::default(), part as u32), sum);
             }
-        }
-    }
-
-    /// Writes them to their target as they are, stored.
-    pub fn store_stored(&self, writer: &mut Writer, target: ValueId) {
-        for (field, sums) in &self.0 {
-            let values: Vec<ValueId> = sums.iter().map(|&sum| writer.own.get(sum)).collect();
-            let array = writer.output(*field);
-            writer.store_all(array, *field, target, &values);
         }
     }
 
@@ -115,16 +68,15 @@ impl Sums {
         is_wanted: &dyn Fn(FieldId) -> bool,
         is_led_to: Option<ValueId>,
     ) {
-        for (field, sums) in self.0.iter().filter(|(field, _)| is_wanted(*field)) {
-            let (stored, precision) = (stored_of(writer, *field), writer.task.precision);
+        for (field, sums) in self.sums.iter().filter(|(field, _)| is_wanted(*field)) {
+            let (stored, precision) = (writer.field(*field).stored, writer.task.precision);
             let is_wide = stored.bytes(precision) > precision.bytes() && !(writer.task.from_zero)(*field);
             writer.when_if(is_led_to.filter(|_| is_wide), |writer| {
                 let scalar = writer.scalar();
-                let stored = |writer: &mut Writer, &sum: &VariableId| {
-                    let sum = writer.own.get(sum);
-                    scalar.stored(&mut writer.own, sum, stored)
-                };
-                let values: Vec<ValueId> = sums.iter().map(|sum| stored(writer, sum)).collect();
+                let mut values: Vec<ValueId> = sums.iter().map(|&sum| writer.own.get(sum)).collect();
+                if !self.as_stored {
+                    values.iter_mut().for_each(|value| *value = scalar.stored(&mut writer.own, *value, stored));
+                }
                 let array = writer.output(*field);
                 writer.store_all(array, *field, target, &values);
             });
@@ -132,13 +84,9 @@ impl Sums {
     }
 }
 
-fn stored_of(writer: &Writer, field: FieldId) -> Stored {
-    writer.task.stencil.stencil.fields[field].stored
-}
-
 /// A sum of a field's number and one value more, as it would be read after it was stored. Whole numbers wrap.
 fn added(writer: &mut Writer, field: FieldId, sum: ValueId, value: ValueId) -> ValueId {
-    let (stored, scalar) = (stored_of(writer, field), writer.scalar());
+    let (stored, scalar) = (writer.field(field).stored, writer.scalar());
     let total = match stored.kind() {
         Kind::Int => writer.own.call(Function::WrappingAdd, vec![sum, value], Type::I32),
         Kind::Real | Kind::Bool => writer.own.add(sum, value),
@@ -148,8 +96,8 @@ fn added(writer: &mut Writer, field: FieldId, sum: ValueId, value: ValueId) -> V
 }
 
 /// The same as it is stored, of a sum that is as it is stored.
-pub fn added_stored(writer: &mut Writer, field: FieldId, sum: ValueId, value: ValueId) -> ValueId {
-    let (stored, scalar) = (stored_of(writer, field), writer.scalar());
+fn added_stored(writer: &mut Writer, field: FieldId, sum: ValueId, value: ValueId) -> ValueId {
+    let (stored, scalar) = (writer.field(field).stored, writer.scalar());
     let sum = scalar.read(&mut writer.own, sum, stored);
     let total = added(writer, field, sum, value);
     scalar.stored(&mut writer.own, total, stored)

@@ -1,402 +1,24 @@
 //! The one table of words that no name in generated code may be: those of C, C++ and CUDA in all their dialects, what headers
 //! define as macros, and what generated code calls.
-//!
-//! A kernel's names are also those of the struct in its header, which C and C++ compile, so there is one table for all.
 
-/// C, from C89 to C23, and the GNU dialects.
-const C: &[&str] = &[
-    "auto",
-    "break",
-    "case",
-    "char",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "int",
-    "long",
-    "register",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "volatile",
-    "while", // C89
-    "inline",
-    "restrict", // C99
-    "alignas",
-    "alignof",
-    "bool",
-    "constexpr",
-    "false",
-    "nullptr",
-    "static_assert",
-    "thread_local",
-    "true",
-    "typeof",
-    "typeof_unqual", // C23
-    "asm",
-    "fortran",
-    "entry", // GNU C, and old compilers
-    "complex",
-    "imaginary",
-    "noreturn",
-    "countof",
-    "defer", // macros of the headers that go with keywords
-];
+use crate::math::cpp;
+use crate::sections;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
-/// C++, from C++98 to C++26, with its alternative tokens, and what its technical specifications add.
-const CPP: &[&str] = &[
-    "catch",
-    "class",
-    "const_cast",
-    "delete",
-    "dynamic_cast",
-    "explicit",
-    "export",
-    "friend",
-    "mutable",
-    "namespace",
-    "new",
-    "operator",
-    "private",
-    "protected",
-    "public",
-    "reinterpret_cast",
-    "static_cast",
-    "template",
-    "this",
-    "throw",
-    "try",
-    "typeid",
-    "typename",
-    "using",
-    "virtual",
-    "wchar_t", // C++98
-    "and",
-    "and_eq",
-    "bitand",
-    "bitor",
-    "compl",
-    "not",
-    "not_eq",
-    "or",
-    "or_eq",
-    "xor",
-    "xor_eq", // alternative tokens
-    "char16_t",
-    "char32_t",
-    "decltype",
-    "noexcept",
-    "final",
-    "override", // C++11
-    "char8_t",
-    "concept",
-    "consteval",
-    "constinit",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "requires",
-    "import",
-    "module", // C++20
-    "contract_assert",
-    "pre",
-    "post",
-    "trivially_relocatable_if_eligible",
-    "replaceable_if_eligible", // C++26
-    "atomic_cancel",
-    "atomic_commit",
-    "atomic_noexcept",
-    "synchronized",
-    "transaction_safe",
-    "transaction_safe_dynamic",
-    "reflexpr", // technical specifications
-    "main",
-    "std",
-];
+/// What others reserve: words in lines, beside lines of comments.
+const OTHERS: &str = include_str!("reserved.txt");
 
-/// CUDA: its variables and types. What begins with `cuda` [is CUDA's](is_of_others) by that.
-const CUDA: &[&str] = &[
-    "blockIdx",
-    "threadIdx",
-    "blockDim",
-    "gridDim",
-    "warpSize",
-    "dim3",
-    "half",
-    "half2",
-    "nv_bfloat16",
-    "nv_bfloat162",
-    "char1",
-    "char2",
-    "char3",
-    "char4",
-    "uchar1",
-    "uchar2",
-    "uchar3",
-    "uchar4",
-    "short1",
-    "short2",
-    "short3",
-    "short4",
-    "ushort1",
-    "ushort2",
-    "ushort3",
-    "ushort4",
-    "int1",
-    "int2",
-    "int3",
-    "int4",
-    "uint1",
-    "uint2",
-    "uint3",
-    "uint4",
-    "long1",
-    "long2",
-    "long3",
-    "long4",
-    "ulong1",
-    "ulong2",
-    "ulong3",
-    "ulong4",
-    "longlong1",
-    "longlong2",
-    "longlong3",
-    "longlong4",
-    "ulonglong1",
-    "ulonglong2",
-    "ulonglong3",
-    "ulonglong4",
-    "float1",
-    "float2",
-    "float3",
-    "float4",
-    "double1",
-    "double2",
-    "double3",
-    "double4",
-    "make_int2",
-    "make_int4",
-    "make_float2",
-    "make_float4",
-    "make_double2",
-    "atomicAdd",
-];
-
-/// What headers of C define as macros, or compilers by themselves, in small letters; and what they declare, which generated
-/// code calls or which compilers know without a header.
-const HEADERS: &[&str] = &[
-    "basename",
-    "ifa_broadaddr",
-    "ifa_dstaddr",
-    "ifc_buf",
-    "ifc_req",
-    "ifr_addr",
-    "ifr_bandwidth",
-    "ifr_broadaddr",
-    "ifr_data",
-    "ifr_dstaddr",
-    "ifr_flags",
-    "ifr_hwaddr",
-    "ifr_ifindex",
-    "ifr_map",
-    "ifr_metric",
-    "ifr_mtu",
-    "ifr_name",
-    "ifr_netmask",
-    "ifr_newname",
-    "ifr_qlen",
-    "ifr_slave",
-    "msg_cbytes",
-    "no_argument",
-    "optional_argument",
-    "required_argument", // libgen.h, net/if.h and its kin, sys/msg.h, getopt.h
-    "linux",
-    "unix",
-    "i386",
-    "sun",
-    "sparc",
-    "mips",
-    "vax",
-    "pixel",
-    "vector", // compilers
-    "errno",
-    "stdin",
-    "stdout",
-    "stderr",
-    "assert",
-    "major",
-    "minor",
-    "makedev",
-    "signgam",
-    "math_errhandling",
-    "offsetof",
-    "va_arg",
-    "va_start",
-    "va_end",
-    "va_copy",
-    "setjmp",
-    "alloca",
-    "strdupa",
-    "strndupa",
-    "AF_DECnet",
-    "PF_DECnet",
-    "B0",
-    "HZ",
-    "I",
-    "d_fileno",
-    "h_addr",
-    "h_errno",
-    "s6_addr",
-    "s6_addr16",
-    "s6_addr32",
-    "sa_handler",
-    "sa_sigaction",
-    "sched_priority",
-    "si_addr",
-    "si_addr_lsb",
-    "si_arch",
-    "si_band",
-    "si_call_addr",
-    "si_fd",
-    "si_int",
-    "si_lower",
-    "si_overrun",
-    "si_pid",
-    "si_pkey",
-    "si_ptr",
-    "si_status",
-    "si_stime",
-    "si_syscall",
-    "si_timerid",
-    "si_uid",
-    "si_upper",
-    "si_utime",
-    "si_value",
-    "sigev_notify_attributes",
-    "sigev_notify_function",
-    "st_atime",
-    "st_ctime",
-    "st_mtime",
-    "L_ctermid",
-    "L_cuserid",
-    "L_tmpnam",
-    "P_tmpdir",
-    "assert_perror",
-    "iscanonical",
-    "be16toh",
-    "be32toh",
-    "be64toh",
-    "htobe16",
-    "htobe32",
-    "htobe64",
-    "htole16",
-    "htole32",
-    "htole64",
-    "le16toh",
-    "le32toh",
-    "le64toh",
-    "unreachable", // macros
-    "fpclassify",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isnormal",
-    "signbit",
-    "isgreater",
-    "isgreaterequal",
-    "isless",
-    "islessequal",
-    "islessgreater",
-    "isunordered",
-    "iseqsig",
-    "issignaling",
-    "issubnormal",
-    "iszero", // macros of math.h
-    "uint",
-    "ulong",
-    "ushort",
-    "uchar",
-    "size_t", // types
-    "abs",
-    "fabs",
-    "fabsf",
-    "sqrt",
-    "sqrtf",
-    "floor",
-    "floorf",
-    "ceil",
-    "ceilf",
-    "copysign",
-    "copysignf",
-    "fma",
-    "fmaf",
-    "fmod",
-    "fmodf",
-    "min",
-    "max",
-    "exp",
-    "log",
-    "pow",
-    "sin",
-    "cos",
-    "tan",
-    "y0",
-    "y1",
-    "yn",
-    "j0",
-    "j1",
-    "jn",
-    "gamma",
-    "nan",
-    "nanf",
-    "div", // functions of math.h
-    "index",
-    "rindex",
-    "time",
-    "clock",
-    "printf",
-    "malloc",
-    "free",
-    "memcpy",
-    "memset",
-    "remove",
-    "rename", // other functions
-];
-
-/// What the functions and types of generated code are called, and what its launchers call their own.
-const OURS: &str = "
-    args stream computed emulated Watch WatchedTable neighbour_of interleaved Run load_run store_run load_row
-    put_row copy_row widen_row join_rows put_between push_row pull_row add_2 add_4 Turn Angle load_row_where
-    copy_run
-    int_add int_sub int_mul int_rem int_abs int_sign int_less int_min int_max
-    real_angle real_angle_far real_atan real_atan2 real_atan_near real_bits real_cbrt real_choose real_copysign
-    real_cos real_cos_rest real_digits real_digits_from real_digits_of real_entry real_exp real_exp2_wide
-    real_exp_scaled real_exponent real_inverse real_inverse_root_f32 real_inverse_root_f64 real_log real_log2_wide
-    real_low real_mantissa real_max real_min real_number real_opaque real_pow real_power_of_two real_product
-    real_product_high real_quotient real_reduce real_rem real_sign real_sin real_sin_or_cos real_sin_rest real_sum
-    real_tan real_tanh real_turn real_turned
-";
+/// The table.
+static WORDS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let others = OTHERS.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
+    let own = sections::ALL.iter().map(|section| section.name);
+    others.chain(own).map(str::to_owned).chain(cpp::names()).collect()
+});
 
 /// Whether a word of the table is this one.
 pub fn is_reserved(word: &str) -> bool {
-    [C, CPP, CUDA, HEADERS].iter().any(|words| words.contains(&word)) || OURS.split_whitespace().any(|own| own == word)
+    WORDS.contains(word)
 }
 
 /// Whether a name begins as those of CUDA's functions and macros do, as ours, as the constants of math.h (M_PIf), or as the formats of
@@ -412,4 +34,23 @@ pub fn is_of_others(word: &str) -> bool {
 /// Whether a name is a macro of some header sooner or later, as longer ones in capitals are: NAN, M_PI, DBL_MAX.
 pub fn is_macro(word: &str) -> bool {
     word.len() > 2 && !word.contains(|c: char| c.is_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_all_kinds_are_reserved() {
+        for word in ["while", "xor_eq", "threadIdx", "st_atime", "fmaf", "stream"] {
+            assert!(is_reserved(word), "{word}");
+        }
+        // What kernels bring along, of each file of the templates and of the functions that Rust and C++ share.
+        for word in
+            ["int_min", "real_digits_of", "WatchedTable", "copy_async", "widen_row", "real_exp", "Turn", "Angle"]
+        {
+            assert!(is_reserved(word), "{word}");
+        }
+        assert!(!is_reserved("lap") && !is_reserved("#") && WORDS.len() > 450);
+    }
 }

@@ -65,20 +65,20 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
         " " | "\t" => "something is missing here".to_owned(),
         word => format!("`{word}` does not fit here"),
     };
-    let expected = match &error.variant {
-        ErrorVariant::ParsingError { positives, .. } => expected(positives),
-        ErrorVariant::CustomError { message } => message.clone(),
+    // Other errors are those of parsers that make their own.
+    let positives: &[Rule] = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives,
+        ErrorVariant::CustomError { .. } => &[],
     };
     let mut stop = Stop::new(&source.text, at, found);
-    if let ErrorVariant::ParsingError { positives, .. } = &error.variant {
-        stop.after_operand = positives.contains(&Rule::add);
-        stop.type_expected = positives.contains(&Rule::scalar);
-        stop.else_expected = positives.contains(&Rule::kw_else);
-    }
+    stop.after_operand = positives.contains(&Rule::add);
+    stop.type_expected = positives.contains(&Rule::scalar);
+    stop.else_expected = positives.contains(&Rule::kw_else);
     if let Some(diagnostic) = mistakes::guess(&stop) {
         return diagnostic;
     }
     let mut diagnostic = Diagnostic::error(place, what);
+    let expected = expected(positives);
     if !expected.is_empty() {
         diagnostic = diagnostic.label(format!("expected {expected}"));
     }

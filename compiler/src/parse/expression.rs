@@ -1,10 +1,10 @@
 //! Expressions: operator precedence by the shunting-yard method (E. W. Dijkstra, 1961), so that a chain of any length
 //! needs no stack of ours.
 
-use super::{Builder, Built, Node, Rule, name, names, span};
+use super::{Builder, Built, Node, Rule, name, part, parts, present, span, trail, word};
 use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Name, Prefix, Range};
 use crate::diagnostic::Diagnostic;
-use crate::foreign::scalar;
+use crate::foreign::{self, scalar};
 use crate::ir::{Binary, Relation};
 use crate::source::Span;
 
@@ -42,8 +42,8 @@ impl Builder<'_> {
                 Rule::neg => operators.push(Waiting::Prefix(Prefix::Negate, at)),
                 Rule::not => operators.push(Waiting::Prefix(Prefix::Not, at)),
                 Rule::index => {
-                    let base = self.present(operands.pop(), at)?;
-                    let parts = part.into_inner().map(|part| self.expr(part)).collect::<Built<Vec<_>>>()?;
+                    let base = present(operands.pop(), at)?;
+                    let parts = self.values(&part)?;
                     let whole = self.file.exprs.span(base).to(at);
                     operands.push(self.node(Expr::Index(base, parts.clone()), whole, &[&[base], &*parts].concat())?);
                 }
@@ -52,8 +52,8 @@ impl Builder<'_> {
                     if let Some(wrong) = worded(before, rest) {
                         return Err(wrong);
                     }
-                    let base = self.present(operands.pop(), at)?;
-                    let part = self.present(part.into_inner().next(), at)?;
+                    let base = present(operands.pop(), at)?;
+                    let part = present(part.into_inner().next(), at)?;
                     let whole = self.file.exprs.span(base).to(at);
                     operands.push(self.node(Expr::Component(base, name(&part)), whole, &[base])?);
                 }
@@ -75,7 +75,7 @@ impl Builder<'_> {
                     }
                     None if rule == Rule::mistake => return Err(mistake(&part, &self.text[..at.start as usize])),
                     None => operands.push(match parts.next_if(|next| next.as_rule() == Rule::called) {
-                        Some(called) => self.call(name(&part), called)?,
+                        Some(called) => self.call(name(&part), &called)?,
                         None => self.primary(part)?,
                     }),
                 },
@@ -84,7 +84,7 @@ impl Builder<'_> {
         while !operators.is_empty() {
             self.reduce(&mut operands, &mut operators, place)?;
         }
-        self.present(operands.pop(), place)
+        present(operands.pop(), place)
     }
 
     /// A second comparison, or what looks like one.
@@ -103,14 +103,14 @@ impl Builder<'_> {
     }
 
     fn reduce(&mut self, operands: &mut Vec<ExprId>, operators: &mut Vec<Waiting>, place: Span) -> Built<()> {
-        let right = self.present(operands.pop(), place)?;
-        let id = match self.present(operators.pop(), place)? {
+        let right = present(operands.pop(), place)?;
+        let id = match present(operators.pop(), place)? {
             Waiting::Prefix(prefix, at) => {
                 let whole = at.to(self.file.exprs.span(right));
                 self.node(Expr::Prefix(prefix, right), whole, &[right])?
             }
             Waiting::Infix(infix) => {
-                let left = self.present(operands.pop(), place)?;
+                let left = present(operands.pop(), place)?;
                 let whole = self.file.exprs.span(left).to(self.file.exprs.span(right));
                 let id = self.node(Expr::Infix(infix, left, right), whole, &[right])?;
                 // A chain from left to right is walked in a loop, so it does not deepen the expression.
@@ -149,7 +149,7 @@ impl Builder<'_> {
         let at = span(&pair);
         match pair.as_rule() {
             Rule::number => {
-                let number = self.present(pair.into_inner().next(), at)?;
+                let number = present(pair.into_inner().next(), at)?;
                 let text = number.as_str();
                 let expr = match number.as_rule() {
                     Rule::real => Expr::Real(text.trim_end().parse().unwrap_or(f64::INFINITY)),
@@ -169,40 +169,30 @@ impl Builder<'_> {
                 self.node(expr, at, &[])
             }
             Rule::truth => self.node(Expr::Truth(pair.as_str().trim_end() == "true"), at, &[]),
-            Rule::ident => self.node(Expr::Name(pair.as_str().trim_end().to_owned()), at, &[]),
+            Rule::ident => self.node(Expr::Name(name(&pair).text), at, &[]),
             Rule::group => {
-                let inner = self.present(pair.into_inner().next(), at)?;
-                let inner = self.expr(inner)?;
+                let inner = self.value(&pair)?;
                 self.node(Expr::Group(inner), at, &[inner])
             }
             Rule::vector => {
-                let parts = pair.into_inner().map(|part| self.expr(part)).collect::<Built<Vec<_>>>()?;
+                let parts = self.values(&pair)?;
                 self.node(Expr::Vector(parts.clone()), at, &parts)
             }
             Rule::braces => {
-                let inner = self.present(pair.into_inner().next(), at)?;
-                let block = self.block(inner)?;
+                let block = self.one_block(&pair)?;
                 let value = block.value;
-                self.node(Expr::Block(Box::new(block)), at, &[value])
+                self.node(Expr::Block(block), at, &[value])
             }
             Rule::choice => self.choice(pair),
-            _ => self.fold(pair),
+            _ => self.fold(&pair),
         }
     }
 
-    fn call(&mut self, function: Name, pair: Node) -> Built<ExprId> {
-        let at = function.span.to(span(&pair));
-        let mut arguments = Vec::new();
-        for part in pair.into_inner() {
-            let mut argument = Argument { name: None, value: ExprId::default() };
-            for piece in part.into_inner() {
-                match piece.as_rule() {
-                    Rule::ident => argument.name = Some(name(&piece)),
-                    _ => argument.value = self.expr(piece)?,
-                }
-            }
-            arguments.push(argument);
-        }
+    fn call(&mut self, function: Name, pair: &Node) -> Built<ExprId> {
+        let at = function.span.to(span(pair));
+        let mut argument =
+            |own: Node| Ok(Argument { name: part(&own, Rule::ident).map(|own| name(&own)), value: self.value(&own)? });
+        let arguments = parts(pair, Rule::argument).map(&mut argument).collect::<Built<Vec<_>>>()?;
         let operands: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
         self.node(Expr::Call(function, arguments), at, &operands)
     }
@@ -214,7 +204,7 @@ impl Builder<'_> {
             match part.as_rule() {
                 Rule::expr => condition = Some(self.expr(part)?),
                 Rule::block => {
-                    let block = self.block(part)?;
+                    let block = self.block(&part)?;
                     operands.push(block.value);
                     match condition.take() {
                         Some(condition) => {
@@ -231,66 +221,62 @@ impl Builder<'_> {
             return Err(Diagnostic::error(at, format!("an `if` has at most {DEPTH} branches"))
                 .help("name parts of it with `let`"));
         }
-        let otherwise = self.present(otherwise, at)?;
+        let otherwise = present(otherwise, at)?;
         self.node(Expr::Choose(arms, otherwise), at, &operands)
     }
 
-    fn fold(&mut self, pair: Node) -> Built<ExprId> {
-        let at = span(&pair);
-        let (mut op, mut binders, mut block) = (name(&pair), Vec::new(), None);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::fold_op => op = name(&part),
-                Rule::binder => binders.push(self.binder(part)?),
-                Rule::block => block = Some(Box::new(self.block(part)?)),
-                _ => {}
-            }
-        }
-        let block = self.present(block, at)?;
+    fn fold(&mut self, pair: &Node) -> Built<ExprId> {
+        let binders = parts(pair, Rule::binder).map(|own| self.binder(&own)).collect::<Built<_>>()?;
+        let block = self.one_block(pair)?;
         let value = block.value;
-        self.node(Expr::Fold(op, binders, block), at, &[value])
+        self.node(Expr::Fold(word(pair, Rule::fold_op)?, binders, block), span(pair), &[value])
     }
 
-    fn binder(&mut self, pair: Node) -> Built<Binder> {
-        let at = span(&pair);
-        let (mut own, mut range) = (name(&pair), None);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => own = name(&part),
-                Rule::range => {
-                    let mut ends = part.into_inner();
-                    let (low, high) = (self.present(ends.next(), at)?, self.present(ends.next(), at)?);
-                    range = Some(Range::Numbers(self.expr(low)?, self.expr(high)?));
-                }
-                Rule::path => range = Some(Range::Map(super::trail(part))),
+    fn binder(&mut self, pair: &Node) -> Built<Binder> {
+        let range = match part(pair, Rule::range) {
+            Some(range) => self.ends(&range).map(|(low, high)| Range::Numbers(low, high))?,
+            None => Range::Map(present(trail(pair), span(pair))?),
+        };
+        Ok(Binder { name: word(pair, Rule::ident)?, range })
+    }
+
+    /// The block of a construct that has one.
+    fn one_block(&mut self, pair: &Node) -> Built<Box<Block>> {
+        let block = present(part(pair, Rule::block), span(pair))?;
+        Ok(Box::new(self.block(&block)?))
+    }
+
+    pub(super) fn block(&mut self, pair: &Node) -> Built<Block> {
+        let mut lets = Vec::new();
+        for own in pair.clone().into_inner() {
+            match own.as_rule() {
+                Rule::r#let => lets.push(self.binding(&own)?),
+                Rule::print => return Err(super::print::misplaced(&own)),
                 _ => {}
             }
         }
-        Ok(Binder { name: own, range: self.present(range, at)? })
+        Ok(Block { lets, value: self.value(pair)? })
     }
 
-    pub(super) fn block(&mut self, pair: Node) -> Built<Block> {
-        let at = span(&pair);
-        let (mut lets, mut value) = (Vec::new(), None);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::r#let => {
-                    let mut binding = crate::ast::Let { names: Vec::new(), value: ExprId::default() };
-                    for piece in part.into_inner() {
-                        match piece.as_rule() {
-                            Rule::names => binding.names = names(piece),
-                            Rule::expr => binding.value = self.expr(piece)?,
-                            _ => {}
-                        }
-                    }
-                    lets.push(binding);
-                }
-                Rule::print => return Err(super::print::misplaced(&part)),
-                Rule::expr => value = Some(self.expr(part)?),
-                _ => {}
-            }
-        }
-        Ok(Block { lets, value: self.present(value, at)? })
+    /// The expressions of a construct.
+    pub(super) fn values(&mut self, pair: &Node) -> Built<Vec<ExprId>> {
+        parts(pair, Rule::expr).map(|own| self.expr(own)).collect()
+    }
+
+    /// The expression of a construct, if it has one.
+    pub(super) fn optional(&mut self, pair: &Node) -> Built<Option<ExprId>> {
+        part(pair, Rule::expr).map(|own| self.expr(own)).transpose()
+    }
+
+    /// The expression of a construct that has one.
+    pub(super) fn value(&mut self, pair: &Node) -> Built<ExprId> {
+        present(self.optional(pair)?, span(pair))
+    }
+
+    /// The two expressions of a range.
+    pub(super) fn ends(&mut self, pair: &Node) -> Built<(ExprId, ExprId)> {
+        let ends = self.values(pair)?;
+        present(ends.first().copied().zip(ends.get(1).copied()), span(pair))
     }
 }
 
@@ -314,22 +300,10 @@ fn infix(rule: Rule) -> Option<Infix> {
     })
 }
 
-/// Fortran's operators that are words between points.
-const WORDED: &[(&str, &str)] = &[
-    (".and.", "`&&`"),
-    (".or.", "`||`"),
-    (".gt.", "`>`"),
-    (".ge.", "`>=`"),
-    (".lt.", "`<`"),
-    (".le.", "`<=`"),
-    (".eq.", "`==`"),
-    (".ne.", "`!=`"),
-];
-
 /// What begins like a part, and is an operator of Fortran's: `a.gt.b`. In brackets it may be a way over a mesh.
 fn worded(before: &str, rest: &str) -> Option<Diagnostic> {
     let begins = |theirs: &str| rest.get(..theirs.len()).is_some_and(|head| head.eq_ignore_ascii_case(theirs));
-    let (theirs, means) = WORDED.iter().find(|(theirs, _)| begins(theirs))?;
+    let (theirs, means) = foreign::words("words between points").find(|(theirs, _)| begins(theirs))?;
     let place = Span::new(before.len(), before.len() + theirs.len());
     (before.rfind('[') <= before.rfind(']')).then(|| no_operator(place, &rest[..theirs.len()], means))
 }
@@ -342,17 +316,9 @@ fn no_operator(at: Span, wrote: &str, means: &str) -> Diagnostic {
 fn mistake(pair: &Node, before: &str) -> Diagnostic {
     let at = span(pair);
     let wrote = pair.as_str().trim_end();
-    let means = match wrote {
-        "^" => "`**` for a power",
-        "/=" => "`!=` for not equal",
-        "and" => "`&&`",
-        "<>" => "`!=`",
-        "or" => "`||`",
-        other => match WORDED.iter().find(|(theirs, _)| other.eq_ignore_ascii_case(theirs)) {
-            Some((_, means)) => means,
-            None => "`==` to compare; `=` only assigns",
-        },
-    };
+    let means = foreign::meaning("signs between operands", wrote)
+        .or_else(|| foreign::meaning("words between points", &wrote.to_lowercase()))
+        .unwrap_or("`==` to compare; `=` only assigns");
     let found = no_operator(at, wrote, means);
     if wrote != "=" {
         return found;

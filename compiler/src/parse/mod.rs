@@ -11,8 +11,8 @@ mod program;
 mod test;
 
 use crate::ast::{
-    Assign, Block, Constant, Fields, File, Function, Item, Let, Name, Params, PlaceOn, Statement, Stencil, Sweep,
-    Target, Trail, Typed,
+    Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Name, Params, PlaceOn, Reduce, Statement,
+    Stencil, Sweep, Target, Trail, Typed,
 };
 use crate::depth;
 use crate::diagnostic::Diagnostic;
@@ -29,7 +29,6 @@ mod grammar {
     pub struct Grammar;
 }
 use grammar::{Grammar, Rule};
-use mesh::{reduce, trail, trail_in};
 
 pub use prescan::LENGTH;
 
@@ -48,11 +47,9 @@ fn parsed(source: &Source) -> Result<File, Diagnostic> {
     let mut pairs = Grammar::parse(Rule::file, &source.text).map_err(|error| expected::diagnose(&error, source))?;
     let file = File { warnings: division::lost_divisions(&source.text), ..File::default() };
     let mut builder = Builder { text: &source.text, file, depths: Vec::new() };
-    if let Some(file) = pairs.next() {
-        for pair in file.into_inner().filter(|pair| pair.as_rule() == Rule::item) {
-            let item = builder.item(pair)?;
-            builder.file.items.push(item);
-        }
+    for pair in pairs.next().iter().flat_map(|file| parts(file, Rule::item)) {
+        let item = builder.item(pair)?;
+        builder.file.items.push(item);
     }
     Ok(builder.file)
 }
@@ -77,10 +74,6 @@ fn name(pair: &Node) -> Name {
     Name { text: pair.as_str().trim_end().to_owned(), span: span(pair) }
 }
 
-fn names(pair: Node) -> Vec<Name> {
-    pair.into_inner().map(|pair| name(&pair)).collect()
-}
-
 /// The construct's first line.
 fn headline(pair: &Node) -> Span {
     let start = pair.as_span().start();
@@ -88,23 +81,67 @@ fn headline(pair: &Node) -> Span {
     Span::new(start, start + line.len())
 }
 
+/// The parts of a construct that are of a kind.
+fn parts<'a>(pair: &Node<'a>, rule: Rule) -> impl Iterator<Item = Node<'a>> {
+    pair.clone().into_inner().filter(move |part| part.as_rule() == rule)
+}
+
+/// The first part of a construct that is of a kind.
+fn part<'a>(pair: &Node<'a>, rule: Rule) -> Option<Node<'a>> {
+    parts(pair, rule).next()
+}
+
+/// What the grammar promises; an error rather than a panic should grammar and builder ever disagree.
+fn present<T>(part: Option<T>, place: Span) -> Built<T> {
+    part.ok_or_else(|| Diagnostic::error(place, "this is incomplete").label("a part is missing here"))
+}
+
+/// The word of a kind in a construct, such as its name.
+fn word(pair: &Node, rule: Rule) -> Built<Name> {
+    present(part(pair, rule), span(pair)).map(|own| name(&own))
+}
+
+/// The names that a construct lists.
+fn names(pair: &Node) -> Vec<Name> {
+    part(pair, Rule::names).iter().flat_map(|own| parts(own, Rule::ident)).map(|own| name(&own)).collect()
+}
+
+/// `airfoil.edge` in a construct.
+fn trail(pair: &Node) -> Option<Trail> {
+    let own = part(pair, Rule::path)?;
+    Some(Trail { names: parts(&own, Rule::ident).map(|own| name(&own)).collect(), span: span(&own) })
+}
+
+/// `over airfoil.edge` in a construct.
+fn over(pair: &Node) -> Option<Trail> {
+    trail(&part(pair, Rule::over)?)
+}
+
+/// What stands between the quotes of a construct.
+fn quoted<'a>(pair: &Node<'a>) -> Option<&'a str> {
+    part(&part(pair, Rule::string)?, Rule::text).map(|text| text.as_str())
+}
+
 impl Builder<'_> {
+    /// A construct with its documentation before it.
+    fn documented<'a>(&mut self, pair: Node<'a>) -> Built<(String, Node<'a>)> {
+        let place = headline(&pair);
+        let mut parts = pair.into_inner();
+        let docs = present(parts.next(), place)?;
+        Ok((self.docs(&docs), present(parts.next(), place)?))
+    }
+
     fn item(&mut self, pair: Node) -> Built<Item> {
-        let (mut doc, place) = (String::new(), span(&pair));
-        let mut item = None;
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::docs => doc = self.docs(&part),
-                Rule::stencil => item = Some(Item::Stencil(self.stencil(part, std::mem::take(&mut doc))?)),
-                Rule::function => item = Some(Item::Function(self.function(part)?)),
-                Rule::constant => item = Some(Item::Constant(self.constant(part)?)),
-                Rule::param => item = Some(Item::Param(self.param(part, std::mem::take(&mut doc))?)),
-                Rule::test => item = Some(Item::Test(self.test(part)?)),
-                Rule::program => item = Some(Item::Program(self.program(part, std::mem::take(&mut doc))?)),
-                _ => item = Some(Item::Mesh(self.mesh(part, std::mem::take(&mut doc))?)),
-            }
-        }
-        self.present(item, place)
+        let (doc, own) = self.documented(pair)?;
+        Ok(match own.as_rule() {
+            Rule::stencil => Item::Stencil(self.stencil(&own, doc)?),
+            Rule::function => Item::Function(self.function(&own)?),
+            Rule::constant => Item::Constant(self.constant(&own)?),
+            Rule::param => Item::Param(self.param(&own, doc)?),
+            Rule::test => Item::Test(self.test(&own)?),
+            Rule::program => Item::Program(self.program(&own, doc)?),
+            _ => Item::Mesh(self.mesh(&own, doc)?),
+        })
     }
 
     /// The documentation of what follows: the last run of `///` lines that no empty line separates from it. What stands
@@ -135,194 +172,109 @@ impl Builder<'_> {
         own
     }
 
-    fn stencil(&mut self, pair: Node, doc: String) -> Built<Stencil> {
-        let mut stencil = Stencil { doc, name: name(&pair), over: None, statements: Vec::new() };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => stencil.name = name(&part),
-                Rule::over => stencil.over = trail_in(part),
-                Rule::body => stencil.statements = self.statements(part)?,
-                _ => {}
-            }
-        }
-        Ok(stencil)
+    fn stencil(&mut self, pair: &Node, doc: String) -> Built<Stencil> {
+        Ok(Stencil { doc, name: word(pair, Rule::ident)?, over: over(pair), statements: self.body(pair)? })
     }
 
-    fn statements(&mut self, body: Node) -> Built<Vec<Statement>> {
-        let statements = body.into_inner().filter(|part| part.as_rule() == Rule::statement);
-        statements.map(|statement| self.statement(statement)).collect()
+    /// The statements between the braces of a construct.
+    fn body(&mut self, pair: &Node) -> Built<Vec<Statement>> {
+        let body = present(part(pair, Rule::body), span(pair))?;
+        parts(&body, Rule::statement).map(|own| self.statement(own)).collect()
     }
 
     fn statement(&mut self, pair: Node) -> Built<Statement> {
-        let place = headline(&pair);
-        let mut doc = String::new();
-        for part in pair.into_inner() {
-            return Ok(match part.as_rule() {
-                Rule::docs => {
-                    doc = self.docs(&part);
-                    continue;
-                }
-                Rule::field => Statement::Field(self.field(part, doc)?),
-                Rule::param => Statement::Param(self.param(part, doc)?),
-                Rule::constant => Statement::Constant(self.constant(part)?),
-                Rule::function => Statement::Function(self.function(part)?),
-                Rule::r#let => Statement::Let(self.binding(part)?),
-                Rule::print => Statement::Print(self.print(part)?),
-                Rule::assign => Statement::Assign(self.assign(part)?),
-                Rule::sweep => Statement::Sweep(self.sweep(part)?),
-                Rule::repeat => Statement::Repeat(self.repeat(part)?),
-                Rule::boundary => Statement::Boundary(self.boundary(part)?),
-                _ => Statement::Reduce(reduce(part, doc)),
-            });
-        }
-        Err(Diagnostic::error(place, "this is incomplete").label("a part is missing here"))
+        let (doc, own) = self.documented(pair)?;
+        Ok(match own.as_rule() {
+            Rule::field => Statement::Field(self.field(&own, doc)?),
+            Rule::param => Statement::Param(self.param(&own, doc)?),
+            Rule::constant => Statement::Constant(self.constant(&own)?),
+            Rule::function => Statement::Function(self.function(&own)?),
+            Rule::r#let => Statement::Let(self.binding(&own)?),
+            Rule::print => Statement::Print(self.print(&own)?),
+            Rule::assign => Statement::Assign(self.assign(&own)?),
+            Rule::sweep => Statement::Sweep(self.sweep(&own)?),
+            Rule::repeat => Statement::Repeat(self.repeat(&own)?),
+            Rule::boundary => Statement::Boundary(self.boundary(&own)?),
+            _ => Statement::Reduce(Reduce {
+                doc,
+                names: names(&own),
+                op: word(&own, Rule::fold_op)?,
+                span: headline(&own),
+            }),
+        })
     }
 
-    fn sweep(&mut self, pair: Node) -> Built<Sweep> {
-        let (axis, direction, span) = (name(&pair), Direction::Up, headline(&pair));
-        let mut sweep = Sweep { axis, direction, statements: Vec::new(), span };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => sweep.axis = name(&part),
-                Rule::direction if part.as_str().trim_end() == "down" => sweep.direction = Direction::Down,
-                Rule::body => sweep.statements = self.statements(part)?,
-                _ => {}
-            }
-        }
-        Ok(sweep)
+    fn sweep(&mut self, pair: &Node) -> Built<Sweep> {
+        let is_down = word(pair, Rule::direction)?.text == "down";
+        Ok(Sweep {
+            axis: word(pair, Rule::ident)?,
+            direction: if is_down { Direction::Down } else { Direction::Up },
+            statements: self.body(pair)?,
+            span: headline(pair),
+        })
     }
 
-    fn field(&mut self, pair: Node, doc: String) -> Built<Fields> {
-        let mut fields = Fields { doc, role: name(&pair), names: Vec::new(), typed: None, place: None, drawn: None };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::role => fields.role = name(&part),
-                Rule::names => fields.names = names(part),
-                Rule::typed => fields.typed = Some(self.typed(part)?),
-                Rule::place => fields.place = Some(place(part)),
-                Rule::drawn => {
-                    let mut ends = part.into_inner().filter(|part| part.as_rule() == Rule::expr);
-                    if let (Some(low), Some(high)) = (ends.next(), ends.next()) {
-                        fields.drawn = Some((self.expr(low)?, self.expr(high)?));
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(fields)
+    fn field(&mut self, pair: &Node, doc: String) -> Built<Fields> {
+        Ok(Fields {
+            doc,
+            role: word(pair, Rule::role)?,
+            names: names(pair),
+            typed: self.typed(pair)?,
+            place: part(pair, Rule::place).map(|own| place(&own)),
+            drawn: part(pair, Rule::drawn).map(|own| self.ends(&own)).transpose()?,
+        })
     }
 
-    fn param(&mut self, pair: Node, doc: String) -> Built<Params> {
-        let mut params = Params { doc, names: Vec::new(), typed: None, default: None };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::names => params.names = names(part),
-                Rule::typed => params.typed = Some(self.typed(part)?),
-                Rule::expr => params.default = Some(self.expr(part)?),
-                _ => {}
-            }
-        }
-        Ok(params)
+    fn param(&mut self, pair: &Node, doc: String) -> Built<Params> {
+        Ok(Params { doc, names: names(pair), typed: self.typed(pair)?, default: self.optional(pair)? })
     }
 
-    fn constant(&mut self, pair: Node) -> Built<Constant> {
-        let (mut own, mut annotation, mut value) = (name(&pair), None, None);
-        let place = span(&pair);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => own = name(&part),
-                Rule::typed => annotation = Some(self.typed(part)?),
-                Rule::expr => value = Some(self.expr(part)?),
-                _ => {}
-            }
-        }
-        Ok(Constant { name: own, typed: annotation, value: self.present(value, place)? })
+    fn constant(&mut self, pair: &Node) -> Built<Constant> {
+        Ok(Constant { name: word(pair, Rule::ident)?, typed: self.typed(pair)?, value: self.value(pair)? })
     }
 
-    fn function(&mut self, pair: Node) -> Built<Function> {
-        let (mut own, mut params, mut body) = (name(&pair), Vec::new(), None);
-        let place = span(&pair);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => own = name(&part),
-                Rule::names => params = names(part),
-                Rule::block => body = Some(self.block(part)?),
-                Rule::expr => body = Some(Block { lets: Vec::new(), value: self.expr(part)? }),
-                _ => {}
-            }
-        }
-        Ok(Function { name: own, params, body: self.present(body, place)? })
+    fn function(&mut self, pair: &Node) -> Built<Function> {
+        let body = match part(pair, Rule::block) {
+            Some(block) => self.block(&block)?,
+            None => Block { lets: Vec::new(), value: self.value(pair)? },
+        };
+        Ok(Function { name: word(pair, Rule::ident)?, params: names(pair), body })
     }
 
-    fn binding(&mut self, pair: Node) -> Built<Let> {
-        let (mut bound, mut value) = (Vec::new(), None);
-        let place = span(&pair);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::names => bound = names(part),
-                Rule::expr => value = Some(self.expr(part)?),
-                _ => {}
-            }
-        }
-        Ok(Let { names: bound, value: self.present(value, place)? })
+    fn binding(&mut self, pair: &Node) -> Built<Let> {
+        Ok(Let { names: names(pair), value: self.value(pair)? })
     }
 
-    fn assign(&mut self, pair: Node) -> Built<Assign> {
-        let (mut targets, mut op, mut value) = (Vec::new(), name(&pair), None);
-        let place = span(&pair);
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::target => {
-                    let mut parts = part.into_inner();
-                    if let Some(field) = parts.next() {
-                        let mut index = None;
-                        if let Some(own) = parts.next() {
-                            let at = span(&own);
-                            index = Some((own.into_inner().map(|part| self.expr(part)).collect::<Built<_>>()?, at));
-                        }
-                        targets.push(Target { name: name(&field), index });
-                    }
-                }
-                Rule::assign_op => op = name(&part),
-                Rule::expr => value = Some(self.expr(part)?),
-                _ => {}
-            }
-        }
-        Ok(Assign { targets, op, value: self.present(value, place)? })
+    fn assign(&mut self, pair: &Node) -> Built<Assign> {
+        Ok(Assign {
+            targets: parts(pair, Rule::target).map(|own| self.target(&own)).collect::<Built<_>>()?,
+            op: word(pair, Rule::assign_op)?,
+            value: self.value(pair)?,
+        })
     }
 
-    fn typed(&mut self, pair: Node) -> Built<Typed> {
-        let mut typed = Typed { scalar: name(&pair), parts: None };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::scalar => typed.scalar = name(&part),
-                _ => typed.parts = self.arity(part)?,
-            }
-        }
-        Ok(typed)
+    fn target(&mut self, pair: &Node) -> Built<Target> {
+        let index = part(pair, Rule::index).map(|own| Ok((self.values(&own)?, span(&own)))).transpose()?;
+        Ok(Target { name: word(pair, Rule::ident)?, index })
     }
 
-    /// What the grammar promises; an error rather than a panic should grammar and builder ever disagree.
-    fn present<T>(&self, part: Option<T>, place: Span) -> Built<T> {
-        part.ok_or_else(|| Diagnostic::error(place, "this is incomplete").label("a part is missing here"))
+    /// `: real[4]` in a construct.
+    fn typed(&mut self, pair: &Node) -> Built<Option<Typed>> {
+        let typed = |own: Node| Ok(Typed { scalar: word(&own, Rule::scalar)?, parts: self.arity(&own)? });
+        part(pair, Rule::typed).map(typed).transpose()
+    }
+
+    /// `[4]` in a construct.
+    fn arity(&mut self, pair: &Node) -> Built<Option<(ExprId, Span)>> {
+        part(pair, Rule::arity).map(|own| Ok((self.value(&own)?, span(&own)))).transpose()
     }
 }
 
-fn place(pair: Node) -> PlaceOn {
-    let whole = span(&pair);
-    match pair.clone().into_inner().find(|part| part.as_rule() == Rule::axes) {
-        Some(axes) => {
-            let at = span(&axes);
-            let axis = |pair: Node| Name { text: pair.as_str().split_whitespace().collect(), span: span(&pair) };
-            PlaceOn::Axes(axes.into_inner().map(axis).collect(), at)
-        }
-        None => {
-            let mut parts = pair.into_inner();
-            let trail = parts.find(|part| part.as_rule() == Rule::path).map(trail);
-            let none = parts.find(|part| part.as_rule() == Rule::no_levels);
-            let none = none.and_then(|part| part.into_inner().find(|part| part.as_rule() == Rule::ident));
-            let nameless = Trail { names: Vec::new(), span: whole };
-            PlaceOn::Mesh(trail.unwrap_or(nameless), none.map(|none| name(&none)))
-        }
+fn place(pair: &Node) -> PlaceOn {
+    if let Some(axes) = part(pair, Rule::axes) {
+        let axis = |pair: Node| Name { text: pair.as_str().split_whitespace().collect(), span: span(&pair) };
+        return PlaceOn::Axes(parts(&axes, Rule::axis).map(axis).collect(), span(&axes));
     }
+    let trail = trail(pair).unwrap_or(Trail { names: Vec::new(), span: span(pair) });
+    PlaceOn::Mesh(trail, part(pair, Rule::no_levels).and_then(|own| word(&own, Rule::ident).ok()))
 }

@@ -51,24 +51,16 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
                 }
             }
             ')' | ']' | '}' => {
+                let nothing = || Diagnostic::error(here, format!("`{character}` closes nothing"));
                 let Some((bracket, opened)) = open.pop() else {
-                    return Err(Diagnostic::error(here, format!("`{character}` closes nothing"))
-                        .label("no bracket is open here"));
+                    return Err(nothing().label("no bracket is open here"));
                 };
                 let expected = closing(bracket);
-                if character != expected && bracket == '{' && open.iter().all(|&(other, _)| closing(other) != character)
-                {
-                    let opening = if character == ')' {
-                        '('
-                    } else if character == ']' {
-                        '['
-                    } else {
-                        '{'
-                    };
-                    return Err(Diagnostic::error(here, format!("`{character}` closes nothing"))
-                        .label(format!("no `{opening}` is open here")));
-                }
                 if character != expected {
+                    if bracket == '{' && open.iter().all(|&(other, _)| closing(other) != character) {
+                        let opening = if character == ')' { '(' } else { '[' };
+                        return Err(nothing().label(format!("no `{opening}` is open here")));
+                    }
                     let found = Diagnostic::error(here, format!("`{character}` does not close `{bracket}`"))
                         .label(format!("`{expected}` was expected"))
                         .note(opened, "opened here");

@@ -1,7 +1,7 @@
 //! `print(...)`: its label and value, and what is written instead.
 
-use super::{Builder, Built, Node, Rule, span};
-use crate::ast::Print;
+use super::{Builder, Built, Node, Rule, parts, quoted, span, word};
+use crate::ast::{Name, Print};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
@@ -9,26 +9,18 @@ use crate::source::Span;
 const LABEL: usize = 60;
 
 impl Builder<'_> {
-    pub(super) fn print(&mut self, pair: Node) -> Built<Print> {
-        let place = span(&pair);
+    pub(super) fn print(&mut self, pair: &Node) -> Built<Print> {
+        let place = span(pair);
+        check_word(&word(pair, Rule::print_word)?)?;
         let (mut label, mut values) = (None, Vec::new());
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::print_word => check_word(&part)?,
-                _ => {
-                    let place = span(&part);
-                    let Some(inner) = part.into_inner().next() else { continue };
-                    match inner.as_rule() {
-                        Rule::string if label.is_none() && values.is_empty() => {
-                            label = inner.into_inner().next().map(|text| text.as_str().to_owned());
-                        }
-                        Rule::string => {
-                            return Err(Diagnostic::error(place, "a print has one label, and it stands first")
-                                .label("another text")
-                                .help(EXAMPLE));
-                        }
-                        _ => values.push((self.expr(inner)?, place)),
-                    }
+        for own in parts(pair, Rule::printed) {
+            match quoted(&own) {
+                None => values.push((self.value(&own)?, span(&own))),
+                Some(text) if label.is_none() && values.is_empty() => label = Some(text.to_owned()),
+                Some(_) => {
+                    return Err(Diagnostic::error(span(&own), "a print has one label, and it stands first")
+                        .label("another text")
+                        .help(EXAMPLE));
                 }
             }
         }
@@ -57,13 +49,13 @@ impl Builder<'_> {
 const EXAMPLE: &str = "write `print(phi[i-1])`, or `print(\"on the left\", phi[i-1])`";
 
 /// Other languages' words for it.
-fn check_word(word: &Node) -> Built<()> {
-    match word.as_str().trim_end() {
-        "print" => Ok(()),
-        other => Err(Diagnostic::error(span(word), format!("there is no `{other}`"))
-            .label("did you mean `print`?")
-            .help(EXAMPLE)),
+fn check_word(word: &Name) -> Built<()> {
+    if word.text == "print" {
+        return Ok(());
     }
+    Err(Diagnostic::error(word.span, format!("there is no `{}`", word.text))
+        .label("did you mean `print`?")
+        .help(EXAMPLE))
 }
 
 /// A print where none can be.

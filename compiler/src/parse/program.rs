@@ -1,59 +1,30 @@
 //! Programs: what stands in them beside the statements of stencils.
 
-use super::{Builder, Built, Node, Rule, headline, name, names, span};
+use super::{Builder, Built, Node, Rule, headline, name, names, over, part, parts, present, span, word};
 use crate::ast::{Boundary, EdgeRule, Program, Repeat};
 
 impl Builder<'_> {
-    pub(super) fn program(&mut self, pair: Node, doc: String) -> Built<Program> {
-        let mut program = Program { doc, name: name(&pair), over: None, statements: Vec::new() };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => program.name = name(&part),
-                Rule::over => program.over = super::trail_in(part),
-                Rule::body => program.statements = self.statements(part)?,
-                _ => {}
-            }
-        }
-        Ok(program)
+    pub(super) fn program(&mut self, pair: &Node, doc: String) -> Built<Program> {
+        Ok(Program { doc, name: word(pair, Rule::ident)?, over: over(pair), statements: self.body(pair)? })
     }
 
-    pub(super) fn repeat(&mut self, pair: Node) -> Built<Repeat> {
-        let place = headline(&pair);
-        let (mut times, mut statements) = (None, Vec::new());
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::expr => times = Some(self.expr(part)?),
-                Rule::body => statements = self.statements(part)?,
-                _ => {}
-            }
-        }
-        Ok(Repeat { times: self.present(times, place)?, statements, span: place })
+    pub(super) fn repeat(&mut self, pair: &Node) -> Built<Repeat> {
+        Ok(Repeat { times: self.value(pair)?, statements: self.body(pair)?, span: headline(pair) })
     }
 
-    pub(super) fn boundary(&mut self, pair: Node) -> Built<Boundary> {
-        let mut boundary = Boundary { names: Vec::new(), rules: Vec::new(), span: headline(&pair) };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::names => boundary.names = names(part),
-                Rule::edge_rule => boundary.rules.push(self.edge_rule(part)?),
-                _ => {}
-            }
-        }
-        Ok(boundary)
+    pub(super) fn boundary(&mut self, pair: &Node) -> Built<Boundary> {
+        let rules = parts(pair, Rule::edge_rule).map(|own| self.edge_rule(&own)).collect::<Built<_>>()?;
+        Ok(Boundary { names: names(pair), rules, span: headline(pair) })
     }
 
-    fn edge_rule(&mut self, pair: Node) -> Built<EdgeRule> {
-        let own = name(&pair);
-        let mut rule = EdgeRule { axis: own.clone(), side: None, kind: own, value: None, span: span(&pair) };
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::ident => rule.axis = name(&part),
-                Rule::side => rule.side = Some(name(&part)),
-                Rule::edge_kind | Rule::kw_value => rule.kind = name(&part),
-                Rule::expr => rule.value = Some(self.expr(part)?),
-                _ => {}
-            }
-        }
-        Ok(rule)
+    fn edge_rule(&mut self, pair: &Node) -> Built<EdgeRule> {
+        let kind = part(pair, Rule::edge_kind).or_else(|| part(pair, Rule::kw_value));
+        Ok(EdgeRule {
+            axis: word(pair, Rule::ident)?,
+            side: part(pair, Rule::side).map(|own| name(&own)),
+            kind: present(kind, span(pair)).map(|own| name(&own))?,
+            value: self.optional(pair)?,
+            span: span(pair),
+        })
     }
 }

@@ -5,13 +5,13 @@
 //! reads is a circle then. Where values are read beside the cell, they are computed as often as they are read, unless
 //! the kernel keeps them.
 
-use super::{Beyond, Loop, Stage, Staged, Step, Unrolled};
+use super::{Beyond, Loop, Stage, Staged, Step, Unrolled, region};
 use crate::analysis::extents::{Extents, reaches};
 use crate::fuse::{Fused, Fusion};
 use crate::grid::Region;
 use crate::ir::program::{Call, FieldBinding, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Body, Field, Handle, Node, ParamId, Stencil, VariableId, Verify, fold, share_invariants};
+use crate::ir::{Field, Handle, Node, Role, Stencil, VariableId, Verify, fold, share_invariants};
 use crate::text::FreeText;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,13 +39,6 @@ pub struct Fusing {
     pub whole: bool,
 }
 
-/// What is done one after the other, without loops.
-#[derive(Clone, Copy)]
-enum Action {
-    Stage(usize),
-    Rename(VariableId, VariableId),
-}
-
 impl Staged {
     /// The same program with fewer stages. Parameters have become numbers.
     pub fn fused(&self, fusing: Fusing) -> Staged {
@@ -66,27 +59,26 @@ impl Staged {
         let before = self.halo;
         let mut halo = super::Halo::default();
         // Levels are numbered in the bodies, and stay.
-        (halo.low[2], halo.high[2]) = (before.low[2], before.high[2]);
+        for side in Side::BOTH {
+            halo.widen(GridAxis::K, side, before.width(GridAxis::K, side));
+        }
         for stage in self.stages.iter().filter(|stage| !stage.wraps) {
             let reaches = reaches(&stage.stencil);
             for (field, variable) in stage.reads() {
                 let Some(reach) = reaches[field.index()] else { continue };
-                for axis in [GridAxis::I, GridAxis::J] {
-                    for side in Side::BOTH {
-                        if self.edges[variable.index()].has(axis, side) {
-                            halo.widen(axis, side, super::beyond(reach, axis, side));
-                        }
+                let edges = &self.edges[variable.index()];
+                for (axis, side) in GridAxis::ends() {
+                    if axis != GridAxis::K && edges.has(axis, side) {
+                        halo.widen(axis, side, super::beyond(reach, axis, side));
                     }
                 }
             }
         }
-        let moved = |range: &std::ops::Range<usize>, axis: usize| {
-            let at = |n: usize| n + halo.low[axis] - before.low[axis];
-            at(range.start)..at(range.end)
-        };
         for stage in &mut self.stages {
-            let Region { i, j, k, cells } = &stage.region;
-            stage.region = Region { i: moved(i, 0), j: moved(j, 1), k: k.clone(), cells: cells.clone() };
+            stage.region = stage.region.map(|axis, cells| {
+                let at = |n: usize| n + halo.width(axis, Side::Low) - before.width(axis, Side::Low);
+                at(cells.start)..at(cells.end)
+            });
         }
         self.halo = halo;
         self.grid = halo.around(self.domain);
@@ -112,17 +104,27 @@ struct Group {
     aliases: BTreeMap<VariableId, VariableId>,
     /// Axes along which the group is a circle.
     circles: BTreeSet<GridAxis>,
-    actions: Vec<Action>,
+    /// What it does, one after the other, without loops.
+    steps: Vec<Step>,
+}
+
+impl Group {
+    /// The stages in it.
+    fn stages(&self) -> impl Iterator<Item = usize> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Stage(stage) => Some(*stage),
+            Step::Rename(..) | Step::Repeat(_) => None,
+        })
+    }
 }
 
 impl Fuser<'_> {
     fn steps(&mut self, steps: &[Step]) -> Vec<Step> {
         let mut done = Vec::new();
-        let mut waiting: Vec<Action> = Vec::new();
+        let mut waiting: Vec<Step> = Vec::new();
         for step in steps {
             match step {
-                Step::Stage(stage) => waiting.push(Action::Stage(*stage)),
-                Step::Rename(from, to) => waiting.push(Action::Rename(*from, *to)),
+                Step::Stage(_) | Step::Rename(..) => waiting.push(step.clone()),
                 Step::Repeat(own) => {
                     self.flush(&mut waiting, &mut done);
                     let turns: Vec<Vec<Step>> = own.turns.iter().map(|turn| self.steps(turn)).collect();
@@ -143,21 +145,15 @@ impl Fuser<'_> {
         if self.fusing.times < 2 || self.fusing.fuse != Fuse::Everything {
             return None;
         }
-        let actions = steps.iter().map(|step| match step {
-            Step::Stage(stage) => Some(Action::Stage(*stage)),
-            Step::Rename(from, to) => Some(Action::Rename(*from, *to)),
-            Step::Repeat(_) => None,
-        });
-        let actions: Vec<Action> = actions.collect::<Option<_>>()?;
         let mut group = self.new_group();
         for _ in 0..self.fusing.times {
-            for &action in &actions {
-                let has_stage = group.actions.iter().any(|action| matches!(action, Action::Stage(_)));
-                let is_taken = match action {
-                    Action::Rename(from, to) if has_stage || group.aliases.contains_key(&from) => {
+            for step in steps {
+                let has_stage = group.stages().next().is_some();
+                let is_taken = match *step {
+                    Step::Rename(from, to) if has_stage || group.aliases.contains_key(&from) => {
                         self.renames_inside(&mut group, from, to)
                     }
-                    action => self.takes(&mut group, action),
+                    _ => self.takes(&mut group, step),
                 };
                 if !is_taken {
                     return None;
@@ -189,14 +185,14 @@ impl Fuser<'_> {
     }
 
     /// Makes stages of what waits, as few as can be.
-    fn flush(&mut self, waiting: &mut Vec<Action>, done: &mut Vec<Step>) {
+    fn flush(&mut self, waiting: &mut Vec<Step>, done: &mut Vec<Step>) {
         let mut group = self.new_group();
-        for action in std::mem::take(waiting) {
-            if !self.takes(&mut group, action) {
+        for step in std::mem::take(waiting) {
+            if !self.takes(&mut group, &step) {
                 let full = std::mem::replace(&mut group, self.new_group());
                 done.extend(self.finish(full));
                 // Alone, every stage can be.
-                self.takes(&mut group, action);
+                self.takes(&mut group, &step);
             }
         }
         done.extend(self.finish(group));
@@ -209,15 +205,15 @@ impl Fuser<'_> {
             read: BTreeSet::new(),
             aliases: BTreeMap::new(),
             circles: BTreeSet::new(),
-            actions: Vec::new(),
+            steps: Vec::new(),
         }
     }
 
-    /// Adds a stage to a group, if it can be.
-    fn takes(&mut self, group: &mut Group, action: Action) -> bool {
-        match action {
-            Action::Stage(stage) => {
-                if !group.actions.is_empty() && !self.fits(group, stage) {
+    /// Adds a stage, or a name that changes, to a group, if it can be.
+    fn takes(&mut self, group: &mut Group, step: &Step) -> bool {
+        match *step {
+            Step::Stage(stage) => {
+                if !group.steps.is_empty() && !self.fits(group, stage) {
                     return false;
                 }
                 let own = &self.staged.stages[stage];
@@ -238,7 +234,7 @@ impl Fuser<'_> {
                     group.computed.insert(variable, own.region.clone());
                 }
             }
-            Action::Rename(from, to) => {
+            Step::Rename(from, to) => {
                 // It is done before the group, or its value is one of the group's.
                 if group.read.contains(&to) || group.computed.contains_key(&to) && !group.computed.contains_key(&from) {
                     return false;
@@ -250,12 +246,13 @@ impl Fuser<'_> {
                         group.fusion.rename(from.index(), to.index(), &self.field(from));
                         group.computed.insert(to, region);
                     }
-                    None if group.actions.iter().any(|action| matches!(action, Action::Stage(_))) => return false,
+                    None if group.stages().next().is_some() => return false,
                     None => {}
                 }
             }
+            Step::Repeat(_) => return false,
         }
-        group.actions.push(action);
+        group.steps.push(step.clone());
         true
     }
 
@@ -283,7 +280,7 @@ impl Fuser<'_> {
                 group.read.insert(from);
             }
         }
-        group.actions.push(Action::Rename(from, to));
+        group.steps.push(Step::Rename(from, to));
         true
     }
 
@@ -291,8 +288,7 @@ impl Fuser<'_> {
     fn fits(&mut self, group: &mut Group, stage: usize) -> bool {
         let own = &self.staged.stages[stage];
         let has_sweeps = |stage: usize| !self.staged.stages[stage].stencil.sweeps.is_empty();
-        let any_sweeps = group.actions.iter().any(|action| matches!(action, Action::Stage(n) if has_sweeps(*n)));
-        if self.fusing.fuse == Fuse::Nothing || has_sweeps(stage) || any_sweeps {
+        if self.fusing.fuse == Fuse::Nothing || has_sweeps(stage) || group.stages().any(has_sweeps) {
             return false;
         }
         // What a group gives, it gives on the same cells.
@@ -316,7 +312,7 @@ impl Fuser<'_> {
             for axis in GridAxis::ALL {
                 if !lies_within(&own.region, region, reach, axis) {
                     let is_circle = axis != GridAxis::K && self.edges[variable.index()].is_circle(axis);
-                    if !is_circle || !covers(region, &own.region, axis) {
+                    if !is_circle || !region::covers(region.along(axis), own.region.along(axis)) {
                         return false;
                     }
                     circles.insert(axis);
@@ -324,22 +320,18 @@ impl Fuser<'_> {
             }
         }
         // All that is read becomes a circle, too, if nothing else lies beyond its edges.
-        let read = group.read.iter().copied().chain(own.reads().map(|(_, variable)| variable));
-        let read: BTreeSet<VariableId> = read.collect();
+        let read: BTreeSet<VariableId> = group.read.iter().copied().chain(own.reads().map(|(_, read)| read)).collect();
         let variables = &self.staged.program.variables;
-        for &axis in &circles {
-            let is_other = |&variable: &VariableId| {
-                let edges = &self.edges[variable.index()];
-                axis.is_of(variables[variable].place) && !edges.is_circle(axis) && edges.is_ruled(axis)
-            };
-            if read.iter().any(is_other) {
-                return false;
-            }
+        let on = |axis: GridAxis| read.iter().filter(move |&&variable| axis.is_of(variables[variable].place));
+        let is_other = |axis: GridAxis, variable: &VariableId| {
+            let edges = &self.edges[variable.index()];
+            !edges.is_circle(axis) && edges.is_ruled(axis)
+        };
+        if circles.iter().any(|&axis| on(axis).any(|variable| is_other(axis, variable))) {
+            return false;
         }
         for &axis in &circles {
-            for variable in read.iter().filter(|&&variable| axis.is_of(variables[variable].place)) {
-                self.edges[variable.index()].set_circle(axis);
-            }
+            on(axis).for_each(|variable| self.edges[variable.index()].set_circle(axis));
         }
         group.circles = circles;
         true
@@ -355,11 +347,7 @@ impl Fuser<'_> {
     /// Whether a variable is looked at outside of the stages that compute it here, of which `next` may become one: by the
     /// user, or by another stage.
     fn is_wanted(&self, group: &Group, variable: VariableId, next: Option<usize>) -> bool {
-        let inside = group.actions.iter().filter_map(|action| match action {
-            Action::Stage(stage) => Some(*stage),
-            Action::Rename(..) => None,
-        });
-        let inside: BTreeSet<usize> = inside.chain(next).collect();
+        let inside: BTreeSet<usize> = group.stages().chain(next).collect();
         let is_read = |(number, stage): (usize, &Stage)| {
             !inside.contains(&number) && stage.reads().any(|(_, read)| read == variable)
         };
@@ -387,30 +375,15 @@ impl Fuser<'_> {
 
     /// A variable as a field.
     fn field(&self, variable: VariableId) -> Field {
-        let own = &self.staged.program.variables[variable];
-        Field {
-            name: own.name.clone(),
-            doc: FreeText::default(),
-            role: crate::ir::Role::In,
-            place: own.place,
-            stored: own.stored,
-            range: own.range,
-            span: own.span,
-        }
+        Field { doc: FreeText::default(), ..self.staged.program.variables[variable].field(Role::In) }
     }
 
     /// The steps of a group: names that change, and one stage.
     fn finish(&mut self, group: Group) -> Vec<Step> {
-        let mut steps = Vec::new();
-        let mut stages = Vec::new();
-        for action in &group.actions {
-            match action {
-                Action::Stage(stage) => stages.push(*stage),
-                // A name that changes before the first stage is what the group begins with.
-                Action::Rename(from, to) if stages.is_empty() => steps.push(Step::Rename(*from, *to)),
-                Action::Rename(..) => {}
-            }
-        }
+        // A name that changes before the first stage is what the group begins with.
+        let begins = |step: &&Step| matches!(step, Step::Rename(..));
+        let mut steps: Vec<Step> = group.steps.iter().take_while(begins).cloned().collect();
+        let stages: Vec<usize> = group.stages().collect();
         let Some(&last) = stages.last() else { return steps };
         // Of calls whose results nobody looks at there is no stage.
         if !group.computed.keys().any(|&variable| self.is_wanted(&group, variable, None)) {
@@ -446,60 +419,29 @@ impl Fuser<'_> {
             fields[field.index()].written = Some(VariableId::new(variable));
         }
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
-        let wraps = self.fusing.wraps;
-        Stage {
-            stencil,
-            params: Vec::new(),
-            region: own.region.clone(),
-            is_whole: own.is_whole,
-            wraps,
-            carry: Vec::new(),
-            call,
-        }
+        Stage { stencil, params: Vec::new(), wraps: self.fusing.wraps, carry: Vec::new(), call, ..own.clone() }
     }
 }
 
 /// Whether all that a reach leads to from one region lies in another, along an axis.
 fn lies_within(from: &Region, of: &Region, reach: Extents, axis: GridAxis) -> bool {
-    let (from, of, low, high) = match axis {
-        GridAxis::I => (&from.i, &of.i, reach.low.i, reach.high.i),
-        GridAxis::J => (&from.j, &of.j, reach.low.j, reach.high.j),
-        GridAxis::K => (&from.k, &of.k, 0, 0),
-    };
+    let (from, of, [low, high]) = (from.along(axis), of.along(axis), reach.along(axis));
     let low = from.start as i64 + i64::from(low);
     let high = from.end as i64 + i64::from(high);
     low >= of.start as i64 && high <= of.end as i64
 }
 
-/// Whether a region has all cells of another along an axis.
-fn covers(region: &Region, other: &Region, axis: GridAxis) -> bool {
-    lies_within(other, region, Extents::default(), axis)
-}
-
 /// A stencil whose parameters are numbers.
 fn with_numbers(stencil: &Stencil, params: &[Value]) -> Stencil {
     let mut own = stencil.map_bodies(|body| {
-        let mut known = Body::new();
-        for (id, node) in body.iter() {
-            let node = match node {
-                Node::Param(param) => literal(params, *param).unwrap_or_else(|| node.clone()),
-                node => node.clone(),
-            };
-            known.add(node, body.kind_of(id), body.span_of(id));
-        }
-        known
+        body.map_nodes(|node| match node {
+            Node::Param(param) => params.get(param.index()).map_or(node.clone(), |&value| Node::literal(value)),
+            node => node.clone(),
+        })
     });
     own.params = crate::ir::Arena::new();
     own.prints.clear();
     own.verified("putting numbers for parameters")
-}
-
-fn literal(params: &[Value], param: ParamId) -> Option<Node> {
-    params.get(param.index()).map(|value| match *value {
-        Value::Real(x) => Node::Real(x),
-        Value::Int(x) => Node::Int(x),
-        Value::Bool(x) => Node::Bool(x),
-    })
 }
 
 impl super::EdgeValues {

@@ -1,19 +1,14 @@
 //! Halos: how wide they are, and what each of their cells holds.
 
-use super::{Numbers, beyond_of};
+use super::Numbers;
 use crate::grid::{Form, Grid};
-use crate::ir::program::{Edges, GridAxis, Side};
+use crate::ir::program::{EdgeRule, Edges, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{Binary, Body, Kind, Node, Stencil, Verify};
 
-/// Cells around the arrays, along i, j and k.
+/// Cells around the arrays, by axis and side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Halo {
-    /// Before the first cell.
-    pub low: [usize; 3],
-    /// After the last cell.
-    pub high: [usize; 3],
-}
+pub struct Halo([[usize; 2]; 3]);
 
 /// What lies beyond an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,35 +43,39 @@ pub enum Source {
 impl Halo {
     /// Cells beyond a side.
     pub fn width(&self, axis: GridAxis, side: Side) -> usize {
-        match side {
-            Side::Low => self.low[axis as usize],
-            Side::High => self.high[axis as usize],
-        }
+        self.0[axis as usize][side as usize]
     }
 
     pub(super) fn widen(&mut self, axis: GridAxis, side: Side, width: usize) {
-        let own = match side {
-            Side::Low => &mut self.low[axis as usize],
-            Side::High => &mut self.high[axis as usize],
-        };
+        let own = &mut self.0[axis as usize][side as usize];
         *own = (*own).max(width);
+    }
+
+    /// Levels before the first and after the last.
+    pub(super) fn levels(&self) -> [i32; 2] {
+        self.0[GridAxis::K as usize].map(|levels| levels as i32)
     }
 
     /// A grid with these cells around it.
     pub fn around(&self, grid: Grid) -> Grid {
-        let wider = |axis: usize, n: usize| self.low[axis] + n + self.high[axis];
-        let nk = wider(2, grid.nk);
+        let [i, j, k] = self.0.map(|[low, high]| low + high);
         match grid.form {
-            Form::Rows => Grid::rows(wider(0, grid.ni), wider(1, grid.nj), nk),
-            Form::Cells => Grid::cells(grid.ni, nk),
+            Form::Rows => Grid::rows(grid.ni + i, grid.nj + j, grid.nk + k),
+            Form::Cells => Grid::cells(grid.ni, grid.nk + k),
         }
     }
 }
 
 impl EdgeValues {
     pub(super) fn new(edges: &Edges, numbers: &Numbers) -> Self {
-        let side = |axis, side| beyond_of(edges.rule(axis, side), numbers);
-        Self { sides: GridAxis::ALL.map(|axis| Side::BOTH.map(|own| side(axis, own))) }
+        let beyond = |axis, side| match edges.rule(axis, side) {
+            EdgeRule::Halo => None,
+            EdgeRule::Periodic => Some(Beyond::Periodic),
+            EdgeRule::Copy => Some(Beyond::Copy),
+            EdgeRule::Mirror => Some(Beyond::Mirror),
+            EdgeRule::Value(body) => Some(Beyond::Value(numbers.value(body))),
+        };
+        Self { sides: GridAxis::ALL.map(|axis| Side::BOTH.map(|side| beyond(axis, side))) }
     }
 
     /// What lies beyond a side.

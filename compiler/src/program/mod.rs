@@ -13,13 +13,14 @@ mod turns;
 use crate::analysis::extents::{Extents, reaches};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
-use crate::ir::program::{Call, EdgeRule, GridAxis, Side};
+use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold};
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 pub use narrowing::Rim;
 use numbers::Numbers;
+use std::ops::Range;
 use turns::Stager;
 
 /// A program on a grid.
@@ -191,22 +192,24 @@ impl Staged {
         let steps = stager.actions(&program.actions)?;
         let (known, old) = (stager.known, stager.old);
         staged.steps = steps;
-        staged.computed = staged.without_edges(known.valued(&staged, staged.common()));
+        staged.computed = staged.without_edges(&known.valued(&staged, staged.common()));
         staged.rims = known.rims(&staged, &old);
         Ok(staged)
     }
 
     /// The stencil of a stage for a grid without its halo: there, `k` and `nk` are those of the arrays.
     pub fn without_halo(&self, stencil: &Stencil) -> Stencil {
-        halo::moved(stencil, [-(self.halo.low[2] as i32), -(self.halo.high[2] as i32)])
+        halo::moved(stencil, self.halo.levels().map(|levels| -levels))
     }
 
     /// The cells of the arrays, on the grid with its halo.
     pub fn inner(&self) -> Region {
-        let along = |axis: usize, count: usize| self.halo.low[axis]..self.halo.low[axis] + count;
         let Grid { ni, nj, nk, form } = self.domain;
         let cells = (form == Form::Cells).then(|| (0..ni as u32).collect());
-        Region { i: along(0, ni), j: along(1, nj), k: along(2, nk), cells }
+        Region { i: 0..ni, j: 0..nj, k: 0..nk, cells }.map(|axis, cells| {
+            let before = self.halo.width(axis, Side::Low);
+            before..before + cells.end
+        })
     }
 
     /// The cells that every call computes which writes a declared output.
@@ -214,35 +217,24 @@ impl Staged {
         let is_outer = |id: VariableId| self.program.variables[id].role.is_some();
         let stages = self.stages.iter().filter(|stage| stage.call.writes().any(is_outer));
         stages.fold(self.inner(), |common, Stage { region, .. }| {
-            let both = |a: &std::ops::Range<usize>, b: &std::ops::Range<usize>| {
-                let start = a.start.max(b.start);
-                start..a.end.min(b.end).max(start)
-            };
-            let cells = match (&common.cells, &region.cells) {
-                (Some(own), Some(of)) => {
-                    Some(own.iter().copied().filter(|cell| of.binary_search(cell).is_ok()).collect())
-                }
-                (own, _) => own.clone(),
-            };
-            Region {
-                i: both(&common.i, &region.i),
-                j: both(&common.j, &region.j),
-                k: both(&common.k, &region.k),
-                cells,
+            let mut both = common.map(|axis, own| shared(own, region.along(axis)));
+            if let (Some(own), Some(of)) = (&common.cells, &region.cells) {
+                both.cells = Some(own.iter().copied().filter(|cell| of.binary_search(cell).is_ok()).collect());
             }
+            both
         })
     }
 
     /// A region on the grid without its halo.
-    fn without_edges(&self, Region { i, j, k, cells }: Region) -> Region {
-        let moved = |range: std::ops::Range<usize>, axis: usize| {
-            range.start - self.halo.low[axis]..range.end - self.halo.low[axis]
-        };
-        Region { i: moved(i, 0), j: moved(j, 1), k: moved(k, 2), cells }
+    fn without_edges(&self, region: &Region) -> Region {
+        region.map(|axis, cells| {
+            let before = self.halo.width(axis, Side::Low);
+            cells.start - before..cells.end - before
+        })
     }
 
     /// The same of a field on `place`: first and end along i, j and k; one along an axis that it lacks.
-    pub fn inner_of(&self, place: Place) -> [std::ops::Range<usize>; 3] {
+    pub fn inner_of(&self, place: Place) -> [Range<usize>; 3] {
         let Region { i, j, k, .. } = self.inner();
         let levels = match place.levels {
             Levels::None => 0..1,
@@ -260,11 +252,15 @@ impl Staged {
     /// Whether a variable is read beyond an edge that has a rule, so that its halo has to be filled.
     pub fn needs_halo(&self, variable: VariableId) -> bool {
         let (edges, place) = (&self.edges[variable.index()], self.program.variables[variable].place);
-        GridAxis::ALL.into_iter().any(|axis| {
-            let width = |side: Side| self.halo.width(axis, side);
-            axis.is_of(place) && Side::BOTH.into_iter().any(|side| width(side) > 0 && edges.has(axis, side))
-        })
+        GridAxis::ends()
+            .any(|(axis, side)| axis.is_of(place) && self.halo.width(axis, side) > 0 && edges.has(axis, side))
     }
+}
+
+/// What two ranges share.
+fn shared(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+    let start = a.start.max(b.start);
+    start..a.end.min(b.end).max(start)
 }
 
 /// Boundaries along i and j are of grids in rows.
@@ -273,15 +269,14 @@ fn check_form(program: &Program, domain: Grid, adjacency: Option<&Adjacency>) ->
         return Ok(());
     }
     for (_, variable) in program.variables.iter() {
-        for axis in [GridAxis::I, GridAxis::J] {
-            if Side::BOTH.into_iter().any(|side| variable.edges.has(axis, side)) {
-                let grid = adjacency.map_or("", |adjacency| adjacency.name.as_told());
-                return Err(Refusal::new(format!(
-                    "`{}` has a boundary along `{axis}`, and the grid `{grid}` has no edge there: its cells stand in no rows",
-                    variable.name
-                ))
-                .help("of such a grid its file says which cells are neighbours: link those on both sides, or leave the boundary out"));
-            }
+        let is_wrong = |&(axis, side): &(GridAxis, Side)| axis != GridAxis::K && variable.edges.has(axis, side);
+        if let Some((axis, _)) = GridAxis::ends().find(is_wrong) {
+            let grid = adjacency.map_or("", |adjacency| adjacency.name.as_told());
+            return Err(Refusal::new(format!(
+                "`{}` has a boundary along `{axis}`, and the grid `{grid}` has no edge there: its cells stand in no rows",
+                variable.name
+            ))
+            .help("of such a grid its file says which cells are neighbours: link those on both sides, or leave the boundary out"));
         }
     }
     Ok(())
@@ -295,10 +290,8 @@ fn widths(program: &Program, precision: Precision) -> Halo {
         for (binding, reach) in call.fields.iter().zip(reaches) {
             let (Some(read), Some(reach)) = (binding.read, reach) else { continue };
             let edges = &program.variables[read].edges;
-            for axis in GridAxis::ALL {
-                for side in Side::BOTH.into_iter().filter(|&side| edges.has(axis, side)) {
-                    halo.widen(axis, side, beyond(reach, axis, side));
-                }
+            for (axis, side) in GridAxis::ends().filter(|&(axis, side)| edges.has(axis, side)) {
+                halo.widen(axis, side, beyond(reach, axis, side));
             }
         }
     }
@@ -306,13 +299,8 @@ fn widths(program: &Program, precision: Precision) -> Halo {
 }
 
 /// How many cells beyond a side lie within a reach.
-fn beyond(Extents { low, high }: Extents, axis: GridAxis, side: Side) -> usize {
-    let (low, high) = match axis {
-        GridAxis::I => (low.i, high.i),
-        GridAxis::J => (low.j, high.j),
-        GridAxis::K => (low.k, high.k),
-    };
-    if side == Side::Low { low.unsigned_abs() as usize } else { high.unsigned_abs() as usize }
+fn beyond(reach: Extents, axis: GridAxis, side: Side) -> usize {
+    reach.along(axis)[side as usize].unsigned_abs() as usize
 }
 
 /// A reach beyond the array's length has no meaning.
@@ -337,9 +325,8 @@ impl Program {
         let mut facade = Stencil { name: self.name.clone(), doc: self.doc.clone(), ..self.numbers.clone() };
         facade.file = self.file.clone();
         for (_, variable) in self.variables.iter() {
-            let crate::ir::program::Variable { name, doc, place, stored, range, span, .. } = variable.clone();
             if let Some(role) = variable.role {
-                facade.fields.add(crate::ir::Field { name, doc, role, place, stored, range, span });
+                facade.fields.add(variable.field(role));
             }
         }
         facade
@@ -349,17 +336,6 @@ impl Program {
     pub fn outer(&self) -> impl Iterator<Item = VariableId> {
         self.variables.iter().filter(|(_, variable)| variable.role.is_some()).map(|(id, _)| id)
     }
-}
-
-/// What a rule gives beyond an edge.
-fn beyond_of(rule: &EdgeRule, numbers: &Numbers) -> Option<Beyond> {
-    Some(match rule {
-        EdgeRule::Halo => return None,
-        EdgeRule::Periodic => Beyond::Periodic,
-        EdgeRule::Copy => Beyond::Copy,
-        EdgeRule::Mirror => Beyond::Mirror,
-        EdgeRule::Value(body) => Beyond::Value(numbers.value(body)),
-    })
 }
 
 #[cfg(test)]

@@ -35,18 +35,15 @@ impl Rim {
         let inner = staged.inner();
         let is_open =
             |axis: GridAxis| axis.is_of(own.place) && (axis == GridAxis::K || staged.domain.form == Form::Rows);
-        let beyond = |[whole, made]: [&Range<usize>; 2]| {
-            [made.start.saturating_sub(whole.start), whole.end.saturating_sub(made.end)]
-        };
         let rim = |there: &There| {
             GridAxis::ALL.map(|axis| {
-                let [low, high] = beyond([inner.along(axis), there.along(axis)]);
+                let [low, high] = outside(inner.along(axis), there.along(axis));
                 [(Side::Low, low), (Side::High, high)]
                     .map(|(side, cells)| if is_open(axis) && !own.edges.is_said(axis, side) { cells } else { 0 })
             })
         };
         let old = lost.map_or([[0; 2]; 3], |[any, last]| {
-            GridAxis::ALL.map(|axis| if is_open(axis) { beyond([any.along(axis), last.along(axis)]) } else { [0; 2] })
+            GridAxis::ALL.map(|axis| if is_open(axis) { outside(any.along(axis), last.along(axis)) } else { [0; 2] })
         });
         let cells = rim(made);
         let is_kept = rim(ends) == [[0; 2]; 3];
@@ -85,6 +82,11 @@ impl Rim {
         }
         parts.join("; ")
     }
+}
+
+/// How many cells of a range lie before a part of it, and after it.
+fn outside(whole: &Range<usize>, part: &Range<usize>) -> [usize; 2] {
+    [part.start.saturating_sub(whole.start), whole.end.saturating_sub(part.end)]
 }
 
 /// `the first 2 and the last`: of each axis that has any.
@@ -145,10 +147,7 @@ impl Lost {
         let inner = staged.inner();
         let (last, before) = regions.split_last()?;
         let before = before.last().copied().unwrap_or(&inner);
-        let cells = GridAxis::ALL.map(|axis| {
-            let [before, last] = [before.along(axis), last.along(axis)];
-            [last.start.saturating_sub(before.start), before.end.saturating_sub(last.end)]
-        });
+        let cells = GridAxis::ALL.map(|axis| outside(before.along(axis), last.along(axis)));
         let columns = match (&before.cells, &last.cells) {
             (Some(before), Some(last)) => before.len().saturating_sub(last.len()),
             (_, None) | (None, _) => 0,

@@ -27,11 +27,4 @@ impl Numbers {
         // Nothing is read in it, so its value is known.
         known.values(&body, 0).pop().flatten().unwrap_or(Value::Int(0))
     }
-
-    /// The value of a literal.
-    pub fn literal(&self, body: &Body) -> Value {
-        let empty = Stencil::default();
-        let known = Known::new(&empty, self.precision, self.nk, &[]);
-        known.values(body, 0).pop().flatten().unwrap_or(Value::Int(0))
-    }
 }

@@ -1,13 +1,13 @@
 //! The cells that calls compute, and those on which variables have values.
 
 use super::narrowing::Rim;
-use super::{Source, Stage, Staged, beyond};
+use super::{Source, Stage, Staged, beyond, shared};
 use crate::analysis::columns::columns_where;
 use crate::analysis::extents::{bounds, reaches};
 use crate::analysis::levels;
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
-use crate::ir::program::{Call, GridAxis, Side};
+use crate::ir::program::{Call, GridAxis, Side, Variable};
 use crate::ir::scalar::Value;
 use crate::ir::{FieldId, Handle, Place, Role, Stencil, VariableId};
 use crate::source::Span;
@@ -26,14 +26,16 @@ pub struct There {
 
 /// Which variables have values where, at a place of the program.
 #[derive(Clone, PartialEq)]
-pub struct Known {
-    there: Vec<Option<There>>,
+pub struct Known(Vec<Values>);
+
+/// Where a variable has values.
+#[derive(Clone, Default, PartialEq)]
+struct Values {
+    there: Option<There>,
     /// Where calls computed them.
-    made: Vec<Option<There>>,
+    made: Option<There>,
     /// By call, where it did so at first and at last: in a loop, that may become less.
-    turns: Vec<Vec<Turns>>,
-    /// The widths of halos, and what each variable has of them.
-    edges: Vec<[[usize; 2]; 3]>,
+    turns: Vec<Turns>,
 }
 
 /// What a call computed of a variable, the last time and any time.
@@ -58,6 +60,19 @@ impl From<Refusal> for Wrong {
     }
 }
 
+/// Whether a range has all of another.
+pub(super) fn covers(range: &Range<usize>, other: &Range<usize>) -> bool {
+    range.start <= other.start && range.end >= other.end
+}
+
+impl Values {
+    /// What a call computed in any turn, and in the last one, if that was less.
+    fn narrowed(&self) -> Option<[&There; 2]> {
+        let turns = self.turns.iter().find(|turns| !turns.last.contains(&turns.any))?;
+        Some([&turns.any, &turns.last])
+    }
+}
+
 impl There {
     /// The cells along an axis.
     pub fn along(&self, axis: GridAxis) -> &Range<usize> {
@@ -66,10 +81,7 @@ impl There {
 
     /// Whether it has all columns and levels of a region, along the axes that it has.
     pub fn has_all(&self, place: Place, region: &Region) -> bool {
-        let has = |axis: GridAxis| {
-            let (own, all) = (self.along(axis), region.along(axis));
-            !axis.is_of(place) || own.start <= all.start && own.end >= all.end
-        };
+        let has = |axis: GridAxis| !axis.is_of(place) || covers(self.along(axis), region.along(axis));
         GridAxis::ALL.into_iter().all(has)
             && self.columns.as_ref().is_none_or(|columns| columns.iter().all(|&there| there))
     }
@@ -81,8 +93,7 @@ impl There {
     }
 
     fn contains(&self, other: &There) -> bool {
-        let within = |a: &Range<usize>, b: &Range<usize>| b.start >= a.start && b.end <= a.end;
-        let axes = self.axes.iter().zip(&other.axes).all(|(own, other)| within(own, other));
+        let axes = self.axes.iter().zip(&other.axes).all(|(own, other)| covers(own, other));
         let columns = match (&self.columns, &other.columns) {
             (None, _) => true,
             (Some(own), None) => own.iter().all(|&there| there),
@@ -105,36 +116,26 @@ impl There {
 impl Known {
     /// Before the first call: what is given has values everywhere, and what its edges give.
     pub fn new(staged: &Staged) -> Self {
-        let edges: Vec<[[usize; 2]; 3]> = staged
-            .edges
-            .iter()
-            .map(|edges| {
-                GridAxis::ALL.map(|axis| {
-                    Side::BOTH.map(|side| if edges.has(axis, side) { staged.halo.width(axis, side) } else { 0 })
-                })
-            })
-            .collect();
-        let count = edges.len();
-        let mut known =
-            Self { there: vec![None; count], made: vec![None; count], turns: vec![Vec::new(); count], edges };
-        for (id, variable) in staged.program.variables.iter() {
-            if variable.role.is_some_and(Role::is_read) {
-                let whole = There { axes: staged.inner_of(variable.place), columns: None };
-                known.there[id.index()] = Some(whole);
-            }
-        }
-        known
+        let values = |variable: &Variable| {
+            let whole = There { axes: staged.inner_of(variable.place), columns: None };
+            Values { there: variable.role.filter(|role| role.is_read()).map(|_| whole), ..Values::default() }
+        };
+        Self(staged.program.variables.iter().map(|(_, variable)| values(variable)).collect())
     }
 
     /// Whether a variable was given a value.
     pub fn has(&self, id: VariableId) -> bool {
-        self.there[id.index()].is_some()
+        self.0[id.index()].there.is_some()
     }
 
     /// A variable has no value any more.
     pub fn forget(&mut self, id: VariableId) {
-        (self.there[id.index()], self.made[id.index()]) = (None, None);
-        self.turns[id.index()].clear();
+        self.0[id.index()] = Values::default();
+    }
+
+    /// A variable gets the value of another.
+    pub fn rename(&mut self, from: VariableId, to: VariableId) {
+        self.0[to.index()] = self.0[from.index()].clone();
     }
 
     /// By the fields of a call's stencil: what can be read.
@@ -146,15 +147,17 @@ impl Known {
     fn readable(&self, staged: &Staged, id: VariableId) -> There {
         let inner = staged.inner_of(staged.program.variables[id].place);
         let nothing = There { axes: [0..0, 0..0, 0..0], columns: None };
-        let mut there = self.there[id.index()].clone().unwrap_or(nothing);
+        let mut there = self.0[id.index()].there.clone().unwrap_or(nothing);
+        let edges = &staged.edges[id.index()];
         for (axis, (own, whole)) in GridAxis::ALL.into_iter().zip(there.axes.iter_mut().zip(inner)) {
             // What lies beyond an edge is made of cells before it, or a number.
-            let is_there = |index: i64| match staged.edges[id.index()].source(axis, index, whole.len()) {
+            let is_there = |index: i64| match edges.source(axis, index, whole.len()) {
                 Source::Cell(cell) => own.contains(&(whole.start + cell)),
                 Source::Value(_) => true,
                 Source::Nothing => false,
             };
-            let [low, high] = self.edges[id.index()][axis as usize];
+            let [low, high] =
+                Side::BOTH.map(|side| if edges.has(axis, side) { staged.halo.width(axis, side) } else { 0 });
             let (mut start, mut end) = (own.start, own.end);
             if own.start == whole.start && own.start < own.end {
                 start -= (1..=low.min(own.start)).take_while(|&by| is_there(-(by as i64))).count();
@@ -167,14 +170,6 @@ impl Known {
         there
     }
 
-    /// A variable gets the value of another.
-    pub fn rename(&mut self, from: VariableId, to: VariableId) {
-        for known in [&mut self.there, &mut self.made] {
-            known[to.index()] = known[from.index()].clone();
-        }
-        self.turns[to.index()] = self.turns[from.index()].clone();
-    }
-
     /// A call has computed its outputs.
     pub fn write(&mut self, staged: &Staged, call: &Call, region: &Region) {
         for id in call.writes() {
@@ -185,18 +180,16 @@ impl Known {
                 columns.into()
             });
             let mut axes = staged.inner_of(place);
-            for (axis, computed) in GridAxis::ALL.into_iter().zip([&region.i, &region.j, &region.k]) {
-                // Along an axis that it lacks, it is whole.
-                if axis.is_of(place) {
-                    axes[axis as usize] = computed.clone();
-                }
+            // Along an axis that it lacks, it is whole.
+            for axis in GridAxis::ALL.into_iter().filter(|axis| axis.is_of(place)) {
+                axes[axis as usize] = region.along(axis).clone();
             }
             let own = There { axes, columns };
-            for known in [&mut self.there[id.index()], &mut self.made[id.index()]] {
+            let Values { there, made, turns } = &mut self.0[id.index()];
+            for known in [there, made] {
                 let before = known.take();
                 *known = Some(before.map_or(own.clone(), |before| before.joined(own.clone())));
             }
-            let turns = &mut self.turns[id.index()];
             let before = turns.iter().position(|turns| turns.call == call.span).map(|place| turns.remove(place));
             // What others computed there is gone.
             turns.retain(|turns| !own.contains(&turns.any));
@@ -209,12 +202,9 @@ impl Known {
     pub fn old_read_by(&self, call: &Call, region: &Region) -> Vec<(VariableId, [There; 2])> {
         let read = call.fields.iter().filter_map(|binding| binding.read);
         let old = read.filter_map(|id| {
-            let own = self.turns[id.index()].iter().find(|turns| !turns.last.contains(&turns.any))?;
-            let is_within = GridAxis::ALL.into_iter().all(|axis| {
-                let (last, all) = (own.last.along(axis), region.along(axis));
-                last.start <= all.start && last.end >= all.end
-            });
-            (!is_within).then(|| (id, [own.any.clone(), own.last.clone()]))
+            let [any, last] = self.0[id.index()].narrowed()?;
+            let is_within = GridAxis::ALL.into_iter().all(|axis| covers(last.along(axis), region.along(axis)));
+            (!is_within).then(|| (id, [any.clone(), last.clone()]))
         });
         old.collect()
     }
@@ -223,14 +213,11 @@ impl Known {
     pub fn valued(&self, staged: &Staged, mut region: Region) -> Region {
         for (id, variable) in staged.program.variables.iter() {
             let is_output = variable.role.is_some_and(Role::is_written);
-            let Some(there) = self.there[id.index()].as_ref().filter(|_| is_output) else { continue };
-            for (axis, own) in GridAxis::ALL.into_iter().zip([&mut region.i, &mut region.j, &mut region.k]) {
-                if axis.is_of(variable.place) {
-                    let there = there.along(axis);
-                    let start = own.start.max(there.start);
-                    *own = start..own.end.min(there.end).max(start);
-                }
-            }
+            let Some(there) = self.0[id.index()].there.as_ref().filter(|_| is_output) else { continue };
+            region = region.map(|axis, own| match axis.is_of(variable.place) {
+                true => shared(own, there.along(axis)),
+                false => own.clone(),
+            });
             if let (Some(cells), Some(columns)) = (&region.cells, &there.columns) {
                 region.cells = Some(cells.iter().copied().filter(|&cell| columns[cell as usize]).collect());
             }
@@ -244,9 +231,8 @@ impl Known {
         let outputs = variables.filter(|(_, variable)| variable.role.is_some_and(Role::is_written));
         let mut rims: Vec<Rim> = outputs
             .filter_map(|(id, _)| {
-                let turns = self.turns[id.index()].iter().find(|turns| !turns.last.contains(&turns.any));
-                let lost = turns.map(|turns| [&turns.any, &turns.last]);
-                Rim::of(staged, id, [self.made[id.index()].as_ref()?, self.there[id.index()].as_ref()?], lost)
+                let values = &self.0[id.index()];
+                Rim::of(staged, id, [values.made.as_ref()?, values.there.as_ref()?], values.narrowed())
             })
             .collect();
         for (&id, [any, last]) in old {
@@ -289,8 +275,8 @@ fn computed(
             if !stencil.fields[FieldId::new(number)].place.horizontal {
                 continue;
             }
-            region.i = within(&region.i, &there.axes[0], reach.low.i, reach.high.i);
-            region.j = within(&region.j, &there.axes[1], reach.low.j, reach.high.j);
+            region.i = within(&region.i, &there.axes[0], reach.along(GridAxis::I));
+            region.j = within(&region.j, &there.axes[1], reach.along(GridAxis::J));
         }
         if region.i.is_empty() || region.j.is_empty() {
             let Grid { ni, nj, .. } = staged.domain;
@@ -322,9 +308,8 @@ fn computed(
                     `boundary { k: copy }`";
         return Err(Wrong::Empty(refusal.help(help)));
     };
-    if last - first + 1 != computed.len() {
-        let low = staged.halo.low[2];
-        let gap = (first..last).find(|level| !computed.contains(level)).unwrap_or(first);
+    if let Some(gap) = levels::gap(&computed) {
+        let low = staged.halo.width(GridAxis::K, Side::Low);
         return Err(Refusal::new(format!(
             "the levels that `{}` can compute in program `{program}` have a gap: {} and {} can be computed, {} cannot",
             stencil.name,
@@ -340,7 +325,7 @@ fn computed(
 }
 
 /// The cells of `of` for which all from `low` to `high` lie in `there`.
-fn within(of: &Range<usize>, there: &Range<usize>, low: i32, high: i32) -> Range<usize> {
+fn within(of: &Range<usize>, there: &Range<usize>, [low, high]: [i32; 2]) -> Range<usize> {
     let start = there.start as i64 - i64::from(low);
     let end = there.end as i64 - i64::from(high);
     let start = start.max(of.start as i64);
@@ -357,28 +342,25 @@ fn check_edges(
     there: &[Option<There>],
 ) -> Result<(), Refusal> {
     let inner = staged.inner();
-    let whole = [&inner.i, &inner.j, &inner.k];
-    let computed = [&region.i, &region.j, &region.k];
-    for axis in GridAxis::ALL {
-        let (whole, computed) = (whole[axis as usize], computed[axis as usize]);
-        for side in Side::BOTH {
-            let reached = match side {
-                Side::Low => computed.start == whole.start,
-                Side::High => computed.end == whole.end,
-            };
-            let has_rule = |&id: &VariableId| staged.edges[id.index()].has(axis, side);
-            let ruled = call.reads().chain(call.writes()).find(has_rule);
-            let (false, Some(ruled)) = (reached, ruled) else { continue };
-            let name = |id: VariableId| &staged.program.variables[id].name;
-            // What is read further than it is there.
-            let read = call.fields.iter().zip(there).zip(reaches(stencil)).find_map(|((binding, there), reach)| {
-                let (read, there, by) = (binding.read?, there.as_ref()?, beyond(reach?, axis, side));
-                let own = &there.axes[axis as usize];
-                let short = if side == Side::Low { own.start + by > whole.start } else { own.end < whole.end + by };
-                (axis.is_of(staged.program.variables[read].place) && short).then_some(read)
-            });
-            let what = read.map_or("something".to_owned(), |read| format!("`{}`", name(read)));
-            return Err(Refusal::new(format!(
+    for (axis, side) in GridAxis::ends() {
+        let (whole, computed) = (inner.along(axis), region.along(axis));
+        let reached = match side {
+            Side::Low => computed.start == whole.start,
+            Side::High => computed.end == whole.end,
+        };
+        let has_rule = |&id: &VariableId| staged.edges[id.index()].has(axis, side);
+        let ruled = call.reads().chain(call.writes()).find(has_rule);
+        let (false, Some(ruled)) = (reached, ruled) else { continue };
+        let name = |id: VariableId| &staged.program.variables[id].name;
+        // What is read further than it is there.
+        let read = call.fields.iter().zip(there).zip(reaches(stencil)).find_map(|((binding, there), reach)| {
+            let (read, there, by) = (binding.read?, there.as_ref()?, beyond(reach?, axis, side));
+            let own = there.along(axis);
+            let short = if side == Side::Low { own.start + by > whole.start } else { own.end < whole.end + by };
+            (axis.is_of(staged.program.variables[read].place) && short).then_some(read)
+        });
+        let what = read.map_or("something".to_owned(), |read| format!("`{}`", name(read)));
+        return Err(Refusal::new(format!(
                 "{what} is read beyond its {} edge along `{axis}` by `{}` in program `{}`: `{}` has a boundary there, so every \
                  cell is computed, and {what} has none",
                 side.name(),
@@ -387,7 +369,6 @@ fn check_edges(
                 name(ruled)
             ))
             .help(format!("say what lies there: `boundary {} {{ {axis}: copy }}`, or guard the read", what.trim_matches('`'))));
-        }
     }
     Ok(())
 }

@@ -34,13 +34,16 @@ fn the_halo_is_as_wide_as_what_is_read_beyond_edges() {
     };
     let domain = Grid::rows(7, 6, 5);
     let periodic = staged(&text("i: periodic, j: periodic"), domain).unwrap();
-    assert_eq!((periodic.halo.low, periodic.halo.high), ([3, 0, 0], [1, 3, 0]));
+    assert_eq!(
+        GridAxis::ALL.map(|axis| Side::BOTH.map(|side| periodic.halo.width(axis, side))),
+        [[3, 1], [0, 3], [0, 0]]
+    );
     assert_eq!(periodic.grid, Grid::rows(11, 9, 5));
     assert!(periodic.stages[0].is_whole);
     let one_side = staged(&text("i low: copy, j: halo"), domain).unwrap();
     assert_eq!(one_side.stages[0].region.to_string(), "i 3..9, j 0..3, k 0..5");
     let levels = staged(&text("k: copy"), domain).unwrap();
-    assert_eq!((levels.halo.low[2], levels.grid.nk), (1, 6));
+    assert_eq!((levels.halo.width(GridAxis::K, Side::Low), levels.grid.nk), (1, 6));
     assert_eq!(levels.stages[0].region.k, 1..6);
     assert!(staged(&text("i: mirror"), Grid::rows(2, 6, 5)).unwrap_err().contains("3 beyond an edge are read"));
 }
@@ -50,7 +53,7 @@ fn levels_keep_their_numbers_in_a_halo() {
     let text = "program own { inout a; boundary { k: periodic }; a = up(a) }
         stencil up { in a; out b; b = if k == nk-1 { a[k+1] + k } else { a } }";
     let staged = staged(text, Grid::rows(2, 2, 4)).unwrap();
-    assert_eq!((staged.halo.high[2], staged.stages[0].region.k.clone()), (1, 0..4));
+    assert_eq!((staged.halo.width(GridAxis::K, Side::High), staged.stages[0].region.k.clone()), (1, 0..4));
 }
 
 #[test]

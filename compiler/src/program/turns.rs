@@ -229,7 +229,7 @@ impl<'a> Stager<'a> {
 
     fn prepared(&self, call: &Call) -> Result<(Stencil, Vec<Value>), Refusal> {
         let staged = &self.staged;
-        let levels = [staged.halo.low[2], staged.halo.high[2]];
+        let levels = staged.halo.levels();
         let lowered = &staged.program.stencils[call.stencil];
         if !lowered.sweeps.is_empty() && levels != [0, 0] {
             return Err(Refusal::new(format!(
@@ -238,19 +238,15 @@ impl<'a> Stager<'a> {
             ))
             .help("guard the reads, as in `if k > 0 { a[k-1] } else { a }`, and leave out the boundary along k"));
         }
-        let moved = halo::moved(lowered, levels.map(|levels| levels as i32));
+        let moved = halo::moved(lowered, levels);
         let stencil = prepare(&moved, staged.precision, self.contract);
         let mut params = Vec::new();
         for ((id, param), given) in stencil.params.iter().zip(&call.params) {
-            let value = match (given, param.default.as_ref()) {
-                (Some(body), _) => self.numbers.value(body),
-                (None, Some(default)) => self.numbers.literal(default),
-                (None, None) => {
-                    let name = &stencil.params[id].name;
-                    return Err(Refusal::new(format!("the parameter `{name}` of `{}` has no value", stencil.name)));
-                }
+            let Some(value) = given.as_ref().or(param.default.as_ref()) else {
+                let name = &stencil.params[id].name;
+                return Err(Refusal::new(format!("the parameter `{name}` of `{}` has no value", stencil.name)));
             };
-            params.push(value);
+            params.push(self.numbers.value(value));
         }
         Ok((stencil, params))
     }

@@ -38,6 +38,15 @@ pub struct Window {
     pub high: i32,
 }
 
+/// A rectangle of cells: how much further it begins and ends than another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Area {
+    /// Along i.
+    pub i: Window,
+    /// Along j.
+    pub j: Window,
+}
+
 /// A value that differs from column to column.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -49,14 +58,12 @@ pub struct Row {
     pub lag: i32,
     /// How many of its rows before the present one are looked at.
     pub kept: usize,
-    /// The columns at which outputs need it, from their own.
-    pub i: Window,
-    /// The rows at which outputs need it, from their own.
-    pub j: Window,
+    /// The cells at which outputs need it, from their own.
+    pub area: Area,
 }
 
 /// The rows of a stencil, each after those it is made of, fields first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Flow {
     /// The rows.
     pub rows: Vec<Row>,
@@ -68,15 +75,13 @@ pub struct Flow {
     pub lag: i32,
     /// How many steps come before the first that has an output.
     pub span: usize,
-    /// The columns that outputs reach.
-    pub i: Window,
-    /// The rows that outputs reach.
-    pub j: Window,
+    /// The cells that outputs reach.
+    pub reach: Area,
     places: BTreeMap<Source, usize>,
 }
 
 /// The furthest that a kernel of rows may look.
-const REACH: i32 = 1 << 12;
+const REACH: u32 = 1 << 12;
 
 impl Window {
     /// From the smaller to the larger.
@@ -84,9 +89,28 @@ impl Window {
         Window { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
+    /// That alone which is so far away.
+    pub fn at(offset: i32) -> Window {
+        Window { low: offset, high: offset }
+    }
+
     /// The same, seen from so far away.
     pub fn moved(self, by: i32) -> Window {
         Window { low: self.low.saturating_add(by), high: self.high.saturating_add(by) }
+    }
+
+    /// From the smallest to the largest that several look at beside a cell; nothing beside it if one alone does.
+    pub fn of_several(windows: impl Iterator<Item = Window>) -> Window {
+        let wide: Vec<Window> = windows.filter(|window| *window != Window::default()).collect();
+        match wide.len() {
+            0 | 1 => Window::default(),
+            _ => wide.into_iter().fold(Window::default(), Window::union),
+        }
+    }
+
+    /// How many cells before and after.
+    pub fn sides(self) -> [usize; 2] {
+        [self.before(), self.after()]
     }
 
     /// How many cells to the left, or up.
@@ -100,6 +124,18 @@ impl Window {
     }
 }
 
+impl Area {
+    /// The cells that are looked at from those of this one.
+    pub fn seen(self, used: Use) -> Area {
+        Area { i: self.i.moved(used.i), j: self.j.moved(used.j) }
+    }
+
+    /// From the smaller to the larger, along both.
+    pub fn union(self, other: Area) -> Area {
+        Area { i: self.i.union(other.i), j: self.j.union(other.j) }
+    }
+}
+
 impl Flow {
     /// The rows of a task's stencil.
     ///
@@ -108,44 +144,35 @@ impl Flow {
     pub fn new(task: &StepTask) -> Result<Flow, Refusal> {
         task.check()?;
         let stencil = task.stencil;
-        let reader = Reader { stencil, varying: varying(stencil) };
-        let mut flow = Flow {
-            rows: Vec::new(),
-            uniforms: Vec::new(),
-            stores: Vec::new(),
-            lag: 0,
-            span: 0,
-            i: Window::default(),
-            j: Window::default(),
-            places: BTreeMap::new(),
-        };
+        let reader = Reader { task, varying: varying(stencil) };
+        let mut flow = Flow::default();
         // Users come after what they use, so backwards all uses are known when a definition's turn comes.
         let mut needed: BTreeMap<Source, bool> = BTreeMap::new();
         for store in &stencil.stores {
             flow.stores.push(reader.uses(&store.body, 0, &mut needed)?);
         }
         let mut uses: BTreeMap<Source, Vec<Use>> = BTreeMap::new();
-        let mut done = None;
-        while let Some(source) = last_def(&needed, done) {
-            let Source::Def(def, shift) = source else { break };
-            uses.insert(source, reader.uses(&stencil.defs[def].body, shift, &mut needed)?);
-            done = Some(source);
+        for def in stencil.defs.handles().rev() {
+            let shifts = needed.range(Source::Def(def, i32::MIN)..=Source::Def(def, i32::MAX));
+            for source in shifts.map(|(&source, _)| source).rev().collect::<Vec<_>>() {
+                let Source::Def(_, shift) = source else { continue };
+                uses.insert(source, reader.uses(&stencil.defs[def].body, shift, &mut needed)?);
+            }
         }
         for (&source, &varies) in &needed {
             if varies {
                 flow.places.insert(source, flow.rows.len());
                 let uses = uses.remove(&source).unwrap_or_default();
-                let (i, j) = (Window::default(), Window::default());
-                flow.rows.push(Row { source, uses, lag: 0, kept: 0, i, j });
+                flow.rows.push(Row { source, uses, lag: 0, kept: 0, area: Area::default() });
             } else {
                 flow.uniforms.push(source);
             }
         }
         flow.schedule();
         flow.spread();
-        let reach = [flow.i.low, flow.i.high, flow.j.low, flow.j.high];
-        if reach.iter().any(|reach| reach.unsigned_abs() > REACH.unsigned_abs()) {
-            return Err(Refusal::new(format!("stencil `{}` reads more than {REACH} cells away", stencil.name)));
+        let Area { i, j } = flow.reach;
+        if [i.low, i.high, j.low, j.high].iter().any(|reach| reach.unsigned_abs() > REACH) {
+            return Err(task.refusal(format!("reads more than {REACH} cells away")));
         }
         Ok(flow)
     }
@@ -153,6 +180,29 @@ impl Flow {
     /// Where a source's row is in [`Flow::rows`]; nothing if it is uniform.
     pub fn place(&self, source: Source) -> Option<usize> {
         self.places.get(&source).copied()
+    }
+
+    /// The rows of fields: the place of each in [`Flow::rows`], and the field.
+    pub fn fields(&self) -> impl Iterator<Item = (usize, FieldId)> {
+        self.rows.iter().enumerate().filter_map(|(place, row)| match row.source {
+            Source::Field(field, _) => Some((place, field)),
+            Source::Def(..) => None,
+        })
+    }
+
+    /// Those of some uses that look at rows, after the places of these in [`Flow::rows`].
+    pub fn looked<'a>(&'a self, uses: impl IntoIterator<Item = &'a Use>) -> impl Iterator<Item = (usize, Use)> {
+        uses.into_iter().filter_map(|&used| Some((self.place(used.source)?, used)))
+    }
+
+    /// How far some uses look along i at the rows of each value, by their places and how far these are along j.
+    pub fn windows(&self, uses: &[Use]) -> BTreeMap<(usize, i32), Window> {
+        let mut windows: BTreeMap<(usize, i32), Window> = BTreeMap::new();
+        for (place, used) in self.looked(uses) {
+            let window = windows.entry((place, used.j)).or_default();
+            *window = window.union(Window::at(used.i));
+        }
+        windows
     }
 
     /// All that is looked at: rows, and what is the same on all columns.
@@ -177,70 +227,56 @@ impl Flow {
     /// so that as few rows as possible are kept.
     fn schedule(&mut self) {
         let mut lags: Vec<i32> = Vec::with_capacity(self.rows.len());
-        let earliest = |uses: &[Use], lags: &[i32], places: &BTreeMap<Source, usize>| {
-            let own = uses.iter().filter_map(|used| Some(lags[*places.get(&used.source)?].saturating_add(used.j)));
-            own.max()
-        };
         for row in &self.rows {
-            lags.push(earliest(&row.uses, &lags, &self.places).unwrap_or(0));
+            let ready = self.looked(&row.uses).map(|(place, used)| lags[place].saturating_add(used.j));
+            lags.push(ready.max().unwrap_or(0));
         }
-        self.lag = self.stores.iter().filter_map(|uses| earliest(uses, &lags, &self.places)).max().unwrap_or(0);
-        let mut latest = vec![i32::MAX; self.rows.len()];
-        let mut oldest = vec![i32::MIN; self.rows.len()];
-        let mut ask = |lag: i32, uses: &[Use], latest: &mut [i32]| {
-            for used in uses {
-                if let Some(&place) = self.places.get(&used.source) {
-                    latest[place] = latest[place].min(lag.saturating_sub(used.j));
-                    oldest[place] = oldest[place].max(lag.saturating_sub(used.j));
-                }
+        let of_stores = self.looked(self.stores.iter().flatten());
+        self.lag = of_stores.map(|(place, used)| lags[place].saturating_add(used.j)).max().unwrap_or(0);
+        // Of each row the least and the most that its users ask for.
+        let mut asked = vec![Window { low: i32::MAX, high: i32::MIN }; self.rows.len()];
+        let ask = |asked: &mut [Window], lag: i32, uses: &[Use]| {
+            for (place, used) in self.looked(uses) {
+                asked[place] = asked[place].union(Window::at(lag.saturating_sub(used.j)));
             }
         };
-        self.stores.iter().for_each(|uses| ask(self.lag, uses, &mut latest));
+        self.stores.iter().for_each(|uses| ask(&mut asked, self.lag, uses));
         for (number, row) in self.rows.iter().enumerate().rev() {
-            ask(latest[number], &row.uses, &mut latest);
+            let lag = asked[number].low;
+            ask(&mut asked, lag, &row.uses);
         }
-        for (number, row) in self.rows.iter_mut().enumerate() {
-            row.lag = latest[number];
-            row.kept = usize::try_from(oldest[number].saturating_sub(latest[number])).unwrap_or(0);
+        for (row, Window { low, high }) in self.rows.iter_mut().zip(asked) {
+            row.lag = low;
+            row.kept = usize::try_from(high.saturating_sub(low)).unwrap_or(0);
         }
     }
 
     /// Finds the columns and rows at which the outputs need each value.
     fn spread(&mut self) {
-        let mut windows: Vec<Option<(Window, Window)>> = vec![None; self.rows.len()];
-        let ask = |uses: &[Use], (i, j): (Window, Window), windows: &mut Vec<Option<(Window, Window)>>| {
-            for used in uses {
-                if let Some(&place) = self.places.get(&used.source) {
-                    let own = (i.moved(used.i), j.moved(used.j));
-                    let entry = &mut windows[place];
-                    *entry = Some(entry.map_or(own, |known| (known.0.union(own.0), known.1.union(own.1))));
-                }
+        let mut areas: Vec<Option<Area>> = vec![None; self.rows.len()];
+        let ask = |areas: &mut [Option<Area>], uses: &[Use], from: Area| {
+            for (place, used) in self.looked(uses) {
+                let own = from.seen(used);
+                areas[place] = Some(areas[place].map_or(own, |known| known.union(own)));
             }
         };
-        self.stores.iter().for_each(|uses| ask(uses, Default::default(), &mut windows));
+        self.stores.iter().for_each(|uses| ask(&mut areas, uses, Area::default()));
         for (number, row) in self.rows.iter().enumerate().rev() {
-            let (i, j) = windows[number].unwrap_or_default();
+            let Area { i, j } = areas[number].unwrap_or_default();
             // A lane computes its own columns, too, whoever needs them.
-            ask(&row.uses, (i.union(Window::default()), j), &mut windows);
+            ask(&mut areas, &row.uses, Area { i: i.union(Window::default()), j });
         }
-        for (row, window) in self.rows.iter_mut().zip(windows) {
-            (row.i, row.j) = window.unwrap_or_default();
-            let first = self.lag.saturating_sub(row.lag).saturating_sub(row.j.low);
+        for (row, area) in self.rows.iter_mut().zip(areas) {
+            row.area = area.unwrap_or_default();
+            let first = self.lag.saturating_sub(row.lag).saturating_sub(row.area.j.low);
             self.span = self.span.max(usize::try_from(first).unwrap_or(0));
-            self.i = self.i.union(row.i);
-            self.j = self.j.union(row.j);
+            self.reach = self.reach.union(row.area);
         }
     }
 }
 
-/// The last definition that is needed, before the one that was found last.
-fn last_def(needed: &BTreeMap<Source, bool>, before: Option<Source>) -> Option<Source> {
-    let mut last = needed.keys().rev().filter(|source| before.is_none_or(|before| **source < before));
-    last.next().copied().filter(|source| matches!(source, Source::Def(..)))
-}
-
 struct Reader<'a> {
-    stencil: &'a Stencil,
+    task: &'a StepTask<'a>,
     /// Of each definition whether it differs from column to column.
     varying: Vec<bool>,
 }
@@ -250,11 +286,11 @@ impl Reader<'_> {
     fn uses(&self, body: &Body, shift: i32, needed: &mut BTreeMap<Source, bool>) -> Result<Vec<Use>, Refusal> {
         let mut uses = Vec::new();
         for (_, node) in body.iter() {
-            let Some(used) = used(self.stencil, node, shift) else { continue };
+            let Some(used) = used(self.task.stencil, node, shift) else { continue };
             let varies = match used.source {
                 Source::Field(field, shift) => {
                     self.check(field, shift)?;
-                    self.stencil.fields[field].place.horizontal
+                    self.task.stencil.fields[field].place.horizontal
                 }
                 Source::Def(def, _) => self.varying[def.index()],
             };
@@ -268,7 +304,7 @@ impl Reader<'_> {
 
     /// Refuses reads of levels that may not be there, or that another warp computes.
     fn check(&self, field: FieldId, shift: i32) -> Result<(), Refusal> {
-        let field = &self.stencil.fields[field];
+        let field = &self.task.stencil.fields[field];
         let exists = match field.place.levels {
             Levels::None => true,
             Levels::Full => shift == 0,
@@ -278,12 +314,8 @@ impl Reader<'_> {
         if exists {
             return Ok(());
         }
-        Err(Refusal::new(format!(
-            "stencil `{}` reads other levels (`{}{}`): planes are not independent",
-            self.stencil.name,
-            field.name,
-            Path::levels_only(shift)
-        )))
+        let path = Path::levels_only(shift);
+        Err(self.task.refusal(format!("reads other levels (`{}{path}`): planes are not independent", field.name)))
     }
 }
 
@@ -336,7 +368,7 @@ mod tests {
     fn values_are_as_late_as_their_users_allow() {
         let (flow, told) = flow("let l = a[j-1] + a[j+1]\nlet g = w * k\nr = (l[j+1] - l[j-1]) * g + a[i-2]").unwrap();
         assert_eq!(told, ["a lags 0, 2 kept", "l lags 1, 2 kept", "w", "g"]);
-        assert_eq!((flow.lag, flow.span, flow.i.before(), flow.i.after()), (2, 4, 2, 0));
+        assert_eq!((flow.lag, flow.span, flow.reach.i.before(), flow.reach.i.after()), (2, 4, 2, 0));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! What all kernels of whole steps are made of: arguments by the user's names, planes of arrays, values of bodies.
 
 use super::flow::{Flow, Source, Use, used};
+use super::terms::{Computing, Counting, Term};
 use super::{Kernel, Launch, StepTask};
 use crate::cuda;
 use crate::diagnostic::Refusal;
-use crate::ir::{Body, FieldId, Handle, Levels, Node, ParamId, Role, Store};
-use crate::kernel::build::Builder;
+use crate::ir::{Body, FieldId, Handle, Levels, Node, ParamId, Relation, Role, Store};
+use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
-use crate::kernel::{Array, ArrayId, Contents, Math, Meaning, Space, Type, ValueId};
+use crate::kernel::{Array, ArrayId, Contents, Math, Meaning, Operand, Routine, Space, StepData, Type, ValueId};
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::BTreeMap;
@@ -33,10 +34,12 @@ pub struct Lowering<'a> {
     pub own: Builder,
     scalar: Scalar,
     aliased: bool,
-    /// What fields that are read are called.
+    /// What the arrays of fields that are read and written are called.
     read: BTreeMap<FieldId, Identifier>,
-    inputs: BTreeMap<FieldId, ArrayId>,
-    outputs: BTreeMap<FieldId, ArrayId>,
+    written: BTreeMap<FieldId, Identifier>,
+    /// The arrays that are read and written.
+    pub inputs: BTreeMap<FieldId, ArrayId>,
+    pub outputs: BTreeMap<FieldId, ArrayId>,
     params: BTreeMap<ParamId, ValueId>,
     /// What rows and uniform values are called.
     names: BTreeMap<Source, String>,
@@ -47,6 +50,28 @@ pub struct Lowering<'a> {
     level: Option<ValueId>,
 }
 
+/// An element of a row that is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// By whom it is looked at.
+    pub used: Use,
+    /// The row.
+    pub row: ArrayId,
+    /// How far it is from the present element.
+    pub on: i64,
+    /// Whether it is as it is stored.
+    pub is_stored: bool,
+}
+
+/// What is looked at, as values.
+pub type Looks<'a> = &'a dyn Fn(Use) -> Option<ValueId>;
+
+impl Making for Lowering<'_> {
+    fn own(&mut self) -> &mut Builder {
+        &mut self.own
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// The beginning of a kernel of these rows. The user's names come first, so that they stay as they are.
     pub fn new(task: &'a StepTask<'a>, flow: &Flow, frame: Frame) -> Self {
@@ -55,11 +80,8 @@ impl<'a> Lowering<'a> {
         let (mut read, mut written) = (BTreeMap::new(), BTreeMap::new());
         for (id, field) in stencil.own_fields() {
             let name = names.declared(&field.name);
-            if field.role.is_read() {
-                read.insert(id, name)
-            } else {
-                written.insert(id, name)
-            };
+            let own = if field.role.is_read() { &mut read } else { &mut written };
+            own.insert(id, name);
         }
         let param_names: Vec<Identifier> =
             stencil.params.iter().map(|(_, param)| names.declared(&param.name)).collect();
@@ -68,16 +90,12 @@ impl<'a> Lowering<'a> {
         }
         let (mut sources, mut free) = (BTreeMap::new(), BTreeMap::new());
         for &source in flow.uniforms.iter().chain(flow.rows.iter().map(|row| &row.source)) {
-            let wish = match wish(task, &read, source) {
-                Ok(wish) => wish,
-                Err(own) => {
-                    sources.insert(source, own);
-                    continue;
-                }
-            };
-            let name = names.declared(&wish);
-            sources.insert(source, name.to_string());
-            free.insert(source, name);
+            let (wish, is_taken) = wish(task, &read, source);
+            if !is_taken {
+                free.insert(source, names.declared(&wish));
+            }
+            let name = free.get(&source).map_or(wish, Identifier::to_string);
+            sources.insert(source, name);
         }
         let name = names.declared(&format!("{}_{}", stencil.name, frame.ending));
         let own = Builder::with_names(names, name, frame.threads as u32, comment(task, frame.how));
@@ -87,6 +105,7 @@ impl<'a> Lowering<'a> {
             scalar: Scalar { precision, math: Math::Own },
             aliased: frame.aliased,
             read,
+            written,
             inputs: BTreeMap::new(),
             outputs: BTreeMap::new(),
             params: BTreeMap::new(),
@@ -102,8 +121,8 @@ impl<'a> Lowering<'a> {
             if is_read(id) {
                 made.need(id);
             }
-            if let Some(name) = written.get(&id) {
-                let array = made.array(id, name.clone(), true);
+            if let Some(name) = made.written.get(&id).cloned() {
+                let array = made.argument(name, task.stored(id), true, Meaning::Output(id));
                 made.outputs.insert(id, array);
             }
         }
@@ -117,29 +136,39 @@ impl<'a> Lowering<'a> {
         made
     }
 
-    fn array(&mut self, field: FieldId, name: Identifier, is_written: bool) -> ArrayId {
-        let element = Type::stored(self.task.stencil.fields[field].stored, self.task.precision);
+    fn argument(&mut self, name: Identifier, element: Type, is_written: bool, meaning: Meaning) -> ArrayId {
         let space = Space::Global { aliased: self.aliased };
-        let meaning = if is_written { Meaning::Output(field) } else { Meaning::Input(field) };
         self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning)
     }
 
     /// Takes the array of a field that is read, or would not be needed otherwise.
     pub fn need(&mut self, field: FieldId) {
         if let Some(name) = self.read.get(&field).cloned().filter(|_| !self.inputs.contains_key(&field)) {
-            let array = self.array(field, name, false);
+            let array = self.argument(name, self.task.stored(field), false, Meaning::Input(field));
             self.inputs.insert(field, array);
         }
     }
 
-    /// The array of a field that is read.
-    pub fn input(&self, field: FieldId) -> Option<ArrayId> {
-        self.inputs.get(&field).copied()
+    /// An array that a kernel of many steps takes beside fields.
+    pub fn beside(&mut self, wish: &str, element: Type, what: StepData) -> ArrayId {
+        let name = self.own.names().declared(wish);
+        self.argument(name, element, true, Meaning::Step(what))
     }
 
-    /// The array of a field that is written.
-    pub fn output(&self, field: FieldId) -> Option<ArrayId> {
-        self.outputs.get(&field).copied()
+    /// The number of steps, which such a kernel takes.
+    pub fn steps(&mut self) -> ValueId {
+        let name = self.own.names().declared("steps");
+        self.own.argument(name, Type::I32, Meaning::Step(StepData::Count))
+    }
+
+    /// What the array of a field that is read is called.
+    pub fn read_name(&self, field: FieldId) -> &str {
+        self.read.get(&field).map_or("", |name| name)
+    }
+
+    /// What the array of an output is called.
+    pub fn written_name(&self, field: FieldId) -> &str {
+        self.written.get(&field).map_or("", |name| name)
     }
 
     /// What a value is called; names of its rows begin with that.
@@ -164,19 +193,9 @@ impl<'a> Lowering<'a> {
             let wish = self.names.get(&source).map_or("", String::as_str);
             self.own.names().declared(wish)
         });
-        let element = self.kind(source);
+        let element = self.task.kind(source);
         let array = Array { name, element, space: Space::Local(count), is_written: true, watched: None };
         self.own.make(array, Contents::Unset)
-    }
-
-    /// The type that a value is computed in.
-    pub fn kind(&self, source: Source) -> Type {
-        let StepTask { stencil, precision, .. } = *self.task;
-        let kind = match source {
-            Source::Field(field, _) => stencil.fields[field].stored.kind(),
-            Source::Def(def, _) => stencil.defs[def].body.kind(),
-        };
-        Type::computing(kind, precision)
     }
 
     /// Says which level it is that is computed from now on.
@@ -193,17 +212,39 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Where the plane of a level begins in an array.
-    pub fn plane(&mut self, levels: Levels, shift: i32) -> ValueId {
+    /// Where the plane of a field begins in its array, some levels away from the one at hand.
+    pub fn plane(&mut self, field: FieldId, shift: i32) -> ValueId {
         let rows = self.task.rows;
-        let [first, plane] = [rows.first, rows.plane].map(|size| self.own.literal(size as i64, Type::I64));
-        if levels == Levels::None {
-            return first;
-        }
-        let level = self.level(shift);
-        let level = self.own.convert(level, Type::I64);
-        let before = self.own.mul(plane, level);
-        self.own.add(before, first)
+        let plane = match self.task.stencil.fields[field].place.levels {
+            Levels::None => rows.first.to(Type::I64),
+            Levels::Full | Levels::Interfaces => rows.plane.times(self.level(shift).to(Type::I64)).plus(rows.first),
+        };
+        self.own.term(plane)
+    }
+
+    /// The plane of a row of a field, from a cell on; nothing if it is read from no array.
+    pub fn view_from(&mut self, source: Source, cell: impl Into<Term>) -> Option<ArrayId> {
+        let Source::Field(field, shift) = source else { return None };
+        let input = *self.inputs.get(&field)?;
+        let first = self.plane(field, shift).plus(cell);
+        let (wish, first) = (format!("{}_from", self.name(source)), self.own.term(first));
+        Some(self.own.view(&wish, input, first))
+    }
+
+    /// The plane of an output, from a cell on.
+    pub fn view_to(&mut self, field: FieldId, cell: impl Into<Term>) -> Option<ArrayId> {
+        let output = *self.outputs.get(&field)?;
+        let first = self.plane(field, 0).plus(cell);
+        let (wish, first) = (format!("{}_to", self.written_name(field)), self.own.term(first));
+        Some(self.own.view(&wish, output, first))
+    }
+
+    /// Some truths by which an output is written: one on no levels is, besides, on the first level alone.
+    pub fn guard(&mut self, field: FieldId, truths: impl IntoIterator<Item = ValueId>) -> Option<ValueId> {
+        let has_levels = self.task.stencil.fields[field].place.levels != Levels::None;
+        let level = self.level.filter(|_| !has_levels);
+        let is_first = level.map(|k| self.own.term(k.is(Relation::Eq, 0)));
+        self.own.all(truths.into_iter().chain(is_first))
     }
 
     /// Names what is the same on all columns of the level at hand.
@@ -212,7 +253,7 @@ impl<'a> Lowering<'a> {
         for &source in &flow.uniforms {
             let value = match source {
                 Source::Field(field, shift) => {
-                    let Some(array) = self.input(field) else { continue };
+                    let Some(&array) = self.inputs.get(&field) else { continue };
                     let index = match stencil.fields[field].place.levels {
                         Levels::None => self.own.int(0),
                         Levels::Full | Levels::Interfaces => self.level(shift),
@@ -240,7 +281,7 @@ impl<'a> Lowering<'a> {
 
     /// The value of a body that is evaluated so many levels away. `element` is what is looked at that differs from column to column,
     /// and nothing else.
-    pub fn value(&mut self, body: &Body, shift: i32, element: &dyn Fn(Use) -> Option<ValueId>) -> ValueId {
+    pub fn value(&mut self, body: &Body, shift: i32, element: Looks) -> ValueId {
         let stencil = self.task.stencil;
         let level = self.level(shift);
         let mut values: Vec<ValueId> = Vec::with_capacity(body.len());
@@ -260,10 +301,40 @@ impl<'a> Lowering<'a> {
     }
 
     /// What an output is assigned, as it is stored.
-    pub fn stored(&mut self, store: &Store, element: &dyn Fn(Use) -> Option<ValueId>) -> ValueId {
+    pub fn stored(&mut self, store: &Store, element: Looks) -> ValueId {
         let value = self.value(&store.body, 0, element);
         let stored = self.task.stencil.fields[store.field].stored;
         self.scalar.stored(&mut self.own, value, stored)
+    }
+
+    /// Computes each element of a row of so many, of what is looked at from there.
+    pub fn elements(
+        &mut self,
+        row: ArrayId,
+        count: usize,
+        looks: &[Look],
+        value: impl FnOnce(&mut Self, Looks) -> ValueId,
+    ) {
+        self.unrolled("e", (0, count), |lower, e| {
+            let mut found = BTreeMap::new();
+            for &Look { used, row, on, is_stored } in looks {
+                let at = lower.own.term(e.plus(on));
+                let element = lower.own.load(row, at);
+                found.insert(used, if is_stored { lower.element(used.source, element) } else { element });
+            }
+            let value = value(lower, &|used| found.get(&used).copied());
+            lower.own.store(row, e, value);
+        });
+    }
+
+    /// Copies a row of a lane, with so many columns before and after it that neighbouring lanes have.
+    pub fn widened(&mut self, lane: ValueId, to: Operand, from: Operand, halo: [usize; 2]) {
+        match halo {
+            [0, 0] => self.own.perform(Routine::CopyRow, vec![to, from]),
+            [before, after] => {
+                self.own.perform(Routine::WidenRow(before, after), vec![to, from, Operand::Value(lane)]);
+            }
+        }
     }
 
     /// The kernel, when all is said.
@@ -278,26 +349,23 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What a row or a uniform value is to be called, or, of a field's row, what it is called already.
-fn wish(task: &StepTask, read: &BTreeMap<FieldId, Identifier>, source: Source) -> Result<String, String> {
+/// What a row or a uniform value is to be called, and whether it is called so already, as a field's row is by its field.
+fn wish(task: &StepTask, read: &BTreeMap<FieldId, Identifier>, source: Source) -> (String, bool) {
     let stencil = task.stencil;
-    let (name, shift, is_row) = match source {
+    let (name, shift, here) = match source {
         Source::Field(field, shift) => {
-            let name = read.get(&field).map(Identifier::to_string).unwrap_or_default();
-            // Names of a field's rows begin as its own.
-            if shift == 0 && stencil.fields[field].place.horizontal {
-                return Err(name);
-            }
-            (name, shift, false)
+            let is_row = stencil.fields[field].place.horizontal;
+            (read.get(&field).map_or("", |name| name), shift, if is_row { "" } else { "_here" })
         }
-        Source::Def(def, shift) => (stencil.defs[def].name.clone(), shift, true),
+        Source::Def(def, shift) => (stencil.defs[def].name.as_str(), shift, ""),
     };
-    Ok(match shift {
-        0 if is_row => name,
-        0 => format!("{name}_here"),
-        1.. => format!("{name}_up{shift}"),
-        _ => format!("{name}_down{}", shift.unsigned_abs()),
-    })
+    let ending = match shift {
+        0 => here.to_owned(),
+        1.. => format!("_up{shift}"),
+        _ => format!("_down{}", shift.unsigned_abs()),
+    };
+    let is_taken = matches!(source, Source::Field(..)) && ending.is_empty();
+    (format!("{name}{ending}"), is_taken)
 }
 
 /// The first lines of a kernel's comment, which says what it is.
@@ -309,14 +377,4 @@ pub(super) fn comment(task: &StepTask, how: String) -> Vec<Comment> {
     lines.extend(stencil.doc.comments());
     lines.push(Comment::new(grid));
     lines
-}
-
-/// The most elements of `bytes` bytes each that one instruction moves, if they come in groups of `together`, and groups
-/// begin at multiples of all of `at`.
-pub fn width(bytes: usize, together: usize, at: &[usize]) -> usize {
-    let mut width = (16 / bytes).max(1);
-    while width > 1 && (!together.is_multiple_of(width) || at.iter().any(|at| !at.is_multiple_of(width))) {
-        width /= 2;
-    }
-    width
 }

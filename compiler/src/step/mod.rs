@@ -16,15 +16,15 @@ mod flow;
 mod lower;
 pub mod resident;
 pub mod stream;
+mod terms;
 pub mod tiled;
 
 use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Levels, Precision, Stencil};
-use crate::kernel;
+use crate::kernel::{self, Type};
 use crate::names::Identifier;
-use flow::{Flow, Window};
-use std::collections::BTreeSet;
+use flow::{Flow, Source, Window};
 use std::ops::Range;
 
 /// What a step kernel computes, and on which arrays.
@@ -121,36 +121,52 @@ const LANES: usize = 32;
 const SHARED: usize = 227 << 10;
 
 /// The columns and rows that are computed.
-fn computed(task: &StepTask, flow: &Flow) -> [Range<usize>; 2] {
-    let [ni, nj, _] = task.extents;
-    let along = |edge: Edge, n: usize, reach: Window| match edge {
-        Edge::Periodic => 0..n,
-        Edge::Open => reach.before()..n.saturating_sub(reach.after()),
+fn computed(task: &StepTask, flow: &Flow) -> Result<[Range<usize>; 2], Refusal> {
+    let along = |axis: usize, reach: Window| match task.edges[axis] {
+        Edge::Periodic => 0..task.extents[axis],
+        Edge::Open => reach.before()..task.extents[axis].saturating_sub(reach.after()),
     };
-    [along(task.edges[0], ni, flow.i), along(task.edges[1], nj, flow.j)]
+    let computed = [along(0, flow.reach.i), along(1, flow.reach.j)];
+    if computed.iter().any(Range::is_empty) {
+        return Err(Refusal::new(format!("no column has all neighbours that stencil `{}` reads", task.stencil.name)));
+    }
+    Ok(computed)
+}
+
+/// Refuses blocks that are no whole warps.
+fn check_threads(threads: usize) -> Result<(), String> {
+    match threads.is_multiple_of(LANES) && (LANES..=1024).contains(&threads) {
+        true => Ok(()),
+        false => Err(format!("{threads} threads are no whole warps")),
+    }
+}
+
+/// Shapes by what they should cost, the cheapest first.
+fn ranked<Shape>(mut found: Vec<(f64, Shape)>) -> Vec<Shape> {
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    found.into_iter().map(|(_, shape)| shape).collect()
 }
 
 /// Refuses outputs that cannot become the inputs that they are said to become, and fields that change without one.
 fn check_carry(task: &StepTask, carry: &[Carry]) -> Result<(), Refusal> {
     let stencil = task.stencil;
-    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` is not repeated: {why}", stencil.name)));
+    let refuse = |why: String| Err(task.refusal(format!("is not repeated: {why}")));
     if carry.is_empty() {
         return refuse("no output becomes an input".into());
     }
-    let mut seen = BTreeSet::new();
-    for &(to, from) in carry {
+    for (number, &(to, from)) in carry.iter().enumerate() {
         let (own, next) = (&stencil.fields[to], &stencil.fields[from]);
         let is_pair = own.role.is_written() && next.role.is_read();
         if !is_pair || own.stored != next.stored || own.place != next.place || own.place.levels != Levels::Full {
             return refuse(format!("`{}` cannot become `{}`", own.name, next.name));
         }
-        if !seen.insert((true, to)) || !seen.insert((false, from)) {
+        if carry[..number].iter().any(|known| known.0 == to || known.1 == from) {
             return refuse(format!("`{}` or `{}` is carried twice", own.name, next.name));
         }
     }
     for (id, field) in stencil.fields.iter() {
         let is_read = field.role.is_read() && field.role.is_written();
-        if is_read && !(seen.contains(&(true, id)) && seen.contains(&(false, id))) {
+        if is_read && !(carry.iter().any(|known| known.0 == id) && carry.iter().any(|known| known.1 == id)) {
             return refuse(format!("`{}` changes, and nothing says into what", field.name));
         }
     }
@@ -167,22 +183,67 @@ impl Edge {
     }
 }
 
+impl Launch {
+    /// So many blocks of so many threads, which know nothing of each other.
+    fn new(blocks: u32, threads: usize) -> Self {
+        let block = [threads as u32, 1, 1];
+        Self { grid: [blocks, 1, 1], block, cluster: [1; 3], shared: 0, cooperative: false }
+    }
+}
+
 impl StepTask<'_> {
+    /// What is wrong with the stencil.
+    fn refusal(&self, why: impl AsRef<str>) -> Refusal {
+        Refusal::new(format!("stencil `{}` {}", self.stencil.name, why.as_ref()))
+    }
+
+    /// The type that a field is stored in.
+    fn stored(&self, field: FieldId) -> Type {
+        Type::stored(self.stencil.fields[field].stored, self.precision)
+    }
+
+    /// The type that a value is computed in.
+    fn kind(&self, source: Source) -> Type {
+        let kind = match source {
+            Source::Field(field, _) => self.stencil.fields[field].stored.kind(),
+            Source::Def(def, _) => self.stencil.defs[def].body.kind(),
+        };
+        Type::computing(kind, self.precision)
+    }
+
+    /// The type of indices in a plane.
+    fn index(&self) -> Type {
+        let is_wide = self.rows.row.saturating_mul(self.extents[1]) > i32::MAX as usize;
+        if is_wide { Type::I64 } else { Type::I32 }
+    }
+
+    /// The most elements of a field that one instruction moves, if they come in groups of `together`, and groups begin at multiples
+    /// of all of `at` in rows.
+    fn at_once(&self, field: FieldId, together: usize, at: &[usize]) -> usize {
+        let Rows { first, row, plane } = self.rows;
+        let own = &self.stencil.fields[field];
+        let plane = if own.place.levels == Levels::None { 0 } else { plane };
+        let mut width = (16 / own.stored.bytes(self.precision)).max(1);
+        let has_groups =
+            |width: usize| [together, first, row, plane].iter().chain(at).all(|at| at.is_multiple_of(width));
+        while !has_groups(width) {
+            width /= 2;
+        }
+        width
+    }
+
     /// Refuses what no step kernel can compute.
     fn check(&self) -> Result<(), Refusal> {
         let StepTask { stencil, extents: [ni, nj, nk], rows, .. } = *self;
-        let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` {why}", stencil.name)));
         if !stencil.sweeps.is_empty() {
-            return refuse("has sweeps, and its planes depend on each other".into());
+            return Err(self.refusal("has sweeps, and its planes depend on each other"));
         }
         if stencil.stores.is_empty() {
-            return refuse("computes nothing".into());
+            return Err(self.refusal("computes nothing"));
         }
-        for store in &stencil.stores {
-            let field = &stencil.fields[store.field];
-            if !field.place.horizontal {
-                return refuse(format!("writes `{}`, which has no horizontal axes", field.name));
-            }
+        let mut written = stencil.stores.iter().map(|store| &stencil.fields[store.field]);
+        if let Some(field) = written.find(|field| !field.place.horizontal) {
+            return Err(self.refusal(format!("writes `{}`, which has no horizontal axes", field.name)));
         }
         if ni == 0
             || nj == 0

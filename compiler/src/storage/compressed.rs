@@ -48,7 +48,7 @@ impl Storage for Compressed {
     }
 
     fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads)
+        tables::coordinates(own, sizes, threads, Along::XY)
     }
 
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {

@@ -14,10 +14,10 @@ pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
 /// Cells to which the first inner one, and planes, are aligned: a warp, or a block of an array of structs of arrays.
 pub const WARP: usize = 32;
 
-/// A thread for each inner cell of the plane.
-pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+/// A thread for each inner cell of the plane: how these go along cells is given.
+pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads, along: Along) -> Coordinates {
     let [cell_first, cell_end] = sizes.bounds[0];
-    let thread = Along::XY.number(own, threads.block);
+    let thread = along.number(own, threads.block);
     let number = own.add(cell_first, thread);
     let place = |own: &mut Builder, cell: ValueId| own.convert(cell, sizes.index);
     match &threads.placement {

@@ -36,7 +36,7 @@ impl Storage for Uncompressed {
     }
 
     fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads)
+        tables::coordinates(own, sizes, threads, Along::XY)
     }
 
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {

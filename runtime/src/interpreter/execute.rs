@@ -1,7 +1,7 @@
 //! Runs a program on rows.
 
 use super::Job;
-use super::functions;
+use super::functions::{self, each};
 use super::plan::Window;
 use super::program::{Instruction, Program, Source};
 use crate::Data;
@@ -9,8 +9,8 @@ use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::scalar::{Real, Value, compare, int_binary, int_call, min_max};
-use stencilc_compiler::ir::{Binary, Function, Handle, Kind, Node, Precision, Relation};
+use stencilc_compiler::ir::scalar::{Real, Value, compare, int_binary, int_call};
+use stencilc_compiler::ir::{Binary, Handle, Kind, Node, Precision, Relation};
 
 /// Some rows of a level.
 pub(super) struct Strip<'a> {
@@ -110,30 +110,6 @@ impl<T: Copy> Operand<'_, T> {
             Operand::All(x) => *x,
         }
     }
-}
-
-/// `each!(out, a b => f(a, b))` sets every element of `out`, with a loop of its own for each combination of operands
-/// that are rows and numbers, so that every one is vectorised.
-macro_rules! each {
-    (@ $out:ident, [$($get:tt)*] $operand:ident $($rest:ident)* => $value:expr) => {
-        match $operand {
-            Operand::Each(row) => {
-                let $operand = &row[..$out.len()];
-                each!(@ $out, [$($get)* ($operand, |n: usize| $operand[n])] $($rest)* => $value)
-            }
-            Operand::All($operand) => each!(@ $out, [$($get)* ($operand, |_: usize| $operand)] $($rest)* => $value),
-        }
-    };
-    (@ $out:ident, [$(($operand:ident, $get:expr))*] => $value:expr) => {
-        for (n, out) in $out.iter_mut().enumerate() {
-            $(let $operand = $get(n);)*
-            *out = $value;
-        }
-    };
-    ($out:expr, $($operand:ident)+ => $value:expr) => {{
-        let out: &mut [_] = $out;
-        each!(@ out, [] $($operand)+ => $value)
-    }};
 }
 
 /// `cases!(op in Binary { Add, Sub } => ...)` makes `op` a constant in each case.
@@ -339,22 +315,12 @@ pub(super) fn compute<R: Real + Element>(
             Kind::Int => set!(truth; a: int, b: int => u8::from(compare(relation, a, b))),
             Kind::Bool => set!(truth; a: truth, b: truth => u8::from(compare(relation, a, b))),
         }),
-        (Node::Call(function, _), Kind::Real) => match function {
-            Function::Min => set!(real; a: real, b: real => min_max(Function::Min, a, b)),
-            Function::Max => set!(real; a: real, b: real => min_max(Function::Max, a, b)),
-            Function::CopySign => set!(real; a: real, b: real => R::copysign(a, b)),
-            Function::Fma => set!(real; a: real, b: real, c: real => R::fma(a, b, c)),
-            Function::Abs => set!(real; a: real => R::unary(Function::Abs, a)),
-            Function::Sqrt => set!(real; a: real => R::unary(Function::Sqrt, a)),
-            Function::Floor => set!(real; a: real => R::unary(Function::Floor, a)),
-            Function::Ceil => set!(real; a: real => R::unary(Function::Ceil, a)),
-            Function::Sign => set!(real; a: real => R::unary(Function::Sign, a)),
-            Function::Exp | Function::Log | Function::Sin | Function::Cos | Function::Tan | Function::Atan => {
-                own_function(*function, [a, a], slot, cells, slots);
-            }
-            Function::Tanh | Function::Cbrt => own_function(*function, [a, a], slot, cells, slots),
-            Function::Pow | Function::Atan2 => own_function(*function, [a, b], slot, cells, slots),
-        },
+        (Node::Call(function, _), Kind::Real) => {
+            let mut row = take(&mut slots.real[slot]);
+            let operands = [a, b, c].map(|operand| cells.operand(&slots.real, operand));
+            functions::call(*function, operands, &mut row[..cells.len]);
+            slots.real[slot] = row;
+        }
         (Node::Call(function, _), _) => set!(int; a: int, b: int => int_call(*function, a, b)),
         (Node::Choose { .. }, _) => match kind {
             Kind::Real => set!(real; a: truth, b: real, c: real => if a != 0 { b } else { c }),
@@ -366,26 +332,4 @@ pub(super) fn compute<R: Real + Element>(
             unreachable!("leaves are operands")
         }
     }
-}
-
-/// Computes a function that has a loop of its own.
-fn own_function<R: Real + Element>(
-    function: Function,
-    operands: [Source; 2],
-    slot: usize,
-    cells: Cells,
-    slots: &mut Slots<R>,
-) {
-    let mut row = take(&mut slots.real[slot]);
-    let all = |source| match cells.operand(&slots.real, source) {
-        Operand::Each(_) => Vec::new(),
-        Operand::All(x) => vec![x; cells.len],
-    };
-    let numbers = operands.map(all);
-    let each = |index: usize| match cells.operand(&slots.real, operands[index]) {
-        Operand::Each(row) => row,
-        Operand::All(_) => &numbers[index],
-    };
-    functions::apply(function, each(0), each(1), &mut row[..cells.len]);
-    slots.real[slot] = row;
 }

@@ -1,47 +1,98 @@
-//! The language's own functions on rows. Each is some hundred instructions long, so each has a loop of its own, apart from
-//! `execute`, which would become too large to be compiled in reasonable time.
+//! The language's functions on rows.
 
+use super::execute::Operand;
+use std::borrow::Cow;
 use stencilc_compiler::ir::Function;
 use stencilc_compiler::ir::scalar::Real;
 
-/// `loops!(f(a, b) => R::pow(a, b), on (a, b, out))` runs one loop, compiled for the processor at hand.
-macro_rules! loops {
-    (|$a:ident, $b:ident| $value:expr, on $rows:expr) => {{
-        #[inline(always)]
-        fn each<R: Real>((a, b, out): (&[R], &[R], &mut [R])) {
-            for (out, ($a, $b)) in out.iter_mut().zip(a.iter().copied().zip(b.iter().copied())) {
-                *out = $value;
+/// `each!(out, a b => f(a, b))` sets every element of `out`, with a loop of its own for each combination of operands
+/// that are rows and numbers, so that every one is vectorised.
+macro_rules! each {
+    (@ $out:ident, [$($get:tt)*] $operand:ident $($rest:ident)* => $value:expr) => {
+        match $operand {
+            Operand::Each(row) => {
+                let $operand = &row[..$out.len()];
+                each!(@ $out, [$($get)* ($operand, |n: usize| $operand[n])] $($rest)* => $value)
             }
+            Operand::All($operand) => each!(@ $out, [$($get)* ($operand, |_: usize| $operand)] $($rest)* => $value),
         }
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            #[target_feature(enable = "avx2,fma")]
-            fn wide<R: Real>(operands: (&[R], &[R], &mut [R])) {
-                each(operands);
-            }
-            // SAFETY: the processor has both features.
-            return unsafe { wide::<R>($rows) };
+    };
+    (@ $out:ident, [$(($operand:ident, $get:expr))*] => $value:expr) => {
+        for (n, out) in $out.iter_mut().enumerate() {
+            $(let $operand = $get(n);)*
+            *out = $value;
         }
-        each::<R>($rows)
+    };
+    ($out:expr, $($operand:ident)+ => $value:expr) => {{
+        let out: &mut [_] = $out;
+        each!(@ out, [] $($operand)+ => $value)
     }};
 }
+pub(super) use each;
 
-/// Sets each element of `out` to a function of those of `a` and, if it takes two numbers, of `b`, which is `a` otherwise.
-/// Functions that are no loop of their own leave `out` as it is.
-pub(super) fn apply<R: Real>(function: Function, a: &[R], b: &[R], out: &mut [R]) {
-    let rows = (a, b, out);
+/// Sets each element of `out` to a function of those of the first operands, as many as it takes.
+#[inline(always)]
+pub(super) fn call<R: Real>(function: Function, [a, b, c]: [Operand<R>; 3], out: &mut [R]) {
+    /// A function of a few instructions.
+    macro_rules! quick {
+        ($function:ident(a)) => { each!(out, a => R::call(Function::$function, [a; 3])) };
+        ($function:ident(a, b)) => { each!(out, a b => R::call(Function::$function, [a, b, b])) };
+        ($function:ident(a, b, c)) => { each!(out, a b c => R::call(Function::$function, [a, b, c])) };
+    }
+    /// A function of some hundred instructions, and of one number or two. It has a loop of its own, apart from all others, which
+    /// would become too large to be compiled in reasonable time.
+    macro_rules! slow {
+        ($function:ident) => {{
+            #[inline(always)]
+            fn each<R: Real>([a, b]: [&[R]; 2], out: &mut [R]) {
+                for (out, (&a, &b)) in out.iter_mut().zip(a.iter().zip(b)) {
+                    *out = R::call(Function::$function, [a, b, b]);
+                }
+            }
+            fn apart<R: Real>(operands: [&[R]; 2], out: &mut [R]) {
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                    #[target_feature(enable = "avx2,fma")]
+                    fn wide<R: Real>(operands: [&[R]; 2], out: &mut [R]) {
+                        each(operands, out);
+                    }
+                    // SAFETY: the processor has both features.
+                    return unsafe { wide::<R>(operands, out) };
+                }
+                each::<R>(operands, out);
+            }
+            let first = row(&a, out.len());
+            let second = if function.arity() > 1 { row(&b, out.len()) } else { Cow::Borrowed(&first[..]) };
+            apart([&first, &second], out);
+        }};
+    }
     match function {
-        Function::Exp => loops!(|a, _b| R::unary(Function::Exp, a), on rows),
-        Function::Log => loops!(|a, _b| R::unary(Function::Log, a), on rows),
-        Function::Sin => loops!(|a, _b| R::unary(Function::Sin, a), on rows),
-        Function::Cos => loops!(|a, _b| R::unary(Function::Cos, a), on rows),
-        Function::Tan => loops!(|a, _b| R::unary(Function::Tan, a), on rows),
-        Function::Atan => loops!(|a, _b| R::unary(Function::Atan, a), on rows),
-        Function::Tanh => loops!(|a, _b| R::unary(Function::Tanh, a), on rows),
-        Function::Cbrt => loops!(|a, _b| R::unary(Function::Cbrt, a), on rows),
-        Function::Pow => loops!(|a, b| R::pow(a, b), on rows),
-        Function::Atan2 => loops!(|a, b| R::atan2(a, b), on rows),
-        Function::Min | Function::Max | Function::Abs | Function::Sqrt | Function::Floor | Function::Ceil => {}
-        Function::Sign | Function::CopySign | Function::Fma => {}
+        Function::Min => quick!(Min(a, b)),
+        Function::Max => quick!(Max(a, b)),
+        Function::Abs => quick!(Abs(a)),
+        Function::Sqrt => quick!(Sqrt(a)),
+        Function::Floor => quick!(Floor(a)),
+        Function::Ceil => quick!(Ceil(a)),
+        Function::Sign => quick!(Sign(a)),
+        Function::CopySign => quick!(CopySign(a, b)),
+        Function::Fma => quick!(Fma(a, b, c)),
+        Function::Cbrt => slow!(Cbrt),
+        Function::Exp => slow!(Exp),
+        Function::Log => slow!(Log),
+        Function::Pow => slow!(Pow),
+        Function::Sin => slow!(Sin),
+        Function::Cos => slow!(Cos),
+        Function::Tan => slow!(Tan),
+        Function::Atan => slow!(Atan),
+        Function::Atan2 => slow!(Atan2),
+        Function::Tanh => slow!(Tanh),
+    }
+}
+
+/// An operand as a row.
+fn row<'a, R: Copy>(operand: &Operand<'a, R>, len: usize) -> Cow<'a, [R]> {
+    match *operand {
+        Operand::Each(row) => Cow::Borrowed(row),
+        Operand::All(x) => Cow::Owned(vec![x; len]),
     }
 }

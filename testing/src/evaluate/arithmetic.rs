@@ -240,8 +240,7 @@ impl Arithmetic {
 
 /// The algorithms of the language's own have one text, and their accuracy has tests of its own; here is their use alone.
 fn own_function(name: &str) -> Option<Function> {
-    use Function::{Atan, Atan2, Cbrt, Cos, Exp, Log, Pow, Sin, Tan, Tanh};
-    [Exp, Log, Pow, Sin, Cos, Tan, Atan, Atan2, Tanh, Cbrt].into_iter().find(|function| function.name() == name)
+    Function::named(name).filter(|function| function.is_inexact())
 }
 
 /// Columns and levels where each of several values can be computed.

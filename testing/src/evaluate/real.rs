@@ -69,11 +69,7 @@ macro_rules! real {
                 if other.is_nan() { self.abs() } else { self.copysign(other) }
             }
             fn own(function: Function, a: Self, b: Self) -> Self {
-                match function {
-                    Function::Pow => scalar::Real::pow(a, b),
-                    Function::Atan2 => scalar::Real::atan2(a, b),
-                    other => scalar::Real::unary(other, a),
-                }
+                scalar::Real::call(function, [a, b, b])
             }
         }
     };

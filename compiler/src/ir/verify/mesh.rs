@@ -2,7 +2,7 @@
 
 use super::super::mesh::How;
 use super::super::{FieldId, Handle, Home, Mesh, MeshStencil, Path, Role, SetId, Store};
-use super::{Checker, GridOrMesh, Verify};
+use super::{Checker, GridOrMesh, Verify, ensure};
 use std::collections::BTreeSet;
 
 impl Verify for MeshStencil {
@@ -30,12 +30,9 @@ impl Verify for Stages<'_> {
 fn check_over_mesh(own: &MeshStencil, given: Option<&BTreeSet<FieldId>>) -> Result<(), String> {
     let over = own.over.ok_or("it runs over no set")?;
     check_mesh(&own.mesh)?;
-    if over.index() >= own.mesh.sets.len() {
-        return Err("it runs over a set that is not there".into());
-    }
-    if own.writes.len() != own.stencil.stores.len() {
-        return Err(format!("{} stores, and {} writes", own.stencil.stores.len(), own.writes.len()));
-    }
+    ensure(over.index() < own.mesh.sets.len(), || "it runs over a set that is not there".into())?;
+    let (stores, writes) = (own.stencil.stores.len(), own.writes.len());
+    ensure(writes == stores, || format!("{stores} stores, and {writes} writes"))?;
     let through = GridOrMesh::Mesh { mesh: &own.mesh, over };
     Checker { through, given, is_part: given.is_some(), ..Checker::new(&own.stencil) }.stencil()?;
     own.stores().try_for_each(|(store, write)| check_write(own, over, store, write.part, &write.how))
@@ -48,30 +45,24 @@ pub(super) fn width(home: Option<Home>) -> usize {
 
 /// The set where a path from a set leads.
 pub(super) fn end(mesh: &Mesh, from: SetId, path: &Path) -> Result<SetId, String> {
-    if path.levels() != 0 && !mesh.levels {
-        return Err(format!("a path leads to another level, and there are none: {path}"));
-    }
+    let has_levels = mesh.levels || path.levels() == 0;
+    ensure(has_levels, || format!("a path leads to another level, and there are none: {path}"))?;
     path.hops().iter().try_fold(from, |at, hop| {
-        if hop.map.index() >= mesh.maps.len() {
-            return Err(format!("a path leads through a map that is not there: {path}"));
-        }
+        let is_there = hop.map.index() < mesh.maps.len();
+        ensure(is_there, || format!("a path leads through a map that is not there: {path}"))?;
         let map = &mesh.maps[hop.map];
-        if map.from != at {
-            return Err(format!("a path goes on from a set that it does not lead to: {path}"));
-        }
-        if hop.slot >= map.arity {
-            return Err(format!("a path leads through a slot that its map has not: {path}"));
-        }
+        ensure(map.from == at, || format!("a path goes on from a set that it does not lead to: {path}"))?;
+        ensure(hop.slot < map.arity, || format!("a path leads through a slot that its map has not: {path}"))?;
         Ok(map.to)
     })
 }
 
 pub(super) fn check_mesh(mesh: &Mesh) -> Result<(), String> {
     let is_set = |set: SetId| set.index() < mesh.sets.len();
-    match mesh.maps.iter().find(|(_, map)| !is_set(map.from) || !is_set(map.to) || map.arity == 0) {
-        Some((_, map)) => Err(format!("the map {} leads nowhere", map.name)),
-        None => Ok(()),
-    }
+    mesh.maps.iter().try_for_each(|(_, map)| {
+        let leads = is_set(map.from) && is_set(map.to) && map.arity > 0;
+        ensure(leads, || format!("the map {} leads nowhere", map.name))
+    })
 }
 
 fn check_write(own: &MeshStencil, over: SetId, store: &Store, part: u32, how: &How) -> Result<(), String> {
@@ -83,18 +74,10 @@ fn check_write(own: &MeshStencil, over: SetId, store: &Store, part: u32, how: &H
         How::Add(path) => (field.role == Role::Inc, path.levels() == 0 && at_home(end(&own.mesh, over, path)?)),
         How::Reduce(_) => (field.role == Role::Reduce, home.is_none()),
     };
-    if !fits {
-        return Err(format!("{how:?} is done with the {} field {name}", field.role.name()));
-    }
-    if !at {
-        return Err(format!("{how:?} is done with {name} where it is not at home"));
-    }
-    if part as usize >= width(home) {
-        return Err(format!("part {part} of {name} is written, which it has not"));
-    }
+    ensure(fits, || format!("{how:?} is done with the {} field {name}", field.role.name()))?;
+    ensure(at, || format!("{how:?} is done with {name} where it is not at home"))?;
+    ensure((part as usize) < width(home), || format!("part {part} of {name} is written, which it has not"))?;
     let times = own.stores().filter(|(other, write)| other.field == store.field && write.part == part).count();
-    match how {
-        How::Assign | How::Reduce(_) if times != 1 => Err(format!("part {part} of {name} is written {times} times")),
-        How::Assign | How::Reduce(_) | How::Add(_) => Ok(()),
-    }
+    let once = times == 1 || matches!(how, How::Add(_));
+    ensure(once, || format!("part {part} of {name} is written {times} times"))
 }

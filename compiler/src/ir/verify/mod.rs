@@ -56,6 +56,11 @@ pub trait Verify: Sized {
     }
 }
 
+/// A rule, and what is told where it is broken.
+fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(broken()) }
+}
+
 impl Verify for Stencil {
     fn verify(&self) -> Result<(), String> {
         Checker::new(self).stencil()
@@ -113,20 +118,18 @@ impl<'a> Checker<'a> {
         for (_, param) in stencil.params.iter() {
             let Some(default) = &param.default else { continue };
             self.body(default, defs, true).map_err(|rule| format!("{}: {rule}", param.name))?;
-            if default.kind() != param.kind {
-                return Err(format!("{}: a {} is its default", param.name, default.kind().name()));
-            }
+            ensure(default.kind() == param.kind, || {
+                format!("{}: a {} is its default", param.name, default.kind().name())
+            })?;
         }
         let mut stored = vec![0; stencil.fields.len()];
         for store in stencil.stores.iter().chain(&stencil.spare) {
-            if store.field.index() >= stencil.fields.len() {
-                return Err(format!("it stores the field {}, which is not there", store.field.index()));
-            }
+            let number = store.field.index();
+            ensure(number < stencil.fields.len(), || format!("it stores the field {number}, which is not there"))?;
             let field = &stencil.fields[store.field];
             self.body(&store.body, defs, false).map_err(|rule| format!("{}: {rule}", field.name))?;
-            if store.body.kind() != field.stored.kind() {
-                return Err(format!("{}: a {} is stored in it", field.name, store.body.kind().name()));
-            }
+            let kind = store.body.kind();
+            ensure(kind == field.stored.kind(), || format!("{}: a {} is stored in it", field.name, kind.name()))?;
         }
         for store in &stencil.stores {
             stored[store.field.index()] += 1;
@@ -147,21 +150,16 @@ impl<'a> Checker<'a> {
     fn times(&self, id: FieldId, times: usize) -> Result<(), String> {
         let field = &self.stencil.fields[id];
         let once = |count: usize| times == count || self.is_part && times == 0;
-        let fits = match (field.role, self.through) {
-            (Role::Carried, GridOrMesh::Grid) => times <= 1,
+        let fits = match (field.role, matches!(self.through, GridOrMesh::Grid)) {
+            (Role::Carried, true) => times <= 1,
             (Role::In, _) => times == 0,
-            (Role::Out | Role::InOut, GridOrMesh::Grid) => once(1),
             // Each part by itself.
-            (Role::Out | Role::InOut, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => once(width(field.place.home)),
-            (Role::Inc, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => true,
-            (Role::Reduce, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => once(1),
-            (Role::Inc | Role::Reduce, GridOrMesh::Grid)
-            | (Role::Carried, GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. }) => false,
+            (Role::Out | Role::InOut, _) => once(width(field.place.home)),
+            (Role::Inc, false) => true,
+            (Role::Reduce, false) => once(1),
+            (Role::Inc | Role::Reduce, true) | (Role::Carried, false) => false,
         };
-        match fits {
-            true => Ok(()),
-            false => Err(format!("{} field {} is stored {times} times", field.role.name(), field.name)),
-        }
+        ensure(fits, || format!("{} field {} is stored {times} times", field.role.name(), field.name))
     }
 
     /// Whether a field is at home at something that the mesh has.
@@ -174,15 +172,12 @@ impl<'a> Checker<'a> {
         };
         let is_there =
             home.set.index() < mesh.sets.len() && slots.is_some_and(|slots| home.width == home.parts * slots);
-        match is_there {
-            true => Ok(()),
-            false => Err(format!("{} is at home at nothing that the mesh has", field.name)),
-        }
+        ensure(is_there, || format!("{} is at home at nothing that the mesh has", field.name))
     }
 
     fn no_sweeps(&self) -> Result<(), String> {
-        let sweeps = !self.stencil.sweeps.is_empty() || self.stencil.stores.iter().any(|store| store.sweep.is_some());
-        if sweeps { Err("it sweeps over a mesh".into()) } else { Ok(()) }
+        let is_plain = self.stencil.sweeps.is_empty() && self.stencil.stores.iter().all(|store| store.sweep.is_none());
+        ensure(is_plain, || "it sweeps over a mesh".into())
     }
 
     /// Whether carried fields are read when their values are known.
@@ -190,67 +185,57 @@ impl<'a> Checker<'a> {
         if self.stencil.fields.iter().all(|(_, field)| field.role != Role::Carried) {
             return Ok(());
         }
-        for store in &self.stencil.stores {
-            if self.stencil.fields[store.field].role == Role::Carried && store.sweep.is_none() {
-                return Err(format!("no sweep stores {}", self.stencil.fields[store.field].name));
-            }
-            self.reads(store)?;
-        }
-        Ok(())
+        self.stencil.stores.iter().try_for_each(|store| {
+            let field = &self.stencil.fields[store.field];
+            let is_swept = field.role != Role::Carried || store.sweep.is_some();
+            ensure(is_swept, || format!("no sweep stores {}", field.name))?;
+            self.reads(store)
+        })
     }
 
     fn reads(&self, store: &Store) -> Result<(), String> {
         let stencil = self.stencil;
-        let mut seen = BTreeSet::new();
-        let mut waiting = vec![(&store.body, Path::default())];
-        while let Some((body, at)) = waiting.pop() {
-            for (_, node) in body.iter() {
-                match node {
-                    Node::Use { def, path } => {
-                        let path = at.then(path);
-                        if seen.insert((*def, path.levels(), path.steps().is_empty())) {
-                            waiting.push((&stencil.defs[*def].body, path));
-                        }
-                    }
-                    Node::Read { field, path, .. } if stencil.fields[*field].role == Role::Carried => {
-                        let (path, name) = (at.then(path), &stencil.fields[*field].name);
-                        if !path.steps().is_empty() {
-                            return Err(format!("the value {name} of a sweep is read at {path}, in another column"));
-                        }
-                        let is_known = match (stencil.sweep_of(*field), store.sweep) {
-                            // The phase before has stored it.
-                            (None, _) => self.is_part,
-                            (Some(_), None) => true,
-                            (Some(own), Some(reader)) if own == reader => {
-                                stencil.sweeps[own].direction.before(path.levels()) > 0
-                            }
-                            (Some(own), Some(reader)) => own < reader,
-                        };
-                        if !is_known {
-                            return Err(format!("the value {name}{path} of a sweep is read before it is known"));
-                        }
-                    }
-                    _ => {}
+        let mut found = Ok(());
+        // Of a place its level, and whether it is in another column.
+        let then = |&(levels, is_away): &(i32, bool), path: &Path| {
+            (path.levels().saturating_add(levels), is_away || !path.steps().is_empty())
+        };
+        stencil.at_places([&store.body], (0, false), then, |_, body, at| {
+            for (field, path) in body.reads().filter(|(field, _)| stencil.fields[*field].role == Role::Carried) {
+                if found.is_ok() {
+                    let (levels, is_away) = then(at, path);
+                    found = self.carried(store, field, levels, is_away);
                 }
             }
-        }
-        Ok(())
+        });
+        found
+    }
+
+    /// Whether a store may look at what a sweep carries, so many levels away.
+    fn carried(&self, store: &Store, field: FieldId, levels: i32, is_away: bool) -> Result<(), String> {
+        let (stencil, name) = (self.stencil, &self.stencil.fields[field].name);
+        let at = Path::levels_only(levels);
+        ensure(!is_away, || format!("the value {name}{at} of a sweep is read in another column"))?;
+        let is_known = match (stencil.sweep_of(field), store.sweep) {
+            // The phase before has stored it.
+            (None, _) => self.is_part,
+            (Some(_), None) => true,
+            (Some(own), Some(reader)) if own == reader => stencil.sweeps[own].direction.before(levels) > 0,
+            (Some(own), Some(reader)) => own < reader,
+        };
+        ensure(is_known, || format!("the value {name}{at} of a sweep is read before it is known"))
     }
 
     fn body(&self, body: &Body, defs_before: usize, constant: bool) -> Result<(), String> {
-        if body.is_empty() {
-            return Err("empty body".into());
-        }
+        ensure(!body.is_empty(), || "empty body".into())?;
         for (id, node) in body.iter() {
             let operands = node.operands();
-            if operands.iter().any(|operand| operand.index() >= id.index()) {
-                return Err(format!("node {} uses a later one", id.index()));
-            }
+            let comes_first = operands.iter().all(|operand| operand.index() < id.index());
+            ensure(comes_first, || format!("node {} uses a later one", id.index()))?;
             let kinds: Vec<Kind> = operands.iter().map(|&operand| body.kind_of(operand)).collect();
             let kind = body.kind_of(id);
-            if !self.node(node, kind, &kinds, defs_before, constant)? {
-                return Err(format!("node {} ({node:?}) of kind {} does not fit", id.index(), kind.name()));
-            }
+            let fits = self.node(node, kind, &kinds, defs_before, constant)?;
+            ensure(fits, || format!("node {} ({node:?}) of kind {} does not fit", id.index(), kind.name()))?;
         }
         Ok(())
     }
@@ -271,9 +256,8 @@ impl<'a> Checker<'a> {
             Node::Level | Node::LevelCount => kind == Kind::Int && !constant,
             Node::Bool(_) => kind == Kind::Bool,
             Node::Param(param) => {
-                if param.index() >= self.stencil.params.len() {
-                    return Err(format!("it uses the parameter {}, which is not there", param.index()));
-                }
+                let (number, count) = (param.index(), self.stencil.params.len());
+                ensure(number < count, || format!("it uses the parameter {number}, which is not there"))?;
                 kind == self.stencil.params[*param].kind && !constant
             }
             Node::Present { path } => {
@@ -281,21 +265,17 @@ impl<'a> Checker<'a> {
                 kind == Kind::Bool && !constant && !path.hops().is_empty()
             }
             Node::Read { field, path, part } => {
-                if field.index() >= self.stencil.fields.len() {
-                    return Err(format!("it reads the field {}, which is not there", field.index()));
-                }
+                let (number, count) = (field.index(), self.stencil.fields.len());
+                ensure(number < count, || format!("it reads the field {number}, which is not there"))?;
                 self.read(*field, path, *part)?;
                 kind == self.stencil.fields[*field].stored.kind() && !constant
             }
             Node::Use { def, path } => {
-                if def.index() >= defs_before {
-                    return Err(format!("it uses the later definition {}", def.index()));
-                }
+                ensure(def.index() < defs_before, || format!("it uses the later definition {}", def.index()))?;
                 let end = self.end(path)?;
-                if let GridOrMesh::Mesh { mesh, over } = self.through
-                    && end != Some(over)
-                {
-                    return Err(format!("it uses a definition at {}, where there are none", mesh.written(path)));
+                if let GridOrMesh::Mesh { mesh, over } = self.through {
+                    let told = || format!("it uses a definition at {}, where there are none", mesh.written(path));
+                    ensure(end == Some(over), told)?;
                 }
                 let used = &self.stencil.defs[*def];
                 kind == used.body.kind() && (!constant || used.origin == Origin::Constant)
@@ -319,26 +299,24 @@ impl<'a> Checker<'a> {
     fn read(&self, field: FieldId, path: &Path, part: u32) -> Result<(), String> {
         let is_given = self.given.is_some_and(|given| given.contains(&field));
         let field = &self.stencil.fields[field];
-        if !field.role.is_read() && field.role != Role::Carried && !is_given {
-            return Err(format!("the {} field {} is read", field.role.name(), field.name));
-        }
+        let (name, role, place) = (&field.name, field.role, field.place);
+        let may_be = role.is_read() || role == Role::Carried || is_given;
+        ensure(may_be, || format!("the {} field {name} is read", role.name()))?;
         let end = self.end(path)?;
         let is_away = !path.steps().is_empty() || !path.hops().is_empty();
-        if field.role == Role::Carried && is_away {
-            return Err(format!("the value {} of a sweep is read at {path}, in another column", field.name));
+        ensure(!(role == Role::Carried && is_away), || {
+            format!("the value {name} of a sweep is read at {path}, in another column")
+        })?;
+        let has_axes = (place.horizontal || !is_away) && (place.levels != Levels::None || path.levels() == 0);
+        ensure(has_axes, || format!("{name} is read at {path}, along an axis that it lacks"))?;
+        let has_part = (part as usize) < width(place.home);
+        ensure(has_part, || format!("part {part} of {name} is read, which it has not"))?;
+        match (self.through, place.home) {
+            (GridOrMesh::Mesh { mesh, .. }, Some(home)) => ensure(end == Some(home.set), || {
+                format!("{name} is read at {}, where it is not at home", mesh.written(path))
+            }),
+            (GridOrMesh::Grid | GridOrMesh::SomeMesh, _) | (GridOrMesh::Mesh { .. }, None) => Ok(()),
         }
-        if !field.place.horizontal && is_away || field.place.levels == Levels::None && path.levels() != 0 {
-            return Err(format!("{} is read at {path}, along an axis that it lacks", field.name));
-        }
-        if part as usize >= width(field.place.home) {
-            return Err(format!("part {part} of {} is read, which it has not", field.name));
-        }
-        if let (GridOrMesh::Mesh { mesh, .. }, Some(home)) = (self.through, field.place.home)
-            && end != Some(home.set)
-        {
-            return Err(format!("{} is read at {}, where it is not at home", field.name, mesh.written(path)));
-        }
-        Ok(())
     }
 
     /// The set where a path leads, if that is known.

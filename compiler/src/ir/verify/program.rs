@@ -1,9 +1,9 @@
 //! The rules of programs.
 
 use super::super::program::Action;
-use super::super::{Body, Handle, Kind, MeshProgram, Program, Role, Stencil, VariableId};
+use super::super::{Body, Handle, Kind, MeshProgram, Program, Stencil, VariableId};
 use super::mesh::check_mesh;
-use super::{Checker, Verify};
+use super::{Checker, Verify, ensure};
 
 impl Verify for Program {
     fn verify(&self) -> Result<(), String> {
@@ -17,11 +17,9 @@ impl Verify for MeshProgram {
         check_mesh(&self.mesh)?;
         self.stencils.iter().try_for_each(Verify::verify)?;
         let variables = self.program.variables.len();
-        if self.numbers.len() != self.program.numbers.fields.len()
-            || self.numbers.iter().any(|id| id.index() >= variables)
-        {
-            return Err("fields of its numbers stand for no variables".into());
-        }
+        let are_there = self.numbers.len() == self.program.numbers.fields.len()
+            && self.numbers.iter().all(|id| id.index() < variables);
+        ensure(are_there, || "fields of its numbers stand for no variables".into())?;
         check_program(&self.program, &self.stencils.iter().map(|own| &own.stencil).collect::<Vec<_>>())
     }
 }
@@ -31,22 +29,19 @@ fn check_program(program: &Program, stencils: &[&Stencil]) -> Result<(), String>
     numbers.stencil().map_err(|rule| format!("numbers: {rule}"))?;
     let number = |body: &Body, kind: Kind, what: &str| {
         numbers.body(body, program.numbers.defs.len(), false).map_err(|rule| format!("{what}: {rule}"))?;
-        match body.kind() == kind {
-            true => Ok(()),
-            false => Err(format!("{what} is a {}", body.kind().name())),
-        }
+        ensure(body.kind() == kind, || format!("{what} is a {}", body.kind().name()))
     };
-    let known = |id: VariableId| match id.index() < program.variables.len() {
-        true => Ok(&program.variables[id]),
-        false => Err(format!("there is no variable {}", id.index())),
+    let known = |id: VariableId| {
+        ensure(id.index() < program.variables.len(), || format!("there is no variable {}", id.index()))?;
+        Ok::<_, String>(&program.variables[id])
     };
     let mut waiting: Vec<&Action> = program.actions.iter().collect();
     while let Some(action) = waiting.pop() {
         match action {
             Action::Rename(rename) => {
-                if known(rename.from)?.stored.kind() != known(rename.to)?.stored.kind() {
-                    return Err(format!("{} becomes one of another kind", known(rename.from)?.name));
-                }
+                let (from, to) = (known(rename.from)?, known(rename.to)?);
+                let are_alike = from.stored.kind() == to.stored.kind();
+                ensure(are_alike, || format!("{} becomes one of another kind", from.name))?;
             }
             Action::Number(own) => {
                 let variable = known(own.to)?;
@@ -57,22 +52,19 @@ fn check_program(program: &Program, stencils: &[&Stencil]) -> Result<(), String>
                 waiting.extend(&own.actions);
             }
             Action::Call(call) => {
-                let Some(stencil) = stencils.get(call.stencil) else {
-                    return Err(format!("a call is of stencil {}, which is not there", call.stencil));
-                };
+                let not_there = || format!("a call is of stencil {}, which is not there", call.stencil);
+                let stencil = stencils.get(call.stencil).ok_or_else(not_there)?;
                 let name = &stencil.name;
-                if (call.fields.len(), call.params.len()) != (stencil.fields.len(), stencil.params.len()) {
-                    return Err(format!("a call of {name} has bindings for other fields or parameters"));
-                }
+                let are_all = (call.fields.len(), call.params.len()) == (stencil.fields.len(), stencil.params.len());
+                ensure(are_all, || format!("a call of {name} has bindings for other fields or parameters"))?;
                 for ((_, field), binding) in stencil.fields.iter().zip(&call.fields) {
-                    let reads = field.role.is_read() || field.role == Role::Inc;
-                    if binding.read.is_some() && !reads || binding.written.is_some() && !field.role.is_written() {
-                        return Err(format!("a call of {name} takes {} for what it is not", field.name));
-                    }
+                    let (role, own) = (field.role, &field.name);
+                    let fits =
+                        (binding.read.is_none() || role.is_read()) && (binding.written.is_none() || role.is_written());
+                    ensure(fits, || format!("a call of {name} takes {own} for what it is not"))?;
                     for id in binding.read.into_iter().chain(binding.written) {
-                        if known(id)?.stored.kind() != field.stored.kind() {
-                            return Err(format!("a call of {name}: {} is of another kind", field.name));
-                        }
+                        let is_alike = known(id)?.stored.kind() == field.stored.kind();
+                        ensure(is_alike, || format!("a call of {name}: {own} is of another kind"))?;
                     }
                 }
                 for ((_, param), given) in stencil.params.iter().zip(&call.params) {

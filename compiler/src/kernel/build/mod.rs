@@ -35,6 +35,7 @@ pub struct Builder {
 }
 
 /// A block that is being written.
+#[derive(Default)]
 struct Opened {
     parent: Option<usize>,
     block: Block,
@@ -75,8 +76,7 @@ impl Builder {
             watch: None,
             attempt: None,
         };
-        let whole = Opened { parent: None, block: Block::default(), known: Known::new(), names: Vec::new() };
-        Self { kernel, names, blocks: vec![whole], current: 0, is_used: Vec::new(), made_in: Vec::new() }
+        Self { kernel, names, blocks: vec![Opened::default()], current: 0, is_used: Vec::new(), made_in: Vec::new() }
     }
 
     /// The kernel, when all is said.
@@ -134,14 +134,18 @@ impl Builder {
 
     /// An array of so many elements that a thread has for itself from here on.
     pub fn local(&mut self, wish: &str, element: Type, count: usize) -> ArrayId {
-        let name = self.names.declared(wish);
-        let array = Array { name, element, space: Space::Local(count), is_written: true, watched: None };
-        self.make(array, Contents::Unset)
+        self.made(wish, element, (Space::Local(count), true), Contents::Unset)
     }
 
     /// An array that is there from here on.
     pub fn make(&mut self, array: Array, contents: Contents) -> ArrayId {
         let array = self.add_array(array, Meaning::Documented);
+        self.push(Statement::Array(array, contents));
+        array
+    }
+
+    fn made(&mut self, wish: &str, element: Type, (space, is_written): (Space, bool), contents: Contents) -> ArrayId {
+        let array = self.array(wish, element, space, is_written);
         self.push(Statement::Array(array, contents));
         array
     }
@@ -164,8 +168,7 @@ impl Builder {
     /// A view of another array, from an element on.
     pub fn view(&mut self, wish: &str, of: ArrayId, first: ValueId) -> ArrayId {
         let Array { element, is_written, .. } = self.kernel.arrays[of];
-        let name = self.names.declared(wish);
-        self.make(Array { name, element, space: Space::View(of), is_written, watched: None }, Contents::From(first))
+        self.made(wish, element, (Space::View(of), is_written), Contents::From(first))
     }
 
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
@@ -292,9 +295,7 @@ impl Builder {
 
     /// An array of these elements, which a thread has for itself.
     pub fn list(&mut self, wish: &str, element: Type, values: Vec<ValueId>) -> ArrayId {
-        let (name, space) = (self.names.declared(wish), Space::Local(values.len()));
-        let array = Array { name, element, space, is_written: false, watched: None };
-        self.make(array, Contents::Listed(values))
+        self.made(wish, element, (Space::Local(values.len()), false), Contents::Listed(values))
     }
 
     /// Ends the attempt here, if there is one.
@@ -311,30 +312,23 @@ impl Builder {
 
     /// Rows of so many elements that a thread has for itself from here on: zeros, or nothing yet.
     pub fn rows(&mut self, wish: &str, element: Type, (count, width): (usize, usize), contents: Contents) -> ArrayId {
-        let array = self.array(wish, element, Space::Rows(count, width), true);
-        self.push(Statement::Array(array, contents));
-        array
+        self.made(wish, element, (Space::Rows(count, width), true), contents)
     }
 
     /// A row of them, to be read.
     pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
-        let array = self.array(wish, self.kernel.arrays[of].element, Space::View(of), false);
-        self.push(Statement::Array(array, Contents::From(number)));
-        array
+        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), false), Contents::From(number))
     }
 
     /// The same, to be written.
     pub fn row_to_write(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
-        let array = self.array(wish, self.kernel.arrays[of].element, Space::View(of), true);
-        self.push(Statement::Array(array, Contents::From(number)));
-        array
+        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), true), Contents::From(number))
     }
 
     /// A view of one of two arrays: of the first where a truth holds.
     pub fn either(&mut self, wish: &str, condition: ValueId, [yes, no]: [ArrayId; 2], is_written: bool) -> ArrayId {
-        let array = self.array(wish, self.kernel.arrays[yes].element, Space::View(yes), is_written);
-        self.push(Statement::Array(array, Contents::Either(condition, no)));
-        array
+        let contents = Contents::Either(condition, no);
+        self.made(wish, self.kernel.arrays[yes].element, (Space::View(yes), is_written), contents)
     }
 
     /// Waits for all threads of the block.
@@ -364,8 +358,7 @@ impl Builder {
 
     /// A block within the one at hand, which some statement will hold.
     pub fn open(&mut self) -> BlockKey {
-        let parent = Some(self.current);
-        self.blocks.push(Opened { parent, block: Block::default(), known: Known::new(), names: Vec::new() });
+        self.blocks.push(Opened { parent: Some(self.current), ..Opened::default() });
         BlockKey(self.blocks.len() - 1)
     }
 

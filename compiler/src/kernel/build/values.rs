@@ -39,24 +39,11 @@ impl Builder {
                 !own.is_written && self.kernel.whole(*array).space != (Space::Global { aliased: true })
             }
             Operation::ShuffleDown(..) | Operation::Shuffle { .. } => false,
-            Operation::Int(_)
-            | Operation::Real(_)
-            | Operation::Bool(_)
-            | Operation::Mask(_)
-            | Operation::Argument(_)
-            | Operation::Coordinate(..)
-            | Operation::Binary(..)
-            | Operation::Negate(_)
-            | Operation::Not(_)
-            | Operation::Call(..)
-            | Operation::Compare(..)
-            | Operation::And(..)
-            | Operation::Or(..)
-            | Operation::Choose(..)
-            | Operation::Convert(_)
-            | Operation::Lane(..)
-            | Operation::Lanes(_)
-            | Operation::Follow(_) => true,
+            Operation::Int(_) | Operation::Real(_) | Operation::Bool(_) | Operation::Mask(_) => true,
+            Operation::Argument(_) | Operation::Coordinate(..) | Operation::Follow(_) | Operation::Call(..) => true,
+            Operation::Binary(..) | Operation::Negate(_) | Operation::Compare(..) | Operation::Convert(_) => true,
+            Operation::Not(_) | Operation::And(..) | Operation::Or(..) | Operation::Choose(..) => true,
+            Operation::Lane(..) | Operation::Lanes(_) => true,
         }
     }
 

@@ -18,8 +18,8 @@ mod types;
 
 use super::uniform::{Counters, Together, uniform};
 use super::{
-    ArgumentKind, Array, ArrayId, Block, Contents, Function, Kernel, Meaning, Operand, Operation, Routine, Space,
-    Statement, Step, Type, ValueId, VariableId,
+    ArgumentId, ArgumentKind, Array, ArrayId, Block, Contents, For, Function, Kernel, Meaning, Operand, Operation,
+    Routine, Space, Statement, Step, Type, ValueId, VariableId,
 };
 use crate::diagnostic::Refusal;
 use crate::ir::Handle;
@@ -38,66 +38,64 @@ const DYNAMIC: usize = 227 << 10;
 /// # Errors
 /// It does not, which is a fault of the compiler: what is wrong, and where.
 pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
-    let broken = |what: String| Refusal::new(format!("the kernel `{}` is broken: {what}", kernel.name));
-    types(kernel).map_err(broken)?;
-    spaces(kernel).map_err(broken)?;
+    verified(kernel).map_err(|what| Refusal::new(format!("the kernel `{}` is broken: {what}", kernel.name)))
+}
+
+/// An error where something is wrong.
+fn wrong_if(is_wrong: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if is_wrong { Err(what()) } else { Ok(()) }
+}
+
+fn verified(kernel: &Kernel) -> Result<(), String> {
+    types(kernel)?;
+    spaces(kernel)?;
     let mut known = Known {
         kernel,
-        named: HashSet::new(),
-        declared: HashSet::new(),
+        there: HashSet::new(),
         set: HashSet::new(),
-        live: HashSet::new(),
-        loops: 0,
         ever: HashSet::new(),
-        arrays: HashSet::new(),
+        used: HashSet::new(),
         stored: HashSet::new(),
-        arguments: HashSet::new(),
-        ever_counted: HashSet::new(),
         counters: Counters::new(),
-        whole: Together::Launch,
-        made: HashSet::new(),
-        copies: Copies::None,
+        loops: 0,
         depth: 0,
+        whole: Together::Launch,
+        copies: Copies::None,
         is_final: kernel.attempt.is_none(),
     };
     if let Some(watch) = &kernel.watch {
-        known.arrays.extend([watch.report, watch.columns].map(Handle::index));
-        known.stored.insert(watch.report.index());
+        known.used.extend([watch.report, watch.columns].map(Thing::Array));
+        known.stored.insert(watch.report);
         if let Operation::Argument(plane) = kernel.values[watch.plane].operation {
-            known.arguments.insert(plane.index());
+            known.used.insert(Thing::Argument(plane));
         }
     }
     let arguments = kernel.arguments.iter().map(|(_, argument)| argument.name.clone());
     let arrays = kernel.arrays.iter().filter(|(_, array)| !is_made(array)).map(|(_, array)| array.name.clone());
-    known.live.extend(arguments.chain(arrays));
-    known.block(&kernel.body, Together::Launch).map_err(broken)?;
-    if !known.is_final {
-        return Err(broken("it is tried, and nowhere could it give up".into()));
-    }
+    known.there.extend(arguments.chain(arrays).map(Thing::Name));
+    known.block(&kernel.body, Together::Launch)?;
+    wrong_if(!known.is_final, || "it is tried, and nowhere could it give up".into())?;
     for (id, argument) in kernel.arguments.iter() {
-        let is_used = match argument.what {
-            ArgumentKind::Number(_) => known.arguments.contains(&id.index()),
-            ArgumentKind::Array(array) => known.arrays.contains(&array.index()),
+        let thing = match argument.what {
+            ArgumentKind::Number(_) => Thing::Argument(id),
+            ArgumentKind::Array(array) => Thing::Array(array),
         };
         // Callers count on what the stencil's text declares.
         let is_promised = matches!(argument.meaning, Meaning::Input(_) | Meaning::Param(_));
-        if !is_used && !is_promised {
-            return Err(broken(format!("nothing uses the argument `{}`", argument.name)));
-        }
+        let is_idle = !known.used.contains(&thing) && !is_promised;
+        wrong_if(is_idle, || format!("nothing uses the argument `{}`", argument.name))?;
     }
     for (id, array) in kernel.arrays.iter() {
         let is_promised = kernel.arguments.iter().any(|(_, argument)| {
             argument.what == ArgumentKind::Array(id) && matches!(argument.meaning, Meaning::Input(_))
         });
-        let (is_used, is_stored) = (known.arrays.contains(&id.index()), known.stored.contains(&id.index()));
+        let (is_used, is_stored) = (known.used.contains(&Thing::Array(id)), known.stored.contains(&id));
         let is_view = matches!(array.space, Space::View(_));
-        if !is_used && !is_promised || is_stored && !array.is_written || !is_stored && array.is_written && !is_view {
-            return Err(broken(format!("nothing uses the array `{}`, or nothing writes to it", array.name)));
-        }
+        let is_idle =
+            !is_used && !is_promised || is_stored && !array.is_written || !is_stored && array.is_written && !is_view;
+        wrong_if(is_idle, || format!("nothing uses the array `{}`, or nothing writes to it", array.name))?;
     }
-    if !(1..=1024).contains(&kernel.threads) {
-        return Err(broken(format!("a block has {} threads", kernel.threads)));
-    }
+    wrong_if(!(1..=1024).contains(&kernel.threads), || format!("a block has {} threads", kernel.threads))?;
     let shared = |array: &Array| match array.space {
         Space::Shared(count) => count * array.element.bytes(),
         Space::Global { .. } | Space::Local(_) | Space::Rows(..) | Space::Constant(_) => 0,
@@ -105,20 +103,16 @@ pub fn verify(kernel: &Kernel) -> Result<(), Refusal> {
     };
     let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
     let all = bytes + kernel.dynamic_bytes();
-    match (bytes > SHARED, all > DYNAMIC) {
-        (true, _) => Err(broken(format!("a block shares {bytes} bytes, and has {SHARED}"))),
-        (_, true) => Err(broken(format!("a block shares {all} bytes, and has {DYNAMIC}"))),
-        (false, false) => Ok(()),
-    }
+    wrong_if(bytes > SHARED, || format!("a block shares {bytes} bytes, and has {SHARED}"))?;
+    wrong_if(all > DYNAMIC, || format!("a block shares {all} bytes, and has {DYNAMIC}"))
 }
 
 /// Whether parts and views are of what they can be.
 fn spaces(kernel: &Kernel) -> Result<(), String> {
     let mut dynamics = 0;
     for (id, array) in kernel.arrays.iter() {
-        if array.space.base().is_some_and(|base| base.index() >= id.index()) {
-            return Err(format!("`{}` comes before what it is a part or a view of", array.name));
-        }
+        let is_early = array.space.base().is_some_and(|base| base.index() >= id.index());
+        wrong_if(is_early, || format!("`{}` comes before what it is a part or a view of", array.name))?;
         let fits = match &array.space {
             Space::Part { of, first, count } => match kernel.arrays[*of].space {
                 Space::Dynamic(bytes) => {
@@ -137,9 +131,7 @@ fn spaces(kernel: &Kernel) -> Result<(), String> {
             }
             Space::Global { .. } | Space::Shared(_) | Space::Local(_) | Space::Rows(..) | Space::Constant(_) => true,
         };
-        if !fits {
-            return Err(format!("`{}` cannot be {:?}", array.name, array.space));
-        }
+        wrong_if(!fits, || format!("`{}` cannot be {:?}", array.name, array.space))?;
     }
     Ok(())
 }
@@ -149,39 +141,41 @@ fn is_made(array: &Array) -> bool {
     matches!(array.space, Space::Local(_) | Space::Rows(..) | Space::View(_))
 }
 
+/// Something of a kernel that is there, or is used.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Thing {
+    Argument(ArgumentId),
+    Array(ArrayId),
+    Variable(VariableId),
+    Value(ValueId),
+    Name(Identifier),
+}
+
 /// What is known at a statement.
 struct Known<'a> {
     kernel: &'a Kernel,
-    /// Values that have their names here.
-    named: HashSet<ValueId>,
-    /// Variables that are there.
-    declared: HashSet<VariableId>,
+    /// Here: values that have their names, variables, the arrays that statements have made, and names that mean something.
+    there: HashSet<Thing>,
     /// Variables that have a value.
     set: HashSet<VariableId>,
-    /// Names that mean something here.
-    live: HashSet<Identifier>,
-    /// How many loops stand around.
-    loops: usize,
-    /// Values that were named anywhere.
-    ever: HashSet<ValueId>,
-    arrays: HashSet<usize>,
+    /// Values that were named anywhere, and counters of loops.
+    ever: HashSet<Thing>,
+    /// Arguments and arrays that something needs.
+    used: HashSet<Thing>,
     /// Arrays that something is written to.
-    stored: HashSet<usize>,
-    arguments: HashSet<usize>,
-    /// Counters of loops.
-    ever_counted: HashSet<VariableId>,
+    stored: HashSet<ArrayId>,
     /// Counters, and for which threads they are the same.
     counters: Counters,
-    /// Of which threads nobody may be done, or done with the loop around.
-    whole: Together,
+    /// How many loops stand around.
+    loops: usize,
     /// How many blocks stand around.
     depth: usize,
-    /// Whether no attempt can fail any more.
-    is_final: bool,
-    /// The arrays that statements have made.
-    made: HashSet<ArrayId>,
+    /// Of which threads nobody may be done, or done with the loop around.
+    whole: Together,
     /// How far the copies are that threads have started.
     copies: Copies,
+    /// Whether no attempt can fail any more.
+    is_final: bool,
 }
 
 /// How far copies are.
@@ -198,196 +192,195 @@ enum Copies {
 impl Known<'_> {
     /// The statements of a block, to which threads come together.
     fn block(&mut self, block: &Block, together: Together) -> Result<(), String> {
-        let (mut named, mut declared, mut live, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut own = Vec::new();
         self.depth += 1;
         for statement in &block.0 {
-            if let Some(name) = self.kernel.declares(statement).cloned() {
-                if !self.live.insert(name.clone()) {
-                    return Err(format!("two things are called `{name}`"));
-                }
-                live.push(name);
-            }
-            for value in statement.values() {
-                // What gets its name here is looked at as what it is made of.
-                let is_let = matches!(statement, Statement::Let(_));
-                self.used(value, is_let, together)?;
-            }
-            match statement {
-                Statement::Let(value) => {
-                    if self.kernel.values[*value].name.is_none() || !self.ever.insert(*value) {
-                        return Err(format!("value {} is computed twice, or has no name", value.index()));
-                    }
-                    self.named.insert(*value);
-                    named.push(*value);
-                }
-                Statement::Declare(variable, value) => {
-                    if let Some(value) = value {
-                        self.fits(*variable, *value)?;
-                        self.set.insert(*variable);
-                    }
-                    if !self.declared.insert(*variable) {
-                        return Err(format!("`{}` is declared twice", self.kernel.variables[*variable].name));
-                    }
-                    declared.push(*variable);
-                }
-                Statement::Assign(variable, value) => {
-                    self.fits(*variable, *value)?;
-                    if !self.declared.contains(variable) {
-                        return Err(format!(
-                            "`{}` is not there where it is assigned",
-                            self.kernel.variables[*variable].name
-                        ));
-                    }
-                    self.set.insert(*variable);
-                }
-                Statement::Store(array, index, value) => {
-                    let own = &self.kernel.arrays[*array];
-                    self.touched(*array, true)?;
-                    let (index, value) = (self.kernel.values[*index].kind, self.kernel.values[*value].kind);
-                    if !own.is_written || !index.is_whole() || !moves(self.kernel, *array, value) {
-                        return Err(format!("{value:?} at {index:?} is written to `{}`", own.name));
-                    }
-                    self.written()?;
-                }
-                Statement::AtomicAdd(array, index, values) => {
-                    let own = &self.kernel.arrays[*array];
-                    self.touched(*array, true)?;
-                    let kind = |value: &ValueId| self.kernel.values[*value].kind;
-                    let are_numbers = own.element.is_real() || own.element == Type::I32;
-                    let fits = are_numbers && values.iter().all(|value| kind(value) == own.element);
-                    if !own.is_written || kind(index) != Type::I32 || !fits || ![1, 2, 4].contains(&values.len()) {
-                        return Err(format!("{} values are added to `{}`", values.len(), own.name));
-                    }
-                    if values.len() > 1 && together.min(self.whole) < Together::Warp {
-                        return Err("not all threads of a warp come to what its lanes add together".into());
-                    }
-                    self.written()?;
-                }
-                Statement::Array(array, contents) => {
-                    let own = &self.kernel.arrays[*array];
-                    let fits = match (contents, &own.space) {
-                        (Contents::Unset | Contents::Zeros, Space::Local(_) | Space::Rows(..)) => true,
-                        (Contents::Listed(values), Space::Local(count)) => {
-                            let fits = |value: &ValueId| self.kernel.values[*value].kind == own.element;
-                            values.len() == *count && !own.is_written && values.iter().all(fits)
-                        }
-                        (Contents::From(index), Space::View(of)) => {
-                            self.touched(*of, false)?;
-                            self.kernel.values[*index].kind.is_whole()
-                        }
-                        (Contents::Either(condition, other), Space::View(of)) => {
-                            self.touched(*of, own.is_written)?;
-                            self.touched(*other, own.is_written)?;
-                            let is_like = |array: ArrayId| {
-                                let array = &self.kernel.arrays[array];
-                                let is_global = matches!(array.space, Space::Global { aliased: true } | Space::View(_));
-                                is_global && array.element == own.element && array.is_written >= own.is_written
-                            };
-                            self.kernel.values[*condition].kind == Type::BOOL && is_like(*of) && is_like(*other)
-                        }
-                        _ => false,
-                    };
-                    if !fits || !self.made.insert(*array) {
-                        return Err(format!("`{}` is made twice, or otherwise than it is", own.name));
-                    }
-                    made.push(*array);
-                }
-                Statement::Do(routine, operands) => {
-                    if together.min(self.whole) < routine.together() {
-                        return Err(format!("not all threads come to {}", routine.name()));
-                    }
-                    self.done(*routine, operands)?;
-                }
-                Statement::If(condition, yes, no) => {
-                    if self.kernel.values[*condition].kind != Type::BOOL {
-                        return Err("a condition is no truth".into());
-                    }
-                    let together = together.min(self.uniform(*condition));
-                    // A variable that both ways set has a value behind them.
-                    let before = self.set.clone();
-                    self.block(yes, together)?;
-                    let after = std::mem::replace(&mut self.set, before);
-                    self.block(no, together)?;
-                    self.set = match (ends(yes), ends(no)) {
-                        (true, _) => std::mem::take(&mut self.set),
-                        (false, true) => after,
-                        (false, false) => self.set.intersection(&after).copied().collect(),
-                    };
-                }
-                Statement::For(own) => {
-                    let counter = own.counter;
-                    let kind = self.kernel.variables[counter].kind;
-                    let bounds = statement.values();
-                    let counts = kind.is_whole() || kind == Type::U32;
-                    if !counts || bounds.iter().any(|&value| self.kernel.values[value].kind != kind) {
-                        return Err(format!(
-                            "the loop of `{}` counts in other numbers",
-                            self.kernel.variables[counter].name
-                        ));
-                    }
-                    let grows_by = match own.step {
-                        Step::By(step) | Step::Down(step) => step,
-                        Step::Doubled => own.first,
-                    };
-                    let is_fresh = self.kernel.variables[counter].is_counter && self.ever_counted.insert(counter);
-                    if !is_fresh {
-                        let name = &self.kernel.variables[counter].name;
-                        return Err(format!("`{name}` is no counter, or that of two loops"));
-                    }
-                    if matches!(self.kernel.values[grows_by].operation, Operation::Int(..=0)) {
-                        return Err(format!("the loop of `{}` never ends", self.kernel.variables[counter].name));
-                    }
-                    let bound = bounds.iter().map(|&value| self.uniform(value)).min().unwrap_or(Together::Nobody);
-                    self.counters.insert(counter, bound);
-                    self.declared.insert(counter);
-                    let name = self.kernel.variables[counter].name.clone();
-                    if !self.live.insert(name.clone()) {
-                        return Err(format!("two things are called `{name}`"));
-                    }
-                    let before = self.set.clone();
-                    self.set.insert(counter);
-                    self.loops += 1;
-                    // Who leaves in one turn is missed in the next, but not behind the loop if the loop is all that is left.
-                    let whole = self.whole;
-                    if leaves(&own.body, true) {
-                        self.whole = Together::Nobody;
-                    }
-                    self.block(&own.body, together.min(bound))?;
-                    if !leaves(&own.body, false) {
-                        self.whole = whole;
-                    }
-                    self.declared.remove(&counter);
-                    self.live.remove(&name);
-                    self.loops -= 1;
-                    self.set = before;
-                }
-                Statement::Barrier if together.min(self.whole) < Together::Block => {
-                    return Err("not all threads of a block come to a barrier".into());
-                }
-                Statement::Barrier if self.copies != Copies::None => {
-                    return Err("copies are not waited for before a barrier".into());
-                }
-                Statement::Barrier | Statement::Gap | Statement::Note(_) => {}
-                Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
-                // Those who leave a loop are missed in it.
-                Statement::Break | Statement::Return => self.whole = self.whole.min(together),
-                Statement::GiveUp if self.is_final || self.depth > 1 => {
-                    return Err("it gives up where it is not tried, or where not all threads come".into());
-                }
-                Statement::GiveUp => self.is_final = true,
-            }
+            self.statement(statement, together, &mut own)?;
         }
         self.depth -= 1;
-        live.iter().for_each(|name| _ = self.live.remove(name));
-        named.iter().for_each(|value| _ = self.named.remove(value));
-        declared.iter().for_each(|variable| _ = self.declared.remove(variable));
-        made.iter().for_each(|array| _ = self.made.remove(array));
+        own.iter().for_each(|thing| _ = self.there.remove(thing));
+        Ok(())
+    }
+
+    /// A statement, by which things come to be there that are the block's `own`.
+    fn statement(&mut self, statement: &Statement, together: Together, own: &mut Vec<Thing>) -> Result<(), String> {
+        let kernel = self.kernel;
+        let kind = |value: &ValueId| kernel.values[*value].kind;
+        let meeting = together.min(self.whole);
+        if let Some(name) = kernel.declares(statement).cloned() {
+            self.called(&name)?;
+            own.push(Thing::Name(name));
+        }
+        for value in statement.values() {
+            // What gets its name here is looked at as what it is made of.
+            let is_let = matches!(statement, Statement::Let(_));
+            self.used(value, is_let, together)?;
+        }
+        match statement {
+            Statement::Let(value) => {
+                let thing = Thing::Value(*value);
+                let is_wrong = kernel.values[*value].name.is_none() || !self.ever.insert(thing.clone());
+                wrong_if(is_wrong, || format!("value {} is computed twice, or has no name", value.index()))?;
+                self.there.insert(thing.clone());
+                own.push(thing);
+            }
+            Statement::Declare(variable, value) => {
+                if let Some(value) = value {
+                    self.fits(*variable, *value)?;
+                    self.set.insert(*variable);
+                }
+                let is_new = self.there.insert(Thing::Variable(*variable));
+                wrong_if(!is_new, || format!("`{}` is declared twice", kernel.variables[*variable].name))?;
+                own.push(Thing::Variable(*variable));
+            }
+            Statement::Assign(variable, value) => {
+                self.fits(*variable, *value)?;
+                let name = &kernel.variables[*variable].name;
+                let is_there = self.there.contains(&Thing::Variable(*variable));
+                wrong_if(!is_there, || format!("`{name}` is not there where it is assigned"))?;
+                self.set.insert(*variable);
+            }
+            Statement::Store(array, index, value) => {
+                let own = &kernel.arrays[*array];
+                self.touched(*array, true)?;
+                let (index, value) = (kind(index), kind(value));
+                let fits = own.is_written && index.is_whole() && moves(kernel, *array, value);
+                wrong_if(!fits, || format!("{value:?} at {index:?} is written to `{}`", own.name))?;
+                self.written()?;
+            }
+            Statement::AtomicAdd(array, index, values) => {
+                let own = &kernel.arrays[*array];
+                self.touched(*array, true)?;
+                let are_numbers = own.element.is_real() || own.element == Type::I32;
+                let are_own = are_numbers && values.iter().all(|value| kind(value) == own.element);
+                let fits = own.is_written && kind(index) == Type::I32 && are_own && [1, 2, 4].contains(&values.len());
+                wrong_if(!fits, || format!("{} values are added to `{}`", values.len(), own.name))?;
+                wrong_if(values.len() > 1 && meeting < Together::Warp, || {
+                    "not all threads of a warp come to what its lanes add together".into()
+                })?;
+                self.written()?;
+            }
+            Statement::Array(array, contents) => {
+                let fits = self.holds(&kernel.arrays[*array], contents)?;
+                let is_right = fits && self.there.insert(Thing::Array(*array));
+                let name = &kernel.arrays[*array].name;
+                wrong_if(!is_right, || format!("`{name}` is made twice, or otherwise than it is"))?;
+                own.push(Thing::Array(*array));
+            }
+            Statement::Do(routine, operands) => {
+                let is_missed = meeting < routine.together();
+                wrong_if(is_missed, || format!("not all threads come to {}", routine.name()))?;
+                self.done(*routine, operands)?;
+            }
+            Statement::If(condition, yes, no) => {
+                wrong_if(kind(condition) != Type::BOOL, || "a condition is no truth".into())?;
+                let together = together.min(self.uniform(*condition));
+                // A variable that both ways set has a value behind them.
+                let before = self.set.clone();
+                self.block(yes, together)?;
+                let after = std::mem::replace(&mut self.set, before);
+                self.block(no, together)?;
+                self.set = match (ends(yes), ends(no)) {
+                    (true, _) => std::mem::take(&mut self.set),
+                    (false, true) => after,
+                    (false, false) => self.set.intersection(&after).copied().collect(),
+                };
+            }
+            Statement::For(own) => self.repeated(own, &statement.values(), together)?,
+            Statement::Barrier => {
+                wrong_if(meeting < Together::Block, || "not all threads of a block come to a barrier".into())?;
+                wrong_if(self.copies != Copies::None, || "copies are not waited for before a barrier".into())?;
+            }
+            Statement::Gap | Statement::Note(_) => {}
+            Statement::Break if self.loops == 0 => return Err("there is no loop to leave".into()),
+            // Those who leave a loop are missed in it.
+            Statement::Break | Statement::Return => self.whole = meeting,
+            Statement::GiveUp => {
+                wrong_if(self.is_final || self.depth > 1, || {
+                    "it gives up where it is not tried, or where not all threads come".into()
+                })?;
+                self.is_final = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that comes to mean something.
+    fn called(&mut self, name: &Identifier) -> Result<(), String> {
+        let is_new = self.there.insert(Thing::Name(name.clone()));
+        wrong_if(!is_new, || format!("two things are called `{name}`"))
+    }
+
+    /// Whether an array that a statement makes can have at first what it has.
+    fn holds(&mut self, own: &Array, contents: &Contents) -> Result<bool, String> {
+        let kernel = self.kernel;
+        let kind = |value: &ValueId| kernel.values[*value].kind;
+        Ok(match (contents, &own.space) {
+            (Contents::Unset | Contents::Zeros, Space::Local(_) | Space::Rows(..)) => true,
+            (Contents::Listed(values), Space::Local(count)) => {
+                let fits = |value: &ValueId| kind(value) == own.element;
+                values.len() == *count && !own.is_written && values.iter().all(fits)
+            }
+            (Contents::From(index), Space::View(of)) => {
+                self.touched(*of, false)?;
+                kind(index).is_whole()
+            }
+            (Contents::Either(condition, other), Space::View(of)) => {
+                self.touched(*of, own.is_written)?;
+                self.touched(*other, own.is_written)?;
+                let is_like = |array: ArrayId| {
+                    let array = &kernel.arrays[array];
+                    let is_global = matches!(array.space, Space::Global { aliased: true } | Space::View(_));
+                    is_global && array.element == own.element && array.is_written >= own.is_written
+                };
+                kind(condition) == Type::BOOL && is_like(*of) && is_like(*other)
+            }
+            _ => false,
+        })
+    }
+
+    /// A loop, with its bounds and its step.
+    fn repeated(&mut self, own: &For, bounds: &[ValueId], together: Together) -> Result<(), String> {
+        let counter = &self.kernel.variables[own.counter];
+        let (name, kind) = (&counter.name, counter.kind);
+        let counts = kind.is_whole() || kind == Type::U32;
+        let is_alike = bounds.iter().all(|&value| self.kernel.values[value].kind == kind);
+        wrong_if(!counts || !is_alike, || format!("the loop of `{name}` counts in other numbers"))?;
+        let grows_by = match own.step {
+            Step::By(step) | Step::Down(step) => step,
+            Step::Doubled => own.first,
+        };
+        let thing = Thing::Variable(own.counter);
+        let is_fresh = counter.is_counter && self.ever.insert(thing.clone());
+        wrong_if(!is_fresh, || format!("`{name}` is no counter, or that of two loops"))?;
+        let is_endless = matches!(self.kernel.values[grows_by].operation, Operation::Int(..=0));
+        wrong_if(is_endless, || format!("the loop of `{name}` never ends"))?;
+        let bound = bounds.iter().map(|&value| self.uniform(value)).min().unwrap_or(Together::Nobody);
+        self.counters.insert(own.counter, bound);
+        self.there.insert(thing.clone());
+        self.called(name)?;
+        let before = self.set.clone();
+        self.set.insert(own.counter);
+        self.loops += 1;
+        // Who leaves in one turn is missed in the next, but not behind the loop if the loop is all that is left.
+        let whole = self.whole;
+        if leaves(&own.body, true) {
+            self.whole = Together::Nobody;
+        }
+        self.block(&own.body, together.min(bound))?;
+        if !leaves(&own.body, false) {
+            self.whole = whole;
+        }
+        self.there.remove(&thing);
+        self.there.remove(&Thing::Name(name.clone()));
+        self.loops -= 1;
+        self.set = before;
         Ok(())
     }
 
     /// Whether something may be written here.
     fn written(&self) -> Result<(), String> {
-        if self.is_final { Ok(()) } else { Err("something is written by an attempt that may fail".into()) }
+        wrong_if(!self.is_final, || "something is written by an attempt that may fail".into())
     }
 
     /// Notes that an array is read or written, which must be there.
@@ -395,13 +388,12 @@ impl Known<'_> {
         let (mut at, mut is_stored) = (Some(array), is_stored);
         while let Some(array) = at {
             let own = &self.kernel.arrays[array];
-            if is_made(own) && !self.made.contains(&array) {
-                return Err(format!("`{}` is used where it is not there", own.name));
-            }
-            self.arrays.insert(array.index());
+            let is_there = !is_made(own) || self.there.contains(&Thing::Array(array));
+            wrong_if(!is_there, || format!("`{}` is used where it is not there", own.name))?;
+            self.used.insert(Thing::Array(array));
             is_stored &= !matches!(own.space, Space::Dynamic(_));
             if is_stored {
-                self.stored.insert(array.index());
+                self.stored.insert(array);
             }
             at = own.space.base();
         }
@@ -416,9 +408,8 @@ impl Known<'_> {
                 self.touched(array, routine.writes(number))?;
                 let own = &self.kernel.arrays[array];
                 let is_index = operand.value().is_none_or(|index| self.kernel.values[index].kind.is_whole());
-                if !is_index || routine.writes(number) && !own.is_written {
-                    return Err(format!("`{}` is written by {}", own.name, routine.name()));
-                }
+                let is_wrong = !is_index || routine.writes(number) && !own.is_written;
+                wrong_if(is_wrong, || format!("`{}` is written by {}", own.name, routine.name()))?;
             }
             are_places.push(operand.array());
         }
@@ -447,15 +438,13 @@ impl Known<'_> {
             }
             _ => routine.takes(self.kernel, operands),
         };
-        if fits { Ok(()) } else { Err(format!("{} takes {operands:?}", routine.name())) }
+        wrong_if(!fits, || format!("{} takes {operands:?}", routine.name()))
     }
 
     fn fits(&self, variable: VariableId, value: ValueId) -> Result<(), String> {
         let own = &self.kernel.variables[variable];
-        match own.kind == self.kernel.values[value].kind && !own.is_counter {
-            true => Ok(()),
-            false => Err(format!("`{}` gets another type, or is a counter", own.name)),
-        }
+        let fits = own.kind == self.kernel.values[value].kind && !own.is_counter;
+        wrong_if(!fits, || format!("`{}` gets another type, or is a counter", own.name))
     }
 
     /// Whether all that a statement needs for a value is there.
@@ -463,30 +452,28 @@ impl Known<'_> {
         let (mut waiting, mut seen) = (vec![(value, is_let, together)], HashSet::new());
         while let Some((id, is_let, together)) = waiting.pop() {
             let value = &self.kernel.values[id];
-            if value.name.is_some() && !is_let {
-                if !self.named.contains(&id) {
-                    let name = value.name.as_ref().map_or("", |name| name);
-                    return Err(format!("`{name}` is used where it is not known"));
-                }
+            if let Some(name) = value.name.as_ref().filter(|_| !is_let) {
+                let is_there = self.there.contains(&Thing::Value(id));
+                wrong_if(!is_there, || format!("`{name}` is used where it is not known"))?;
                 continue;
             }
             if !seen.insert((id, together)) {
                 continue;
             }
             match &value.operation {
-                Operation::Argument(argument) => _ = self.arguments.insert(argument.index()),
-                Operation::Variable(variable) if !self.declared.contains(variable) => {
-                    return Err(format!("`{}` is used where it is not there", self.kernel.variables[*variable].name));
-                }
-                Operation::Variable(variable) if !self.set.contains(variable) => {
-                    return Err(format!("`{}` is used before it has a value", self.kernel.variables[*variable].name));
+                Operation::Argument(argument) => _ = self.used.insert(Thing::Argument(*argument)),
+                Operation::Variable(variable) => {
+                    let name = &self.kernel.variables[*variable].name;
+                    let is_there = self.there.contains(&Thing::Variable(*variable));
+                    wrong_if(!is_there, || format!("`{name}` is used where it is not there"))?;
+                    wrong_if(!self.set.contains(variable), || format!("`{name}` is used before it has a value"))?;
                 }
                 Operation::Load(array, _) => self.touched(*array, false)?,
                 Operation::Call(Function::Inverse | Function::Quotient, _) if self.is_final => {
                     return Err("a quick division stands where no attempt fails".into());
                 }
                 Operation::Follow(follow) => {
-                    self.arrays.extend(follow.patterns.iter().chain([&follow.table]).map(|table| table.index()));
+                    self.used.extend(follow.patterns.iter().chain([&follow.table]).copied().map(Thing::Array));
                 }
                 Operation::ShuffleDown(..) | Operation::Shuffle { .. } if together.min(self.whole) < Together::Warp => {
                     return Err("not all threads of a warp come to a shuffle".into());

@@ -1,10 +1,12 @@
 //! Fields on sets and maps, vectors, reductions.
 
+use super::trail::no_map;
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::Home;
 use crate::ir::{Field, Levels, Place, Role, Stored};
-use crate::lower::scope::Binding;
+use crate::lower::declare::{NOWHERE, new_field};
+use crate::lower::report::wrong;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 use crate::text::FreeText;
@@ -28,42 +30,35 @@ impl<'a> Lowering<'a> {
         let plain = |set| Home { set, map: None, parts, width: parts };
         let (trail, none) = match place {
             None => {
-                return match own {
-                    Some(set) => on(plain(set), all),
-                    None => self.report(
-                        Diagnostic::error(at, "a field of a program lives on a set")
-                            .label("on which?")
-                            .help("as in `in q: real[4] on cell`; `on ()` is a single number"),
-                    ),
+                let Some(set) = own else {
+                    let found = wrong(at, "a field of a program lives on a set", "on which?");
+                    return self.report(found.help("as in `in q: real[4] on cell`; `on ()` is a single number"));
                 };
+                return on(plain(set), all);
             }
             Some(ast::PlaceOn::Axes(axes, span)) => {
                 let names: Vec<&str> = axes.iter().map(|axis| axis.text.as_str()).collect();
                 let levels = match names.as_slice() {
                     [] => Levels::None,
                     ["k"] if mesh.levels => Levels::Full,
-                    ["k"] => {
-                        let found = Diagnostic::error(*span, format!("the mesh `{}` has no levels", mesh.name));
-                        return self
-                            .report(found.label("there is no `k`").help("declare them in the mesh: `levels k`"));
-                    }
+                    ["k"] => return self.no_levels(*span, "there is no `k`"),
                     _ => {
-                        let found = Diagnostic::error(*span, "a mesh has no axes `i` and `j`");
-                        return self.report(found.label("name a set, as in `on cell`"));
+                        let found = wrong(*span, "a mesh has no axes `i` and `j`", "name a set, as in `on cell`");
+                        return self.report(found);
                     }
                 };
                 if parts > 1 {
-                    let found = Diagnostic::error(*span, "a vector lives on a set").label("these are single numbers");
+                    let found = wrong(*span, "a vector lives on a set", "these are single numbers");
                     return self.report(found.help("as in `in x: real[2] on node`"));
                 }
-                return Some(Place { horizontal: false, levels, home: None });
+                return Some(Place { levels, ..NOWHERE });
             }
             Some(ast::PlaceOn::Mesh(trail, none)) => (trail, none),
         };
         let levels = match none {
             Some(axis) if axis.text != "k" => {
-                let found = Diagnostic::error(axis.span, "a field can lack its levels: `no k`");
-                return self.report(found.label("nothing else can be left out"));
+                let found = wrong(axis.span, "a field can lack its levels: `no k`", "nothing else can be left out");
+                return self.report(found);
             }
             Some(_) => Levels::None,
             None => all,
@@ -73,15 +68,9 @@ impl<'a> Lowering<'a> {
             [_] => on(plain(set), levels),
             [_, name] => {
                 let Some(map) = mesh.map_named(set, &name.text) else {
-                    let set_name = mesh.sets[set].name.clone();
-                    let maps = mesh.maps.iter().filter(|(_, map)| map.from == set);
-                    let maps: Vec<&str> = maps.map(|(_, map)| map.name.as_str()).collect();
-                    let found =
-                        Diagnostic::error(name.span, format!("the set `{set_name}` has no map `{}`", name.text));
-                    return self.report(match crate::diagnostic::guess(&name.text, maps.iter().copied()) {
-                        Some(guess) => found.label(format!("did you mean `{guess}`?")),
-                        None => found.label(format!("its maps are {}", maps.join(", "))),
-                    });
+                    let (found, guess, maps) = no_map(mesh, set, name);
+                    return self
+                        .report(found.meant(guess, |found| found.label(format!("its maps are {}", maps.join(", ")))));
                 };
                 let width = parts * mesh.maps[map].arity;
                 on(Home { set, map: Some(map), parts, width }, levels)
@@ -96,22 +85,19 @@ impl<'a> Lowering<'a> {
     /// Whether a field may be written where it lives.
     pub(in crate::lower) fn check_written(&mut self, role: Role, place: Place, span: Span) -> Found<()> {
         let Some((mesh, own)) = self.site() else { return Some(()) };
+        let on_a_set = Diagnostic::error(span, format!("an `{}` lives on a set", role.name()));
         match (role, place.home) {
             (Role::In | Role::Carried | Role::Reduce, _) => Some(()),
-            (Role::Out | Role::InOut | Role::Inc, None) => {
-                let found = Diagnostic::error(span, format!("an `{}` lives on a set", role.name()));
-                self.report(
-                    found
-                        .label("one number for all elements")
-                        .help("what all elements come to is a reduction: `reduce total: sum`, with `total += ...`"),
-                )
-            }
+            (Role::Out | Role::InOut | Role::Inc, None) => self.report(
+                on_a_set
+                    .label("one number for all elements")
+                    .help("what all elements come to is a reduction: `reduce total: sum`, with `total += ...`"),
+            ),
             (Role::Out | Role::InOut | Role::Inc, Some(home)) if home.map.is_some() => {
-                let found = Diagnostic::error(span, format!("an `{}` lives on a set", role.name()));
-                self.report(found.label("on a map").help("values on a map are inputs: `in weight on cell.edges`"))
+                self.report(on_a_set.label("on a map").help("values on a map are inputs: `in weight on cell.edges`"))
             }
             (Role::Out | Role::InOut, Some(home)) if home.set != own => {
-                let (there, here) = (self.set_name(home.set), self.set_name(own));
+                let (there, here) = (&mesh.sets[home.set].name, &mesh.sets[own].name);
                 let several = mesh.maps.iter().any(|(_, map)| map.from == own && map.to == home.set);
                 let found = Diagnostic::error(span, format!("an `{}` lives on the set of its stencil", role.name()))
                     .label(format!("lives on `{there}`, the stencil runs over `{here}`"));
@@ -125,10 +111,8 @@ impl<'a> Lowering<'a> {
                 })
             }
             (Role::Inc, Some(_)) if place.levels == Levels::None && mesh.levels => {
-                let found = Diagnostic::error(span, "an `inc` has the levels of its stencil");
-                self.report(
-                    found.label("no levels").help("what all levels come to is summed up in a program, or a reduction"),
-                )
+                let found = wrong(span, "an `inc` has the levels of its stencil", "no levels");
+                self.report(found.help("what all levels come to is summed up in a program, or a reduction"))
             }
             (Role::Out | Role::InOut | Role::Inc, Some(_)) => Some(()),
         }
@@ -137,26 +121,15 @@ impl<'a> Lowering<'a> {
     /// `reduce change: sum`
     pub(in crate::lower) fn declare_reductions(&mut self, reduce: &'a ast::Reduce) {
         if !self.is_over_mesh() {
-            self.report::<()>(
-                Diagnostic::error(reduce.span, "a reduction goes over the elements of a mesh")
-                    .label("in a grid stencil")
-                    .help("`run` prints the least, mean and largest value of every output"),
-            );
+            let found = wrong(reduce.span, "a reduction goes over the elements of a mesh", "in a grid stencil");
+            self.tell(found.help("`run` prints the least, mean and largest value of every output"));
             // That it is assigned would be the next error.
-            return reduce.names.iter().for_each(|name| self.define(name, Binding::Broken));
+            return self.define_broken(&reduce.names);
         }
         for name in &reduce.names {
-            let known = self.scope.find(&name.text).is_some();
-            if known {
-                self.define(name, Binding::Broken);
-                continue;
-            }
-            let (role, stored, doc) = (Role::Reduce, Stored::Real, FreeText::new(&reduce.doc));
-            let place = Place { horizontal: false, levels: Levels::None, home: None };
-            let field = Field { name: name.text.clone(), doc, role, place, stored, range: None, span: name.span };
-            let id = self.stencil.fields.add(field);
-            self.reductions.push((id, reduce));
-            self.define(name, Binding::Field(id));
+            let field = new_field(&name.text, Role::Reduce, NOWHERE, Stored::Real, name.span);
+            let id = self.add_field(name, Field { doc: FreeText::new(&reduce.doc), ..field });
+            self.reductions.extend(id.map(|id| (id, reduce)));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Sums over the slots of a map, and their kin, written out.
 
-use crate::ast::{self, Infix};
-use crate::diagnostic::Diagnostic;
+use crate::ast;
 use crate::ir::mesh::{Fold, Missing};
-use crate::ir::{Binary, Body, Kind, Node, Origin, Path};
+use crate::ir::{Body, Handle, Kind, Node, Origin, Path};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::value::{Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
@@ -20,11 +20,8 @@ impl<'a> Lowering<'a> {
         span: Span,
     ) -> Found<Nodes> {
         if self.site().is_none() {
-            return self.report(
-                Diagnostic::error(trail.span, "sums over maps belong to stencils over a mesh")
-                    .label("a range such as `1..=3` is needed")
-                    .help("a stencil over a mesh says so: `stencil name over mesh.set`"),
-            );
+            let message = "sums over maps belong to stencils over a mesh";
+            return self.only_over_mesh(trail.span, message, "a range such as `1..=3` is needed");
         }
         let paths = self.paths(&trail.names)?;
         let mut terms = Vec::new();
@@ -35,11 +32,11 @@ impl<'a> Lowering<'a> {
             // Beyond the last hole that is left out, there are only such as are read as a number.
             let hole = doubtful.last().map(|(path, _)| path.clone());
             let known = doubtful.into_iter().map(|(path, _)| path).collect();
-            let term = self.with_present(known, |own| own.term(block));
+            let term = self.with_present(known, |own| own.bodies(|own| own.block(block)));
             // A counter that nobody names counts, where the same number is taken each time.
             let counts = matches!(&term, Some(Value::One(body)) if body.literal().is_some());
             if n == 0 && !counts {
-                self.warn_unused_since(mark);
+                self.warn_unused_since(mark, "the value");
             }
             self.scope.forget(mark);
             terms.push((term?, hole));
@@ -48,22 +45,11 @@ impl<'a> Lowering<'a> {
             let mut total: Option<Nodes> = None;
             for (term, _) in terms {
                 let term = self.written_out(term, span)?;
-                total = Some(match total {
-                    None => term,
-                    Some(total) => self.join(&op.text, total, term, span)?,
-                });
+                total = Some(self.join(&op.text, total, term, span)?);
             }
             return total;
         }
         self.fold_with_holes(op, terms, span)
-    }
-
-    /// One term, as a body for each part.
-    fn term(&mut self, block: &'a ast::Block) -> Found<Value<Body>> {
-        self.bodies.push(Body::new());
-        let value = self.block(block);
-        let body = self.bodies.pop().unwrap_or_default();
-        Some(value?.map(|node| body.rooted(node)))
     }
 
     /// A term in the body being written.
@@ -71,7 +57,7 @@ impl<'a> Lowering<'a> {
         let place = |own: &mut Self, body: Body| {
             let mut renamed = Vec::new();
             for (id, node) in body.iter() {
-                let node = node.map_operands(|operand| renamed[crate::ir::Handle::index(operand)]);
+                let node = node.map_operands(|operand| renamed[operand.index()]);
                 let at = if body.span_of(id).end > 0 { body.span_of(id) } else { span };
                 renamed.push(own.node(node, body.kind_of(id), at)?);
             }
@@ -83,17 +69,13 @@ impl<'a> Lowering<'a> {
     /// The terms whose slots lead somewhere, from left to right. What there is so far has a name, since it is used twice:
     /// with the next term, and without.
     fn fold_with_holes(&mut self, op: &ast::Name, terms: Vec<(Value<Body>, Option<Path>)>, span: Span) -> Found<Nodes> {
-        let fold = match op.text.as_str() {
-            "sum" => Fold::Sum,
-            "min" => Fold::Min,
-            _ => Fold::Max,
-        };
+        let fold = fold_named(op);
         let kind = match &terms.first()?.0 {
             Value::One(body) => body.kind(),
             Value::Many(bodies) => bodies.first()?.kind(),
         };
         if kind == Kind::Bool {
-            let found = Diagnostic::error(span, format!("`{}` takes numbers", op.text)).label("truth values");
+            let found = wrong(span, format!("`{}` takes numbers", op.text), "truth values");
             return self.report(found.help("count them: `sum(e in edges) { if c { 1 } else { 0 } }`"));
         }
         // There is no infinite whole number.
@@ -102,11 +84,8 @@ impl<'a> Lowering<'a> {
         let holes: Vec<Path> = terms.iter().filter_map(|(_, hole)| hole.clone()).collect();
         let mut total: Option<Bound> = None;
         for (term, hole) in terms {
-            self.bodies.push(Body::new());
-            let next = self.with_term(fold, kind, total, term, hole, span);
-            let body = self.bodies.pop().unwrap_or_default();
-            let named = next?.map(|node| self.bind_body(body.rooted(node), &op.text, Origin::Base));
-            total = Some(named.collected()?);
+            let next = |own: &mut Self| own.with_term(fold, kind, total, term, hole, span);
+            total = Some(self.bind_with(&op.text, Origin::Base, next)?);
         }
         let total = self.place_value(total?, span)?;
         if fold != Fold::Sum || kind != Kind::Real || certain {
@@ -140,18 +119,13 @@ impl<'a> Lowering<'a> {
         hole: Option<Path>,
         span: Span,
     ) -> Found<Nodes> {
-        let spans = (span, span, span);
         let term = self.written_out(term, span)?;
         let term = term.map(|node| self.widen(node, kind, span)).collected()?;
         let before = match total {
             Some(total) => Some(self.place_value(total, span)?),
             None => None,
         };
-        let joined = match before.clone() {
-            None => term.clone(),
-            Some(before) if fold == Fold::Sum => self.infix(Infix::Arithmetic(Binary::Add), before, term, spans)?,
-            Some(before) => self.join(fold.name(), before, term, span)?,
-        };
+        let joined = self.join(fold.name(), before.clone(), term, span)?;
         let Some(path) = hole else { return Some(joined) };
         let condition = self.node(Node::Present { path }, Kind::Bool, span)?;
         let start = match (fold, kind) {
@@ -161,11 +135,15 @@ impl<'a> Lowering<'a> {
         };
         let start = self.node(start, kind, span)?;
         let otherwise = before.unwrap_or_else(|| joined.clone().map(|_| start));
-        let pairs = match (joined, otherwise) {
-            (Value::One(yes), Value::One(no)) => Value::One((yes, no)),
-            (Value::Many(yes), Value::Many(no)) => Value::Many(yes.into_iter().zip(no).collect()),
-            _ => return None,
-        };
-        pairs.map(|(yes, no)| self.node(Node::Choose { condition, yes, no }, kind, span)).collected()
+        joined.zip(otherwise)?.map(|(yes, no)| self.node(Node::Choose { condition, yes, no }, kind, span)).collected()
+    }
+}
+
+/// `sum`, `min` or `max`.
+pub(super) fn fold_named(op: &ast::Name) -> Fold {
+    match op.text.as_str() {
+        "sum" => Fold::Sum,
+        "min" => Fold::Min,
+        _ => Fold::Max,
     }
 }

@@ -1,9 +1,10 @@
 //! Holes of maps: what may be missing, and what makes sure that it is not.
 
-use crate::ast::{Expr, ExprId, Infix, Prefix};
+use crate::ast::{Argument, Expr, ExprId, Infix, Name, Prefix};
 use crate::diagnostic::Diagnostic;
 use crate::ir::mesh::Missing;
 use crate::ir::{Kind, MapId, Node, NodeId, Param, Path};
+use crate::lower::report::wrong;
 use crate::lower::value::Nodes;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -16,12 +17,8 @@ pub const PRESENT: &str = "present";
 
 impl<'a> Lowering<'a> {
     /// `present(cells.1)`
-    pub(in crate::lower) fn present(&mut self, arguments: &'a [crate::ast::Argument], span: Span) -> Found<Nodes> {
-        let names = match arguments {
-            [argument] => self.trail_of(argument.value),
-            _ => None,
-        };
-        let Some(names) = names else {
+    pub(in crate::lower) fn present(&mut self, arguments: &'a [Argument], span: Span) -> Found<Nodes> {
+        let Some(names) = self.only_trail(arguments) else {
             let found = Diagnostic::error(span, "`present` asks whether a slot of a map leads somewhere");
             return self.report(found.label("as in `present(cells.1)`"));
         };
@@ -30,19 +27,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// `size(cell)`
-    pub(in crate::lower) fn size(&mut self, arguments: &'a [crate::ast::Argument], span: Span) -> Found<Nodes> {
+    pub(in crate::lower) fn size(&mut self, arguments: &'a [Argument], span: Span) -> Found<Nodes> {
         let mesh = self.over.as_ref()?.mesh();
         if self.site().is_some() {
-            let found = Diagnostic::error(span, "how large a set is, programs know").label("in a stencil");
+            let found = wrong(span, "how large a set is, programs know", "in a stencil");
             return self.report(found.help("pass it as a parameter: `param n: int`"));
         }
-        let names = match arguments {
-            [argument] => self.trail_of(argument.value),
-            _ => None,
-        };
+        let names = self.only_trail(arguments);
         let Some([name]) = names.as_deref() else {
-            let found = Diagnostic::error(span, "`size` is how many elements a set has");
-            return self.report(found.label("as in `size(cell)`"));
+            return self.report(wrong(span, "`size` is how many elements a set has", "as in `size(cell)`"));
         };
         let set = self.set_named(mesh, name)?;
         let param = match self.sizes.iter().find(|(_, own)| *own == set) {
@@ -58,6 +51,14 @@ impl<'a> Lowering<'a> {
         self.one(Node::Param(param), Kind::Int, span)
     }
 
+    /// The names that the only argument of a call consists of.
+    fn only_trail(&self, arguments: &[Argument]) -> Option<Vec<Name>> {
+        match arguments {
+            [argument] => self.trail_of(argument.value),
+            _ => None,
+        }
+    }
+
     /// The paths that lead to an element if an expression has this truth.
     fn assured(&mut self, expr: ExprId, truth: bool) -> Vec<Path> {
         let file = self.file;
@@ -71,27 +72,16 @@ impl<'a> Lowering<'a> {
                     waiting.extend([(*right, truth), (*left, truth)]);
                 }
                 Expr::Call(name, arguments) if name.text == PRESENT && truth => {
-                    let [argument] = arguments.as_slice() else { continue };
-                    let names = self.trail_of(argument.value);
+                    let names = self.only_trail(arguments);
                     // What is wrong with it is told where it is lowered.
-                    let was_silent = std::mem::replace(&mut self.is_silent, true);
+                    let was_silent = std::mem::replace(&mut self.reports.is_silent, true);
                     assured.extend(names.and_then(|names| self.one_path(&names, name.span)));
-                    self.is_silent = was_silent;
+                    self.reports.is_silent = was_silent;
                 }
                 _ => {}
             }
         }
         assured
-    }
-
-    /// Does something where `condition` is known to be true (or false).
-    pub(in crate::lower) fn where_known<T>(
-        &mut self,
-        condition: ExprId,
-        truth: bool,
-        then: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        self.where_all_known(&[condition], truth, then)
     }
 
     /// The paths in `known`, and those that lead to an element if an expression has this truth.
@@ -107,7 +97,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Does something where each of `conditions` is known to be true (or false).
-    pub(in crate::lower) fn where_all_known<T>(
+    pub(in crate::lower) fn where_known<T>(
         &mut self,
         conditions: &[ExprId],
         truth: bool,
@@ -116,10 +106,7 @@ impl<'a> Lowering<'a> {
         if self.over.is_none() {
             return then(self);
         }
-        let mut known = Vec::new();
-        for &condition in conditions {
-            known.extend(self.assured(condition, truth));
-        }
+        let known = conditions.iter().flat_map(|&condition| self.assured(condition, truth)).collect();
         self.with_present(known, then)
     }
 
@@ -153,14 +140,12 @@ impl<'a> Lowering<'a> {
         let (mesh, _) = self.site()?;
         let written = mesh.written(beginning);
         let slot = written.trim_start_matches('[').trim_end_matches(']');
-        self.report(
-            Diagnostic::error(span, format!("`{slot}` may be missing"))
-                .label("reads through what may be a hole")
-                .note(mesh.maps[*map].span, "declared with `missing skip` here")
-                .help(format!(
-                    "write `if present({slot}) {{ ... }} else {{ ... }}`; a `sum`, `min` or `max` over the map leaves holes out"
-                )),
-        )
+        let found = Diagnostic::error(span, format!("`{slot}` may be missing"))
+            .label("reads through what may be a hole")
+            .note(mesh.maps[*map].span, "declared with `missing skip` here");
+        self.report(found.help(format!(
+            "write `if present({slot}) {{ ... }} else {{ ... }}`; a `sum`, `min` or `max` over the map leaves holes out"
+        )))
     }
 
     /// A value that was read along `path`, or what is read through its holes.

@@ -1,8 +1,11 @@
 //! What stands in brackets: `[cells.0]`, `[e, k-1]`, `[2]`.
 
+use super::mistaken::first_slot;
+use super::trail::joined;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Handle, Levels, Origin, Path, SetId};
+use crate::ir::{FieldId, Levels, Origin, Path, SetId};
+use crate::lower::report::wrong;
 use crate::lower::value::{Alias, Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -13,43 +16,28 @@ impl<'a> Lowering<'a> {
         let bound = self.base(base)?;
         let (mut hops, mut levels) = (None, None);
         for &part in parts {
-            let at = self.file.exprs.span(part);
+            let at = self.span(part);
             let names = self.trail_of(part);
             if let Some(names) = names.as_ref().filter(|names| self.is_trail(names)) {
                 if hops.is_some() {
-                    let found = Diagnostic::error(at, "this leads away a second time").label("one way too many");
+                    let found = wrong(at, "this leads away a second time", "one way too many");
                     return self.report(found.help("maps follow each other with points, as in `a[edges.0.cells.1]`"));
                 }
                 hops = Some(self.one_path(names, at)?);
-            } else if self.begins_with(part, "k") {
+            } else if self.begins_with(part, &["k"]) {
                 let (_, by, _) = self.offset(part)?;
                 if levels.replace(by).is_some() {
-                    return self.report(Diagnostic::error(at, "the level is named twice").label("named again"));
+                    return self.report(wrong(at, "the level is named twice", "named again"));
                 }
-            } else if self.begins_with(part, "i") || self.begins_with(part, "j") {
+            } else if self.begins_with(part, &["i", "j"]) {
                 return self.no_axes(at, "leads nowhere");
             } else if let (Some(names), false) = (&names, matches!(bound, Value::Many(_))) {
                 // What it should be, `paths` tells.
                 self.paths(names)?;
-            } else if let Value::Many(items) = &bound {
-                let found = self.part(items.clone(), parts, span)?;
-                return Some(found);
+            } else if let Value::Many(items) = bound {
+                return self.part(items, parts, span);
             } else {
-                let found = Diagnostic::error(at, "this is no slot of a map");
-                let base = match &self.file.exprs[part] {
-                    Expr::Index(base, inner) => self.trail_of(*base).zip(inner.first().copied()),
-                    Expr::Call(name, inner) => Some(vec![name.clone()]).zip(inner.first().map(|own| own.value)),
-                    _ => None,
-                };
-                if let Some((names, slot)) = base.filter(|(names, _)| self.is_trail(names))
-                    && let Expr::Int(slot) = &self.file.exprs[slot]
-                {
-                    let names: Vec<&str> = names.iter().map(|name| name.text.as_str()).collect();
-                    return self.report(found.label(format!("write `{}.{slot}`", names.join("."))));
-                }
-                return self.report(
-                    found.label("expected a map and a slot, as in `cells.0`, or `k` plus or minus a whole constant"),
-                );
+                return self.is_no_slot(part);
             }
         }
         let by = levels.unwrap_or(0);
@@ -69,13 +57,20 @@ impl<'a> Lowering<'a> {
         placed.map(|node| self.through_holes(node, &path, span)).collected()
     }
 
-    /// Whether an expression begins with a name: `k` does `k - n + 1`.
-    pub(super) fn begins_with(&self, part: ExprId, name: &str) -> bool {
-        let mut first = part;
-        while let Expr::Infix(_, left, _) = &self.file.exprs[first] {
-            first = *left;
+    /// Reports what leads nowhere: perhaps a slot in brackets or parentheses.
+    fn is_no_slot<T>(&mut self, part: ExprId) -> Found<T> {
+        let found = Diagnostic::error(self.span(part), "this is no slot of a map");
+        let base = match &self.file.exprs[part] {
+            Expr::Index(base, inner) => self.trail_of(*base).zip(inner.first().copied()),
+            Expr::Call(name, inner) => Some(vec![name.clone()]).zip(inner.first().map(|own| own.value)),
+            _ => None,
+        };
+        if let Some((names, slot)) = base.filter(|(names, _)| self.is_trail(names))
+            && let Expr::Int(slot) = &self.file.exprs[slot]
+        {
+            return self.report(found.label(format!("write `{}.{slot}`", joined(&names))));
         }
-        matches!(&self.file.exprs[first], Expr::Name(own) if own == name)
+        self.report(found.label("expected a map and a slot, as in `cells.0`, or `k` plus or minus a whole constant"))
     }
 
     /// The set where a value is at home; nothing if it is the same everywhere.
@@ -109,23 +104,17 @@ impl<'a> Lowering<'a> {
             return Some(());
         }
         let (there, here) = (&mesh.sets[set].name, &mesh.sets[home].name);
-        self.report(
-            Diagnostic::error(span, format!("`{name}` lives on `{here}`, `{}` leads to `{there}`", mesh.written(path)))
-                .label(format!("an element of `{there}`"))
-                .help(self.ways(home)),
-        )
+        let message = format!("`{name}` lives on `{here}`, `{}` leads to `{there}`", mesh.written(path));
+        self.report(wrong(span, message, format!("an element of `{there}`")).help(self.ways(home)))
     }
 
     /// How the elements of a set are reached.
     pub(super) fn ways(&self, to: SetId) -> String {
         let Some((mesh, own)) = self.site() else { return String::new() };
-        let direct = mesh.maps.iter().find(|(_, map)| map.from == own && map.to == to).map(|(id, _)| id);
+        let direct = mesh.maps.iter().find(|(_, map)| map.from == own && map.to == to);
         let (own, to) = (&mesh.sets[own].name, &mesh.sets[to].name);
         match direct {
-            Some(map) if mesh.maps[map].arity == 1 => {
-                format!("from `{own}`, `[{}]` leads to `{to}`", mesh.maps[map].name)
-            }
-            Some(map) => format!("from `{own}`, `[{}.0]` leads to `{to}`", mesh.maps[map].name),
+            Some((_, map)) => format!("from `{own}`, `[{}]` leads to `{to}`", first_slot(map)),
             None => format!("no map leads from `{own}` to `{to}` at once; maps follow each other with points"),
         }
     }
@@ -149,23 +138,22 @@ impl<'a> Lowering<'a> {
     }
 
     /// Reports a value on a map that is looked at without a slot of it.
-    fn no_slot<T>(&mut self, field: crate::ir::FieldId, span: Span) -> Found<T> {
+    fn no_slot<T>(&mut self, field: FieldId, span: Span) -> Found<T> {
         let (mesh, own) = self.site()?;
         let own_field = &self.stencil.fields[field];
         let map = own_field.place.home?.map?;
-        let (name, map_name) = (own_field.name.clone(), &mesh.maps[map].name);
-        let declared = own_field.span;
-        let found =
-            Diagnostic::error(span, format!("`{name}` has one value for each slot of `{}`", mesh.full_name(map)))
-                .note(declared, "declared here");
-        let slot = if mesh.maps[map].arity == 1 { map_name.clone() } else { format!("{map_name}.0") };
-        self.report(if mesh.maps[map].from == own {
-            found.label("which slot?").help(format!("write `{name}[{slot}]`, or `{name}[e]` in `sum(e in {map_name})`"))
-        } else {
+        let (name, map, full_name) = (&own_field.name, &mesh.maps[map], mesh.full_name(map));
+        let found = Diagnostic::error(span, format!("`{name}` has one value for each slot of `{full_name}`"));
+        let found = found.note(own_field.span, "declared here");
+        let found = if map.from == own {
+            let slot = first_slot(map);
             found
-                .label("the way ends with another map")
-                .help(format!("its last step goes through `{}`", mesh.full_name(map)))
-        })
+                .label("which slot?")
+                .help(format!("write `{name}[{slot}]`, or `{name}[e]` in `sum(e in {})`", map.name))
+        } else {
+            found.label("the way ends with another map").help(format!("its last step goes through `{full_name}`"))
+        };
+        self.report(found)
     }
 
     /// Reports a value that is used here, but lives elsewhere.
@@ -184,16 +172,12 @@ impl<'a> Lowering<'a> {
             Alias::Def(def, _) => self.stencil.defs[*def].name.clone(),
             Alias::Slots(..) | Alias::Ahead(..) | Alias::Param(_) | Alias::Int(_) => "this".to_owned(),
         };
-        let help = self.ways(home);
-        self.report(
-            Diagnostic::error(span, format!("`{name}` lives on `{there}`, this stencil runs over `{here}`"))
-                .label(format!("of which `{there}`?"))
-                .help(help),
-        )
+        let found = Diagnostic::error(span, format!("`{name}` lives on `{there}`, this stencil runs over `{here}`"));
+        self.report(found.label(format!("of which `{there}`?")).help(self.ways(home)))
     }
 
     /// The values that a field's name stands for.
-    pub(in crate::lower) fn field_value(&self, field: crate::ir::FieldId) -> Bound {
+    pub(in crate::lower) fn field_value(&self, field: FieldId) -> Bound {
         let home = self.stencil.fields[field].place.home;
         let alias = |part: u32| match home {
             Some(home) if home.map.is_some() => Alias::Slots(field, Path::default(), part),
@@ -203,18 +187,5 @@ impl<'a> Lowering<'a> {
             Some(home) if home.parts > 1 => Value::Many((0..home.parts).map(alias).collect()),
             _ => Value::One(alias(0)),
         }
-    }
-
-    /// Names of the numbers of a field, for messages: `res.2`.
-    pub(super) fn parts_of(&self, field: crate::ir::FieldId) -> usize {
-        self.stencil.fields[field].place.home.map_or(1, |home| home.parts as usize)
-    }
-
-    /// A set by its number, for messages.
-    pub(super) fn set_name(&self, set: SetId) -> String {
-        self.over
-            .as_ref()
-            .filter(|over| set.index() < over.mesh().sets.len())
-            .map_or_else(String::new, |over| over.mesh().sets[set].name.clone())
     }
 }

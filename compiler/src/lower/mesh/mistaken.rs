@@ -1,8 +1,11 @@
 //! What is taken for something else in a stencil over a mesh: maps and sets for values, counters for slots.
 
+use super::trail::joined;
 use crate::ast::Name;
 use crate::diagnostic::Diagnostic;
+use crate::ir::mesh::Map;
 use crate::ir::{FieldId, Levels, Path, Place, Role};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::value::{Alias, Value};
 use crate::lower::{Found, Lowering};
@@ -17,11 +20,8 @@ impl Lowering<'_> {
     /// Reports levels of a mesh that has none.
     pub(in crate::lower) fn no_levels<T>(&mut self, span: Span, label: &str) -> Found<T> {
         let name = self.over.as_ref().map_or("", |over| &over.mesh().name);
-        self.report(
-            Diagnostic::error(span, format!("the mesh `{name}` has no levels"))
-                .label(label)
-                .help("declare them in the mesh: `levels k`"),
-        )
+        let found = wrong(span, format!("the mesh `{name}` has no levels"), label);
+        self.report(found.help("declare them in the mesh: `levels k`"))
     }
 
     /// Reports an axis of grids.
@@ -51,24 +51,22 @@ impl Lowering<'_> {
     /// Reports a field that is looked at elsewhere, where it is the same: other levels of one without, other elements of one on
     /// no set.
     pub(super) fn check_varies(&mut self, name: &str, path: &Path, span: Span) -> Found<()> {
-        let Some(Binding::Field(field)) = self.scope.find(name).map(|symbol| &symbol.binding) else { return Some(()) };
-        let own = self.stencil.fields[*field].clone();
+        let Some(field) = self.field_at(name) else { return Some(()) };
+        let own = self.stencil.fields[field].clone();
         let lacks = match own.place {
             Place { levels: Levels::None, .. } if path.levels() != 0 => "levels",
             Place { horizontal: false, .. } if !path.hops().is_empty() => "elements",
             _ => return Some(()),
         };
         let place = self.over.as_ref().map_or(String::new(), |over| over.mesh().place(own.place));
-        self.report(
-            Diagnostic::error(span, format!("`{name}` has no {lacks}: it is{place}"))
-                .label("looked at elsewhere, where it is the same")
-                .note(own.span, "declared here")
-                .help(if lacks == "levels" {
-                    "leave the level out".to_owned()
-                } else {
-                    format!("write `{name}` without the map")
-                }),
-        )
+        let found = Diagnostic::error(span, format!("`{name}` has no {lacks}: it is{place}"))
+            .label("looked at elsewhere, where it is the same")
+            .note(own.span, "declared here");
+        self.report(if lacks == "levels" {
+            found.help("leave the level out")
+        } else {
+            found.help(format!("write `{name}` without the map"))
+        })
     }
 
     /// What a name of the mesh is, where a value is needed.
@@ -76,12 +74,9 @@ impl Lowering<'_> {
         let mesh = self.over.as_ref()?.mesh();
         let own = self.over.as_ref().and_then(|over| over.set);
         if let Some(map) = own.and_then(|own| mesh.map_named(own, name)) {
-            let slot = if mesh.maps[map].arity == 1 { name.to_owned() } else { format!("{name}.0") };
-            return Some(
-                Diagnostic::error(span, format!("`{name}` is a map, no value"))
-                    .label("stands in brackets")
-                    .help(format!("as in `a[{slot}]`; `present({slot})` asks whether it leads somewhere")),
-            );
+            let slot = first_slot(&mesh.maps[map]);
+            let found = Diagnostic::error(span, format!("`{name}` is a map, no value")).label("stands in brackets");
+            return Some(found.help(format!("as in `a[{slot}]`; `present({slot})` asks whether it leads somewhere")));
         }
         mesh.set_named(name)?;
         let found = Diagnostic::error(span, format!("`{name}` is a set, no value")).label("not a value");
@@ -91,25 +86,25 @@ impl Lowering<'_> {
     /// What a name that is no map means, if it means something.
     pub(super) fn no_map(&mut self, name: &Name, before: &[Name]) -> Option<Diagnostic> {
         let binding = self.scope.use_name(&name.text)?.binding;
-        let (text, way) = (&name.text, before.iter().map(|own| own.text.as_str()).collect::<Vec<_>>().join("."));
+        let (text, way) = (&name.text, joined(before));
         let map = if way.is_empty() { "nodes" } else { &way };
-        match binding {
-            Binding::Slot(_) => Some(
-                Diagnostic::error(name.span, format!("`{text}` is a place of its own"))
-                    .label("needs no map before it")
-                    .help(format!("write `[{text}]`")),
-            ),
-            Binding::Value(Value::One(Alias::Int(_))) => Some(
-                Diagnostic::error(name.span, format!("`{text}` is a number, no slot"))
-                    .label("a number of a range")
-                    .help(format!("`sum({text} in {map}) {{ ...[{text}] }}` goes through the slots of a map")),
-            ),
-            Binding::Field(_) | Binding::Value(_) | Binding::Param(_) | Binding::Constant(_) => Some(
-                Diagnostic::error(name.span, format!("`{text}` is a value, no map"))
-                    .label("a map or slot is expected")
-                    .help("slots are numbers known when compiling, as in `a[nodes.0]`"),
-            ),
-            Binding::Function(_) | Binding::Variable(_) | Binding::Broken => None,
-        }
+        let (what, label, help) = match binding {
+            Binding::Slot(_) => ("a place of its own", "needs no map before it", format!("write `[{text}]`")),
+            Binding::Value(Value::One(Alias::Int(_))) => {
+                let help = format!("`sum({text} in {map}) {{ ...[{text}] }}` goes through the slots of a map");
+                ("a number, no slot", "a number of a range", help)
+            }
+            Binding::Field(_) | Binding::Value(_) | Binding::Param(_) | Binding::Constant(_) => {
+                let help = "slots are numbers known when compiling, as in `a[nodes.0]`".to_owned();
+                ("a value, no map", "a map or slot is expected", help)
+            }
+            Binding::Function(_) | Binding::Variable(_) | Binding::Broken => return None,
+        };
+        Some(Diagnostic::error(name.span, format!("`{text}` is {what}")).label(label).help(help))
     }
+}
+
+/// `edges.0`, or `cell` of a map that leads to one element.
+pub(super) fn first_slot(map: &Map) -> String {
+    if map.arity == 1 { map.name.clone() } else { format!("{}.0", map.name) }
 }

@@ -15,7 +15,8 @@ use super::{Found, Lowering};
 use crate::ast::{self, ExprId, MapHoles, MeshPart};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::mesh::{Map, Mesh, Missing, Set, Write};
-use crate::ir::{MapId, MeshStencil, Path, Program, SetId, Stencil};
+use crate::ir::{Handle, MapId, MeshStencil, NodeId, Path, Program, SetId, Stencil};
+use crate::lower::report::wrong;
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -65,11 +66,7 @@ impl<'a> Lowering<'a> {
     /// The meshes of the file; what is wrong with them is reported.
     pub(super) fn meshes(&mut self) -> Vec<Declared> {
         let file = self.file;
-        let own = file.items.iter().filter_map(|item| match item {
-            ast::Item::Mesh(mesh) => Some(mesh),
-            ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Function(_) => None,
-            ast::Item::Constant(_) | ast::Item::Param(_) | ast::Item::Test(_) => None,
-        });
+        let own = file.items.iter().filter_map(|item| if let ast::Item::Mesh(mesh) = item { Some(mesh) } else { None });
         own.map(|mesh| self.mesh(mesh)).collect()
     }
 
@@ -81,8 +78,7 @@ impl<'a> Lowering<'a> {
                 MeshPart::Set(names) => names.iter().for_each(|name| self.add_set(&mut declared.mesh, name)),
                 MeshPart::Map(_) => {}
                 MeshPart::Levels(axis) if axis.text != "k" => {
-                    let found = Diagnostic::error(axis.span, "the levels of a mesh are called `k`");
-                    self.report::<()>(found.label("write `levels k`"));
+                    self.tell(wrong(axis.span, "the levels of a mesh are called `k`", "write `levels k`"));
                 }
                 MeshPart::Levels(_) => declared.mesh.levels = true,
             }
@@ -98,8 +94,7 @@ impl<'a> Lowering<'a> {
     fn add_set(&mut self, mesh: &mut Mesh, name: &ast::Name) {
         if let Some(before) = mesh.set_named(&name.text) {
             let found = Diagnostic::error(name.span, format!("the mesh `{}` has two sets `{}`", mesh.name, name.text));
-            self.report::<()>(found.label("again here").note(mesh.sets[before].span, "first here"));
-            return;
+            return self.tell(found.label("again here").note(mesh.sets[before].span, "first here"));
         }
         mesh.sets.add(Set { name: name.text.clone(), span: name.span });
     }
@@ -110,8 +105,8 @@ impl<'a> Lowering<'a> {
         let mesh = &declared.mesh;
         if let Some(before) = mesh.map_named(from, &map.name.text) {
             let (text, before) = (mesh.full_name(before), mesh.maps[before].span);
-            let found = Diagnostic::error(map.name.span, format!("there are two maps `{text}`"));
-            return self.report(found.label("again here").note(before, "first here"));
+            let found = wrong(map.name.span, format!("there are two maps `{text}`"), "again here");
+            return self.report(found.note(before, "first here"));
         }
         let arity = match map.arity {
             Some((number, at)) => self.width(number, at, "a map has 1 to 64 slots")?,
@@ -146,11 +141,10 @@ impl<'a> Lowering<'a> {
         mesh.set_named(&name.text).or_else(|| {
             let names: Vec<&str> = mesh.sets.iter().map(|(_, set)| set.name.as_str()).collect();
             let found = Diagnostic::error(name.span, format!("the mesh `{}` has no set `{}`", mesh.name, name.text));
-            self.report(match guess(&name.text, names.iter().copied()) {
-                Some(guess) => found.label(format!("did you mean `{guess}`?")),
-                None if names.is_empty() => found.label("it has no sets").help("declare them: `set node, edge, cell`"),
-                None => found.label(format!("its sets are {}", names.join(", "))),
-            })
+            self.report(found.meant(guess(&name.text, names.iter().copied()), |found| match names.is_empty() {
+                true => found.label("it has no sets").help("declare them: `set node, edge, cell`"),
+                false => found.label(format!("its sets are {}", names.join(", "))),
+            }))
         })
     }
 
@@ -159,19 +153,17 @@ impl<'a> Lowering<'a> {
         meshes.iter().find(|own| own.mesh.name == name.text).or_else(|| {
             let names: Vec<&str> = meshes.iter().map(|own| own.mesh.name.as_str()).collect();
             let found = Diagnostic::error(name.span, format!("there is no mesh `{}`", name.text));
-            self.report(match guess(&name.text, names.iter().copied()) {
-                Some(guess) => found.label(format!("did you mean `{guess}`?")),
-                None if names.is_empty() => found
-                    .label("this file has no mesh")
-                    .help(format!("declare it: `mesh {} {{ set node, cell; map cell.nodes -> node[3] }}`", name.text)),
-                None => {
-                    let with = meshes.iter().find(|own| own.mesh.set_named(&name.text).is_some());
-                    match with {
-                        Some(own) => found.label(format!("did you mean `{}.{}`?", own.mesh.name, name.text)),
-                        None => found.label(format!("in this file: {}", names.join(", "))),
-                    }
+            let with = meshes.iter().find(|own| own.mesh.set_named(&name.text).is_some());
+            self.report(found.meant(guess(&name.text, names.iter().copied()), |found| match with {
+                Some(own) => found.label(format!("did you mean `{}.{}`?", own.mesh.name, name.text)),
+                None if names.is_empty() => {
+                    found.label("this file has no mesh").help(format!(
+                        "declare it: `mesh {} {{ set node, cell; map cell.nodes -> node[3] }}`",
+                        name.text
+                    ))
                 }
-            })
+                None => found.label(format!("in this file: {}", names.join(", "))),
+            }))
         })
     }
 
@@ -193,11 +185,8 @@ impl<'a> Lowering<'a> {
         let declared = self.mesh_named(meshes, trail.names.first()?)?;
         if trail.names.len() > 1 {
             let found = Diagnostic::error(trail.span, "a program runs over a whole mesh");
-            return self.report(
-                found
-                    .label(format!("write `over {}`", declared.mesh.name))
-                    .help("the stencils that it calls run over sets"),
-            );
+            let found = found.label(format!("write `over {}`", declared.mesh.name));
+            return self.report(found.help("the stencils that it calls run over sets"));
         }
         Some(Over { declared, set: None, present: Vec::new(), writes: Vec::new() })
     }
@@ -214,26 +203,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// `missing value(x)`: x, in the body being written.
-    fn hole_value(&mut self, map: MapId) -> Found<crate::ir::NodeId> {
-        use crate::ir::Handle;
+    fn hole_value(&mut self, map: MapId) -> Found<NodeId> {
         let value = self.over.as_ref()?.declared.values.get(map.index()).copied().flatten()?;
-        let frame = self.scope.enter(0);
-        self.constant_depth += 1;
-        let node = self.scalar(value);
-        self.constant_depth -= 1;
-        self.scope.leave(frame);
-        node
+        self.within(0, |own| own.as_constant(|own| own.scalar(value)))
     }
 
     /// The path that the counter of a sum over a map stands for.
     fn counter(&mut self, name: &str) -> Option<Path> {
-        match &self.scope.find(name)?.binding {
-            Binding::Slot(path) => {
-                let path = path.clone();
-                self.scope.use_name(name);
-                Some(path)
-            }
-            _ => None,
-        }
+        let Binding::Slot(path) = self.scope.binding(name)?.clone() else { return None };
+        self.scope.use_name(name);
+        Some(path)
     }
 }

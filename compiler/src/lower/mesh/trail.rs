@@ -2,7 +2,10 @@
 
 use crate::ast::{self, Expr, ExprId, Name};
 use crate::diagnostic::{Diagnostic, guess};
+use crate::ir::mesh::Mesh;
 use crate::ir::{Hop, MapId, Path, SetId};
+use crate::lower::report::wrong;
+use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 
@@ -13,7 +16,7 @@ impl<'a> Lowering<'a> {
     /// The names of an expression that is nothing but names and numbers with points between them.
     pub(super) fn trail_of(&self, expr: ExprId) -> Option<Vec<Name>> {
         match &self.file.exprs[expr] {
-            Expr::Name(text) => Some(vec![Name { text: text.clone(), span: self.file.exprs.span(expr) }]),
+            Expr::Name(text) => Some(vec![Name { text: text.clone(), span: self.span(expr) }]),
             Expr::Component(base, part) => {
                 let mut names = self.trail_of(*base)?;
                 names.push(part.clone());
@@ -27,9 +30,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn is_trail(&self, names: &[Name]) -> bool {
         let Some((mesh, set)) = self.site() else { return false };
         let Some(first) = names.first() else { return false };
-        let counter = self.scope.find(&first.text);
-        counter.is_some_and(|symbol| matches!(symbol.binding, super::Binding::Slot(_)))
-            || mesh.map_named(set, &first.text).is_some()
+        matches!(self.scope.binding(&first.text), Some(Binding::Slot(_))) || mesh.map_named(set, &first.text).is_some()
     }
 
     /// The one path that names lead along.
@@ -38,17 +39,13 @@ impl<'a> Lowering<'a> {
         match <[Path; 1]>::try_from(paths) {
             Ok([path]) => Some(path),
             Err(paths) => {
-                let text = names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(".");
                 let (mesh, _) = self.site()?;
-                let first = paths.first().map(|path| mesh.written(path)).unwrap_or_default();
-                let last = paths.last().map(|path| mesh.written(path)).unwrap_or_default();
-                self.report(
-                    Diagnostic::error(span, format!("`{text}` leads to {} elements", paths.len()))
-                        .label("which of them?")
-                        .help(format!(
-                            "one of them is `{first}` to `{last}`; all of them are met by `sum(n in {text}) {{ ...[n] }}`"
-                        )),
-                )
+                let written = |path: Option<&Path>| path.map(|path| mesh.written(path)).unwrap_or_default();
+                let (text, first, last) = (joined(names), written(paths.first()), written(paths.last()));
+                let found = Diagnostic::error(span, format!("`{text}` leads to {} elements", paths.len()));
+                self.report(found.label("which of them?").help(format!(
+                    "one of them is `{first}` to `{last}`; all of them are met by `sum(n in {text}) {{ ...[n] }}`"
+                )))
             }
         }
     }
@@ -79,8 +76,8 @@ impl<'a> Lowering<'a> {
             let through = |path: &Path, slot| path.then(&Path::through([Hop { map, slot }]));
             paths = paths.iter().flat_map(|path| slots.clone().map(move |slot| through(path, slot))).collect();
             if paths.len() > TERMS {
-                let found = Diagnostic::error(name.span, format!("these are more than {TERMS} elements"));
-                return self.report(found.label("a sum is written out"));
+                let found = wrong(name.span, format!("these are more than {TERMS} elements"), "a sum is written out");
+                return self.report(found);
             }
             set = mesh.maps[map].to;
             rest = if number.is_some() { &after[1..] } else { after };
@@ -98,20 +95,17 @@ impl<'a> Lowering<'a> {
             return self.report(found);
         }
         let from = &mesh.sets[set].name;
-        let maps: Vec<&str> =
-            mesh.maps.iter().filter(|(_, map)| map.from == set).map(|(_, map)| map.name.as_str()).collect();
-        let found = Diagnostic::error(name.span, format!("the set `{from}` has no map `{}`", name.text));
-        let elsewhere = mesh.maps.iter().find(|(_, map)| map.name == name.text).map(|(id, _)| id);
-        self.report(match (guess(&name.text, maps.iter().copied()), elsewhere) {
-            (Some(guess), _) => found.label(format!("did you mean `{guess}`?")),
-            (None, Some(other)) => found
-                .label(format!("here are elements of `{from}`"))
-                .note(mesh.maps[other].span, "this one is another set's"),
-            (None, None) if maps.is_empty() => {
+        let elsewhere = mesh.maps.iter().find(|(_, map)| map.name == name.text);
+        let (found, guess, maps) = no_map(mesh, set, name);
+        self.report(found.meant(guess, |found| match elsewhere {
+            Some((_, other)) => {
+                found.label(format!("here are elements of `{from}`")).note(other.span, "this one is another set's")
+            }
+            None if maps.is_empty() => {
                 found.label(format!("no map leads from `{from}`")).help("maps are declared in the mesh")
             }
-            (None, None) => found.label(format!("its maps are {}", maps.join(", "))),
-        })
+            None => found.label(format!("its maps are {}", maps.join(", "))),
+        }))
     }
 
     fn slot(&mut self, map: MapId, number: &ast::Name) -> Found<u32> {
@@ -123,8 +117,21 @@ impl<'a> Lowering<'a> {
                 let what = format!("`{}` has no slot {}", mesh.full_name(map), number.text);
                 let has =
                     if arity == 1 { "its only slot is 0".to_owned() } else { format!("slots are 0 to {}", arity - 1) };
-                self.report(Diagnostic::error(number.span, what).label(has).note(mesh.maps[map].span, "declared here"))
+                self.report(wrong(number.span, what, has).note(mesh.maps[map].span, "declared here"))
             }
         }
     }
+}
+
+/// Names with points between them.
+pub(super) fn joined(names: &[Name]) -> String {
+    names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(".")
+}
+
+/// The error of a name that is no map of a set, what was probably meant, and the maps that there are.
+pub(super) fn no_map<'a>(mesh: &'a Mesh, set: SetId, name: &Name) -> (Diagnostic, Option<&'a str>, Vec<&'a str>) {
+    let maps: Vec<&str> =
+        mesh.maps.iter().filter(|(_, map)| map.from == set).map(|(_, map)| map.name.as_str()).collect();
+    let found = Diagnostic::error(name.span, format!("the set `{}` has no map `{}`", mesh.sets[set].name, name.text));
+    (found, guess(&name.text, maps.iter().copied()), maps)
 }

@@ -2,10 +2,11 @@
 
 use super::Programmer;
 use crate::ast::{self, Statement};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::Diagnostic;
 use crate::ir::program::{EdgeRule, Edges, GridAxis, Side, Variable};
 use crate::ir::{Body, Levels};
 use crate::lower::Found;
+use crate::lower::report::wrong;
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -47,16 +48,9 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn edge_rule(&mut self, names: &'a [ast::Name], rule: &'a ast::EdgeRule) {
-        let axis = match rule.axis.text.as_str() {
-            "i" => GridAxis::I,
-            "j" => GridAxis::J,
-            "k" => GridAxis::K,
-            other => {
-                self.report::<()>(
-                    Diagnostic::error(rule.axis.span, format!("`{other}` is no axis")).label("one of `i`, `j` and `k`"),
-                );
-                return;
-            }
+        let name = &rule.axis.text;
+        let Some(axis) = GridAxis::ALL.into_iter().find(|axis| axis.name() == name) else {
+            return self.tell(wrong(rule.axis.span, format!("`{name}` is no axis"), "one of `i`, `j` and `k`"));
         };
         let sides = match rule.side.as_ref().map(|side| side.text.as_str()) {
             Some("low") => vec![Side::Low],
@@ -64,12 +58,9 @@ impl<'a> Programmer<'_, 'a> {
             None => Side::BOTH.to_vec(),
         };
         if let ("periodic", Some(side)) = (rule.kind.text.as_str(), &rule.side) {
-            self.report::<()>(
-                Diagnostic::error(rule.span, "an axis is periodic on both sides or on none")
-                    .label(format!("`{}` alone", side.text))
-                    .help(format!("write `{}: periodic`", rule.axis.text)),
-            );
-            return;
+            let found = Diagnostic::error(rule.span, "an axis is periodic on both sides or on none");
+            let found = found.label(format!("`{}` alone", side.text));
+            return self.tell(found.help(format!("write `{}: periodic`", rule.axis.text)));
         }
         let before = self.boundaries.rules.iter().find(|own| {
             let same_names = own.names.iter().any(|name| names.iter().any(|other| other.text == name.text));
@@ -77,13 +68,8 @@ impl<'a> Programmer<'_, 'a> {
             own.axis == axis && own.sides.iter().any(|side| sides.contains(side)) && (same_names || both_for_all)
         });
         if let Some(before) = before {
-            let before = before.rule.span;
-            self.report::<()>(
-                Diagnostic::error(rule.span, format!("two boundaries say what lies beyond the same edge of `{axis}`"))
-                    .label("again here")
-                    .note(before, "first here"),
-            );
-            return;
+            let message = format!("two boundaries say what lies beyond the same edge of `{axis}`");
+            return self.tell(wrong(rule.span, message, "again here").note(before.rule.span, "first here"));
         }
         self.boundaries.rules.push(Said { names, axis, sides, rule });
     }
@@ -103,13 +89,9 @@ impl<'a> Programmer<'_, 'a> {
                 if !said.axis.is_of(variable.place) {
                     // A rule for all is for those that have the axis.
                     if let Some(name) = name {
-                        let found =
+                        let message =
                             format!("`{}` is{}: it has no edge along `{}`", variable.name, variable.place, said.axis);
-                        self.report::<()>(
-                            Diagnostic::error(said.rule.span, found)
-                                .label("no such edge")
-                                .note(name.span, "named here"),
-                        );
+                        self.tell(wrong(said.rule.span, message, "no such edge").note(name.span, "named here"));
                     }
                     continue;
                 }
@@ -120,14 +102,9 @@ impl<'a> Programmer<'_, 'a> {
         for axis in GridAxis::ALL {
             let periodic = Side::BOTH.map(|side| matches!(edges.rule(axis, side), EdgeRule::Periodic));
             if periodic[0] != periodic[1] {
-                self.report::<()>(
-                    Diagnostic::error(
-                        variable.span,
-                        format!("`{}` is periodic along `{axis}` on one side alone", variable.name),
-                    )
-                    .label("declared here")
-                    .help("an axis is periodic on both sides or on none"),
-                );
+                let message = format!("`{}` is periodic along `{axis}` on one side alone", variable.name);
+                let found = wrong(variable.span, message, "declared here");
+                self.tell(found.help("an axis is periodic on both sides or on none"));
             }
         }
         edges
@@ -138,12 +115,9 @@ impl<'a> Programmer<'_, 'a> {
         let is_interface = said.axis == GridAxis::K && variable.place.levels == Levels::Interfaces;
         Some(match rule.kind.text.as_str() {
             kind @ ("periodic" | "mirror") if is_interface => {
-                let found = format!("`{}` stands on the interfaces of levels, and cannot be {kind}", variable.name);
-                return self.report(
-                    Diagnostic::error(rule.span, found)
-                        .label("`copy` or `value(x)`")
-                        .note(variable.span, "declared on `k+1` here"),
-                );
+                let message = format!("`{}` stands on the interfaces of levels, and cannot be {kind}", variable.name);
+                let found = wrong(rule.span, message, "`copy` or `value(x)`");
+                return self.report(found.note(variable.span, "declared on `k+1` here"));
             }
             "periodic" => EdgeRule::Periodic,
             "copy" => EdgeRule::Copy,
@@ -186,13 +160,9 @@ impl<'a> Programmer<'_, 'a> {
                 if self.boundaries.met.contains(name.text.as_str()) || !told.insert(name.span) {
                     continue;
                 }
-                let known: Vec<&str> = self.program.variables.iter().map(|(_, own)| own.name.as_str()).collect();
                 let found = Diagnostic::error(name.span, format!("a boundary of `{}`, which is no field", name.text));
-                let found = match guess(&name.text, known) {
-                    Some(guess) => found.label(format!("did you mean `{guess}`?")),
-                    None => found.label("no field of this program has this name"),
-                };
-                self.report::<()>(found);
+                let otherwise = |found: Diagnostic| found.label("no field of this program has this name");
+                self.tell(found.meant(self.guess(&name.text), otherwise));
             }
         }
     }

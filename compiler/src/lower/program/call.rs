@@ -1,80 +1,98 @@
 //! Calls of stencils.
 
-use super::Programmer;
+use super::{Held, Programmer};
 use crate::ast::{self, Expr, ExprId};
 use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::program::{Action, Call, FieldBinding};
-use crate::ir::{FieldId, Handle, ParamId, Place, Role, Stencil, Stored, VariableId};
+use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, VariableId};
 use crate::lower::Found;
 use crate::lower::mesh::SIZE;
-use crate::lower::scope::{FUNCTIONS, Global};
+use crate::lower::report::wrong;
+use crate::lower::scope::{Binding, FUNCTIONS, Global};
+use crate::lower::sweep::single;
 use crate::source::Span;
-
-/// A stencil that is called, with its number; nothing if it has errors of its own.
-type Called<'a> = Option<(usize, &'a Stencil)>;
 
 /// What a call passes to a stencil, in the order declared.
 #[derive(Clone, Copy)]
-enum Slot {
-    Field(FieldId),
-    Param(ParamId),
+enum Slot<'a> {
+    Field(FieldId, &'a Field),
+    Param(ParamId, &'a Param),
+}
+
+impl<'a> Slot<'a> {
+    fn name(self) -> &'a str {
+        match self {
+            Slot::Field(_, own) => &own.name,
+            Slot::Param(_, own) => &own.name,
+        }
+    }
+
+    fn span(self) -> Span {
+        match self {
+            Slot::Field(_, own) => own.span,
+            Slot::Param(_, own) => own.span,
+        }
+    }
+}
+
+/// The fields that a stencil returns, in the order declared.
+pub(super) fn outputs(stencil: &Stencil) -> impl Iterator<Item = &Field> {
+    stencil.fields.iter().map(|(_, own)| own).filter(|own| own.role.is_written())
+}
+
+/// `diffuse(phi, alpha)`
+fn signature(stencil: &Stencil, slots: &[Slot]) -> String {
+    let names: Vec<&str> = slots.iter().map(|slot| slot.name()).collect();
+    format!("`{}({})`", stencil.name, names.join(", "))
 }
 
 impl<'a> Programmer<'_, 'a> {
-    /// The stencil and arguments, if an expression is a call of a stencil.
-    pub(super) fn stencil_call(&mut self, expr: ExprId) -> Option<(Called<'a>, &'a [ast::Argument], Span)> {
+    /// The stencil that is called and the call, if an expression is one of a stencil that returns its results to so many names.
+    /// The call is nothing if something is wrong with what is passed, both are if there is no such stencil.
+    pub(super) fn stencil_call(&mut self, expr: ExprId, names: usize) -> Option<Found<(&'a Stencil, Found<Call>)>> {
         let file = self.lowering.file;
         let Expr::Call(name, arguments) = &file.exprs[expr] else { return None };
         match self.lowering.globals.find(&name.text) {
             Some(Global::Stencil) => {}
             Some(Global::Program) => {
-                self.report::<()>(
-                    Diagnostic::error(name.span, format!("`{}` is a program: it is run, not called", name.text))
-                        .label("a program calls stencils"),
-                );
-                return Some((None, arguments, file.exprs.span(expr)));
+                let message = format!("`{}` is a program: it is run, not called", name.text);
+                return Some(self.report(Diagnostic::error(name.span, message).label("a program calls stencils")));
             }
             Some(Global::Function(_) | Global::Constant(_) | Global::Param(..) | Global::Mesh) => return None,
             // Of numbers there are functions, too.
             None if FUNCTIONS.contains(&name.text.as_str()) || name.text == SIZE && self.lowering.is_over_mesh() => {
                 return None;
             }
-            None if self.lowering.scope.find(&name.text).is_some() => {
-                return None;
-            }
-            None => {
-                self.unknown_stencil(name);
-                return Some((None, arguments, file.exprs.span(expr)));
-            }
+            None if self.lowering.scope.find(&name.text).is_some() => return None,
+            None => return Some(self.unknown_stencil(name)),
         }
         let stencils = self.stencils;
-        let stencil = stencils.iter().find(|stencil| stencil.name == name.text);
-        if stencil.is_none() && self.is_elsewhere(name) {
-            return Some((None, arguments, file.exprs.span(expr)));
-        }
-        let called = stencil.map(|stencil| (self.number_of(stencil), stencil));
-        Some((called, arguments, file.exprs.span(expr)))
+        let Some(stencil) = stencils.iter().find(|stencil| stencil.name == name.text) else {
+            self.check_mesh(name);
+            return Some(None);
+        };
+        let (number, span) = (self.number_of(stencil), self.span(expr));
+        let fits = self.check_results(stencil, names, span);
+        let call = self.call(number, stencil, arguments, span);
+        Some(fits.map(|()| (stencil, call)))
     }
 
-    fn unknown_stencil(&mut self, name: &ast::Name) {
+    fn unknown_stencil<T>(&mut self, name: &ast::Name) -> Found<T> {
         let items = self.lowering.file.items.iter();
         let names: Vec<&str> = items
-            .filter_map(|item| match item {
-                ast::Item::Stencil(stencil) => Some(stencil.name.text.as_str()),
-                ast::Item::Program(_) | ast::Item::Function(_) | ast::Item::Constant(_) => None,
-                ast::Item::Param(_) | ast::Item::Test(_) | ast::Item::Mesh(_) => None,
-            })
+            .filter_map(|item| if let ast::Item::Stencil(own) = item { Some(own.name.text.as_str()) } else { None })
             .collect();
         let found = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));
-        self.report::<()>(match guess(&name.text, names.iter().copied()) {
-            Some(guess) => found.label(format!("did you mean `{guess}`?")),
-            None if names.is_empty() => {
-                found.label("this file has no stencil").help("write one: `stencil step { in a; out b; b = a }`")
+        self.report(found.meant(guess(&name.text, names.iter().copied()), |found| {
+            match names.is_empty() {
+                true => {
+                    found.label("this file has no stencil").help("write one: `stencil step { in a; out b; b = a }`")
+                }
+                false => found
+                    .label("not in this file")
+                    .help(format!("a program calls stencils of its file; here are {}", names.join(", "))),
             }
-            None => found
-                .label("not in this file")
-                .help(format!("a program calls stencils of its file; here are {}", names.join(", "))),
-        });
+        }))
     }
 
     /// The stencil's number in the program, which holds each once.
@@ -86,29 +104,21 @@ impl<'a> Programmer<'_, 'a> {
         })
     }
 
-    /// What a stencil returns, if so many names take it.
-    pub(super) fn results(&mut self, stencil: &Stencil, names: usize, span: Span) -> Found<Vec<(Place, Stored)>> {
-        let outputs: Vec<_> = stencil.fields.iter().map(|(_, own)| own).filter(|own| own.role.is_written()).collect();
-        if outputs.len() == names {
-            return Some(outputs.iter().map(|own| (own.place, own.stored)).collect());
+    /// Reports a stencil that does not return what so many names take.
+    fn check_results(&mut self, stencil: &Stencil, names: usize, span: Span) -> Found<()> {
+        let list: Vec<&str> = outputs(stencil).map(|own| own.name.as_str()).collect();
+        if list.len() == names {
+            return Some(());
         }
-        let list: Vec<&str> = outputs.iter().map(|own| own.name.as_str()).collect();
-        let what = if outputs.len() == 1 { "one field".to_owned() } else { format!("{} fields", outputs.len()) };
+        let what = if list.len() == 1 { "one field".to_owned() } else { format!("{} fields", list.len()) };
         let takes = if names == 1 { "one name takes them".to_owned() } else { format!("{names} names take them") };
-        self.report(
-            Diagnostic::error(span, format!("`{}` returns {what}, and {takes}", stencil.name))
-                .label(format!("returns `{}`", list.join("`, `")))
-                .help(format!("write `{} = {}(...)`", list.join(", "), stencil.name)),
-        )
+        let found = Diagnostic::error(span, format!("`{}` returns {what}, and {takes}", stencil.name));
+        let found = found.label(format!("returns `{}`", list.join("`, `")));
+        self.report(found.help(format!("write `{} = {}(...)`", list.join(", "), stencil.name)))
     }
 
     /// A call without what takes its results.
-    pub(super) fn call(
-        &mut self,
-        (number, stencil): (usize, &'a Stencil),
-        arguments: &'a [ast::Argument],
-        span: Span,
-    ) -> Found<Call> {
+    fn call(&mut self, number: usize, stencil: &'a Stencil, arguments: &'a [ast::Argument], span: Span) -> Found<Call> {
         self.calls += 1;
         if self.calls > super::CALLS {
             return self.report(Diagnostic::error(span, format!("a program has at most {} calls", super::CALLS)));
@@ -125,11 +135,8 @@ impl<'a> Programmer<'_, 'a> {
                 }
                 None => {
                     if let Some(named) = named {
-                        return self.report(
-                            Diagnostic::error(at, "an argument without a name after one with a name")
-                                .label("which one is this?")
-                                .note(named, "the one with a name"),
-                        );
+                        let found = wrong(at, "an argument without a name after one with a name", "which one is this?");
+                        return self.report(found.note(named, "the one with a name"));
                     }
                     if n >= slots.len() {
                         return self.too_many(stencil, &slots, arguments.len(), at);
@@ -138,13 +145,9 @@ impl<'a> Programmer<'_, 'a> {
                 }
             };
             if let Some(before) = given[place].replace(argument) {
-                let name = slot_name(stencil, slots[place]);
+                let found = Diagnostic::error(at, format!("`{}` is given twice", slots[place].name()));
                 let before = self.span(before.value);
-                return self.report(
-                    Diagnostic::error(at, format!("`{name}` is given twice"))
-                        .label("again here")
-                        .note(before, "first here"),
-                );
+                return self.report(found.label("again here").note(before, "first here"));
             }
         }
         let mut call = Call {
@@ -155,98 +158,75 @@ impl<'a> Programmer<'_, 'a> {
         };
         let mut complete = true;
         for (n, (slot, argument)) in slots.iter().zip(&given).enumerate() {
-            let done = match (*slot, argument) {
-                (Slot::Field(id), Some(argument)) => {
-                    let read = self.field_argument(stencil, id, argument.value);
-                    call.fields[id.index()].read = read;
-                    read.map(|_| ())
+            complete &= match (*slot, argument) {
+                (Slot::Field(id, own), Some(argument)) => {
+                    call.fields[id.index()].read = self.field_argument(stencil, own, argument.value);
+                    call.fields[id.index()].read.is_some()
                 }
-                (Slot::Param(_), Some(argument)) if self.names_a_field(argument.value) => {
-                    self.field_for_param(stencil, &slots, &given, n)
+                (Slot::Param(_, own), Some(argument)) if self.names_a_field(argument.value) => {
+                    self.field_for_param(stencil, own, &slots, &given, n).unwrap_or(false)
                 }
-                (Slot::Param(id), Some(argument)) => {
-                    let own = &stencil.params[id];
-                    let body = self.number(argument.value, Some(own.kind), &own.name);
-                    call.params[id.index()] = body.clone();
-                    body.map(|_| ())
+                (Slot::Param(id, own), Some(argument)) => {
+                    call.params[id.index()] = self.number(argument.value, Some(own.kind), &own.name);
+                    call.params[id.index()].is_some()
                 }
-                (Slot::Param(id), None) if stencil.params[id].default.is_some() => Some(()),
+                (Slot::Param(_, own), None) if own.default.is_some() => true,
                 // Starts from 0.
-                (Slot::Field(id), None) if stencil.fields[id].role == Role::Inc => Some(()),
-                (slot, None) => self.missing(stencil, &slots, slot, span),
+                (Slot::Field(_, own), None) if own.role == Role::Inc => true,
+                (slot, None) => self.missing(stencil, &slots, slot, span).unwrap_or(false),
             };
-            complete &= done.is_some();
         }
         // Parameters of the file are the program's, too.
         for (id, own) in stencil.params.iter() {
-            if let Some(Global::Param(params, index)) = self.file_param(own) {
-                self.lowering.scope.use_global(&own.name);
-                let frame = self.lowering.scope.enter(0);
-                let param = self.lowering.add_param(params, index);
-                self.lowering.scope.leave(frame);
-                let mut body = crate::ir::Body::new();
-                body.add(crate::ir::Node::Param(param?), own.kind, span);
-                call.params[id.index()] = Some(body);
+            if let Some((params, index)) = self.file_param(own) {
+                let param = self.lowering.file_param(params, index)?;
+                call.params[id.index()] = Some(single(Node::Param(param), own.kind, span));
             }
         }
         complete.then_some(call)
     }
 
     /// Lets variables take what a call returns, in the order declared.
-    pub(super) fn take(&mut self, call: Found<Call>, targets: Vec<Found<VariableId>>, actions: &mut Vec<Action>) {
-        self.valued.extend(targets.iter().flatten());
-        let (Some(mut call), Some(targets)) = (call, targets.into_iter().collect::<Option<Vec<_>>>()) else { return };
-        let mut targets = targets.into_iter();
-        let stencils = self.stencils;
-        let name = &self.program.stencils[call.stencil].name;
-        let Some(stencil) = stencils.iter().find(|stencil| stencil.name == *name) else { return };
-        for (id, field) in stencil.fields.iter() {
-            if field.role.is_written() {
-                call.fields[id.index()].written = targets.next();
-            }
+    pub(super) fn take(&mut self, stencil: &Stencil, call: Found<Call>, to: Vec<Found<VariableId>>) -> Found<Action> {
+        self.valued.extend(to.iter().flatten());
+        let (mut call, targets) = call.zip(to.into_iter().collect::<Option<Vec<_>>>())?;
+        let written = stencil.fields.iter().filter(|(_, field)| field.role.is_written());
+        for ((id, _), target) in written.zip(targets) {
+            call.fields[id.index()].written = Some(target);
         }
-        if self.check_edges(stencil, &call).is_some() {
-            actions.push(Action::Call(call));
-        }
+        self.check_edges(stencil, &call)?;
+        Some(Action::Call(call))
     }
 
     /// The parameter of the file that a stencil's is, if it is one.
-    fn file_param(&self, own: &crate::ir::Param) -> Option<Global<'a>> {
-        let global = self.lowering.globals.find(&own.name)?;
-        let Global::Param(params, index) = global else { return None };
-        (params.names[index].span == own.span).then_some(global)
+    fn file_param(&self, own: &Param) -> Option<(&'a ast::Params, usize)> {
+        let Global::Param(params, index) = self.lowering.globals.find(&own.name)? else { return None };
+        (params.names[index].span == own.span).then_some((params, index))
     }
 
-    fn slots(&self, stencil: &Stencil) -> Vec<Slot> {
+    fn slots<'s>(&self, stencil: &'s Stencil) -> Vec<Slot<'s>> {
         let fields = stencil.fields.iter().filter(|(_, own)| own.role.is_read());
         let params = stencil.params.iter().filter(|(_, own)| self.file_param(own).is_none());
-        let mut slots: Vec<(u32, Slot)> = fields
-            .map(|(id, own)| (own.span.start, Slot::Field(id)))
-            .chain(params.map(|(id, own)| (own.span.start, Slot::Param(id))))
-            .collect();
-        slots.sort_by_key(|(start, _)| *start);
-        slots.into_iter().map(|(_, slot)| slot).collect()
+        let fields = fields.map(|(id, own)| Slot::Field(id, own));
+        let mut slots: Vec<Slot> = fields.chain(params.map(|(id, own)| Slot::Param(id, own))).collect();
+        slots.sort_by_key(|slot| slot.span().start);
+        slots
     }
 
     fn slot_named(&mut self, stencil: &Stencil, slots: &[Slot], name: &ast::Name) -> Found<usize> {
-        let known: Vec<&str> = slots.iter().map(|slot| slot_name(stencil, *slot)).collect();
-        if let Some(place) = known.iter().position(|own| *own == name.text) {
+        if let Some(place) = slots.iter().position(|own| own.name() == name.text) {
             return Some(place);
         }
-        let what = format!("`{}` takes no `{}`", stencil.name, name.text);
-        let found = Diagnostic::error(name.span, what);
+        let found = Diagnostic::error(name.span, format!("`{}` takes no `{}`", stencil.name, name.text));
         if stencil.fields.iter().any(|(_, own)| own.name == name.text) {
             return self.report(found.label("an output: it is returned, not passed"));
         }
-        let is_shared = stencil.params.iter().any(|(_, own)| own.name == name.text);
-        if is_shared {
-            let label = "a parameter of the file: stencils and programs see the same";
-            return self.report(found.label(label).help(format!("set it for all: --set {}=...", name.text)));
+        if stencil.params.iter().any(|(_, own)| own.name == name.text) {
+            let found = found.label("a parameter of the file: stencils and programs see the same");
+            return self.report(found.help(format!("set it for all: --set {}=...", name.text)));
         }
-        self.report(match guess(&name.text, known.iter().copied()) {
-            Some(guess) => found.label(format!("did you mean `{guess}`?")),
-            None => found.label(signature(stencil, slots)),
-        })
+        let guess = guess(&name.text, slots.iter().map(|slot| slot.name()));
+        self.report(found.meant(guess, |found| found.label(signature(stencil, slots))))
     }
 
     fn too_many<T>(&mut self, stencil: &Stencil, slots: &[Slot], given: usize, at: Span) -> Found<T> {
@@ -255,63 +235,28 @@ impl<'a> Programmer<'_, 'a> {
             1 => "one argument".to_owned(),
             n => format!("{n} arguments"),
         };
-        self.report(
-            Diagnostic::error(at, format!("`{}` takes {takes}, here are {given}", stencil.name))
-                .label(signature(stencil, slots)),
-        )
+        self.report(wrong(at, format!("`{}` takes {takes}, here are {given}", stencil.name), signature(stencil, slots)))
     }
 
     fn missing<T>(&mut self, stencil: &Stencil, slots: &[Slot], slot: Slot, span: Span) -> Found<T> {
-        let (what, declared) = match slot {
-            Slot::Field(id) => ("field", stencil.fields[id].span),
-            Slot::Param(id) => ("parameter", stencil.params[id].span),
-        };
-        let name = slot_name(stencil, slot);
-        self.report(
-            Diagnostic::error(span, format!("`{}` needs the {what} `{name}`", stencil.name))
-                .label(signature(stencil, slots))
-                .note(declared, "declared here"),
-        )
+        let what = if let Slot::Field(..) = slot { "field" } else { "parameter" };
+        let found = Diagnostic::error(span, format!("`{}` needs the {what} `{}`", stencil.name, slot.name()));
+        self.report(found.label(signature(stencil, slots)).note(slot.span(), "declared here"))
     }
 
     /// A field that is passed to a stencil.
-    fn field_argument(&mut self, stencil: &Stencil, id: FieldId, value: ExprId) -> Found<VariableId> {
-        let own = &stencil.fields[id];
+    fn field_argument(&mut self, stencil: &Stencil, own: &Field, value: ExprId) -> Found<VariableId> {
         let at = self.span(value);
-        let Some(variable) = self.field_named(value) else { return self.no_field(stencil, id, value) };
-        let variable = self.with_value(variable?, at)?;
+        let Some(variable) = self.field_with_value(value) else { return self.no_field(stencil, own, value) };
+        let variable = variable?;
         if self.is_number(variable) {
             let (name, number) = (&own.name, &self.program.variables[variable].name);
-            let found =
-                Diagnostic::error(at, format!("`{name}` of `{}` is a field, and `{number}` a number", stencil.name))
-                    .label("a number is passed to a parameter")
-                    .note(own.span, "declared here")
-                    .help(format!("declare it in the stencil as `param {name}`"));
-            return self.report(found);
+            let message = format!("`{name}` of `{}` is a field, and `{number}` a number", stencil.name);
+            let found = wrong(at, message, "a number is passed to a parameter").note(own.span, "declared here");
+            return self.report(found.help(format!("declare it in the stencil as `param {name}`")));
         }
-        let passed = &self.program.variables[variable];
-        let differs = if passed.place != own.place {
-            format!(
-                "`{}` of `{}` is{}, `{}` is{}",
-                own.name,
-                stencil.name,
-                self.axes(own.place),
-                passed.name,
-                self.axes(passed.place)
-            )
-        } else if passed.stored != own.stored {
-            let (wanted, stored) = (own.stored.name(), passed.stored.name());
-            format!("`{}` of `{}` is stored as {wanted}, `{}` as {stored}", own.name, stencil.name, passed.name)
-        } else {
-            return Some(variable);
-        };
-        let declared = passed.span;
-        self.report(
-            Diagnostic::error(at, differs)
-                .label("does not fit")
-                .note(own.span, "declared here")
-                .note(declared, "and here"),
-        )
+        let passed = Held::variable(&self.program.variables[variable]);
+        self.check_same(Held::field(stencil, own), passed, at, "does not fit").map(|()| variable)
     }
 
     /// Whether an expression is a field's name alone.
@@ -323,13 +268,13 @@ impl<'a> Programmer<'_, 'a> {
     fn field_for_param<T>(
         &mut self,
         stencil: &Stencil,
+        own: &Param,
         slots: &[Slot],
         given: &[Option<&ast::Argument>],
         n: usize,
     ) -> Found<T> {
-        let (Some(argument), Slot::Param(id)) = (given[n], slots[n]) else { return None };
-        let (own, at) = (&stencil.params[id], self.span(argument.value));
-        let Some(Some(variable)) = self.field_named(argument.value) else { return None };
+        let argument = given[n]?;
+        let (at, variable) = (self.span(argument.value), self.field_named(argument.value)??);
         let field = &self.program.variables[variable].name;
         let place = match argument.name {
             None => format!("argument {} of `{}` is the parameter `{}`", n + 1, stencil.name, own.name),
@@ -338,8 +283,8 @@ impl<'a> Programmer<'_, 'a> {
         // It is mostly meant for the field that adds up, which nobody has to give.
         let mut left = slots.iter().zip(given).filter(|(_, argument)| argument.is_none());
         let added = left.find_map(|(slot, _)| match slot {
-            Slot::Field(id) if stencil.fields[*id].role == Role::Inc => Some(&stencil.fields[*id].name),
-            Slot::Field(_) | Slot::Param(_) => None,
+            Slot::Field(_, own) if own.role == Role::Inc => Some(&own.name),
+            Slot::Field(..) | Slot::Param(..) => None,
         });
         let found = Diagnostic::error(at, format!("{place}, and `{field}` is a field"))
             .label(signature(stencil, slots))
@@ -354,13 +299,12 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     /// Reports what is passed instead of a field.
-    fn no_field<T>(&mut self, stencil: &Stencil, id: FieldId, value: ExprId) -> Found<T> {
-        let (own, at) = (&stencil.fields[id], self.span(value));
-        let file = self.lowering.file;
+    fn no_field<T>(&mut self, stencil: &Stencil, own: &Field, value: ExprId) -> Found<T> {
+        let (file, at) = (self.lowering.file, self.span(value));
         let found = Diagnostic::error(at, format!("`{}` of `{}` takes a field", own.name, stencil.name));
         let found = match &file.exprs[value] {
             Expr::Name(name) => match self.lowering.scope.find(name) {
-                Some(symbol) if matches!(symbol.binding, crate::lower::scope::Binding::Broken) => return None,
+                Some(symbol) if matches!(symbol.binding, Binding::Broken) => return None,
                 Some(symbol) => found.label(format!("`{name}` is none")).note(symbol.span, "defined here"),
                 None if self.lowering.globals.find(name).is_some() => found.label(format!("`{name}` is none")),
                 None => return self.unknown_field(name, at),
@@ -377,29 +321,16 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn unknown_field<T>(&mut self, name: &str, at: Span) -> Found<T> {
-        let known: Vec<&str> = self.program.variables.iter().map(|(_, own)| own.name.as_str()).collect();
-        let found = Diagnostic::error(at, format!("unknown field `{name}`"));
         let inside = self.program.variables.iter().find(|(_, own)| own.name == name).map(|(_, own)| own.span);
-        self.report(match (inside, guess(name, known.iter().copied())) {
-            (Some(span), _) => found
+        let found = Diagnostic::error(at, format!("unknown field `{name}`"));
+        self.report(match inside {
+            Some(span) => found
                 .label("a name of a loop ends with it")
                 .note(span, "defined here")
                 .help("declare the field before the loop, and assign it inside"),
-            (None, Some(guess)) => found.label(format!("did you mean `{guess}`?")),
-            (None, None) => found.label("not defined here").help("declare it with `in`, `inout` or `out`"),
+            None => found.meant(self.guess(name), |found| {
+                found.label("not defined here").help("declare it with `in`, `inout` or `out`")
+            }),
         })
     }
-}
-
-fn slot_name(stencil: &Stencil, slot: Slot) -> &str {
-    match slot {
-        Slot::Field(id) => &stencil.fields[id].name,
-        Slot::Param(id) => &stencil.params[id].name,
-    }
-}
-
-/// `diffuse(phi, alpha)`
-fn signature(stencil: &Stencil, slots: &[Slot]) -> String {
-    let names: Vec<&str> = slots.iter().map(|slot| slot_name(stencil, *slot)).collect();
-    format!("`{}({})`", stencil.name, names.join(", "))
 }

@@ -38,11 +38,10 @@ impl Programmer<'_, '_> {
                 let found = Diagnostic::error(call.span, found)
                     .label(format!("`{}` has a boundary along `{axis}`, so every cell is computed", other.name))
                     .note(declared, "declared here")
-                    .note(field.span, "read as this")
-                    .help(format!(
-                        "say what lies there: `boundary {name} {{ {axis}: periodic }}`, or `copy`, `mirror`, `value(x)`"
-                    ));
-                fine = self.report(found);
+                    .note(field.span, "read as this");
+                fine = self.report(found.help(format!(
+                    "say what lies there: `boundary {name} {{ {axis}: periodic }}`, or `copy`, `mirror`, `value(x)`"
+                )));
             }
         }
         fine

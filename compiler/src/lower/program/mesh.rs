@@ -1,21 +1,37 @@
 //! What programs over a mesh have beyond others: numbers that change.
 
+use super::call::outputs;
 use super::{Programmer, new_variable};
 use crate::ast::{self, ExprId};
 use crate::diagnostic::Diagnostic;
 use crate::ir::program::{Action, Assignment};
-use crate::ir::{Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stored, VariableId};
+use crate::ir::{Body, FieldId, Handle, Kind, Node, Place, Role, Stored, VariableId};
+use crate::lower::declare::{NOWHERE, new_field};
+use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
-use crate::text::FreeText;
-
-/// Where a number lives.
-const NOWHERE: Place = Place { horizontal: false, levels: Levels::None, home: None };
 
 impl Lowering<'_> {
     /// The field that stands for a number of the program, in the bodies of its numbers.
     pub(in crate::lower) fn number_field(&self, variable: VariableId) -> Option<FieldId> {
         self.numbers.iter().position(|own| *own == variable).map(FieldId::new)
+    }
+
+    /// What a declared field of a program may not be.
+    pub(in crate::lower) fn check_place(&mut self, role: Role, place: Place, fields: &ast::Fields) -> Found<()> {
+        if !self.is_over_mesh() {
+            return Some(());
+        }
+        let found = |what| Diagnostic::error(fields.role.span, what);
+        if place == NOWHERE && role != Role::Out {
+            let what = found("a single number that is given is a parameter");
+            let name = fields.names.first().map_or("", |name| &name.text);
+            return self.report(what.label(format!("write `param {name}: real`")));
+        }
+        if role != Role::In && place != NOWHERE && place.home.is_none_or(|home| home.map.is_some()) {
+            return self.report(found("an output lives on a set").label("no stencil computes this"));
+        }
+        Some(())
     }
 }
 
@@ -32,26 +48,8 @@ impl<'a> Programmer<'_, 'a> {
             return;
         }
         let (name, stored, span) = (own.name.clone(), own.stored, own.span);
-        let (doc, role, range) = (FreeText::default(), Role::In, None);
-        self.lowering.stencil.fields.add(Field { name, doc, role, place: NOWHERE, stored, range, span });
+        self.lowering.stencil.fields.add(new_field(&name, Role::In, NOWHERE, stored, span));
         self.lowering.numbers.push(id);
-    }
-
-    /// What a declared field may not be.
-    pub(super) fn check_place(&mut self, role: Role, place: Place, fields: &ast::Fields) -> Found<Place> {
-        if !self.lowering.is_over_mesh() {
-            return Some(place);
-        }
-        let found = |what| Diagnostic::error(fields.role.span, what);
-        if place == NOWHERE && role != Role::Out {
-            let what = found("a single number that is given is a parameter");
-            let name = fields.names.first().map_or("", |name| &name.text);
-            return self.report(what.label(format!("write `param {name}: real`")));
-        }
-        if role != Role::In && place != NOWHERE && place.home.is_none_or(|home| home.map.is_some()) {
-            return self.report(found("an output lives on a set").label("no stencil computes this"));
-        }
-        Some(place)
     }
 
     /// `let half = dt / 2` where a number changes: then it is a number that is given a value here.
@@ -74,10 +72,8 @@ impl<'a> Programmer<'_, 'a> {
 
     fn names_a_number(&self, expr: ExprId) -> bool {
         let names = crate::lower::test::parts::names(self.lowering.file, expr);
-        names.iter().any(|(name, _)| match self.lowering.scope.find(name).map(|symbol| &symbol.binding) {
-            Some(Binding::Variable(id)) => self.is_number(*id),
-            _ => false,
-        })
+        let is_number = |binding| matches!(binding, Some(&Binding::Variable(id)) if self.is_number(id));
+        names.iter().any(|(name, _)| is_number(self.lowering.scope.binding(name)))
     }
 
     /// `rms = sqrt(change / size(cell))`
@@ -108,8 +104,7 @@ impl<'a> Programmer<'_, 'a> {
         let ast::Expr::Call(called, _) = &self.lowering.file.exprs[assign.value] else { return };
         let stencils = self.stencils;
         let Some(stencil) = stencils.iter().find(|stencil| stencil.name == called.text) else { return };
-        let outputs = stencil.fields.iter().map(|(_, own)| own).filter(|own| own.role.is_written());
-        for (target, output) in assign.targets.iter().zip(outputs) {
+        for (target, output) in assign.targets.iter().zip(outputs(stencil)) {
             if output.role == Role::Reduce && self.lowering.scope.find(&target.name.text).is_none() {
                 self.add(&target.name, new_variable(&target.name, output.place, output.stored));
             }
@@ -117,17 +112,16 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     /// Reports a stencil that does not run over this program's mesh.
-    pub(super) fn is_elsewhere(&mut self, name: &ast::Name) -> bool {
+    pub(super) fn check_mesh(&mut self, name: &ast::Name) {
         let items = self.lowering.file.items.iter();
-        let mut own = items.filter_map(|item| match item {
-            ast::Item::Stencil(stencil) if stencil.name.text == name.text => Some(stencil),
+        let over = items.rev().find_map(|item| match item {
+            ast::Item::Stencil(stencil) if stencil.name.text == name.text => Some(stencil.over.as_ref()),
             _ => None,
         });
-        let mesh = |trail: &ast::Trail| trail.names.first().map(|name| name.text.clone());
-        let theirs = own.next_back().and_then(|stencil| stencil.over.as_ref().and_then(mesh));
+        let theirs = over.flatten().and_then(|trail| trail.names.first()).map(|name| name.text.clone());
         let ours = self.lowering.over.as_ref().map(|over| over.declared.mesh.name.clone());
         if theirs == ours {
-            return false;
+            return;
         }
         let what = match (&theirs, &ours) {
             (Some(theirs), None) => format!("`{}` runs over the mesh `{theirs}`, this program over a grid", name.text),
@@ -138,7 +132,6 @@ impl<'a> Programmer<'_, 'a> {
             Some(theirs) => format!("a program that calls it begins with `program name over {theirs}`"),
             None => "a program over a mesh calls stencils over its sets".to_owned(),
         };
-        self.report::<()>(Diagnostic::error(name.span, what).label("cannot be called here").help(help));
-        true
+        self.tell(wrong(name.span, what, "cannot be called here").help(help));
     }
 }

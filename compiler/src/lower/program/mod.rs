@@ -8,10 +8,11 @@ mod mesh;
 use super::scope::{Binding, Symbol};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Statement};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, guess};
 use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
-use crate::ir::{Body, Kind, Program, Role, Stencil, Stored, VariableId};
+use crate::ir::{Body, Field, Kind, Place, Program, Role, Stencil, Stored, VariableId};
 use crate::lower::mesh::Declared;
+use crate::lower::report::{has_error, wrong};
 use crate::source::Span;
 use crate::text::FreeText;
 use boundary::Boundaries;
@@ -77,8 +78,12 @@ impl<'a> Programmer<'_, 'a> {
         self.lowering.report(diagnostic)
     }
 
+    fn tell(&mut self, diagnostic: Diagnostic) {
+        self.lowering.tell(diagnostic);
+    }
+
     fn span(&self, expr: ExprId) -> Span {
-        self.lowering.file.exprs.span(expr)
+        self.lowering.span(expr)
     }
 
     fn statements(&mut self, statements: &'a [Statement]) -> Vec<Action> {
@@ -108,24 +113,18 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Assign(assign) => self.assign(assign, actions),
             Statement::Repeat(repeat) => self.repeat(repeat, actions),
             Statement::Boundary(boundary) if self.lowering.is_over_mesh() => {
-                self.report::<()>(
-                    Diagnostic::error(boundary.span, "a boundary is about the edges of a grid")
-                        .label("in a program over a mesh")
-                        .help(
-                            "a mesh has its boundary in its maps: a set of its own for the elements there, as `bedge`, or \
-                             holes: `missing skip`, `missing value(x)`",
-                        ),
-                );
+                let found = Diagnostic::error(boundary.span, "a boundary is about the edges of a grid");
+                self.tell(found.label("in a program over a mesh").help(
+                    "a mesh has its boundary in its maps: a set of its own for the elements there, as `bedge`, or holes: \
+                     `missing skip`, `missing value(x)`",
+                ));
             }
             // Were collected before.
             Statement::Boundary(_) if outermost => {}
             Statement::Boundary(boundary) => self.belongs_outside(boundary.span, "what lies beyond the edges is said"),
             Statement::Print(print) => {
-                self.report::<()>(
-                    Diagnostic::error(print.span, "a `print` stands in a stencil")
-                        .label("in a program")
-                        .help("print the value in the stencil that computes it"),
-                );
+                let found = wrong(print.span, "a `print` stands in a stencil", "in a program");
+                self.tell(found.help("print the value in the stencil that computes it"));
             }
             Statement::Sweep(sweep) => self.belongs_into_a_stencil(sweep.span, "sweep"),
             Statement::Reduce(reduce) => self.belongs_into_a_stencil(reduce.span, "reduce"),
@@ -133,55 +132,24 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn belongs_into_a_stencil(&mut self, at: Span, what: &str) {
-        let found = Diagnostic::error(at, format!("a `{what}` stands in a stencil"));
-        self.report::<()>(found.label("in a program").help("write a stencil with it, and call that"));
+        let found = wrong(at, format!("a `{what}` stands in a stencil"), "in a program");
+        self.tell(found.help("write a stencil with it, and call that"));
     }
 
     fn belongs_outside(&mut self, at: Span, what: &str) {
-        self.report::<()>(
-            Diagnostic::error(at, format!("{what} at the head of the program")).label("inside a `repeat`"),
-        );
+        self.tell(wrong(at, format!("{what} at the head of the program"), "inside a `repeat`"));
     }
 
     /// `in phi`
     fn declare(&mut self, fields: &'a ast::Fields) {
-        let role = match fields.role.text.as_str() {
-            "in" => Role::In,
-            "out" => Role::Out,
-            "inout" => Role::InOut,
-            _ => {
-                self.report::<()>(
-                    Diagnostic::error(fields.role.span, "an `inc` adds to the cells of a mesh")
-                        .label("a program has `in`, `out` and `inout`"),
-                );
-                return fields.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
-            }
+        let Some(declared) = self.lowering.declared(fields, true) else {
+            return self.lowering.define_broken(&fields.names);
         };
-        let lowering = &mut *self.lowering;
-        let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| lowering.stored(typed));
-        let place = lowering.place(fields);
-        let place = place.and_then(|place| self.check_place(role, place, fields));
-        let (Some(stored), Some(place)) = (stored, place) else {
-            return fields.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
-        };
-        let range = fields.drawn.and_then(|(low, high)| self.lowering.range(low, high, role, stored));
+        let Field { doc, role, place, stored, range, .. } = declared;
         for name in &fields.names {
-            let doc = FreeText::new(&fields.doc);
-            let variable = Variable {
-                name: name.text.clone(),
-                doc,
-                role: Some(role),
-                place,
-                stored,
-                range,
-                edges: Edges::default(),
-                span: name.span,
-            };
-            if let Some(id) = self.add(name, variable)
-                && role.is_read()
-            {
-                self.valued.insert(id);
-            }
+            let variable = new_variable(name, place, stored);
+            let id = self.add(name, Variable { doc: doc.clone(), role: Some(role), range, ..variable });
+            self.valued.extend(id.filter(|_| role.is_read()));
         }
     }
 
@@ -201,32 +169,20 @@ impl<'a> Programmer<'_, 'a> {
 
     /// `let y = stencil(x)`, `let before = u`, `let half = dt / 2`
     fn binding(&mut self, binding: &'a ast::Let, actions: &mut Vec<Action>) {
-        if let Some((stencil, arguments, span)) = self.stencil_call(binding.value) {
-            let Some((number, stencil)) = stencil else {
-                return binding.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
-            };
-            let results = self.results(stencil, binding.names.len(), span);
-            let call = self.call((number, stencil), arguments, span);
-            let Some(results) = results else {
-                return binding.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
-            };
-            let mut targets = Vec::new();
-            for (name, &(place, stored)) in binding.names.iter().zip(&results) {
-                targets.push(self.add(name, new_variable(name, place, stored)));
-            }
-            return self.take(call, targets, actions);
+        if let Some(called) = self.stencil_call(binding.value, binding.names.len()) {
+            let Some((stencil, call)) = called else { return self.lowering.define_broken(&binding.names) };
+            let results = binding.names.iter().zip(call::outputs(stencil));
+            let targets =
+                results.map(|(name, own)| self.add(name, new_variable(name, own.place, own.stored))).collect();
+            return actions.extend(self.take(stencil, call, targets));
         }
         let [name] = binding.names.as_slice() else {
             let place = binding.names.first().map_or(Span::default(), |name| name.span);
-            self.report::<()>(
-                Diagnostic::error(place, "several names at once take the results of a call of a stencil")
-                    .label("this is no such call")
-                    .help("write one `let` for each name"),
-            );
-            return binding.names.iter().for_each(|name| self.lowering.define(name, Binding::Broken));
+            let found = Diagnostic::error(place, "several names at once take the results of a call of a stencil");
+            self.tell(found.label("this is no such call").help("write one `let` for each name"));
+            return self.lowering.define_broken(&binding.names);
         };
-        if let Some(from) = self.field_named(binding.value) {
-            let from = from.and_then(|from| self.with_value(from, self.span(binding.value)));
+        if let Some(from) = self.field_with_value(binding.value) {
             let Some(from) = from else { return self.lowering.define(name, Binding::Broken) };
             let Variable { place, stored, .. } = self.program.variables[from];
             if let Some(to) = self.add(name, new_variable(name, place, stored)) {
@@ -249,60 +205,41 @@ impl<'a> Programmer<'_, 'a> {
             self.count_as_assigned(&target.name);
         }
         if assign.op.text != "=" {
-            self.report::<()>(
-                Diagnostic::error(assign.op.span, "a field is given a new value with `=`")
-                    .label("a program does not add")
-                    .help("add in a stencil, and assign what it returns"),
-            );
-            return;
+            let found = wrong(assign.op.span, "a field is given a new value with `=`", "a program does not add");
+            return self.tell(found.help("add in a stencil, and assign what it returns"));
         }
-        if let Some(index) = assign.targets.iter().find_map(|target| target.index.as_ref().map(|(_, at)| *at)) {
-            self.report::<()>(
-                Diagnostic::error(index, "a field is assigned as a whole")
-                    .label("leave this out")
-                    .help("a call computes all cells; what differs from cell to cell is the stencil's business"),
+        if let Some((_, at)) = assign.targets.iter().find_map(|target| target.index.as_ref()) {
+            let found = Diagnostic::error(*at, "a field is assigned as a whole").label("leave this out");
+            return self.tell(
+                found.help("a call computes all cells; what differs from cell to cell is the stencil's business"),
             );
-            return;
         }
         self.name_reductions(assign);
         let targets: Vec<Found<VariableId>> = assign.targets.iter().map(|target| self.target(&target.name)).collect();
-        for (n, target) in assign.targets.iter().enumerate() {
-            if let Some(before) = assign.targets[..n].iter().find(|own| own.name.text == target.name.text) {
-                let found = Diagnostic::error(target.name.span, format!("`{}` is assigned twice", target.name.text));
-                self.report::<()>(found.label("again here").note(before.name.span, "first here"));
-                return;
+        for (n, ast::Target { name, .. }) in assign.targets.iter().enumerate() {
+            if let Some(before) = assign.targets[..n].iter().find(|own| own.name.text == name.text) {
+                let found = wrong(name.span, format!("`{}` is assigned twice", name.text), "again here");
+                return self.tell(found.note(before.name.span, "first here"));
             }
         }
-        if let Some((stencil, arguments, span)) = self.stencil_call(assign.value) {
-            let Some((number, stencil)) = stencil else { return };
-            let results = self.results(stencil, assign.targets.len(), span);
-            let call = self.call((number, stencil), arguments, span);
-            let Some(results) = results else { return };
-            let mut fitting = Vec::new();
-            let names = stencil.fields.iter().filter(|(_, field)| field.role.is_written());
-            for ((target, written), ((place, stored), (_, field))) in
-                targets.into_iter().zip(&assign.targets).zip(results.into_iter().zip(names))
-            {
-                let what = format!("`{}` of `{}`", field.name, stencil.name);
-                fitting
-                    .push(target.and_then(|id| self.fits(id, (place, stored), written.name.span, &what, field.span)));
-            }
-            return self.take(call, fitting, actions);
+        if let Some(called) = self.stencil_call(assign.value, assign.targets.len()) {
+            let Some((stencil, call)) = called else { return };
+            let written = targets.into_iter().zip(&assign.targets).zip(call::outputs(stencil));
+            let fits = |((to, target), own): ((Found<VariableId>, &ast::Target), &Field)| {
+                self.check_fits(to?, Held::field(stencil, own), target.name.span)
+            };
+            let targets = written.map(fits).collect();
+            return actions.extend(self.take(stencil, call, targets));
         }
         let (&[to], [target]) = (targets.as_slice(), assign.targets.as_slice()) else {
             let at = assign.targets.first().map_or(assign.op.span, |target| target.name.span);
-            self.report::<()>(
-                Diagnostic::error(at, "several fields at once take the results of a call of a stencil")
-                    .label("this is no such call"),
-            );
-            return;
+            let found = Diagnostic::error(at, "several fields at once take the results of a call of a stencil");
+            return self.tell(found.label("this is no such call"));
         };
-        if let Some(from) = self.field_named(assign.value) {
-            let from = from.and_then(|from| self.with_value(from, self.span(assign.value)));
+        if let Some(from) = self.field_with_value(assign.value) {
             let (Some(from), Some(to)) = (from, to) else { return };
-            let Variable { place, stored, span, .. } = self.program.variables[from];
-            let what = format!("`{}`", self.program.variables[from].name);
-            if self.fits(to, (place, stored), target.name.span, &what, span).is_some() {
+            let held = Held::variable(&self.program.variables[from]);
+            if self.check_fits(to, held, target.name.span).is_some() {
                 self.valued.insert(to);
                 actions.push(Action::Rename(Rename { from, to }));
             }
@@ -311,48 +248,43 @@ impl<'a> Programmer<'_, 'a> {
         if let Some(to) = to.filter(|&to| self.is_number(to)) {
             return self.assign_number(to, assign.value, actions);
         }
-        let span = self.span(assign.value);
         let example = self.stencils.first().map_or("step", |stencil| stencil.name.as_str());
-        self.report::<()>(
-            Diagnostic::error(span, "a field is given what a stencil computes, or another field's value")
-                .label("neither a call of a stencil nor a field")
-                .help(format!("compute in a stencil, and call it: `{} = {example}(...)`", target.name.text)),
-        );
+        let message = "a field is given what a stencil computes, or another field's value";
+        let found = wrong(self.span(assign.value), message, "neither a call of a stencil nor a field");
+        self.tell(found.help(format!("compute in a stencil, and call it: `{} = {example}(...)`", target.name.text)));
     }
 
     /// A field that may be assigned.
     fn target(&mut self, name: &'a ast::Name) -> Found<VariableId> {
         let found = self.lowering.scope.find(&name.text).cloned();
         let Some(Symbol { span, what, binding, .. }) = found else {
-            let known = self.program.variables.iter().map(|(_, own)| own.name.as_str());
-            let guess = crate::diagnostic::guess(&name.text, known);
-            let label = guess.map_or("not declared".to_owned(), |guess| format!("did you mean `{guess}`?"));
             let found = Diagnostic::error(name.span, format!("`{}` is no field of this program", name.text));
-            return self.report(
-                found
-                    .label(label)
-                    .help(format!("name a new field with `let {0} = ...`, or declare it with `out {0}`", name.text)),
-            );
+            let found = found.meant(self.guess(&name.text), |found| found.label("not declared"));
+            let help = format!("name a new field with `let {0} = ...`, or declare it with `out {0}`", name.text);
+            return self.report(found.help(help));
         };
         match binding {
-            Binding::Variable(id) if self.program.variables[id].role == Some(Role::In) => self.report(
-                Diagnostic::error(name.span, format!("`{}` is an input: it cannot be assigned", name.text))
-                    .label("assigned here")
-                    .note(span, "declared as `in` here")
-                    .help("declare it as `inout`"),
-            ),
+            Binding::Variable(id) if self.program.variables[id].role == Some(Role::In) => {
+                let found = Diagnostic::error(name.span, format!("`{}` is an input: it cannot be assigned", name.text));
+                let found = found.label("assigned here").note(span, "declared as `in` here");
+                self.report(found.help("declare it as `inout`"))
+            }
             Binding::Variable(id) => Some(id),
             Binding::Broken => None,
-            _ => self.report(
-                Diagnostic::error(name.span, format!("{what} `{}` cannot be assigned", name.text))
-                    .label("not a field")
-                    .note(span, "defined here"),
-            ),
+            _ => {
+                let found = wrong(name.span, format!("{what} `{}` cannot be assigned", name.text), "not a field");
+                self.report(found.note(span, "defined here"))
+            }
         }
     }
 
+    /// The field that a name was probably meant to be.
+    fn guess(&self, name: &str) -> Option<&str> {
+        guess(name, self.program.variables.iter().map(|(_, own)| own.name.as_str()))
+    }
+
     fn count_as_assigned(&mut self, name: &ast::Name) {
-        if let Some(Binding::Variable(id)) = self.lowering.scope.find(&name.text).map(|symbol| &symbol.binding) {
+        if let Some(Binding::Variable(id)) = self.lowering.scope.binding(&name.text) {
             self.assigned.insert(*id);
         }
     }
@@ -360,7 +292,7 @@ impl<'a> Programmer<'_, 'a> {
     /// `repeat steps { ... }`
     fn repeat(&mut self, repeat: &'a ast::Repeat, actions: &mut Vec<Action>) {
         if self.depth >= LOOPS {
-            self.report::<()>(Diagnostic::error(repeat.span, format!("more than {LOOPS} loops inside each other")));
+            self.tell(Diagnostic::error(repeat.span, format!("more than {LOOPS} loops inside each other")));
             // What is in it is not looked at, and may assign any.
             self.assigned.extend(self.program.variables.iter().map(|(id, _)| id));
             return;
@@ -371,15 +303,10 @@ impl<'a> Programmer<'_, 'a> {
         let inner = self.statements(&repeat.statements);
         self.depth -= 1;
         if inner.is_empty() && !self.has_failed() {
-            self.report::<()>(
-                Diagnostic::error(repeat.span, "this loop does nothing")
-                    .label("no call in it")
-                    .help("call a stencil in it, as in `phi = step(phi)`"),
-            );
+            let found = wrong(repeat.span, "this loop does nothing", "no call in it");
+            self.tell(found.help("call a stencil in it, as in `phi = step(phi)`"));
         }
-        for (name, span) in self.lowering.scope.unused_since(mark) {
-            self.lowering.diagnostics.push(Diagnostic::unused(span, "the field", &name));
-        }
+        self.lowering.warn_unused_since(mark, "the field");
         self.lowering.scope.forget(mark);
         // Nobody knows whether there was a single step.
         self.valued = before;
@@ -390,14 +317,10 @@ impl<'a> Programmer<'_, 'a> {
 
     /// A number: a body of parameters, constants, and numbers made of them.
     fn number(&mut self, expr: ExprId, kind: Option<Kind>, what: &str) -> Found<Body> {
-        let span = self.span(expr);
-        self.lowering.bodies.push(Body::new());
-        let mut value = self.lowering.scalar(expr);
-        if let Some(kind) = kind {
-            value = value.and_then(|value| self.lowering.convert(value, kind, span, what));
-        }
-        let body = self.lowering.bodies.pop().unwrap_or_default();
-        let body = body.rooted(value?);
+        let body = match kind {
+            Some(kind) => self.lowering.body_as(expr, kind, what)?,
+            None => self.lowering.body(|own| own.scalar(expr))?,
+        };
         self.check_numbers(expr);
         self.check_known(&body)?;
         Some(body)
@@ -407,22 +330,15 @@ impl<'a> Programmer<'_, 'a> {
     fn check_numbers(&mut self, expr: ExprId) {
         let mut names = super::test::parts::names(self.lowering.file, expr).into_iter();
         if let Some((_, span)) = names.find(|(name, _)| *name == "k") {
-            self.report::<()>(
-                Diagnostic::error(span, "a program computes numbers, which have no level")
-                    .label("`k` means nothing here")
-                    .help("`nk` is the number of levels; what depends on the level is computed in a stencil"),
-            );
+            let found = wrong(span, "a program computes numbers, which have no level", "`k` means nothing here");
+            self.tell(found.help("`nk` is the number of levels; what depends on the level is computed in a stencil"));
         }
     }
 
     /// The field that an expression names, if it is a name of one.
     fn field_named(&mut self, expr: ExprId) -> Option<Found<VariableId>> {
-        let mut expr = expr;
-        while let Expr::Group(inner) = &self.lowering.file.exprs[expr] {
-            expr = *inner;
-        }
-        let Expr::Name(name) = &self.lowering.file.exprs[expr] else { return None };
-        match self.lowering.scope.find(name).map(|symbol| symbol.binding.clone())? {
+        let Expr::Name(name) = &self.lowering.file.exprs[self.lowering.ungrouped(expr)] else { return None };
+        match self.lowering.scope.binding(name).cloned()? {
             Binding::Variable(id) => {
                 self.lowering.scope.use_name(name);
                 Some(Some(id))
@@ -431,6 +347,12 @@ impl<'a> Programmer<'_, 'a> {
             Binding::Broken => Some(None),
             _ => None,
         }
+    }
+
+    /// The same, where the field is read.
+    fn field_with_value(&mut self, expr: ExprId) -> Option<Found<VariableId>> {
+        let named = self.field_named(expr)?;
+        Some(named.and_then(|id| self.with_value(id, self.span(expr))))
     }
 
     /// A field that has a value where it is read.
@@ -454,86 +376,87 @@ impl<'a> Programmer<'_, 'a> {
         })
     }
 
-    /// Whether a variable can hold what a call returns.
-    fn fits(
-        &mut self,
-        id: VariableId,
-        (place, stored): (crate::ir::Place, Stored),
-        at: Span,
-        what: &str,
-        declared: Span,
-    ) -> Found<VariableId> {
-        let own = &self.program.variables[id];
-        let (name, span) = (own.name.clone(), own.span);
-        let differs = if own.place != place {
-            format!("`{name}` is{}, {what} is{}", self.axes(own.place), self.axes(place))
-        } else if own.stored != stored {
-            format!("`{name}` is stored as {}, {what} as {}", own.stored.name(), stored.name())
+    /// A variable, if it can hold something.
+    fn check_fits(&mut self, id: VariableId, other: Held, at: Span) -> Found<VariableId> {
+        let own = Held::variable(&self.program.variables[id]);
+        self.check_same(own, other, at, "these do not fit").map(|()| id)
+    }
+
+    /// Reports two of which one cannot hold the values of the other.
+    fn check_same(&mut self, own: Held, other: Held, at: Span, label: &str) -> Found<()> {
+        let (name, what) = (&own.what, &other.what);
+        let differs = if own.place != other.place {
+            format!("{name} is{}, {what} is{}", self.axes(own.place), self.axes(other.place))
+        } else if own.stored != other.stored {
+            format!("{name} is stored as {}, {what} as {}", own.stored.name(), other.stored.name())
         } else {
-            return Some(id);
+            return Some(());
         };
-        self.report(
-            Diagnostic::error(at, differs)
-                .label("these do not fit")
-                .note(span, "declared here")
-                .note(declared, "and here"),
-        )
+        self.report(wrong(at, differs, label).note(own.span, "declared here").note(other.span, "and here"))
     }
 
     fn has_failed(&self) -> bool {
-        self.lowering.diagnostics.iter().any(|found| found.severity == Severity::Error)
+        has_error(&self.lowering.reports.diagnostics)
     }
 
     /// What can be told once the whole program is known.
     fn finish(&mut self, program: &'a ast::Program) {
         self.report_unknown_boundaries();
         self.read_edge_values();
-        let declared: Vec<(VariableId, Variable)> =
-            self.program.variables.iter().map(|(id, v)| (id, v.clone())).collect();
         let mut has_output = false;
-        for (id, Variable { name, role, span, .. }) in declared {
+        for (id, Variable { name, role, span, .. }) in self.program.variables.clone().iter() {
             if !role.is_some_and(Role::is_written) {
                 continue;
             }
             has_output = true;
             if !self.assigned.contains(&id) {
-                self.report::<()>(
-                    Diagnostic::error(span, format!("the output `{name}` is never assigned"))
-                        .label("declared here")
-                        .help(format!("assign what a call returns: `{name} = stencil(...)`")),
-                );
+                let found = wrong(*span, format!("the output `{name}` is never assigned"), "declared here");
+                self.tell(found.help(format!("assign what a call returns: `{name} = stencil(...)`")));
             }
-            self.lowering.scope.assigned.insert(name, span);
+            self.lowering.scope.assigned.insert(name.clone(), *span);
         }
         if !has_output && !self.has_failed() {
-            self.report::<()>(
-                Diagnostic::error(program.name.span, format!("program `{}` has no output", program.name.text))
-                    .label("computes nothing")
-                    .help("declare one with `inout phi` or `out res`, and assign it"),
-            );
+            let found = Diagnostic::error(program.name.span, format!("program `{}` has no output", program.name.text));
+            let found = found.label("computes nothing");
+            self.tell(found.help("declare one with `inout phi` or `out res`, and assign it"));
         }
-        for Symbol { name, span, what, .. } in self.lowering.scope.unused() {
-            self.lowering.diagnostics.push(Diagnostic::unused(span, what, &name));
+        self.lowering.warn_unused();
+    }
+
+    /// ` on (i, j)`, in words that also name all axes.
+    fn axes(&self, place: Place) -> String {
+        let Some(over) = &self.lowering.over else {
+            let text = place.to_string();
+            return if text.is_empty() { " on (i, j, k)".to_owned() } else { text };
+        };
+        let text = over.declared.mesh.place(place);
+        match place.home {
+            Some(home) if home.parts > 1 => format!(" a vector of {}{text}", home.parts),
+            Some(_) | None => text,
         }
     }
 }
 
-fn new_variable(name: &ast::Name, place: crate::ir::Place, stored: Stored) -> Variable {
+/// What holds a value, for messages: a variable, or a field of a stencil.
+struct Held {
+    what: String,
+    place: Place,
+    stored: Stored,
+    span: Span,
+}
+
+impl Held {
+    fn variable(own: &Variable) -> Self {
+        Self { what: format!("`{}`", own.name), place: own.place, stored: own.stored, span: own.span }
+    }
+
+    fn field(stencil: &Stencil, own: &Field) -> Self {
+        let what = format!("`{}` of `{}`", own.name, stencil.name);
+        Self { what, place: own.place, stored: own.stored, span: own.span }
+    }
+}
+
+fn new_variable(name: &ast::Name, place: Place, stored: Stored) -> Variable {
     let (doc, role, range, edges) = (FreeText::default(), None, None, Edges::default());
     Variable { name: name.text.clone(), doc, role, place, stored, range, edges, span: name.span }
-}
-
-impl Programmer<'_, '_> {
-    /// ` on (i, j)`, in words that also name all axes.
-    fn axes(&self, place: crate::ir::Place) -> String {
-        if let Some(over) = &self.lowering.over {
-            let text = over.declared.mesh.place(place);
-            return match place.home {
-                Some(home) if home.parts > 1 => format!(" a vector of {}{text}", home.parts),
-                Some(_) | None => text,
-            };
-        }
-        let text = place.to_string();
-        if text.is_empty() { " on (i, j, k)".to_owned() } else { text }
-    }
 }

@@ -4,34 +4,35 @@
 pub(super) mod parts;
 mod subject;
 
+use super::declare::{CELLS, new_field};
+use super::file::Told;
+use super::report::{has_error, wrong};
 use super::scope::{Binding, Globals, Symbol};
+use super::sweep::stored_as;
 use super::{Found, Lowering};
 use crate::analysis::values::values;
 use crate::ast::{self, TestPart};
-use crate::diagnostic::{Diagnostic, Severity, guess};
+use crate::diagnostic::{Diagnostic, guess};
 use crate::grid::Grid;
 use crate::ir::{
     self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored,
     Test, Verify,
 };
 use crate::source::Span;
-use crate::text::FreeText;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
+use subject::name_of;
 
 /// The grid of a test that names none.
 const GRID: Grid = Grid::rows(12, 10, 6);
 
 /// The most cells of a test's grid: every test runs whenever the file is tested.
-const CELLS: u128 = 1 << 20;
+const MOST_CELLS: u128 = 1 << 20;
 
 /// The most tests of a file.
 const TESTS: usize = 1_000;
 
 /// The most expectations of one test.
 const EXPECTATIONS: usize = 100;
-
-/// On every cell.
-const EVERYWHERE: Place = Place { horizontal: true, levels: Levels::Full, home: None };
 
 /// What the names of coordinates and extents stand for in a test.
 #[derive(Clone)]
@@ -42,17 +43,13 @@ pub struct Coordinates {
 
 /// Lowers the tests of a file.
 pub struct Tests<'a> {
-    file: &'a ast::File,
     globals: &'a Globals<'a>,
     /// The stencils that are right; of programs that are right what is given to them and taken from them.
     stencils: &'a [Stencil],
     titles: BTreeMap<&'a str, Span>,
     /// How many tests were looked at.
     count: usize,
-    /// Names of the file that tests use.
-    pub used: HashMap<String, ()>,
-    /// What there is to tell.
-    pub diagnostics: Vec<Diagnostic>,
+    told: &'a mut Told,
 }
 
 /// A test taken apart.
@@ -61,29 +58,16 @@ struct Outline<'a> {
     before: Vec<&'a ast::Let>,
     subject: &'a ast::TestedCall,
     /// After it, in order.
-    after: Vec<After<'a>>,
-}
-
-enum After<'a> {
-    Let(&'a ast::Let),
-    Expect(ast::ExprId, Span),
+    after: Vec<&'a TestPart>,
 }
 
 impl<'a> Tests<'a> {
-    pub fn new(file: &'a ast::File, globals: &'a Globals<'a>, stencils: &'a [Stencil]) -> Self {
-        Self {
-            file,
-            globals,
-            stencils,
-            titles: BTreeMap::new(),
-            count: 0,
-            used: HashMap::new(),
-            diagnostics: Vec::new(),
-        }
+    pub fn new(globals: &'a Globals<'a>, stencils: &'a [Stencil], told: &'a mut Told) -> Self {
+        Self { globals, stencils, titles: BTreeMap::new(), count: 0, told }
     }
 
     fn report<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
-        self.diagnostics.push(diagnostic);
+        self.told.diagnostics.push(diagnostic);
         None
     }
 
@@ -96,13 +80,10 @@ impl<'a> Tests<'a> {
     pub fn test(&mut self, test: &'a ast::Test) -> Option<Test> {
         self.count += 1;
         if self.is_lost() {
-            return self.report(
-                Diagnostic::error(test.title.span, format!("a file has at most {TESTS} tests"))
-                    .label("one too many")
-                    .help("a test may expect several things: write an `expect` for each"),
-            );
+            let found = wrong(test.title.span, format!("a file has at most {TESTS} tests"), "one too many");
+            return self.report(found.help("a test may expect several things: write an `expect` for each"));
         }
-        let before = self.diagnostics.len();
+        let before = self.told.diagnostics.len();
         self.title(&test.title);
         let grid = self.grid(test);
         let outline = self.outline(test)?;
@@ -116,9 +97,9 @@ impl<'a> Tests<'a> {
         let mut checks = self.builder(grid, &test.title.text);
         let expectations = checks.check(&outline, stencil);
         let checks = self.finished(checks);
-        self.warn_unused(test, &outline, &inputs.1, &checks.1);
+        self.warn_unused(&outline, &inputs.1, &checks.1);
 
-        if self.diagnostics[before..].iter().any(|found| found.severity == Severity::Error) {
+        if has_error(&self.told.diagnostics[before..]) {
             return None;
         }
         let too_many = |own: &&Stencil| values(own, "this test", test.title.span);
@@ -140,55 +121,44 @@ impl<'a> Tests<'a> {
 
     fn title(&mut self, title: &'a ast::Name) {
         if title.text.is_empty() {
-            self.report::<()>(Diagnostic::error(title.span, "this test has no title").label("say what it is about"));
+            let found = Diagnostic::error(title.span, "this test has no title");
+            self.told.diagnostics.push(found.label("say what it is about"));
         } else if let Some(before) = self.titles.insert(&title.text, title.span) {
-            self.report::<()>(
-                Diagnostic::error(title.span, format!("two tests are called \"{}\"", title.text))
-                    .label("called so again here")
-                    .note(before, "called so here first")
-                    .help("give each a title of its own, so that one can tell them apart"),
-            );
+            let found = Diagnostic::error(title.span, format!("two tests are called \"{}\"", title.text));
+            let found = found.label("called so again here").note(before, "called so here first");
+            self.told.diagnostics.push(found.help("give each a title of its own, so that one can tell them apart"));
         }
     }
 
     /// The extents that the test gives, or the usual ones.
     fn grid(&mut self, test: &'a ast::Test) -> Option<Grid> {
-        let mut grids = test.parts.iter().filter_map(|part| match part {
-            TestPart::Grid(extents, span) => Some((extents, *span)),
-            TestPart::TestedCall(_) | TestPart::Let(_) | TestPart::Expect(..) => None,
-        });
+        let mut grids = test
+            .parts
+            .iter()
+            .filter_map(|part| if let TestPart::Grid(extents, span) = part { Some((extents, *span)) } else { None });
         let Some((extents, span)) = grids.next() else { return Some(GRID) };
         if let Some((_, again)) = grids.next() {
-            return self.report(
-                Diagnostic::error(again, "this test has two grids")
-                    .label("a second one")
-                    .note(span, "the first")
-                    .help("write a test for each"),
-            );
+            let found = wrong(again, "this test has two grids", "a second one").note(span, "the first");
+            return self.report(found.help("write a test for each"));
         }
-        let mut lowering = Lowering::new(self.file, self.globals, "", "");
+        let mut lowering = Lowering::new(self.globals, "", "");
         let extents: Vec<Found<usize>> = extents.iter().map(|&extent| lowering.extent(extent)).collect();
-        self.diagnostics.append(&mut lowering.diagnostics);
-        self.used.extend(lowering.scope.used_globals());
+        self.told.take(&mut lowering);
         let extents = extents.into_iter().collect::<Option<Vec<usize>>>()?;
         let (ni, nj, nk) = match extents.as_slice() {
             [ni, nj, nk] => (*ni, *nj, *nk),
             // As with --grid: two numbers are a grid of one level.
             [ni, nj] => (*ni, *nj, 1),
             _ => {
-                return self.report(
-                    Diagnostic::error(span, "a grid is three numbers of cells along i, j and k")
-                        .label(format!("{} given", extents.len()))
-                        .help("write it as in `grid(12, 10, 6)`; the halo is included"),
-                );
+                let found = Diagnostic::error(span, "a grid is three numbers of cells along i, j and k");
+                let found = found.label(format!("{} given", extents.len()));
+                return self.report(found.help("write it as in `grid(12, 10, 6)`; the halo is included"));
             }
         };
-        if ni as u128 * nj as u128 * nk as u128 > CELLS || nk > crate::analysis::LEVELS {
-            return self.report(
-                Diagnostic::error(span, format!("the grid {ni}x{nj}x{nk} is too large for a test"))
-                    .label(format!("at most {CELLS} cells"))
-                    .help("a small grid shows the same, and sooner"),
-            );
+        if ni as u128 * nj as u128 * nk as u128 > MOST_CELLS || nk > crate::analysis::LEVELS {
+            let found = Diagnostic::error(span, format!("the grid {ni}x{nj}x{nk} is too large for a test"));
+            let found = found.label(format!("at most {MOST_CELLS} cells"));
+            return self.report(found.help("a small grid shows the same, and sooner"));
         }
         Some(Grid::rows(ni, nj, nk))
     }
@@ -201,49 +171,37 @@ impl<'a> Tests<'a> {
             match (part, subject) {
                 (TestPart::Grid(..), _) => {}
                 (TestPart::Let(binding), None) => before.push(binding),
-                (TestPart::Let(binding), Some(_)) => after.push(After::Let(binding)),
+                (TestPart::Let(_), Some(_)) => after.push(part),
                 (TestPart::TestedCall(own), None) => subject = Some(own),
                 (TestPart::TestedCall(own), Some(first)) => {
-                    return self.report(
-                        Diagnostic::error(own.name.span, "this test runs two stencils")
-                            .label("a second one")
-                            .note(first.name.span, "the first")
-                            .help("write a test for each"),
-                    );
+                    let found = wrong(own.name.span, "this test runs two stencils", "a second one");
+                    return self.report(found.note(first.name.span, "the first").help("write a test for each"));
                 }
                 (TestPart::Expect(_, span), Some(_)) if expects == EXPECTATIONS => {
-                    return self.report(
-                        Diagnostic::error(*span, format!("this test has more than {EXPECTATIONS} expectations"))
-                            .label("one too many")
-                            .help("write several tests, each about one thing"),
-                    );
+                    let message = format!("this test has more than {EXPECTATIONS} expectations");
+                    let found = wrong(*span, message, "one too many");
+                    return self.report(found.help("write several tests, each about one thing"));
                 }
-                (TestPart::Expect(truth, span), Some(_)) => {
+                (TestPart::Expect(..), Some(_)) => {
                     expects += 1;
-                    after.push(After::Expect(*truth, *span));
+                    after.push(part);
                 }
                 (TestPart::Expect(_, span), None) => {
-                    return self.report(
-                        Diagnostic::error(*span, "nothing was computed yet")
-                            .label("an `expect` stands after the stencil that it is about")
-                            .help("first the stencil and its inputs, as in `laplap { phi = 2*i }`, then `expect`"),
-                    );
+                    let found = Diagnostic::error(*span, "nothing was computed yet");
+                    let found = found.label("an `expect` stands after the stencil that it is about");
+                    let help = "first the stencil and its inputs, as in `laplap { phi = 2*i }`, then `expect`";
+                    return self.report(found.help(help));
                 }
             }
         }
         let Some(subject) = subject else {
-            return self.report(
-                Diagnostic::error(test.title.span, "this test runs no stencil")
-                    .label("tests nothing")
-                    .help("name one and give its inputs, as in `laplap { phi = 2*i + 3*j }`"),
-            );
+            let found = wrong(test.title.span, "this test runs no stencil", "tests nothing");
+            return self.report(found.help("name one and give its inputs, as in `laplap { phi = 2*i + 3*j }`"));
         };
         if expects == 0 {
-            return self.report(
-                Diagnostic::error(test.title.span, "this test expects nothing")
-                    .label("cannot fail")
-                    .help("say what has to be true on every computed cell, as in `expect abs(res) < 1e-12`"),
-            );
+            let found = Diagnostic::error(test.title.span, "this test expects nothing").label("cannot fail");
+            let help = "say what has to be true on every computed cell, as in `expect abs(res) < 1e-12`";
+            return self.report(found.help(help));
         }
         Some(Outline { before, subject, after })
     }
@@ -255,18 +213,15 @@ impl<'a> Tests<'a> {
         }
         let mut names = Vec::new();
         let mut other = None;
-        for item in &self.file.items {
+        for item in &self.globals.file.items {
             match item {
                 ast::Item::Stencil(ast::Stencil { name: own, over, .. })
                 | ast::Item::Program(ast::Program { name: own, over, .. }) => {
                     match over {
                         Some(over) if own.text == name.text => {
-                            return self.report(
-                                Diagnostic::error(name.span, format!("`{}` runs over a mesh", name.text))
-                                    .label("a test runs on a grid")
-                                    .note(over.span, "over a mesh")
-                                    .help("compare what `stencilc run --mesh FILE --out ...` writes"),
-                            );
+                            let found = Diagnostic::error(name.span, format!("`{}` runs over a mesh", name.text));
+                            let found = found.label("a test runs on a grid").note(over.span, "over a mesh");
+                            return self.report(found.help("compare what `stencilc run --mesh FILE --out ...` writes"));
                         }
                         // What is wrong with it was told.
                         None if own.text == name.text => return None,
@@ -277,11 +232,8 @@ impl<'a> Tests<'a> {
                 ast::Item::Function(own) if own.name.text == name.text => other = Some("a function"),
                 ast::Item::Constant(own) if own.name.text == name.text => other = Some("a constant"),
                 ast::Item::Mesh(own) if own.name.text == name.text => other = Some("a mesh"),
-                ast::Item::Function(_)
-                | ast::Item::Constant(_)
-                | ast::Item::Param(_)
-                | ast::Item::Test(_)
-                | ast::Item::Mesh(_) => {}
+                ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Mesh(_) => {}
+                ast::Item::Param(_) | ast::Item::Test(_) => {}
             }
         }
         let diagnostic = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));
@@ -298,44 +250,33 @@ impl<'a> Tests<'a> {
 
     /// What writes down one of a test's own stencils.
     fn builder(&self, grid: Grid, title: &str) -> Lowering<'a> {
-        let mut lowering = Lowering::new(self.file, self.globals, title, "");
-        let place = Place { horizontal: true, levels: Levels::None, home: None };
-        let fields = COORDINATES.map(|name| lowering.stencil.fields.add(field(name, Role::In, place, Stored::Int)));
+        let mut lowering = Lowering::new(self.globals, title, "");
+        let place = Place { levels: Levels::None, ..CELLS };
+        let field = |name| new_field(name, Role::In, place, Stored::Int, Span::default());
+        let fields = COORDINATES.map(|name| lowering.stencil.fields.add(field(name)));
         lowering.coordinates = Some(Coordinates { fields, grid });
         lowering
     }
 
     /// What was written down, and the places of names that it does not use.
     fn finished(&mut self, mut lowering: Lowering<'a>) -> (Stencil, HashSet<Span>) {
-        self.diagnostics.append(&mut lowering.diagnostics);
-        self.used.extend(lowering.scope.used_globals());
+        self.told.take(&mut lowering);
         let unused = lowering.scope.unused().into_iter().map(|Symbol { span, .. }| span).collect();
         (lowering.stencil, unused)
     }
 
     /// Warns of lets that neither an input nor an expectation uses.
-    fn warn_unused(
-        &mut self,
-        test: &'a ast::Test,
-        outline: &Outline<'a>,
-        inputs: &HashSet<Span>,
-        checks: &HashSet<Span>,
-    ) {
-        for part in &test.parts {
-            let TestPart::Let(binding) = part else { continue };
-            let is_before = outline.before.iter().any(|own| std::ptr::eq(*own, binding));
-            for name in &binding.names {
-                if checks.contains(&name.span) && (!is_before || inputs.contains(&name.span)) {
-                    self.diagnostics.push(Diagnostic::unused(name.span, "the value", &name.text));
-                }
-            }
+    fn warn_unused(&mut self, outline: &Outline<'a>, inputs: &HashSet<Span>, checks: &HashSet<Span>) {
+        let before = outline.before.iter().flat_map(|binding| &binding.names);
+        let after = outline.after.iter().flat_map(|part| match part {
+            TestPart::Let(binding) => &binding.names[..],
+            TestPart::Expect(..) | TestPart::Grid(..) | TestPart::TestedCall(_) => &[],
+        });
+        let unused = before.filter(|name| inputs.contains(&name.span)).chain(after);
+        for name in unused.filter(|name| checks.contains(&name.span)) {
+            self.told.diagnostics.push(Diagnostic::unused(name.span, "the value", &name.text));
         }
     }
-}
-
-/// A field of a test's own stencil.
-fn field(name: &str, role: Role, place: Place, stored: Stored) -> Field {
-    Field { name: name.to_owned(), doc: FreeText::default(), role, place, stored, range: None, span: Span::default() }
 }
 
 impl<'a> Lowering<'a> {
@@ -346,9 +287,9 @@ impl<'a> Lowering<'a> {
         let Coordinates { fields: [i, j], grid } = self.coordinates.as_ref()?;
         let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default(), part: 0 };
         let whole = |extent: usize| Node::Int(i32::try_from(extent).unwrap_or(i32::MAX));
-        let own = self.calls.is_empty() && self.constants.is_empty();
+        let own = self.calls.is_empty() && self.constants.open.is_empty();
         let node = match name {
-            "nk" if self.constants.is_empty() => whole(grid.nk),
+            "nk" if self.constants.open.is_empty() => whole(grid.nk),
             "i" if own => read(i),
             "j" if own => read(j),
             "ni" if own => whole(grid.ni),
@@ -360,7 +301,7 @@ impl<'a> Lowering<'a> {
 
     /// An extent of a grid.
     fn extent(&mut self, expr: ast::ExprId) -> Found<usize> {
-        let span = self.file.exprs.span(expr);
+        let span = self.span(expr);
         let extent = self.whole_constant(expr)?;
         match usize::try_from(extent) {
             Ok(extent) if extent > 0 => Some(extent),
@@ -368,16 +309,16 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Adds an output on every cell.
-    fn add_output(&mut self, name: String, kind: Kind, body: Body) -> FieldId {
-        let stored = match kind {
-            Kind::Real => Stored::Real,
-            Kind::Int => Stored::Int,
-            Kind::Bool => Stored::Bool,
-        };
-        let field = self.stencil.fields.add(field(&name, Role::Out, EVERYWHERE, stored));
+    /// Adds an output.
+    fn add_output(&mut self, field: Field, body: Body) -> FieldId {
+        let field = self.stencil.fields.add(field);
         self.stencil.stores.push(Store { field, body, sweep: None });
         field
+    }
+
+    /// Adds an output on every cell.
+    fn add_value(&mut self, name: &str, body: Body) -> FieldId {
+        self.add_output(new_field(name, Role::Out, CELLS, stored_as(body.kind()), Span::default()), body)
     }
 
     /// The stencil that computes what the test expects.
@@ -386,16 +327,17 @@ impl<'a> Lowering<'a> {
         for (_, own) in stencil.own_fields() {
             // Afterwards everything can be read.
             let id = self.stencil.fields.add(Field { role: Role::In, range: None, ..own.clone() });
-            self.define(&ast::Name { text: own.name.clone(), span: own.span }, Binding::Field(id));
+            self.define(&name_of(&own.name, own.span), Binding::Field(id));
         }
         outline.before.iter().for_each(|binding| self.define_let(binding));
         let mut expectations = Vec::new();
         for part in &outline.after {
             match part {
-                After::Let(binding) => self.define_let(binding),
-                After::Expect(truth, span) => {
+                TestPart::Let(binding) => self.define_let(binding),
+                TestPart::Expect(truth, span) => {
                     expectations.extend(self.expectation(*truth, *span, expectations.len()));
                 }
+                TestPart::Grid(..) | TestPart::TestedCall(_) => {}
             }
         }
         self.check_params(stencil);
@@ -403,37 +345,23 @@ impl<'a> Lowering<'a> {
     }
 
     fn expectation(&mut self, expr: ast::ExprId, span: Span, number: usize) -> Found<Expectation> {
-        self.bodies.push(Body::new());
-        let truth = self.scalar(expr).and_then(|node| self.truth(node, self.file.exprs.span(expr)));
-        let body = self.bodies.pop().unwrap_or_default();
-        let truth = self.add_output(format!("expectation {number}"), Kind::Bool, body.rooted(truth?));
+        let needed = "an `expect` takes a truth value";
+        let truth = self.body(|own| {
+            let node = own.scalar(expr)?;
+            own.truth(node, own.span(expr), needed, "abs(res) < 1e-12")
+        })?;
+        let truth = self.add_value(&format!("expectation {number}"), truth);
         let mut parts = Vec::new();
         for part in parts::worth_a_look(self, expr) {
             // A part may mean nothing by itself, as a sum's counter outside of the sum.
-            let told = self.diagnostics.len();
-            self.bodies.push(Body::new());
-            let value = self.scalar(part);
-            let body = self.bodies.pop().unwrap_or_default();
-            self.diagnostics.truncate(told);
-            if let Some(value) = value {
-                let name = format!("expectation {number}, part {}", parts.len());
-                let kind = body.kind_of(value);
-                let field = self.add_output(name, kind, body.rooted(value));
-                parts.push((self.file.exprs.span(part), field));
+            let told = self.reports.diagnostics.len();
+            let body = self.body(|own| own.scalar(part));
+            self.reports.diagnostics.truncate(told);
+            if let Some(body) = body {
+                let field = self.add_value(&format!("expectation {number}, part {}", parts.len()), body);
+                parts.push((self.span(part), field));
             }
         }
         Some(Expectation { span, truth, parts })
-    }
-
-    fn truth(&mut self, node: ir::NodeId, span: Span) -> Found<ir::NodeId> {
-        let kind = self.kind(node)?;
-        if kind == Kind::Bool {
-            return Some(node);
-        }
-        self.report(
-            Diagnostic::error(span, format!("an `expect` takes a truth value, this is {}", super::kind::article(kind)))
-                .label(kind.name())
-                .help("compare it with something, as in `abs(res) < 1e-12`"),
-        )
     }
 }

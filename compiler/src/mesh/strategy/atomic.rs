@@ -31,130 +31,118 @@ impl Strategy for Atomic {
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(task, choices, group)?])
-    }
-}
-
-/// The kernel of a group.
-///
-/// # Errors
-/// What is added to is rounded in a way that no atomic operation has.
-fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
-    let (stencil, set) = (task.stencil, task.stencil.set());
-    for field in group.fields() {
-        let own = &stencil.stencil.fields[field];
-        if !has_atomics(own.stored, task.precision) {
+        let (stencil, set) = (task.stencil, task.stencil.set());
+        let fields = group.fields();
+        if let Some(&field) = fields.iter().find(|&&field| !has_atomics(task, field)) {
+            let own = &stencil.stencil.fields[field];
             let what = format!("`{}` is not stored in the precision in which one computes", own.name);
             return Err(Refusal::new(format!("{what}, and no atomic operation rounds"))
                 .help("choose another strategy, or store it as `real`"));
         }
-    }
-    let mut writer = Writer::new(task, choices, &format!("{}_scatter", stencil.stencil.name));
-    let parts = Parts::new(task, choices, group);
-    let all_stay = parts.iter().any(|part| part.lanes > 1);
-    let (element, is_there) = if all_stay {
-        // All lanes take part in turning.
-        let item = writer.item();
-        let item = writer.own.name("item", item);
-        let (n, one) = (writer.size(set), writer.own.int(1));
-        let is_there = writer.own.less(item, n);
-        let is_there = writer.own.name("is_there", is_there);
-        let last = writer.own.sub(n, one);
-        let element = writer.own.choose(is_there, item, last);
-        (writer.own.name(&stencil.mesh.sets[set].name, element), Some(is_there))
-    } else {
-        (writer.thread_of(set), None)
-    };
-    writer.find_level();
-    writer.set_index(&[], element);
-    let values = values(&mut writer, group);
-    let [zero, nowhere] = [0, -1].map(|number| writer.own.int(number));
-    let mut targets: Vec<ValueId> = Vec::new();
-    for path in &group.paths {
-        let to = writer.raw(path.hops());
-        targets.push(match is_there {
-            None => to,
-            Some(is_there) => {
-                let to = writer.own.choose(is_there, to, nowhere);
-                writer.own.name(&format!("{}_or_none", writer.end_name(path)), to)
-            }
-        });
-    }
-    let mut values_of: Vec<Vec<ValueId>> = (0..group.paths.len()).map(|path| along(group, &values, path)).collect();
-    if all_stay && is_alike(group) {
-        smaller_first(&mut writer, group, &mut targets, &mut values_of);
-    }
-    for (path, &to) in targets.iter().enumerate() {
-        let adds: Vec<Add> = group.adds.iter().copied().filter(|add| add.path == path).collect();
-        let added_to = |field: FieldId, part: usize| {
-            let at = adds.iter().position(|add| add.field == field && add.part as usize == part);
-            at.map(|at| values_of[path][at])
+        let mut writer = Writer::new(task, choices, &format!("{}_scatter", stencil.stencil.name));
+        let paths = 0..group.paths.len();
+        let adds: Vec<Vec<Add>> = paths.clone().map(|path| group.along(path)).collect();
+        let runs: Vec<Vec<Run>> = adds.iter().map(|adds| Run::all(&writer, &fields, adds)).collect();
+        let all_stay = runs.iter().flatten().any(|run| run.lanes > 1);
+        let (element, is_there) = if all_stay {
+            // All lanes take part in turning.
+            let item = writer.item();
+            let item = writer.own.name("item", item);
+            let (n, one) = (writer.size(set), writer.own.int(1));
+            let is_there = writer.own.less(item, n);
+            let is_there = writer.own.name("is_there", is_there);
+            let last = writer.own.sub(n, one);
+            let element = writer.own.choose(is_there, item, last);
+            (writer.own.name(&stencil.mesh.sets[set].name, element), Some(is_there))
+        } else {
+            (writer.thread_of(set), None)
         };
-        for own in parts.iter().filter(|own| own.path == path) {
-            let array = writer.output(own.field);
-            let place = writer.index_at(own.field, (Some(to), 0), own.first);
-            if own.lanes > 1 {
-                let values = (own.first..own.first + own.lanes).filter_map(|part| added_to(own.field, part)).collect();
-                let is_hole = writer.own.less(to, zero);
-                let place = writer.own.choose(is_hole, nowhere, place);
-                let wish = writer.own.kernel().arrays[array].name.to_string();
-                let index = writer.own.name(&format!("{wish}_at"), place);
-                writer.own.atomic_add(array, index, values);
-                continue;
+        writer.find_level();
+        writer.set_index(&[], element);
+        let values = values(&mut writer, group);
+        let [zero, nowhere] = [0, -1].map(|number| writer.own.int(number));
+        let mut targets: Vec<ValueId> = Vec::new();
+        for path in &group.paths {
+            let mut to = writer.raw(path.hops());
+            if let Some(is_there) = is_there {
+                to = writer.own.choose(is_there, to, nowhere);
+                to = writer.own.name(&format!("{}_or_none", writer.end_name(path)), to);
             }
-            let value = values_of[path][own.add];
-            let can_miss = all_stay || writer.can_miss(group.paths[path].hops());
-            let is_somewhere = can_miss.then(|| writer.own.compare(Relation::Ge, to, zero));
-            writer.when_if(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
+            targets.push(to);
         }
+        let along = |path: usize| group.adds.iter().zip(&values).filter(move |(add, _)| add.path == path);
+        let mut values_of: Vec<Vec<ValueId>> =
+            paths.map(|path| along(path).map(|(_, value)| *value).collect()).collect();
+        if let ([a, b], [x, y], true) = (targets.as_mut_slice(), values_of.as_mut_slice(), all_stay && group.is_alike())
+        {
+            smaller_first(&mut writer, [a, b], [x, y], &adds[0]);
+        }
+        for (path, &to) in targets.iter().enumerate() {
+            for run in &runs[path] {
+                let array = writer.output(run.field);
+                let place = writer.index_at(run.field, (Some(to), 0), run.first);
+                if run.lanes > 1 {
+                    let is_hole = writer.own.less(to, zero);
+                    let place = writer.own.choose(is_hole, nowhere, place);
+                    let wish = writer.own.kernel().arrays[array].name.to_string();
+                    let index = writer.own.name(&format!("{wish}_at"), place);
+                    let values = run.adds.iter().map(|&add| values_of[path][add]).collect();
+                    writer.own.atomic_add(array, index, values);
+                    continue;
+                }
+                let can_miss = all_stay || writer.can_miss(group.paths[path].hops());
+                let is_somewhere = can_miss.then(|| writer.own.compare(Relation::Ge, to, zero));
+                let value = values_of[path][run.adds[0]];
+                writer.when_if(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
+            }
+        }
+        Ok(vec![writer.finish("a thread an element, which adds atomically", Items::Set(set), fields)])
     }
-    let code = writer.finish("a thread an element, which adds atomically");
-    Ok(Kernel { code, items: Items::Set(set), in_place: group.fields() })
 }
 
-/// Whether sums are stored as they are computed.
-fn has_atomics(stored: Stored, precision: Precision) -> bool {
-    match (stored, precision) {
+/// Whether the sums of a field are stored as they are computed.
+fn has_atomics(task: &MeshTask, field: FieldId) -> bool {
+    match (task.stencil.stencil.fields[field].stored, task.precision) {
         (Stored::F32, Precision::F64) | (Stored::F64, Precision::F32) => false,
-        _ => stored.kind() != Kind::Bool,
+        (stored, _) => stored.kind() != Kind::Bool,
     }
 }
 
 /// Numbers of a field that lanes add together.
-struct Parts {
-    path: usize,
+struct Run {
     field: FieldId,
     /// The first of them.
     first: usize,
     /// How many lanes, and numbers: 1, 2 or 4.
     lanes: usize,
-    /// Which of the path's increments, of a single one.
-    add: usize,
+    /// Which of the path's increments are added, one to each.
+    adds: Vec<usize>,
 }
 
-impl Parts {
-    fn new(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Vec<Self> {
+impl Run {
+    /// Those of all increments along a path.
+    fn all(writer: &Writer, fields: &[FieldId], adds: &[Add]) -> Vec<Self> {
         let mut all = Vec::new();
-        for path in 0..group.paths.len() {
-            let adds: Vec<&Add> = group.adds.iter().filter(|add| add.path == path).collect();
-            for field in group.fields() {
-                let own = &task.stencil.stencil.fields[field];
-                let together =
-                    own.place.home.map_or(1, |home| choices.layout.together(home, own.stored, task.precision));
-                let fits = |lanes: &usize| together.is_multiple_of(*lanes) && choices.block.is_multiple_of(32);
-                let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
-                let width = own.place.home.map_or(1, |home| home.width as usize);
-                let times =
-                    |part: usize| adds.iter().filter(|add| add.field == field && add.part as usize == part).count();
-                for first in (0..width).step_by(lanes) {
-                    if lanes > 1 && (first..first + lanes).all(|part| times(part) == 1) {
-                        all.push(Self { path, field, first, lanes, add: 0 });
-                        continue;
-                    }
-                    for (add, own) in adds.iter().enumerate() {
-                        if own.field == field && (first..first + lanes).contains(&(own.part as usize)) {
-                            all.push(Self { path, field, first: own.part as usize, lanes: 1, add });
-                        }
+        for &field in fields {
+            let (own, choices) = (writer.field(field), writer.choices);
+            let of_home = |home| choices.layout.together(home, own.stored, writer.task.precision);
+            let together = own.place.home.map_or(1, of_home);
+            let fits = |lanes: &usize| together.is_multiple_of(*lanes) && choices.block.is_multiple_of(32);
+            let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
+            for first in (0..writer.width(field)).step_by(lanes) {
+                let of_part = |part: usize| {
+                    let is_own = move |add: &Add| add.field == field && add.part as usize == part;
+                    (0..adds.len()).filter(move |&add| is_own(&adds[add]))
+                };
+                let parts = first..first + lanes;
+                if lanes > 1 && parts.clone().all(|part| of_part(part).count() == 1) {
+                    all.push(Self { field, first, lanes, adds: parts.flat_map(of_part).collect() });
+                    continue;
+                }
+                for (number, add) in adds.iter().enumerate() {
+                    let part = add.part as usize;
+                    if add.field == field && parts.contains(&part) {
+                        all.push(Self { field, first: part, lanes: 1, adds: vec![number] });
                     }
                 }
             }
@@ -163,35 +151,19 @@ impl Parts {
     }
 }
 
-/// The values that are added along a path.
-fn along(group: &Group, values: &[ValueId], path: usize) -> Vec<ValueId> {
-    group.adds.iter().zip(values).filter(|(add, _)| add.path == path).map(|(_, value)| *value).collect()
-}
-
-/// Whether the same numbers are added to along two paths.
-fn is_alike(group: &Group) -> bool {
-    let of = |path: usize| {
-        let adds = group.adds.iter().filter(move |add| add.path == path);
-        adds.map(|add| (add.field, add.part)).collect::<Vec<_>>()
-    };
-    group.paths.len() == 2 && of(0) == of(1)
-}
-
 /// Changes two targets round, and what is added to them, where the second is the smaller.
-fn smaller_first(writer: &mut Writer, group: &Group, targets: &mut [ValueId], values: &mut [Vec<ValueId>]) {
-    let [a, b] = [targets[0], targets[1]];
-    let is_turned = writer.own.less(b, a);
+fn smaller_first(writer: &mut Writer, [a, b]: [&mut ValueId; 2], [xs, ys]: [&mut Vec<ValueId>; 2], adds: &[Add]) {
+    let is_turned = writer.own.less(*b, *a);
     let is_turned = writer.own.name("is_turned", is_turned);
-    for (path, [no, yes], name) in [(0, [a, b], "smaller"), (1, [b, a], "larger")] {
-        let target = writer.own.choose(is_turned, yes, no);
-        targets[path] = writer.own.name(name, target);
-    }
-    let adds = group.adds.iter().filter(|add| add.path == 0);
-    for (number, add) in adds.enumerate() {
-        let [x, y] = [values[0][number], values[1][number]];
-        for (path, [no, yes], name) in [(0, [x, y], "smaller"), (1, [y, x], "larger")] {
-            let value = writer.own.choose(is_turned, yes, no);
-            values[path][number] = writer.own.name(&format!("{name}_{}", add.part), value);
-        }
+    let turn = |writer: &mut Writer, [x, y]: [&mut ValueId; 2], end: &str| {
+        let both = [(*x, *y, "smaller"), (*y, *x, "larger")];
+        [*x, *y] = both.map(|(no, yes, name)| {
+            let own = writer.own.choose(is_turned, yes, no);
+            writer.own.name(&format!("{name}{end}"), own)
+        });
+    };
+    turn(writer, [a, b], "");
+    for ((x, y), add) in xs.iter_mut().zip(ys).zip(adds) {
+        turn(writer, [x, y], &format!("_{}", add.part));
     }
 }

@@ -26,35 +26,30 @@ impl Strategy for GlobalColouring {
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(task, choices, group)])
+        let (stencil, set) = (task.stencil, task.stencil.set());
+        let mut writer = Writer::new(task, choices, &format!("{}_scatter", stencil.stencil.name));
+        let n = writer.count("items", MeshData::Items);
+        let first = writer.count("first", MeshData::First);
+        let coloured = writer.table("coloured", MeshData::Table(group.number, MeshTable::Coloured));
+        let item = writer.item_below("item", n);
+        let at = writer.own.add(first, item);
+        let element = writer.own.load(coloured, at);
+        let element = writer.own.name(&stencil.mesh.sets[set].name, element);
+        writer.find_level();
+        writer.set_index(&[], element);
+        let values = values(&mut writer, group);
+        for (number, path) in group.paths.iter().enumerate() {
+            let to = writer.raw(path.hops());
+            let is_there = writer.presence(path.hops(), to);
+            writer.when_if(is_there, |writer| {
+                for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
+                    let array = writer.output(add.field);
+                    let index = writer.index_at(add.field, (Some(to), 0), add.part as usize);
+                    add_to(writer, add.field, array, index, value);
+                }
+            });
+        }
+        let items = Items::Colours(group.number);
+        Ok(vec![writer.finish("a thread an element of one colour", items, group.fields())])
     }
-}
-
-/// The kernel of a group.
-fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
-    let (stencil, set) = (task.stencil, task.stencil.set());
-    let mut writer = Writer::new(task, choices, &format!("{}_scatter", stencil.stencil.name));
-    let n = writer.count("items", MeshData::Items);
-    let first = writer.count("first", MeshData::First);
-    let coloured = writer.table("coloured", MeshData::Table(group.number, MeshTable::Coloured));
-    let item = writer.item_below("item", n);
-    let at = writer.own.add(first, item);
-    let element = writer.own.load(coloured, at);
-    let element = writer.own.name(&stencil.mesh.sets[set].name, element);
-    writer.find_level();
-    writer.set_index(&[], element);
-    let values = values(&mut writer, group);
-    for (number, path) in group.paths.iter().enumerate() {
-        let to = writer.raw(path.hops());
-        let is_there = writer.presence(path.hops(), to);
-        writer.when_if(is_there, |writer| {
-            for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == number) {
-                let array = writer.output(add.field);
-                let index = writer.index_at(add.field, (Some(to), 0), add.part as usize);
-                add_to(writer, add.field, array, index, value);
-            }
-        });
-    }
-    let code = writer.finish("a thread an element of one colour");
-    Kernel { code, items: Items::Colours(group.number), in_place: group.fields() }
 }

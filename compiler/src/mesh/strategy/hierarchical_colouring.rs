@@ -6,18 +6,18 @@
 
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Relation};
+use crate::ir::{FieldId, Path, Relation};
 use crate::kernel::build::Making;
-use crate::kernel::{
-    ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId,
-};
+use crate::kernel::{ArrayId, Binary, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId};
 use crate::mesh::footprint::Footprint;
 use crate::mesh::group::Group;
-use crate::mesh::shared::{Shared, USUAL, bytes, fitting};
+use crate::mesh::shared::{Shared, USUAL, bytes, fitting, piece};
 use crate::mesh::sums::add_to;
 use crate::mesh::writer::Writer;
 use crate::mesh::writer::numbers::part_name;
+use crate::mesh::writer::values::level_name;
 use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
 pub struct HierarchicalColouring;
@@ -36,37 +36,30 @@ impl Strategy for HierarchicalColouring {
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(task, choices, group)?])
+        let stencil = &task.stencil.stencil;
+        let width = |field: FieldId| stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
+        let stored = |field: FieldId| Type::stored(stencil.fields[field].stored, task.precision);
+        let targets =
+            |elements: usize| task.counts.largest(group, Cut::Blocks { elements }).map(|largest| largest.targets);
+        let bytes_of = |elements: usize| {
+            let targets = targets(elements)?;
+            Some(group.fields().into_iter().map(|field| width(field) * bytes(stored(field), targets)).sum())
+        };
+        let elements = fitting(choices.block as usize, &bytes_of, self.name())?;
+        let targets = targets(elements).unwrap_or(0);
+        // Where elements are few, so are threads.
+        let block = choices.block.min(elements.next_multiple_of(32) as u32);
+        let choices = &MeshChoices { block, ..*choices };
+        let mut writer = Writer::new(task, choices, &format!("{}_in_blocks", stencil.name));
+        let own = Block::new(&mut writer, group, targets);
+        own.load(&mut writer);
+        writer.own.barrier();
+        own.add(&mut writer);
+        own.write_back(&mut writer);
+        let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
+        let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared };
+        Ok(vec![writer.finish(&what, items, group.fields())])
     }
-}
-
-/// The kernel of a group.
-///
-/// # Errors
-/// What a single element adds to does not fit into shared memory.
-fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
-    let stencil = &task.stencil.stencil;
-    let width = |field: FieldId| stencil.fields[field].place.home.map_or(1, |home| home.width as usize);
-    let stored = |field: FieldId| Type::stored(stencil.fields[field].stored, task.precision);
-    let targets = |elements: usize| task.counts.largest(group, Cut::Blocks { elements }).map(|largest| largest.targets);
-    let bytes_of = |elements: usize| {
-        let targets = targets(elements)?;
-        Some(group.fields().into_iter().map(|field| width(field) * bytes(stored(field), targets)).sum())
-    };
-    let elements = fitting(choices.block as usize, &bytes_of, HierarchicalColouring.name())?;
-    let targets = targets(elements).unwrap_or(0);
-    // Where elements are few, so are threads.
-    let block = choices.block.min(elements.next_multiple_of(32) as u32);
-    let choices = &MeshChoices { block, ..*choices };
-    let mut writer = Writer::new(task, choices, &format!("{}_in_blocks", stencil.name));
-    let own = Block::new(&mut writer, group, targets);
-    own.load(&mut writer);
-    writer.own.barrier();
-    own.add(&mut writer);
-    own.write_back(&mut writer);
-    let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
-    let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared };
-    Ok(Kernel { code: writer.finish(&what), items, in_place: group.fields() })
 }
 
 /// A block of threads.
@@ -91,10 +84,10 @@ struct Block<'g> {
 struct Staged {
     field: FieldId,
     shift: i32,
-    /// Arrays in shared memory, by part.
-    parts: Vec<(u32, Option<ArrayId>)>,
     /// Along which paths which parts are read.
-    reads: Vec<(usize, u32)>,
+    reads: BTreeSet<(usize, u32)>,
+    /// Arrays in shared memory, by part.
+    arrays: BTreeMap<u32, ArrayId>,
 }
 
 impl<'g> Block<'g> {
@@ -113,28 +106,17 @@ impl<'g> Block<'g> {
         let mut staged = Vec::new();
         for mut own in readable(task, group) {
             let kind = writer.stored(own.field);
-            if shared.bytes() + own.parts.len() * bytes(kind, targets) > USUAL {
+            let parts: BTreeSet<u32> = own.reads.iter().map(|(_, part)| *part).collect();
+            if shared.bytes() + parts.len() * bytes(kind, targets) > USUAL {
                 continue;
             }
-            let level = match own.shift {
-                0 => String::new(),
-                1.. => format!("_down{}", own.shift),
-                _ => format!("_up{}", -own.shift),
-            };
-            let (wish, width) = (format!("{}_near{level}", fields[own.field].name), writer.width(own.field));
-            for (part, array) in &mut own.parts {
-                *array = Some(shared.array(writer, &part_name(&wish, width, *part as usize), kind, targets));
-            }
+            let wish = format!("{}_near{}", fields[own.field].name, level_name(own.shift));
+            let width = writer.width(own.field);
+            let array = |part| (part, shared.array(writer, &part_name(&wish, width, part as usize), kind, targets));
+            own.arrays = parts.into_iter().map(array).collect();
             staged.push(own);
         }
-        let blocks = writer.array("blocks", Type::WIDEST, false, Meaning::Mesh(MeshData::Piece(PieceTable::Ranges)));
-        let first = writer.count("first", MeshData::First);
-        let [thread, block] = [Coordinate::Thread, Coordinate::Block].map(|own| writer.own.coordinate(own, Axis::X));
-        let thread = writer.own.name("thread", thread);
-        let block = writer.own.add(first, block);
-        let range = writer.own.load(blocks, block);
-        let range = writer.own.name("range", range);
-        let [x, y, z, w] = [0, 1, 2, 3].map(|lane| writer.own.lane(range, lane));
+        let (thread, [x, y, z, w]) = piece(writer, ["blocks", "range"], true);
         writer.find_level();
         let set_name = &task.stencil.mesh.sets[group.target].name;
         let table = writer.table(&format!("{set_name}_of_blocks"), MeshData::Piece(PieceTable::Targets));
@@ -162,13 +144,13 @@ impl<'g> Block<'g> {
             let mut stores = Vec::new();
             for (field, arrays) in &self.kept {
                 let (array, wish) = (writer.output(*field), format!("{}_before", fields[*field].name));
-                let values = writer.load_stored(array, *field, (Some(target), 0), &wish);
+                let values = writer.load(array, *field, (Some(target), 0), &wish, true);
                 stores.extend(arrays.iter().copied().zip(values));
             }
             for own in &self.staged {
                 let (array, wish) = (writer.input(own.field), format!("{}_there", fields[own.field].name));
-                let values = writer.load_stored(array, own.field, (Some(target), own.shift), &wish);
-                stores.extend(own.parts.iter().filter_map(|(part, array)| Some(((*array)?, values[*part as usize]))));
+                let values = writer.load(array, own.field, (Some(target), own.shift), &wish, true);
+                stores.extend(own.arrays.iter().map(|(part, array)| (*array, values[*part as usize])));
             }
             for (array, value) in stores {
                 writer.own.store(array, place, value);
@@ -245,14 +227,13 @@ impl<'g> Block<'g> {
         for own in &self.staged {
             let stored = writer.task.stencil.stencil.fields[own.field].stored;
             for (path, part) in &own.reads {
-                let array = own.parts.iter().find(|(known, _)| known == part).and_then(|(_, array)| *array);
-                let Some(array) = array else { continue };
+                let Some(&array) = own.arrays.get(part) else { continue };
                 // Nobody looks at what comes through a hole.
                 let (mut place, first) = (places[*path], writer.own.int(0));
                 if let Some(is_there) = self.is_there(writer, *path, place) {
                     place = writer.own.choose(is_there, place, first);
                 }
-                let at = (self.group.paths[*path].hops().to_vec(), own.shift);
+                let at = self.group.paths[*path].then(&Path::levels_only(own.shift));
                 let wish = part_name(&writer.read_name(own.field, &at), writer.width(own.field), *part as usize);
                 let number = writer.own.load(array, place);
                 let number = writer.scalar().read(&mut writer.own, number, stored);
@@ -279,25 +260,15 @@ impl<'g> Block<'g> {
 fn readable(task: &MeshTask, group: &Group) -> Vec<Staged> {
     let mut all: Vec<Staged> = Vec::new();
     for (field, at, part) in Footprint::new(task, group).reads {
-        let path = group.paths.iter().position(|path| !path.is_here() && path.hops() == at.0);
+        let path = group.paths.iter().position(|path| !path.is_here() && path.hops() == at.hops());
         let is_plain = task.stencil.stencil.fields[field].place.home.is_some_and(|home| home.map.is_none());
         let (Some(path), true) = (path, is_plain) else { continue };
-        let own = match all.iter().position(|own| (own.field, own.shift) == (field, at.1)) {
-            Some(known) => &mut all[known],
-            None => {
-                all.push(Staged { field, shift: at.1, parts: Vec::new(), reads: Vec::new() });
-                let last = all.len() - 1;
-                &mut all[last]
-            }
-        };
-        if own.parts.iter().all(|(known, _)| *known != part) {
-            own.parts.push((part, None));
-        }
-        own.reads.push((path, part));
-    }
-    for own in &mut all {
-        own.parts.sort_by_key(|(part, _)| *part);
-        own.reads.sort();
+        let known = all.iter().position(|own| (own.field, own.shift) == (field, at.levels()));
+        let known = known.unwrap_or_else(|| {
+            all.push(Staged { field, shift: at.levels(), reads: BTreeSet::new(), arrays: BTreeMap::new() });
+            all.len() - 1
+        });
+        all[known].reads.insert((path, part));
     }
     all
 }

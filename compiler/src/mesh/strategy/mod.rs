@@ -8,10 +8,10 @@ mod tiled;
 mod two_step;
 
 use super::group::{Add, Group};
-use super::writer::{At, Writer};
+use super::writer::Writer;
 use super::{Kernel, MeshChoices, MeshTask};
 use crate::diagnostic::Refusal;
-use crate::ir::Relation;
+use crate::ir::{Path, Relation};
 use crate::kernel::ValueId;
 use std::fmt;
 
@@ -90,7 +90,7 @@ impl fmt::Debug for dyn Strategy {
 fn values(writer: &mut Writer, group: &Group) -> Vec<ValueId> {
     let stencil = writer.task.stencil;
     let named = |add: &Add| {
-        let value = writer.body(&stencil.stencil.stores[add.store].body, &At::default());
+        let value = writer.body(&stencil.stencil.stores[add.store].body, &Path::default());
         let field = &stencil.stencil.fields[add.field].name;
         writer.own.name(&format!("{field}_add_{}", add.part), value)
     };

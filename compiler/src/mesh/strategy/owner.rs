@@ -6,9 +6,10 @@
 
 use super::{Additions, Strategy};
 use crate::diagnostic::Refusal;
-use crate::kernel::{MeshData, MeshTable};
+use crate::kernel::MeshData;
 use crate::mesh::gather::Gather;
 use crate::mesh::group::Group;
+use crate::mesh::rows::led_to;
 use crate::mesh::sums::Sums;
 use crate::mesh::writer::Writer;
 use crate::mesh::{Items, Kernel, MeshChoices, MeshTask, quotient};
@@ -34,41 +35,30 @@ impl Strategy for Owner {
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(task, choices, group)?])
+        let is_sparse = task.counts.degrees(group).share < 0.5;
+        let fields = group.fields();
+        let from_zero = !is_sparse && fields.iter().all(|&field| (task.from_zero)(field));
+        let gather = Gather::new(task, group, from_zero)?;
+        let own = gather.task(task);
+        let stencil = own.stencil;
+        let set_name = &stencil.mesh.sets[group.target].name;
+        let mut writer = Writer::new(&own, choices, &format!("{}_to_{set_name}", stencil.stencil.name));
+        writer.share_divisions(quotient::divides(stencil));
+        let (target, item) = if is_sparse {
+            let n = writer.count("items", MeshData::Items);
+            let item = writer.item_below("item", n);
+            (led_to(&mut writer, group, item), Some(item))
+        } else {
+            (writer.thread_of(group.target), None)
+        };
+        writer.find_level();
+        let sums = Sums::new(&mut writer, &fields, target, is_sparse, false);
+        let is_led_to = gather.write(&mut writer, target, item, &sums);
+        writer.own.give_up();
+        sums.store(&mut writer, target, &|_| true, is_led_to);
+        let what = format!("a thread a {set_name}, which gathers what is added to it");
+        let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
+        let in_place = task.in_place(fields, is_sparse);
+        Ok(vec![writer.finish(&what, items, in_place)])
     }
-}
-
-/// The kernel of a group.
-///
-/// # Errors
-/// The increments of its fields come in orders that differ.
-fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
-    let is_sparse = task.degrees(group).share < 0.5;
-    let fields = group.fields();
-    let from_zero = !is_sparse && fields.iter().all(|&field| (task.from_zero)(field));
-    let gather = Gather::new(task, group, from_zero)?;
-    let own = gather.task(task);
-    let stencil = own.stencil;
-    let set_name = &stencil.mesh.sets[group.target].name;
-    let mut writer = Writer::new(&own, choices, &format!("{}_to_{set_name}", stencil.stencil.name));
-    writer.share_divisions(quotient::divides(stencil));
-    let (target, item) = if is_sparse {
-        let n = writer.count("items", MeshData::Items);
-        let table = MeshData::Table(group.number, MeshTable::Targets);
-        let targets = writer.table(&format!("{set_name}_led_to"), table);
-        let item = writer.item_below("item", n);
-        let target = writer.own.load(targets, item);
-        (writer.own.name(set_name, target), Some(item))
-    } else {
-        (writer.thread_of(group.target), None)
-    };
-    writer.find_level();
-    let sums = Sums::new(&mut writer, &fields, target, is_sparse);
-    let is_led_to = gather.write(&mut writer, target, item, &sums);
-    writer.own.give_up();
-    sums.store(&mut writer, target, &|_| true, is_led_to);
-    let code = writer.finish(&format!("a thread a {set_name}, which gathers what is added to it"));
-    let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
-    let in_place = fields.into_iter().filter(|&field| is_sparse || !(task.from_zero)(field)).collect();
-    Ok(Kernel { code, items, in_place })
 }

@@ -5,17 +5,15 @@
 
 use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
-use crate::ir::Relation;
+use crate::ir::{Path, Relation};
 use crate::kernel::build::Making;
-use crate::kernel::{
-    ArrayId, Axis, Binary, Coordinate, Meaning, MeshData, MeshTable, PieceTable, Step, Type, Unroll, ValueId,
-};
-use crate::mesh::gather::{ends_of, entry};
+use crate::kernel::{ArrayId, Binary, MeshData, PieceTable, Step, Type, Unroll, ValueId};
+use crate::mesh::gather::entry;
 use crate::mesh::group::{Add, Group};
-use crate::mesh::rows::{is_row, row};
-use crate::mesh::shared::{Shared, bytes, fitting};
+use crate::mesh::rows::{Places, is_row, led_to, row};
+use crate::mesh::shared::{Shared, bytes, fitting, piece};
 use crate::mesh::sums::Sums;
-use crate::mesh::writer::{At, Writer};
+use crate::mesh::writer::Writer;
 use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
 
 /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
@@ -35,87 +33,69 @@ impl Strategy for Tiled {
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(vec![kernel(task, choices, group)?])
+        group.check_order(task)?;
+        let stencil = task.stencil;
+        let degrees = task.counts.degrees(group);
+        let is_sparse = degrees.share < 0.5;
+        let set_name = &stencil.mesh.sets[group.target].name;
+        let columns = Columns::new(task, group);
+        let of_tile = |targets: usize| {
+            let largest = task.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
+            Some(columns.bytes(largest.elements))
+        };
+        let targets = fitting(choices.block as usize, &of_tile, self.name())?;
+        let cut = Cut::Tiles { targets, is_sparse };
+        let elements = task.counts.largest(group, cut).map_or(0, |largest| largest.elements);
+
+        let mut writer = Writer::new(task, choices, &format!("{}_tiled", stencil.stencil.name));
+        let (arrays, shared) = columns.declared(&mut writer, elements);
+        let own = Tile::find(&mut writer);
+        writer.find_level();
+        // Threads without a target of their own do as the last one does, but for the end.
+        let target = writer.own.add(own.rows[0], own.thread);
+        let target = writer.own.binary(Binary::Min, target, own.last_row);
+        let (target, row_of) = if is_sparse {
+            let item = writer.own.name("item", target);
+            (led_to(&mut writer, group, item), item)
+        } else {
+            let target = writer.own.name(set_name, target);
+            (target, target)
+        };
+        let sums = Sums::new(&mut writer, &group.fields(), target, is_sparse, true);
+        let entries = writer.table("entries", MeshData::Piece(PieceTable::Entries));
+        // Two stand in one number of a row.
+        let row_width = is_row(degrees).then_some(degrees.max);
+        let here = row_width.map_or(entries, |width| row(&mut writer, entries, width.div_ceil(2), row_of));
+        own.compute(&mut writer, &columns, &arrays);
+        writer.own.barrier();
+        let places = Places::new(&mut writer, group, row_width, row_of, (Relation::Ne, i64::from(NOWHERE)));
+        let entry_here = |writer: &mut Writer, place: ValueId| {
+            let entry = if row_width.is_some() { half(writer, here, place) } else { writer.own.load(here, place) };
+            writer.own.name("entry_here", entry)
+        };
+        places.each(&mut writer, entry_here, |writer, _, entry| columns.gather(writer, &arrays, &sums, entry));
+        let count = writer.own.sub(own.rows[1], own.rows[0]);
+        let has_target = writer.own.less(own.thread, count);
+        writer.when(has_target, |writer| sums.store(writer, target, &|_| true, None));
+
+        let what = format!("a block of threads a tile, of {set_name} at most {targets}");
+        let in_place = task.in_place(group.fields(), is_sparse);
+        let items = Items::Pieces { group: group.number, cut, shared };
+        Ok(vec![writer.finish(&what, items, in_place)])
     }
 }
 
-/// The kernel of a group.
-///
-/// # Errors
-/// The increments of its fields come in orders that differ, or what is added to a single target does not fit into shared memory.
-fn kernel(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Kernel, Refusal> {
-    group.check_order(task)?;
-    let stencil = task.stencil;
-    let degrees = task.degrees(group);
-    let is_sparse = degrees.share < 0.5;
-    let set_name = &stencil.mesh.sets[group.target].name;
-    let columns = Columns::new(task, group);
-    let of_tile = |targets: usize| {
-        let largest = task.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
-        Some(columns.bytes(largest.elements))
-    };
-    let targets = fitting(choices.block as usize, &of_tile, Tiled.name())?;
-    let cut = Cut::Tiles { targets, is_sparse };
-    let elements = task.counts.largest(group, cut).map_or(0, |largest| largest.elements);
-
-    let mut writer = Writer::new(task, choices, &format!("{}_tiled", stencil.stencil.name));
-    let (arrays, shared) = columns.declared(&mut writer, elements);
-    let own = Tile::find(&mut writer);
-    writer.find_level();
-    // Threads without a target of their own do as the last one does, but for the end.
-    let target = writer.own.add(own.rows[0], own.thread);
-    let target = writer.own.binary(Binary::Min, target, own.last_row);
-    let (target, row_of) = if is_sparse {
-        let table = MeshData::Table(group.number, MeshTable::Targets);
-        let led_to = writer.table(&format!("{set_name}_led_to"), table);
-        let item = writer.own.name("item", target);
-        let target = writer.own.load(led_to, item);
-        (writer.own.name(set_name, target), item)
-    } else {
-        let target = writer.own.name(set_name, target);
-        (target, target)
-    };
-    let sums = Sums::stored(&mut writer, &group.fields(), target, is_sparse);
-    let entries = writer.table("entries", MeshData::Piece(PieceTable::Entries));
-    let in_rows = is_row(degrees);
-    let here = if in_rows { row(&mut writer, entries, degrees.max.div_ceil(2), row_of) } else { entries };
-    own.compute(&mut writer, &columns, &arrays);
-    writer.own.barrier();
-    if in_rows {
-        let [zero, one, width, two, bits, nowhere] =
-            [0, 1, degrees.max as i64, 2, 16, i64::from(NOWHERE)].map(|number| writer.own.int(number));
-        writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
-            // Two stand in one number.
-            let [word, half] = [Binary::Div, Binary::Rem].map(|own| writer.own.binary(own, place, two));
-            let pair = writer.own.load(here, word);
-            let by = writer.own.mul(bits, half);
-            let [pair, by] = [pair, by].map(|bits| writer.own.convert(bits, Type::U32));
-            let mask = writer.own.literal(i64::from(NOWHERE), Type::U32);
-            let entry = writer.own.binary(Binary::ShiftRight, pair, by);
-            let entry = writer.own.binary(Binary::BitAnd, entry, mask);
-            let entry = writer.own.convert(entry, Type::I32);
-            let entry = writer.own.name("entry_here", entry);
-            let is_taken = writer.own.compare(Relation::Ne, entry, nowhere);
-            writer.when(is_taken, |writer| columns.gather(writer, &arrays, &sums, entry));
-        });
-    } else {
-        let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
-        let ([first, end], one) = (ends_of(&mut writer, offsets, row_of), writer.own.int(1));
-        writer.each("place", (first, end, Step::By(one)), Unroll::Free, |writer, place| {
-            let entry = writer.own.load(here, place);
-            let entry = writer.own.name("entry_here", entry);
-            columns.gather(writer, &arrays, &sums, entry);
-        });
-    }
-    let count = writer.own.sub(own.rows[1], own.rows[0]);
-    let has_target = writer.own.less(own.thread, count);
-    writer.when(has_target, |writer| sums.store_stored(writer, target));
-
-    let code = writer.finish(&format!("a block of threads a tile, of {set_name} at most {targets}"));
-    let starts_from_zero = |field: &crate::ir::FieldId| !is_sparse && (task.from_zero)(*field);
-    let in_place = group.fields().into_iter().filter(|field| !starts_from_zero(field)).collect();
-    let items = Items::Pieces { group: group.number, cut, shared };
-    Ok(Kernel { code, items, in_place })
+/// The number of 16 bits at a place, of which an array holds two in each of its own.
+fn half(writer: &mut Writer, array: ArrayId, place: ValueId) -> ValueId {
+    let [two, bits] = [2, 16].map(|number| writer.own.int(number));
+    let [word, half] = [Binary::Div, Binary::Rem].map(|own| writer.own.binary(own, place, two));
+    let pair = writer.own.load(array, word);
+    let by = writer.own.mul(bits, half);
+    let [pair, by] = [pair, by].map(|bits| writer.own.convert(bits, Type::U32));
+    let mask = writer.own.literal(i64::from(NOWHERE), Type::U32);
+    let entry = writer.own.binary(Binary::ShiftRight, pair, by);
+    let entry = writer.own.binary(Binary::BitAnd, entry, mask);
+    writer.own.convert(entry, Type::I32)
 }
 
 /// What a block of threads works on.
@@ -131,12 +111,7 @@ struct Tile {
 impl Tile {
     /// Finds the tile of the block.
     fn find(writer: &mut Writer) -> Self {
-        let tiles = writer.array("tiles", Type::WIDEST, false, Meaning::Mesh(MeshData::Piece(PieceTable::Ranges)));
-        let [thread, block] = [Coordinate::Thread, Coordinate::Block].map(|own| writer.own.coordinate(own, Axis::X));
-        let thread = writer.own.name("thread", thread);
-        let tile = writer.own.load(tiles, block);
-        let tile = writer.own.name("tile", tile);
-        let [x, y, z, w] = [0, 1, 2, 3].map(|lane| writer.own.lane(tile, lane));
+        let (thread, [x, y, z, w]) = piece(writer, ["tiles", "tile"], false);
         let one = writer.own.int(1);
         Self { thread, rows: [x, y], last_row: writer.own.sub(y, one), elements: [z, w] }
     }
@@ -180,33 +155,22 @@ impl Columns {
     /// What the elements of a tile add to the targets of a group.
     fn new(task: &MeshTask, group: &Group) -> Self {
         let stencil = &task.stencil.stencil;
-        let kind = |add: &Add| stencil.stores[add.store].body.kind();
-        let paths = group.paths.len();
-        let by_path: Vec<Vec<Add>> = (0..paths).map(|path| group.along(path)).collect();
-        let same = |a: &Add, b: &Add| (a.field, a.part, kind(a)) == (b.field, b.part, kind(b));
-        let is_alike =
-            |own: &Vec<Add>| own.len() == by_path[0].len() && own.iter().zip(&by_path[0]).all(|(a, b)| same(a, b));
-        let are_alike = by_path.iter().all(is_alike);
+        let (paths, are_alike) = (group.paths.len(), group.is_alike());
         let mut own = Self { paths, along: vec![Vec::new(); paths], are_alike, columns: Vec::new() };
-        let column = |add: &Add, signs: Option<Vec<bool>>| Column {
-            wish: format!("{}_added_{}", stencil.fields[add.field].name, add.part),
-            kind: Type::computing(kind(add), task.precision),
-            by_path: are_alike && paths > 1 && signs.is_none(),
-            is_negative: signs.unwrap_or_else(|| vec![false; paths]),
-        };
-        if are_alike {
-            for (n, first) in by_path[0].iter().enumerate() {
-                for (path, adds) in by_path.iter().enumerate() {
-                    own.along[path].push((adds[n], own.columns.len()));
+        for path in 0..paths {
+            for (n, add) in group.along(path).into_iter().enumerate() {
+                if are_alike && path > 0 {
+                    own.along[path].push((add, n));
+                    continue;
                 }
-                own.columns.push(column(first, group.signs(task.stencil, n)));
-            }
-        } else {
-            for (path, adds) in by_path.iter().enumerate() {
-                for add in adds {
-                    own.along[path].push((*add, own.columns.len()));
-                    own.columns.push(column(add, None));
-                }
+                let signs = if are_alike { group.signs(task.stencil, n) } else { None };
+                own.along[path].push((add, own.columns.len()));
+                own.columns.push(Column {
+                    wish: format!("{}_added_{}", stencil.fields[add.field].name, add.part),
+                    kind: Type::computing(stencil.fields[add.field].stored.kind(), task.precision),
+                    by_path: are_alike && paths > 1 && signs.is_none(),
+                    is_negative: signs.unwrap_or_default(),
+                });
             }
         }
         own
@@ -239,7 +203,7 @@ impl Columns {
             for (add, column) in adds {
                 let is_needed = path == 0 || !self.are_alike || self.columns[*column].by_path;
                 if is_needed {
-                    values.push((path, *column, writer.body(&stores[add.store].body, &At::default())));
+                    values.push((path, *column, writer.body(&stores[add.store].body, &Path::default())));
                 }
             }
         }
@@ -273,7 +237,7 @@ impl Columns {
                     values.push(signed(writer, value, path, &own.is_negative));
                 }
                 for ((add, _), value) in self.along[number].iter().zip(values) {
-                    sums.add_stored(writer, add.field, add.part, value);
+                    sums.add(writer, add, value);
                 }
             });
         }

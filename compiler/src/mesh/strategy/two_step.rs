@@ -2,16 +2,14 @@
 
 use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Relation};
+use crate::ir::{FieldId, Path, Relation};
 use crate::kernel::build::Making;
-use crate::kernel::{
-    ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Step, Type, Unroll, ValueId,
-};
-use crate::mesh::gather::{ends_of, entry};
+use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Type, ValueId};
+use crate::mesh::gather::entry;
 use crate::mesh::group::Group;
-use crate::mesh::rows::{is_row, row};
+use crate::mesh::rows::{Places, is_row, row};
 use crate::mesh::sums::Sums;
-use crate::mesh::writer::{At, Writer};
+use crate::mesh::writer::Writer;
 use crate::mesh::{Items, Kernel, MeshChoices, MeshTask};
 
 /// Each element writes its contributions to memory, then each target gathers them.
@@ -31,27 +29,19 @@ impl Strategy for TwoStep {
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {
-        Ok(kernels(task, choices, group)?.into())
+        group.check_order(task)?;
+        let kind = |field: FieldId| task.stencil.stencil.fields[field].stored.kind();
+        let (fields, name) = (group.fields(), &task.stencil.stencil.name);
+        let own = |field: FieldId| &task.stencil.stencil.fields[field].name;
+        if let Some(&other) = fields.iter().find(|&&field| kind(field) != kind(fields[0])) {
+            let (first, second) = (own(fields[0]), own(other));
+            return Err(Refusal::new(format!(
+                "`{name}` adds to `{first}` and `{second}`, of which one holds whole numbers: two-step keeps what is added in one array"
+            ))
+            .help("take another strategy, such as owner, or make two stencils of it"));
+        }
+        Ok(vec![written(task, choices, group), gathered(task, choices, group)])
     }
-}
-
-/// The kernels of a group.
-///
-/// # Errors
-/// The increments of its fields come in orders that differ, or they are of several kinds.
-fn kernels(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<[Kernel; 2], Refusal> {
-    group.check_order(task)?;
-    let kind = |field: FieldId| task.stencil.stencil.fields[field].stored.kind();
-    let (fields, name) = (group.fields(), &task.stencil.stencil.name);
-    let own = |field: FieldId| &task.stencil.stencil.fields[field].name;
-    if let Some(&other) = fields.iter().find(|&&field| kind(field) != kind(fields[0])) {
-        let (first, second) = (own(fields[0]), own(other));
-        return Err(Refusal::new(format!(
-            "`{name}` adds to `{first}` and `{second}`, of which one holds whole numbers: two-step keeps what is added in one array"
-        ))
-        .help("take another strategy, such as owner, or make two stencils of it"));
-    }
-    Ok([written(task, choices, group), gathered(task, choices, group)])
 }
 
 /// What lies between the steps: of each element (and level) what it adds along each path, path after path; or once, where paths
@@ -103,42 +93,29 @@ impl Between {
 
     /// What lies at a place.
     fn load(&self, writer: &mut Writer, place: ValueId) -> Vec<ValueId> {
-        let (mut values, at_once) = (Vec::new(), self.at_once());
-        for first in (0..self.each).step_by(at_once) {
+        let at_once = self.at_once();
+        let runs = (0..self.each).step_by(at_once).flat_map(|first| {
             let first = writer.own.int(first as i64);
             let at = writer.own.add(place, first);
-            let all = writer.own.load_run(self.array, at, at_once as u8);
-            let all = writer.own.name("added", all);
-            match at_once {
-                1 => values.push(all),
-                count => values.extend((0..count).map(|lane| writer.own.lane(all, lane as u8))),
-            }
-        }
-        values
+            let run = writer.own.load_run(self.array, at, at_once as u8);
+            let run = writer.own.name("added", run);
+            writer.lanes_of(run, at_once)
+        });
+        runs.collect()
     }
 
     /// Writes values to a place.
     fn store(&self, writer: &mut Writer, place: ValueId, values: &[ValueId]) {
         let at_once = self.at_once();
-        for (n, some) in values.chunks(at_once).enumerate() {
-            let whole = if some.len() == at_once && at_once > 1 { at_once } else { 1 };
-            for (m, moved) in some.chunks(whole).enumerate() {
+        for (n, run) in values.chunks(at_once).enumerate() {
+            // What is left over goes one by one.
+            for (m, moved) in run.chunks(if run.len() == at_once { at_once } else { 1 }).enumerate() {
                 let first = writer.own.int((n * at_once + m) as i64);
                 let at = writer.own.add(place, first);
-                let value = if let [one] = moved { *one } else { writer.own.lanes(moved.to_vec()) };
+                let value = writer.side_by_side(moved);
                 writer.own.store(self.array, at, value);
             }
         }
-    }
-
-    /// What is added of values along the path of an entry: where paths add to the same numbers, it does not matter which one it was, but
-    /// for signs.
-    fn signed(&self, writer: &mut Writer, at: ValueId, paths: usize, values: Vec<ValueId>) -> Vec<ValueId> {
-        let Some(turned) = &self.turned else { return values };
-        let path = entry(writer, at, paths, Binary::Rem);
-        let path = writer.own.name("path", path);
-        let values = values.into_iter().zip(turned);
-        values.map(|(value, turned)| signed(writer, value, path, turned)).collect()
     }
 }
 
@@ -151,7 +128,7 @@ fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     let between = Between::new(&mut writer, group, true);
     for path in 0..between.paths {
         let values = group.along(path).into_iter();
-        let values = values.map(|add| writer.body(&stencil.stencil.stores[add.store].body, &At::default()));
+        let values = values.map(|add| writer.body(&stencil.stencil.stores[add.store].body, &Path::default()));
         let values: Vec<ValueId> = values.collect();
         // A path along which less comes leaves some places as they are.
         let [paths, path] = [between.paths, path].map(|number| writer.own.int(number as i64));
@@ -160,8 +137,7 @@ fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
         let place = between.place(&mut writer, entry);
         between.store(&mut writer, place, &values);
     }
-    let code = writer.finish("a thread an element, which writes what it adds");
-    Kernel { code, items: Items::Set(set), in_place: Vec::new() }
+    writer.finish("a thread an element, which writes what it adds", Items::Set(set), Vec::new())
 }
 
 fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
@@ -170,63 +146,49 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     let mut writer = Writer::new(task, choices, &format!("{}_gathered", stencil.stencil.name));
     let target = writer.thread_of(group.target);
     writer.find_level();
-    let sums = Sums::new(&mut writer, &group.fields(), target, false);
-    let degrees = task.degrees(group);
+    let sums = Sums::new(&mut writer, &group.fields(), target, false, false);
+    let degrees = task.counts.degrees(group);
     let between = Between::new(&mut writer, group, false);
     let entries = writer.table("entries", MeshData::Table(group.number, MeshTable::Entries));
-    let is_led_to = if is_row(degrees) {
-        let here = row(&mut writer, entries, degrees.max, target);
-        let [zero, one, width] = [0, 1, degrees.max as i64].map(|number| writer.own.int(number));
-        writer.each("place", (zero, width, Step::By(one)), Unroll::Whole, |writer, place| {
-            let entry = writer.own.load(here, place);
-            let entry = writer.own.name("entry_here", entry);
-            let is_taken = writer.own.compare(Relation::Ge, entry, zero);
-            writer.when(is_taken, |writer| add(writer, group, &between, &sums, entry));
-        });
-        let first = writer.own.load(here, zero);
-        writer.own.compare(Relation::Ge, first, zero)
-    } else {
-        let offsets = writer.table("offsets", MeshData::Table(group.number, MeshTable::Offsets));
-        let ([first, end], one) = (ends_of(&mut writer, offsets, target), writer.own.int(1));
-        writer.each("place", (first, end, Step::By(one)), Unroll::Free, |writer, place| {
-            let entry = writer.own.load(entries, place);
-            let entry = writer.own.name("entry_here", entry);
-            add(writer, group, &between, &sums, entry);
-        });
-        writer.own.less(first, end)
+    let row_width = is_row(degrees).then_some(degrees.max);
+    let places = Places::new(&mut writer, group, row_width, target, (Relation::Ge, 0));
+    let entries = row_width.map_or(entries, |width| row(&mut writer, entries, width, target));
+    let entry_here = |writer: &mut Writer, place: ValueId| {
+        let entry = writer.own.load(entries, place);
+        writer.own.name("entry_here", entry)
     };
+    places.each(&mut writer, entry_here, |writer, _, entry| add(writer, group, &between, &sums, entry));
+    let is_led_to = places.any(&mut writer, entries);
     sums.store(&mut writer, target, &|_| true, Some(is_led_to));
-    let code = writer.finish(&format!("a thread a {set_name}, which gathers"));
-    let in_place = group.fields().into_iter().filter(|&field| !(task.from_zero)(field)).collect();
-    Kernel { code, items: Items::Set(group.target), in_place }
+    let (what, in_place) = (format!("a thread a {set_name}, which gathers"), task.in_place(group.fields(), false));
+    writer.finish(&what, Items::Set(group.target), in_place)
 }
 
-/// Adds what lies at an entry to the sums.
+/// Adds what lies at an entry to the sums: where paths add to the same numbers, it does not matter which one it was, but for signs.
 fn add(writer: &mut Writer, group: &Group, between: &Between, sums: &Sums, at: ValueId) {
     let paths = group.paths.len();
-    let place = match between.turned {
-        Some(_) => {
-            let element = entry(writer, at, paths, Binary::Div);
-            let element = writer.own.name("element", element);
-            between.place(writer, element)
-        }
-        None => between.place(writer, at),
-    };
-    let values = between.load(writer, place);
-    let values = between.signed(writer, at, paths, values);
-    if group.is_alike() {
-        for (add, value) in group.along(0).iter().zip(&values) {
-            sums.add(writer, add.field, add.part, *value);
-        }
-        return;
+    let mut first = at;
+    if between.turned.is_some() {
+        let element = entry(writer, at, paths, Binary::Div);
+        first = writer.own.name("element", element);
     }
+    let place = between.place(writer, first);
+    let mut values = between.load(writer, place);
+    if let Some(turned) = &between.turned {
+        let path = entry(writer, at, paths, Binary::Rem);
+        let path = writer.own.name("path", path);
+        for (value, turned) in values.iter_mut().zip(turned) {
+            *value = signed(writer, *value, path, turned);
+        }
+    }
+    let is_alike = group.is_alike();
     let path = entry(writer, at, between.paths, Binary::Rem);
-    for number in 0..between.paths {
+    for number in 0..if is_alike { 1 } else { between.paths } {
         let own = writer.own.int(number as i64);
-        let is_own = writer.own.compare(Relation::Eq, path, own);
-        writer.when(is_own, |writer| {
+        let is_own = (!is_alike).then(|| writer.own.compare(Relation::Eq, path, own));
+        writer.when_if(is_own, |writer| {
             for (add, value) in group.along(number).iter().zip(&values) {
-                sums.add(writer, add.field, add.part, *value);
+                sums.add(writer, add, *value);
             }
         });
     }

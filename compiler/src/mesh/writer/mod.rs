@@ -2,21 +2,20 @@
 
 mod elements;
 pub mod numbers;
-mod values;
+pub mod values;
 
 use super::ends::Ends;
-use super::{MeshChoices, MeshTask};
-use crate::ir::{DefId, FieldId, Hop, Kind, Relation, Role};
+use super::{Items, Kernel, MeshChoices, MeshTask};
+use crate::ir::{DefId, Field, FieldId, Hop, Kind, Path, Relation, Role};
 use crate::kernel::build::{Builder, Making};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
-use crate::kernel::{self, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Type, ValueId};
+use crate::kernel::{
+    self, ArgumentKind, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Type, ValueId,
+};
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::HashMap;
-
-/// Where a value is looked at: hops from the element at hand, and levels away.
-pub type At = (Vec<Hop>, i32);
 
 /// What is known in a block of code.
 #[derive(Default)]
@@ -25,8 +24,8 @@ struct Scope {
     raw: HashMap<Vec<Hop>, ValueId>,
     /// The same, and some element where there is a hole.
     index: HashMap<Vec<Hop>, ValueId>,
-    reads: HashMap<(FieldId, At, u32), ValueId>,
-    values: HashMap<(DefId, At), ValueId>,
+    reads: HashMap<(FieldId, Path, u32), ValueId>,
+    values: HashMap<(DefId, Path), ValueId>,
     /// The inverses of divisors.
     inverses: HashMap<ValueId, ValueId>,
 }
@@ -47,15 +46,12 @@ pub struct Writer<'a> {
     pub own: Builder,
     /// The user's names, as they are in the code.
     users: HashMap<String, Identifier>,
-    /// The arguments so far, by what they mean.
+    /// The numbers among the arguments so far, by what they mean.
     numbers: Vec<(Meaning, ValueId)>,
-    arrays: Vec<(Meaning, ArrayId)>,
     /// The maps to the thread's own element and to the other one, if it computes what depends on which of two the own one is.
     pub ends: Option<Ends>,
     /// Which one that is, where it is known.
     pub turn: Option<Turn>,
-    /// Along which of several paths the element at hand leads to the target, where that is known.
-    pub path: Option<ValueId>,
     /// Where the element at hand stands in tables that are in the order of pieces, if there are any.
     pub in_piece: Option<ValueId>,
     scopes: Vec<Scope>,
@@ -94,10 +90,8 @@ impl<'a> Writer<'a> {
             own,
             users,
             numbers: Vec::new(),
-            arrays: Vec::new(),
             ends: None,
             turn: None,
-            path: None,
             in_piece: None,
             scopes: vec![Scope::default()],
             k: None,
@@ -115,7 +109,7 @@ impl<'a> Writer<'a> {
     fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
         let is_users = match meaning {
             Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
-            Meaning::Output(field) => self.task.stencil.stencil.fields[*field].role != Role::InOut,
+            Meaning::Output(field) => self.field(*field).role != Role::InOut,
             _ => false,
         };
         // The user's own names are theirs, as far as C++ lets them.
@@ -138,14 +132,13 @@ impl<'a> Writer<'a> {
 
     /// The array that the kernel takes as `meaning`.
     pub fn array(&mut self, wish: &str, element: Type, is_written: bool, meaning: Meaning) -> ArrayId {
-        if let Some((_, known)) = self.arrays.iter().find(|(own, _)| *own == meaning) {
+        let known = self.own.kernel().arguments.iter().find(|(_, own)| own.meaning == meaning);
+        if let Some(ArgumentKind::Array(known)) = known.map(|(_, own)| &own.what) {
             return *known;
         }
         let name = self.name_of(wish, &meaning);
         let space = Space::Global { aliased: false };
-        let array = self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning.clone());
-        self.arrays.push((meaning, array));
-        array
+        self.own.add_array(Array { name, element, space, is_written, watched: None }, meaning)
     }
 
     /// A table of whole numbers of the mesh.
@@ -174,15 +167,16 @@ impl<'a> Writer<'a> {
     /// by paths and definitions is forgotten, but what was read of the own element is known.
     pub fn go_on_with(&mut self, task: &'a MeshTask<'a>, element: Option<ValueId>) {
         let mut scope = Scope::default();
-        let own_end = self.ends.map(|ends| vec![ends.own]);
+        let own_end = self.ends.map(|ends| ends.own);
         for own in std::mem::take(&mut self.scopes) {
             scope.inverses.extend(own.inverses);
-            for ((field, (hops, level), part), value) in own.reads {
-                if element.is_some() && (hops.is_empty() || Some(&hops) == own_end.as_ref()) {
-                    scope.reads.insert((field, (Vec::new(), level), part), value);
+            for ((field, at, part), value) in own.reads {
+                let is_own_end = own_end.is_some_and(|own| at.hops() == [own]);
+                if element.is_some() && (at.hops().is_empty() || is_own_end) {
+                    scope.reads.insert((field, Path::levels_only(at.levels()), part), value);
                 }
-                if Some(&hops) == own_end.as_ref() {
-                    scope.reads.insert((field, (hops, level), part), value);
+                if is_own_end {
+                    scope.reads.insert((field, at, part), value);
                 }
             }
         }
@@ -220,6 +214,11 @@ impl<'a> Writer<'a> {
         item
     }
 
+    /// A field of the stencil.
+    pub fn field(&self, field: FieldId) -> &'a Field {
+        &self.task.stencil.stencil.fields[field]
+    }
+
     /// How operations of the stencil are made.
     pub fn scalar(&self) -> Scalar {
         Scalar { precision: self.task.precision, math: Math::Own }
@@ -232,16 +231,17 @@ impl<'a> Writer<'a> {
 
     /// The type of what a field holds.
     pub fn stored(&self, field: FieldId) -> Type {
-        Type::stored(self.task.stencil.stencil.fields[field].stored, self.task.precision)
+        Type::stored(self.field(field).stored, self.task.precision)
     }
 
-    /// The kernel, and what is said of it.
-    pub fn finish(self, what: &str) -> kernel::Kernel {
+    /// The kernel, of a thread an item, and what is said of it.
+    pub fn finish(self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
         let MeshTask { stencil, precision, .. } = *self.task;
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
         doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
-        kernel::Kernel { doc, ..simplify(self.own.finish()) }
+        let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
+        Kernel { code, items, each: 1, in_place }
     }
 }

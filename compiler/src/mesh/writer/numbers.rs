@@ -11,7 +11,7 @@ pub type Spot = (Option<ValueId>, i32);
 impl Writer<'_> {
     /// The index of the first of a field's numbers at a spot, before parts and what stands together count.
     fn place(&mut self, field: FieldId, (element, shift): Spot) -> (ValueId, usize) {
-        let own = &self.task.stencil.stencil.fields[field];
+        let own = self.field(field);
         let level = self.level(shift, own.place.levels);
         let (Some(home), Some(element)) = (own.place.home, element) else {
             let first = self.own.int(0);
@@ -33,7 +33,7 @@ impl Writer<'_> {
     }
 
     fn part_index(&mut self, field: FieldId, place: ValueId, together: usize, part: usize) -> ValueId {
-        let Some(home) = self.task.stencil.stencil.fields[field].place.home else { return place };
+        let Some(home) = self.field(field).place.home else { return place };
         let [group, part, together] =
             [part / together, part % together, together].map(|number| self.own.int(number as i64));
         let n = self.size(home.set);
@@ -63,77 +63,69 @@ impl Writer<'_> {
 
     /// The array of a field that is read.
     pub fn input(&mut self, field: FieldId) -> ArrayId {
-        let name = self.task.stencil.stencil.fields[field].name.clone();
-        self.array(&name, self.stored(field), false, Meaning::Input(field))
+        self.array(&self.field(field).name, self.stored(field), false, Meaning::Input(field))
     }
 
     /// The array of a field that is written.
     pub fn output(&mut self, field: FieldId) -> ArrayId {
-        self.added_to(field, true)
+        self.output_if(field, true)
     }
 
-    /// The array of a field that is added to, and written if somebody gets it.
-    pub fn added_to(&mut self, field: FieldId, is_written: bool) -> ArrayId {
-        let own = &self.task.stencil.stencil.fields[field];
+    /// The array of a field that is made, and written if somebody gets it.
+    pub fn output_if(&mut self, field: FieldId, is_written: bool) -> ArrayId {
+        let own = self.field(field);
         let wish = if own.role == Role::InOut { format!("{}_new", own.name) } else { own.name.clone() };
         self.array(&wish, self.stored(field), is_written, Meaning::Output(field))
     }
 
     /// How many numbers an element has of a field.
     pub fn width(&self, field: FieldId) -> usize {
-        self.task.stencil.stencil.fields[field].place.home.map_or(1, |home| home.width as usize)
+        self.field(field).place.home.map_or(1, |home| home.width as usize)
     }
 
-    /// Numbers of a field at a spot, as one computes with them.
-    pub fn load(&mut self, array: ArrayId, field: FieldId, spot: Spot, wish: &str) -> Vec<ValueId> {
-        let stored = self.task.stencil.stencil.fields[field].stored;
-        self.load_as(array, field, spot, wish, &|own, value| own.scalar().read(&mut own.own, value, stored))
-    }
-
-    /// Numbers of a field at a spot, as they are stored.
-    pub fn load_stored(&mut self, array: ArrayId, field: FieldId, spot: Spot, wish: &str) -> Vec<ValueId> {
-        self.load_as(array, field, spot, wish, &|_, value| value)
-    }
-
-    fn load_as(
-        &mut self,
-        array: ArrayId,
-        field: FieldId,
-        spot: Spot,
-        wish: &str,
-        read: &dyn Fn(&mut Self, ValueId) -> ValueId,
-    ) -> Vec<ValueId> {
-        let (stored, precision) = (self.task.stencil.stencil.fields[field].stored, self.task.precision);
-        let width = self.width(field);
+    /// Numbers of a field at a spot, as they are stored, or as one computes with them.
+    pub fn load(&mut self, array: ArrayId, field: FieldId, spot: Spot, wish: &str, as_stored: bool) -> Vec<ValueId> {
+        let (stored, precision) = (self.field(field).stored, self.task.precision);
+        let (width, scalar) = (self.width(field), self.scalar());
         let (place, together) = self.place(field, spot);
         let at_once = at_once(together, stored, precision);
         let mut values = Vec::new();
         for first in (0..width).step_by(at_once) {
             let index = self.part_index(field, place, together, first);
-            let all = self.own.load_run(array, index, at_once as u8);
-            let parts: Vec<ValueId> = match at_once {
-                1 => vec![all],
-                count => {
-                    let all = self.own.name(&format!("{wish}_{}", if count == 2 { "pair" } else { "four" }), all);
-                    (0..count).map(|lane| self.own.lane(all, lane as u8)).collect()
-                }
-            };
+            let mut all = self.own.load_run(array, index, at_once as u8);
+            if at_once > 1 {
+                all = self.own.name(&format!("{wish}_{}", if at_once == 2 { "pair" } else { "four" }), all);
+            }
+            let parts = self.lanes_of(all, at_once);
             for (n, part) in parts.into_iter().enumerate() {
-                let value = read(self, part);
+                let value = if as_stored { part } else { scalar.read(&mut self.own, part, stored) };
                 values.push(self.own.name(&part_name(wish, width, first + n), value));
             }
         }
         values
     }
 
+    /// Each of so many numbers that were moved at once.
+    pub fn lanes_of(&mut self, run: ValueId, count: usize) -> Vec<ValueId> {
+        match count {
+            1 => vec![run],
+            _ => (0..count).map(|lane| self.own.lane(run, lane as u8)).collect(),
+        }
+    }
+
+    /// Numbers that are moved at once.
+    pub fn side_by_side(&mut self, numbers: &[ValueId]) -> ValueId {
+        if let [one] = numbers { *one } else { self.own.lanes(numbers.to_vec()) }
+    }
+
     /// Writes numbers to a field at an element: all of them, as they are stored.
     pub fn store_all(&mut self, array: ArrayId, field: FieldId, element: ValueId, values: &[ValueId]) {
-        let (stored, precision) = (self.task.stencil.stencil.fields[field].stored, self.task.precision);
+        let (stored, precision) = (self.field(field).stored, self.task.precision);
         let (place, together) = self.place(field, (Some(element), 0));
         let at_once = at_once(together, stored, precision);
         for (n, some) in values.chunks(at_once).enumerate() {
             let index = self.part_index(field, place, together, n * at_once);
-            let value = if let [one] = some { *one } else { self.own.lanes(some.to_vec()) };
+            let value = self.side_by_side(some);
             self.own.store(array, index, value);
         }
     }

@@ -1,6 +1,6 @@
 //! Values: reads, definitions and bodies, where some path leads.
 
-use super::{At, Writer};
+use super::Writer;
 use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path};
 use crate::kernel::{Function, Meaning, Operation, ValueId};
 use crate::mesh::ends::Ends;
@@ -11,7 +11,7 @@ struct Begun<'a> {
     /// The definition whose body it is, if it is one's.
     def: Option<DefId>,
     body: &'a Body,
-    at: At,
+    at: Path,
     /// The values of the nodes so far.
     values: Vec<ValueId>,
 }
@@ -57,25 +57,25 @@ impl Writer<'_> {
     }
 
     /// A number of a field where `at` leads.
-    pub fn read(&mut self, field: FieldId, at: &At, part: u32) -> ValueId {
+    pub fn read(&mut self, field: FieldId, at: &Path, part: u32) -> ValueId {
         let key = (field, at.clone(), part);
         if let Some(known) = self.find(|scope| scope.reads.get(&key)) {
             return known;
         }
-        let own = &self.task.stencil.stencil.fields[field];
+        let own = self.field(field);
         let (stored, place) = (own.stored, own.place);
         let (array, wish) = (self.input(field), self.read_name(field, at));
-        let element = place.horizontal.then(|| self.index(&at.0));
+        let element = place.horizontal.then(|| self.index(at.hops()));
         // On a map, each slot is looked at by itself.
         if place.home.is_some_and(|home| home.map.is_some()) {
-            let index = self.index_at(field, (element, at.1), part as usize);
+            let index = self.index_at(field, (element, at.levels()), part as usize);
             let number = self.own.load(array, index);
             let number = self.scalar().read(&mut self.own, number, stored);
             let number = self.own.name(&format!("{wish}_{part}"), number);
             self.remember(key, number);
             return number;
         }
-        let values = self.load(array, field, (element, at.1), &wish);
+        let values = self.load(array, field, (element, at.levels()), &wish, false);
         for (part, value) in values.iter().enumerate() {
             self.remember((field, at.clone(), part as u32), *value);
         }
@@ -83,33 +83,29 @@ impl Writer<'_> {
     }
 
     /// Says what a number of a field is known to be.
-    pub fn remember(&mut self, key: (FieldId, At, u32), value: ValueId) {
+    pub fn remember(&mut self, key: (FieldId, Path, u32), value: ValueId) {
         self.scope().reads.insert(key, value);
     }
 
     /// `q_cells_0`, for names.
-    pub fn read_name(&self, field: FieldId, at: &At) -> String {
-        let name = &self.task.stencil.stencil.fields[field].name;
-        let level = match at.1 {
-            0 => String::new(),
-            1.. => format!("_down{}", at.1),
-            _ => format!("_up{}", -at.1),
-        };
-        match self.hops_name(&at.0).as_str() {
+    pub fn read_name(&self, field: FieldId, at: &Path) -> String {
+        let name = &self.field(field).name;
+        let level = level_name(at.levels());
+        match self.hops_name(at.hops()).as_str() {
             "" => format!("{name}_here{level}"),
             hops => format!("{name}_{hops}{level}"),
         }
     }
 
     /// A definition where `at` leads.
-    pub fn value(&mut self, def: DefId, at: &At) -> ValueId {
+    pub fn value(&mut self, def: DefId, at: &Path) -> ValueId {
         let mut body = Body::new();
         body.add(Node::Use { def, path: Path::default() }, Kind::Real, Default::default());
         self.body(&body, at)
     }
 
     /// Gives a definition's value a name, where `at` leads.
-    fn name_value(&mut self, def: DefId, at: At, value: ValueId) {
+    fn name_value(&mut self, def: DefId, at: Path, value: ValueId) {
         let is_number = matches!(
             self.own.kernel().values[value].operation,
             Operation::Int(_) | Operation::Real(_) | Operation::Bool(_)
@@ -119,7 +115,7 @@ impl Writer<'_> {
             value
         } else {
             let own = &self.task.stencil.stencil.defs[def];
-            let wish = match self.hops_name(&at.0).as_str() {
+            let wish = match self.hops_name(at.hops()).as_str() {
                 "" => own.name.clone(),
                 hops => format!("{}_{hops}", own.name),
             };
@@ -129,7 +125,7 @@ impl Writer<'_> {
     }
 
     /// The value of a body where `at` leads. A definition that it uses is written when it is met, and then the body goes on.
-    pub fn body(&mut self, body: &Body, at: &At) -> ValueId {
+    pub fn body(&mut self, body: &Body, at: &Path) -> ValueId {
         let task = self.task;
         let mut begun = vec![Begun { def: None, body, at: at.clone(), values: Vec::new() }];
         loop {
@@ -149,32 +145,28 @@ impl Writer<'_> {
     }
 
     /// Writes the nodes of a body, up to the first use of a definition that is not known yet.
-    fn go_on(&mut self, begun: &mut Begun) -> Option<(DefId, At)> {
+    fn go_on(&mut self, begun: &mut Begun) -> Option<(DefId, Path)> {
         let at = begun.at.clone();
-        let moved = |path: &Path| {
-            let hops: Vec<Hop> = at.0.iter().chain(path.hops()).copied().collect();
-            (hops, at.1 + path.levels())
-        };
         for (id, node) in begun.body.iter().skip(begun.values.len()) {
             let value = match node {
                 Node::Read { field, path, part } => {
-                    let is_horizontal = self.task.stencil.stencil.fields[*field].place.horizontal;
-                    let at = moved(path);
-                    let at = if is_horizontal { at } else { (Vec::new(), at.1) };
+                    let is_horizontal = self.field(*field).place.horizontal;
+                    let at = at.then(path);
+                    let at = if is_horizontal { at } else { Path::levels_only(at.levels()) };
                     self.read(*field, &at, *part)
                 }
                 Node::Use { def, path } => {
-                    let key = (*def, moved(path));
+                    let key = (*def, at.then(path));
                     let Some(known) = self.find(|scope| scope.values.get(&key)) else { return Some(key) };
                     known
                 }
-                Node::Present { path } => self.present(node, &moved(path).0),
+                Node::Present { path } => self.present(node, at.then(path).hops()),
                 Node::Param(param) => {
                     let own = &self.task.stencil.stencil.params[*param];
                     self.number(&own.name, self.computing(own.kind), Meaning::Param(*param))
                 }
                 Node::Level => {
-                    let by = self.own.int(i64::from(at.1));
+                    let by = self.own.int(i64::from(at.levels()));
                     self.k.map_or(by, |k| self.own.add(k, by))
                 }
                 Node::LevelCount => self.own.int(self.task.levels as i64),
@@ -217,6 +209,15 @@ impl Writer<'_> {
                 scalar.value(&mut self.own, body, id, &of).unwrap_or(none)
             }
         }
+    }
+}
+
+/// `_down1`, for names of what is read on another level.
+pub fn level_name(levels: i32) -> String {
+    match levels {
+        0 => String::new(),
+        1.. => format!("_down{levels}"),
+        _ => format!("_up{}", -levels),
     }
 }
 

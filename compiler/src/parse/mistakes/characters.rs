@@ -1,136 +1,46 @@
 //! Characters that are not in the language, and numbers as other languages write them.
 
-use super::{Stop, is_word};
+use super::{Stop, is_word, last_word};
 use crate::diagnostic::Diagnostic;
+use crate::foreign;
 use crate::source::Span;
-
-/// Characters of typesetters, mathematicians and other keyboards, with what is written here.
-const LOOKALIKES: &[(&str, &str)] = &[
-    ("×∗·⋅✕•＊", "*"),
-    ("÷∕⁄／", "/"),
-    ("−–—‐‑‒﹣－", "-"),
-    ("＋", "+"),
-    ("≤⩽", "<="),
-    ("≥⩾", ">="),
-    ("≠", "!="),
-    ("＝≡", "=="),
-    ("∧", "&&"),
-    ("∨", "||"),
-    ("¬", "!"),
-    ("²", "**2"),
-    ("³", "**3"),
-    ("π", "pi"),
-    ("√", "sqrt(...)"),
-    ("∑Σ", "sum(n in 1..=3) { ... }"),
-    ("（", "("),
-    ("）", ")"),
-    ("［", "["),
-    ("］", "]"),
-    ("｛", "{"),
-    ("｝", "}"),
-    ("，、", ","),
-    ("；", ";"),
-    ("：", ":"),
-    ("…", "..="),
-    ("→⇒", "="),
-];
 
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     let first = stop.found.chars().next()?;
-    let here = stop.here();
-    if let Some(diagnostic) = number(stop) {
-        return Some(diagnostic);
+    number(stop)
+        .or_else(|| lookalike(stop, first))
+        .or_else(|| quote(stop, first))
+        .or_else(|| stop.known("characters"))
+        .or_else(|| not_ascii(stop, first))
+}
+
+/// A character of typesetters, mathematicians and other keyboards.
+fn lookalike(stop: &Stop, first: char) -> Option<Diagnostic> {
+    let ours = foreign::meaning("characters", first.encode_utf8(&mut [0; 4]))?;
+    let place = Span::new(stop.before.len(), stop.before.len() + first.len_utf8());
+    let message = format!("`{first}` is no character of the language");
+    Some(Diagnostic::error(place, message).label(format!("write `{ours}`")))
+}
+
+/// What is not written in ASCII: a name, or a character that means nothing.
+fn not_ascii(stop: &Stop, first: char) -> Option<Diagnostic> {
+    if stop.found.is_ascii() {
+        return None;
     }
-    if let Some((_, ours)) = LOOKALIKES.iter().find(|(theirs, _)| theirs.contains(first)) {
-        let place = Span::new(here.start as usize, here.start as usize + first.len_utf8());
+    if !is_word(first) {
         return Some(
-            Diagnostic::error(place, format!("`{first}` is no character of the language"))
-                .label(format!("write `{ours}`")),
+            Diagnostic::error(stop.here(), format!("`{first}` is no character of the language"))
+                .label("not understood")
+                .help("everything but comments is written in ASCII"),
         );
     }
-    if let Some(diagnostic) = quote(stop, first) {
-        return Some(diagnostic);
-    }
-    let answer =
-        |message: String, label: &str, help: &str| Some(Diagnostic::error(here, message).label(label).help(help));
-    match first {
-        '#' if stop.rest.starts_with("#include") => {
-            answer("there is no `#include`".into(), "a file stands alone", "write the functions that it needs into it")
-        }
-        '#' if stop.rest.starts_with("#pragma") => directive(here),
-        '!' if stop.rest.starts_with("!$") => directive(here),
-        '#' => answer(
-            "`#` does not begin a comment".into(),
-            "write `//`",
-            "comments begin with `//` and end with the line",
-        ),
-        '/' if stop.rest.starts_with("/*") => answer(
-            "there are no comments between `/*` and `*/`".into(),
-            "not understood",
-            "comments begin with `//` and end with the line",
-        ),
-        '*' if stop.before.ends_with('/') => answer(
-            "there are no comments between `/*` and `*/`".into(),
-            "not understood",
-            "comments begin with `//` and end with the line",
-        ),
-        '/' if stop.rest.starts_with("///") => answer(
-            "`///` documents what the next line declares".into(),
-            "a comment after a statement begins with `//`",
-            "documentation stands on lines of its own, before a stencil, field or parameter",
-        ),
-        '!' | '%' if stop.at_start() => {
-            answer(format!("`{first}` begins no statement"), "not understood", "comments begin with `//`")
-        }
-        '!' | '%' if stop.after_declaration() => answer(
-            format!("`{first}` does not begin a comment"),
-            "write `//`",
-            "comments begin with `//` and end with the line",
-        ),
-        '!' if stop.after_operand => answer(
-            "`!` does not fit here".into(),
-            "not understood",
-            "\"not equal\" is written `!=`; comments begin with `//`",
-        ),
-        '-' if stop.at_start() => {
-            answer("`-` begins no statement".into(), "not understood", "comments begin with `//`")
-        }
-        '"' | '\'' | '“' | '”' | '‘' | '’' | '„' | '«' | '»' | '`' | '′' => answer(
-            format!("`{first}` does not fit here"),
-            "there are no texts in stencils",
-            if stop.at_start() {
-                "documentation is written on lines that begin with `///`, before what it documents"
-            } else {
-                "names are made of ASCII letters, digits and `_`, without quotes"
-            },
-        ),
-        '@' if stop.at_start() => {
-            answer("there are no decorators".into(), "not understood", "a stencil is written `stencil name { ... }`")
-        }
-        '\\' => answer(
-            "`\\` does not continue a line".into(),
-            "leave it out",
-            "a line goes on by itself after an operator or a comma, inside brackets, and before an operator",
-        ),
-        '$' => answer("`$` does not fit here".into(), "names have no sign before them", "write the name alone"),
-        _ if !stop.found.is_ascii() && is_word(first) || stop.found.chars().any(|c| is_word(c) && !c.is_ascii()) => {
-            let start = stop.before.len()
-                - stop.before.chars().rev().take_while(|&c| is_word(c)).map(char::len_utf8).sum::<usize>();
-            let place = Span::new(start, here.end as usize);
-            let name = format!("{}{}", &stop.before[start..], stop.found);
-            Some(
-                Diagnostic::error(place, format!("`{name}` cannot be a name"))
-                    .label("not all of it is ASCII")
-                    .help("names are made of ASCII letters, digits and `_`, as in `alpha` or `dx2`"),
-            )
-        }
-        _ if !first.is_ascii() => answer(
-            format!("`{first}` is no character of the language"),
-            "not understood",
-            "everything but comments is written in ASCII",
-        ),
-        _ => None,
-    }
+    let begun = last_word(stop.before);
+    let place = Span::new(stop.before.len() - begun.len(), stop.before.len() + stop.found.len());
+    Some(
+        Diagnostic::error(place, format!("`{begun}{}` cannot be a name", stop.found))
+            .label("not all of it is ASCII")
+            .help("names are made of ASCII letters, digits and `_`, as in `alpha` or `dx2`"),
+    )
 }
 
 /// Quotes around the label of a print or the title of a test, and primes.
@@ -265,14 +175,5 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     Some(
         Diagnostic::error(place, format!("`{token}` is neither a number nor a name"))
             .label(format!("if a product is meant, write `{plain} * {letters}`")),
-    )
-}
-
-/// `#pragma acc`, `!$omp`.
-fn directive(here: Span) -> Option<Diagnostic> {
-    Some(
-        Diagnostic::error(here, "there are no directives")
-            .label("leave this line out")
-            .help("which thread computes which cells is an option, as in `stencilc build FILE --access zloop`"),
     )
 }

@@ -39,7 +39,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         "in" | "out" | "inout" if !stop.at_start() => field(stop),
         "let" if !stop.at_start() => binding(stop),
         "param" | "const" if !stop.at_start() => number(stop),
-        "fn" if !stop.at_start() => function(stop),
+        "fn" if !stop.at_start() => stop.known(if stop.name().contains('=') { "value of fn" } else { "fn" }),
         _ if stop.outside || stop.in_test => None,
         _ => assignment(stop),
     }
@@ -73,7 +73,7 @@ fn size(stop: &Stop) -> Option<Diagnostic> {
     let (word, span) = stop.previous?;
     let inside = stop.rest[1..].split([closing, '\n']).next().unwrap_or_default();
     let place = Span::new(stop.before.len(), stop.before.len() + inside.len() + 2);
-    let names = stop.statement.get(stop.first.len()..)?.trim();
+    let names = stop.name();
     let is_typed = ROLES.contains(&stop.first) || ["param", "const"].contains(&stop.first);
     if is_typed && SCALARS.contains(&word) && stop.before[..span.start as usize].trim_end().ends_with(':') {
         let bytes = inside.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -102,51 +102,27 @@ fn size(stop: &Stop) -> Option<Diagnostic> {
 }
 
 /// A name with a type before it, as in `in float a`.
-fn typed_before(stop: &Stop, keyword: &str) -> Option<Diagnostic> {
+fn typed_before(stop: &Stop) -> Option<Diagnostic> {
     let (word, span) = stop.previous?;
     let scalar = scalar(word)?;
-    let ours = if keyword == "in" || keyword == "out" || keyword == "inout" || scalar == "int" || scalar == "bool" {
-        scalar
-    } else {
-        "real"
-    };
     if !stop.found.starts_with(is_word) {
         return None;
     }
-    let mended = if keyword == "let" || keyword == "const" {
-        format!("{keyword} {} = ...", stop.found)
-    } else {
-        format!("{keyword} {}: {ours}", stop.found)
+    let (keyword, name) = (stop.first, stop.found);
+    let is_kept = ROLES.contains(&keyword) || ["int", "bool"].contains(&scalar);
+    let mended = match keyword {
+        "let" | "const" => format!("{keyword} {name} = ..."),
+        _ => format!("{keyword} {name}: {}", if is_kept { scalar } else { "real" }),
     };
     Some(Diagnostic::error(span, "a type follows the name").label(format!("write `{mended}`")))
 }
 
 /// After `in`, `out` or `inout`.
 fn field(stop: &Stop) -> Option<Diagnostic> {
-    let names = stop.statement.get(stop.first.len()..).unwrap_or("").trim();
+    let names = stop.name();
     let before_range = !names.contains(['=', ':']) && !names.contains(" on ");
-    if stop.found == "on" && names.contains('=') {
-        return Some(
-            error(stop, "the axes stand before the range").label("too late").help("write `in a on (i, j) = 0..1`"),
-        );
-    }
-    if let Some(found) = after_place(stop, names) {
+    if let Some(found) = stop.known("field").or_else(|| on_a_mesh(stop, names)) {
         return Some(found);
-    }
-    if let Some(found) = on_a_mesh(stop, names) {
-        return Some(found);
-    }
-    let is_typed = names.contains(':') && !names.contains('=');
-    if is_typed && stop.found.starts_with(|c: char| c.is_ascii_digit()) {
-        return Some(error(stop, "a range is written with `=`").label("write `= 0..1`"));
-    }
-    let points = stop.rest.strip_prefix('.').map(|rest| rest.strip_prefix('.').unwrap_or(rest));
-    if names.contains('=') && points.is_some_and(|rest| rest.starts_with(['=', '.'])) {
-        return Some(
-            error(stop, "the range of random input is written `0..1`")
-                .label("two points, and no `=`")
-                .help("its first number is included, its second is not"),
-        );
     }
     if names.contains('=') && !names.contains("..") {
         let place = stop.before.rfind('=').map_or(stop.here(), |at| Span::new(at, stop.before.trim_end().len()));
@@ -179,58 +155,16 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
                     .help("a comma stands between names of the same declaration"),
             );
         }
-        if names.is_empty() {
-            return None;
-        }
-        return Some(
-            error(stop, "two statements on one line are parted by `;`")
-                .label("a new statement begins here")
-                .help("put it on a line of its own, or `;` before it"),
-        );
+        return if names.is_empty() { None } else { stop.known("parted") };
     }
-    match stop.found {
-        ":" if names.is_empty() => Some(
-            error(stop, format!("a name follows `{}`", stop.first)).label("leave it out").help("as in `in a: f32`"),
-        ),
-        "," if names.is_empty() => {
-            Some(error(stop, format!("a name is expected after `{}`", stop.first)).label("leave it out"))
-        }
-        "(" | "[" if !names.is_empty() => Some(
-            error(stop, "axes are written with `on`")
-                .label(format!("write `{} {} on (i, j)`, or nothing for all axes", stop.first, names))
-                .help("a field without `on` lives on every cell (i, j, k)"),
-        ),
-        "-" if stop.rest.starts_with("->") => Some(
-            error(stop, "every field is declared by itself")
-                .label("leave it out")
-                .help("as in `in a; out b`, and, on a line of its own, `b = ...`"),
-        ),
-        "-" | "." | "/" if !names.is_empty() => Some(
-            error(stop, format!("`{}` cannot be part of a name", stop.found))
-                .label("write `_`")
-                .help("names are made of ASCII letters, digits and `_`"),
-        ),
-        "*" | "&" => Some(
-            error(stop, "there are no pointers")
-                .label("leave it out")
-                .help("a field is declared by its name alone: `in a`"),
-        ),
-        found
-            if found.starts_with(is_word)
-                && !RESERVED.contains(&found)
-                && !names.is_empty()
-                && !names.ends_with(',') =>
-        {
-            typed_before(stop, stop.first).or_else(|| stored(found, stop)).or_else(|| {
-                Some(
-                    error(stop, "a comma is missing between two names")
-                        .label(format!("write `{} {names}, {found}`", stop.first))
-                        .help("or, if this is a new statement, put it on a line of its own"),
-                )
-            })
-        }
-        _ => None,
+    if let Some(found) = stop.known("names of fields") {
+        return Some(found);
     }
+    let is_name = stop.found.starts_with(is_word) && !RESERVED.contains(&stop.found);
+    if !is_name || names.is_empty() || names.ends_with(',') {
+        return None;
+    }
+    typed_before(stop).or_else(|| stored(stop.found, stop)).or_else(|| stop.known("comma between names"))
 }
 
 /// What is said of fields on meshes in the wrong place: parts of vectors, and `no k`.
@@ -257,26 +191,6 @@ fn on_a_mesh(stop: &Stop, names: &str) -> Option<Diagnostic> {
     is_name.then(|| found.label(format!("write `{role} {names}: real[{digits}] on {set}`")))
 }
 
-/// What stands after the axes of a field, and nothing but a range may.
-fn after_place(stop: &Stop, names: &str) -> Option<Diagnostic> {
-    if !names.contains(" on (") || names.contains('=') {
-        return None;
-    }
-    Some(match stop.found {
-        "on" => error(stop, "a field has one place").label("leave it out"),
-        ":" => error(stop, "a type stands before the axes").label("too late").help("write `in a: f32 on (i, j)`"),
-        word if scalar(word).is_some() => {
-            error(stop, "a type stands before the axes").label("too late").help("write `in a: f32 on (i, j)`")
-        }
-        word if word.starts_with(is_word) && names.ends_with(',') => {
-            error(stop, format!("the next `{}` is a declaration of its own", stop.first))
-                .label(format!("write `; {} {word}` for the comma", stop.first))
-                .help("a type, a place and a value belong to all names before them")
-        }
-        _ => return None,
-    })
-}
-
 /// A field with a word that says how grids are stored or walked, which no source does.
 fn stored(word: &str, stop: &Stop) -> Option<Diagnostic> {
     let is_storage = crate::storage::STORAGES.iter().any(|storage| storage.name() == word);
@@ -290,136 +204,23 @@ fn stored(word: &str, stop: &Stop) -> Option<Diagnostic> {
 
 /// After `let`.
 fn binding(stop: &Stop) -> Option<Diagnostic> {
-    let name = stop.statement.get(stop.first.len()..).unwrap_or("").trim();
-    if name.contains('=') {
-        let is_list = stop.found == "," && stop.bracket.is_none_or(|(bracket, _)| bracket == '{');
-        return is_list.then(|| error(stop, "a `let` names one value").label("write one `let` for each name"));
+    if stop.name().contains('=') {
+        return stop.known("value of let");
     }
-    match stop.found {
-        "-" | "." if !name.is_empty() => Some(
-            error(stop, format!("`{}` cannot be part of a name", stop.found))
-                .label("write `_`")
-                .help("names are made of ASCII letters, digits and `_`"),
-        ),
-        ":" if stop.rest.starts_with(":=") => {
-            Some(error(stop, "a value is named with `=`").label(format!("write `let {name} = ...`")))
-        }
-        "=" if stop.rest.starts_with("==") => {
-            Some(error(stop, "a value is named with a single `=`").label(format!("write `let {name} = ...`")))
-        }
-        ":" => Some(error(stop, "a `let` has no type").label("leave it out").help("the type follows from the value")),
-        "=" if name.is_empty() => Some(error(stop, "this `let` has no name").label("a name is expected before `=`")),
-        found if RESERVED.contains(&found) && name.is_empty() => None,
-        found if found.starts_with(is_word) && name == "mut" => Some(
-            Diagnostic::error(stop.previous?.1, "there is no `mut`")
-                .label(format!("write `let {found} = ...`"))
-                .help("a name means one value and never changes"),
-        ),
-        found if found.starts_with(is_word) && !name.is_empty() => typed_before(stop, "let")
-            .or_else(|| Some(error(stop, "`=` is missing").label(format!("write `let {name} = ...`")))),
-        "(" | "[" if name.is_empty() => Some(
-            error(stop, "a `let` names one value")
-                .label("a name is expected")
-                .help("write one `let` for each name, as in `let a = ...; let b = ...`"),
-        ),
-        "(" | "[" if !name.is_empty() => Some(
-            error(stop, "a `let` names a value at every cell")
-                .label("leave out what stands in brackets")
-                .help(format!("write `let {name} = ...`; with arguments it is a function: `fn {name}(a) = ...`")),
-        ),
-        "" | ";" | "}" if !name.is_empty() => {
-            Some(error(stop, format!("the value of `{name}` is missing")).label("expected `= ...`"))
-        }
-        _ => None,
-    }
+    stop.known("let").or_else(|| typed_before(stop)).or_else(|| stop.known("let without value"))
 }
 
 /// After `param` or `const`.
 fn number(stop: &Stop) -> Option<Diagnostic> {
-    let name = stop.statement.get(stop.first.len()..).unwrap_or("").trim();
-    if stop.first == "param" && name.contains('=') && stop.found == "." {
-        return Some(
-            error(stop, "a parameter has a default, and no range")
-                .label("not here")
-                .help("as in `param c = 0.5`; ranges are what inputs are drawn from"),
-        );
+    if let Some(found) = stop.known("param and const") {
+        return Some(found);
     }
-    if name.contains('=') {
+    let name = stop.name();
+    let is_name = stop.found.starts_with(is_word) && !RESERVED.contains(&stop.found);
+    if !is_name || name.is_empty() || name.contains('=') {
         return None;
     }
-    match stop.found {
-        "" | ";" | "}" if stop.first == "const" && !name.is_empty() => Some(
-            error(stop, format!("the value of `{name}` is missing"))
-                .label("expected `= ...`")
-                .help("a number that is given when running is a `param`"),
-        ),
-        found if found.starts_with(is_word) && !RESERVED.contains(&found) && !name.is_empty() => {
-            typed_before(stop, stop.first).or_else(|| Some(second_name(stop, name)))
-        }
-        _ => None,
-    }
-}
-
-/// `param p q`, `const c 3`.
-fn second_name(stop: &Stop, name: &str) -> Diagnostic {
-    let found = stop.found;
-    let own = name.rsplit([',', ' ']).next().unwrap_or_default();
-    if stop.first == "const" || found.starts_with(|c: char| c.is_ascii_digit()) {
-        return error(stop, "`=` is missing").label(format!("write `{} {name} = {found}`", stop.first));
-    }
-    if own == found {
-        return error(stop, format!("`{found}` stands here twice")).label("leave it out");
-    }
-    error(stop, "a comma is missing between two names")
-        .label(format!("write `param {name}, {found}`"))
-        .help("or, if this is a new statement, put it on a line of its own")
-}
-
-/// After `fn`.
-fn function(stop: &Stop) -> Option<Diagnostic> {
-    let head = stop.statement.get(stop.first.len()..).unwrap_or("").trim();
-    let has_body = head.contains('=');
-    let in_list = head.contains('(') && !head.contains(')');
-    match stop.found {
-        ">" if head.ends_with('=') && !head[..head.len() - 1].contains('=') => Some(
-            error(stop, "the value of a function follows `=`").label("leave out `>`").help("as in `fn f(a) = 2*a`"),
-        ),
-        _ if has_body => None,
-        ":" if in_list => Some(
-            error(stop, "arguments of a function have no types")
-                .label("leave the type out")
-                .help("what is passed decides: write `fn f(a, b) = a + b`"),
-        ),
-        "=" if in_list => Some(
-            error(stop, "arguments of a function have no defaults")
-                .label("leave it out")
-                .help("each call gives every argument"),
-        ),
-        ":" => {
-            Some(error(stop, "the value of a function follows `=`").label("write `=`").help("as in `fn f(a) = 2*a`"))
-        }
-        "-" if stop.rest.starts_with("->") => Some(
-            error(stop, "the type of a function's value is not written")
-                .label("leave it out")
-                .help("write `fn f(a) = 2*a` or `fn f(a) { ... }`"),
-        ),
-        "(" if head.is_empty() => Some(error(stop, "this function has no name").label("a name is expected before `(`")),
-        found if !head.contains('(') && !head.is_empty() && !found.is_empty() && found != "(" => Some(
-            error(stop, "the arguments of a function stand in parentheses")
-                .label("expected `(`")
-                .help(format!("write `fn {head}(a) = ...`; a value without arguments is a `let`, or a `const`")),
-        ),
-        found if head.ends_with(')') && found.starts_with(is_word) => {
-            Some(error(stop, "`=` is missing").label(format!("write `= {found}`")))
-        }
-        found if in_list && found.starts_with(is_word) => match stop.previous {
-            Some((word, span)) if scalar(word).is_some() => {
-                Some(Diagnostic::error(span, "arguments of a function have no types").label("leave it out"))
-            }
-            _ => Some(error(stop, "a comma is missing between two arguments").label("expected `,` before it")),
-        },
-        _ => None,
-    }
+    typed_before(stop).or_else(|| stop.known("second number")).or_else(|| stop.known("comma between names"))
 }
 
 /// A name that is to be assigned, and no `=` after it.
@@ -431,79 +232,26 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
         return None;
     }
     let name = stop.first;
-    let rest = stop.rest;
-    let plain = format!("write `{name} = ...`");
-    if stop.found == "." && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
-        let whole = target;
-        return Some(
-            error(stop, "a vector is assigned whole")
-                .label("not part by part")
-                .help(format!("write `{whole} = [a, b]`, or `{whole} += [a, b]`, with all its parts")),
-        );
+    if let Some(found) = stop.known("assignment") {
+        return Some(found);
     }
-    let starts = |texts: &[&str]| texts.iter().any(|text| rest.starts_with(text));
-    if starts(&["**=", "*=", "/=", "%=", "++", "--", "|=", "&=", "^=", "<<=", ">>=", "-="]) {
-        let is_place = target.ends_with(']') && !rest.starts_with("-=");
-        return Some(error(stop, "a value is not changed").label("only `=` assigns").help(if is_place {
-            "an `inc` of a mesh is added to by `+=` and `-=` alone; else give the new value a name of its own, as in `let twice = 2*a`"
-        } else {
-            "a name means one value: give the new one a name of its own, as in `let twice = 2*a`, and assign that"
-        }));
+    if stop.found != "(" {
+        return None;
     }
-    if starts(&["::"]) {
-        return Some(
-            Diagnostic::error(stop.first_span, "no statement begins like this")
-                .label("names are not joined by `::`")
-                .help(
-                    "a stencil is a list of declarations and assignments: there are no loops and no calls of libraries",
-                ),
-        );
-    }
-    if starts(&[".=", ".*=", "./=", ".+=", ".-="]) {
-        return Some(
-            error(stop, "an output is assigned with `=`")
-                .label(plain)
-                .help("every operation is done on each cell by itself, without a point"),
-        );
-    }
-    if starts(&[":=", "<-", "==", "=>", ":", "->"]) {
-        return Some(error(stop, "an output is assigned with `=`").label(plain));
-    }
-    match stop.found {
-        "(" if !is_assigned(rest) => Some(
-            error(stop, "a call stands in an expression")
-                .label("no statement begins like this")
-                .help("write `res = f(a)` or `let x = f(a)`"),
-        ),
-        "(" if is_function(stop) => {
-            let end = rest.find(')').map_or(1, |end| end + 1);
-            Some(
-                Diagnostic::error(stop.first_span, "functions begin with `fn`")
-                    .label(format!("write `fn {name}{} = ...`", &rest[..end])),
-            )
-        }
-        "(" => Some(
-            error(stop, "an output is assigned by its name alone")
-                .label(plain)
-                .help("the formula holds on every cell: nobody writes the cell's indices"),
-        ),
-        "[" => Some(error(stop, "an output is assigned by its name alone").label(plain)),
-        "" | ";" | "}" => {
-            let found = error(stop, format!("`{name}` alone says nothing")).label("expected `= ...`");
-            let goes_on = stop.line().trim_start().len() == stop.statement.len();
-            Some(if goes_on {
-                found.help("to go on with the line before, begin this one with an operator")
-            } else {
-                found
-            })
-        }
-        _ => None,
-    }
-}
-
-/// Whether `=` follows the parentheses that `rest` begins with.
-fn is_assigned(rest: &str) -> bool {
-    rest.find(')').is_some_and(|end| rest[end + 1..].trim_start().starts_with('='))
+    let end = stop.rest.find(')').map_or(1, |end| end + 1);
+    let (arguments, follows) = stop.rest.split_at(end);
+    Some(if !arguments.ends_with(')') || !follows.trim_start().starts_with('=') {
+        error(stop, "a call stands in an expression")
+            .label("no statement begins like this")
+            .help("write `res = f(a)` or `let x = f(a)`")
+    } else if is_function(stop) {
+        Diagnostic::error(stop.first_span, "functions begin with `fn`")
+            .label(format!("write `fn {name}{arguments} = ...`"))
+    } else {
+        error(stop, "an output is assigned by its name alone")
+            .label(format!("write `{name} = ...`"))
+            .help("the formula holds on every cell: nobody writes the cell's indices")
+    })
 }
 
 /// Whether `f(x) = ...` defines a function: its name is no output, its arguments are names other than those of axes.

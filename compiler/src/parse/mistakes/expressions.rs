@@ -6,188 +6,97 @@ use crate::foreign::{self, FUNCTIONS, function, scalar};
 use crate::source::Span;
 
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
-    let here = stop.here();
-    let error = |message: &str| Diagnostic::error(here, message);
-    let within = stop.bracket;
-    // Words.
-    match stop.found {
-        "if" | "for" if stop.after_operand => {
-            return Some(if stop.found == "if" {
-                error("a choice begins with `if`")
-                    .label("too late")
-                    .help("write `if c { a } else { b }` for `a if c else b`")
-            } else {
-                error("there are no loops").label("not here").help("terms are added by `sum(n in 1..=3) { a[i+n] }`")
-            });
-        }
-        "then" => {
-            return Some(
-                error("there is no `then`").label("write `{`").help("a choice is written `if c { a } else { b }`"),
-            );
-        }
-        "elif" | "elseif" | "elsif" => {
-            return Some(error(&format!("there is no `{}`", stop.found)).label("write `else if`"));
-        }
-        ";" if stop.else_expected && stop.rest[1..].trim_start().starts_with("else") => {
-            return Some(error("no `;` stands before `else`").label("leave it out"));
-        }
-        "in" if stop.after_operand && stop.statement.contains("if ") => {
-            return Some(error("`in` is no operator").label("compare with both ends").help("as in `1 <= k && k < 3`"));
-        }
-        _ if stop.else_expected => {
-            // Where the next line was looked at, too, the place is the end of the branch.
-            let end = stop.before.trim_end();
-            let passed = stop.before[end.len()..].contains('\n');
-            let place = if passed { Span::new(end.len().saturating_sub(1), end.len()) } else { here };
-            return Some(
-                Diagnostic::error(place, "this `if` has no `else`")
-                    .label("expected `else { ... }`")
-                    .help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"),
-            );
-        }
-        "mod" if stop.after_operand => return Some(error("`mod` is no operator").label("write `%`")),
-        "div" if stop.after_operand => {
-            return Some(error("`div` is no operator").label("write `floor(a / b)`"));
-        }
-        "is" | "eq" => return Some(error(&format!("`{}` is no operator", stop.found)).label("write `==`")),
-        "not"
-            if !stop.after_operand && !["let", "in", "out", "inout", "fn", "param", "const"].contains(&stop.first) =>
-        {
-            return Some(error("`not` is no operator").label("write `!`, as in `!(a > 0)`"));
-        }
-        "and" | "or" => return None,
-        _ => {}
-    }
-    if let Some(found) = fortran(stop).or_else(|| in_block(stop)) {
+    if let Some(found) = stop.known("words in expressions") {
         return Some(found);
     }
-    if let Some(found) = super::operators::guess(stop) {
+    if stop.else_expected {
+        // Where the next line was looked at, too, the place is the end of the branch.
+        let end = stop.before.trim_end();
+        let passed = stop.before[end.len()..].contains('\n');
+        let place = if passed { Span::new(end.len().saturating_sub(1), end.len()) } else { stop.here() };
+        return Some(
+            Diagnostic::error(place, "this `if` has no `else`")
+                .label("expected `else { ... }`")
+                .help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"),
+        );
+    }
+    if let Some(found) = stop.known("words as operators") {
         return Some(found);
     }
-    match stop.found {
-        "?" => return Some(error("there is no `?`").label("not understood").help("write `if c { a } else { b }`")),
-        ":" if stop.statement.contains("if ") => {
-            return Some(
-                error("a branch stands in braces")
-                    .label("write `{`")
-                    .help("a choice is written `if c { a } else { b }`"),
-            );
-        }
-        "+" | "-"
-            if stop.before.ends_with(stop.found) || stop.rest.starts_with("++") || stop.rest.starts_with("--") =>
-        {
-            return Some(
-                error(&format!("there is no `{0}{0}`", stop.found)).label("not understood").help("write `a + 1`"),
-            );
-        }
-        "+" if !stop.after_operand => {
-            return Some(error("a number has no `+` before it").label("leave it out"));
-        }
-        "*" | "/" if stop.last().is_some_and(|c| "*/+-%<>".contains(c)) => {
-            return Some(error("two operators follow each other").label("a number or a name is missing before it"));
-        }
-        _ => {}
+    if ["and", "or"].contains(&stop.found) {
+        return None;
     }
-    if let Some(diagnostic) = fold(stop) {
-        return Some(diagnostic);
-    }
-    let is_subscript =
-        within.is_some_and(|(bracket, word)| bracket == '[' || bracket == '(' && word.starts_with(is_word));
-    let is_range = within.is_some_and(|(bracket, _)| bracket == '[')
-        && (stop.rest.starts_with("..") || stop.rest.starts_with('.') && stop.before.ends_with('.'));
-    if is_range || is_subscript && stop.found == ":" && !stop.rest.starts_with("::") {
-        return Some(error("there are no slices").label("one cell is read at a time").help(
-            "a neighbour is written with its axis, as in `a[i-1]` or `a[i+1, j-1]`; the formula holds on every cell",
-        ));
-    }
-    if stop.found == ":" && stop.rest.starts_with("::") || stop.before.ends_with("::") {
-        return Some(error("names are not joined by `::`").label("write the function alone, as in `max(a, b)`"));
-    }
-    member(stop).or_else(|| missing(stop))
+    fortran(stop)
+        .or_else(|| stop.known("ends of blocks"))
+        .or_else(|| super::operators::guess(stop))
+        .or_else(|| stop.known("signs in expressions"))
+        .or_else(|| fold(stop))
+        .or_else(|| slice(stop))
+        .or_else(|| stop.known("joined"))
+        .or_else(|| member(stop))
+        .or_else(|| missing(stop))
 }
 
 /// `.gt.` and its like, which the parser gives up after.
 fn fortran(stop: &Stop) -> Option<Diagnostic> {
     let head = stop.before.trim_end().strip_suffix('.')?;
     let word = last_word(head);
-    let ours = match word.to_lowercase().as_str() {
-        "and" => "&&",
-        "or" => "||",
-        "not" => "!",
-        "gt" => ">",
-        "ge" => ">=",
-        "lt" => "<",
-        "le" => "<=",
-        "eq" | "eqv" => "==",
-        "ne" | "neqv" => "!=",
-        "true" => "true",
-        "false" => "false",
-        _ => return None,
-    };
+    let lower = word.to_lowercase();
+    let ours = foreign::meaning("words between points", &format!(".{lower}."))
+        .or_else(|| foreign::meaning("words after points", &lower))?;
     let start = head.len().checked_sub(word.len() + 1)?;
     let place = Span::new(start, head.len() + 1);
-    Some(Diagnostic::error(place, format!("`.{word}.` is no operator")).label(format!("write `{ours}`")))
+    Some(Diagnostic::error(place, format!("`.{word}.` is no operator")).label(format!("write {ours}")))
 }
 
-/// What stands in a block and is no value.
-fn in_block(stop: &Stop) -> Option<Diagnostic> {
-    if !stop.after_operand
-        || !["", ";", "}"].contains(&stop.found)
-        || stop.bracket.is_none_or(|(bracket, _)| bracket != '{')
-    {
-        return None;
-    }
-    if stop.first == "let" && stop.found == "}" {
-        return Some(
-            Diagnostic::error(stop.here(), "this block has no value")
-                .label("an expression is expected before `}`")
-                .help("the last expression of a block is its value, as in `{ let s = a + b; s / 2 }`"),
-        );
-    }
-    let rest = stop.statement.get(stop.first.len()..)?.trim_start();
-    let is_assignment = rest.starts_with('=') && !rest.starts_with("==");
-    is_assignment.then(|| {
-        Diagnostic::error(stop.first_span, "inside a block, a value is named with `let`")
-            .label(format!("write `let {} = ...`", stop.first))
-    })
+/// `a[1:3]`, `a[0..3]`.
+fn slice(stop: &Stop) -> Option<Diagnostic> {
+    let (bracket, word) = stop.bracket?;
+    let is_subscript = bracket == '[' || bracket == '(' && word.starts_with(is_word);
+    let is_range = stop.rest.starts_with("..") || stop.rest.starts_with('.') && stop.before.ends_with('.');
+    let is_slice = is_subscript && stop.found == ":" && !stop.rest.starts_with("::");
+    if is_slice || bracket == '[' && is_range { stop.known("slice") } else { None }
 }
 
 /// `sum(n = 1..3)` and its like.
 fn fold(stop: &Stop) -> Option<Diagnostic> {
-    let error = |message: &str| Diagnostic::error(stop.here(), message);
-    let form = "write `sum(n in 1..=3) { a[i+n] }`; both ends are included";
+    let told = |message: &str, label: &str| {
+        let form = "write `sum(n in 1..=3) { a[i+n] }`; both ends are included";
+        Some(Diagnostic::error(stop.here(), message).label(label).help(form))
+    };
     if stop.found == "sum" && !stop.after_operand {
-        return Some(error("this `sum` is not complete").label("expected a counter, a range and a block").help(form));
+        return told("this `sum` is not complete", "expected a counter, a range and a block");
     }
     let word = stop.bracket.filter(|(bracket, _)| *bracket == '(').map_or("", |(_, word)| word);
-    let is_fold = word == "sum" || ["min", "max"].contains(&word) && stop.statement.contains(" in ");
-    if is_fold && stop.statement.contains("..=") {
-        return Some(error("what is added stands in braces, after the parenthesis").label("not here").help(form));
-    }
-    if !is_fold && stop.found == "in" && stop.after_operand && word.starts_with(is_word) {
-        return Some(
-            error("only `sum`, `min` and `max` run over a range")
-                .label(format!("`{word}` does not"))
-                .help("a mean is a `sum` divided by the number of its terms; a product is written out"),
-        );
-    }
+    let (has_counter, has_range) = (stop.statement.contains(" in "), stop.statement.contains("..="));
+    let is_fold = word == "sum" || ["min", "max"].contains(&word) && has_counter;
     if !is_fold {
-        let trimmed = stop.before.trim_end();
-        let is_headed = trimmed.ends_with(')') && stop.statement.contains(" in ") && stop.statement.contains("..=");
-        return (is_headed && (stop.found.starts_with(is_word) || stop.found == "("))
-            .then(|| error("what a `sum` adds stands in braces").label("expected `{`").help(form));
+        if stop.found == "in" && stop.after_operand && word.starts_with(is_word) {
+            return Some(
+                Diagnostic::error(stop.here(), "only `sum`, `min` and `max` run over a range")
+                    .label(format!("`{word}` does not"))
+                    .help("a mean is a `sum` divided by the number of its terms; a product is written out"),
+            );
+        }
+        let is_headed = has_counter && has_range && stop.last() == Some(')');
+        if is_headed && (stop.found.starts_with(is_word) || stop.found == "(") {
+            return told("what a `sum` adds stands in braces", "expected `{`");
+        }
+        return None;
     }
-    let inside = stop.before.rsplit(word).next().unwrap_or("");
-    if !inside.contains(" in ") {
-        return Some(match stop.found {
-            "=" => error("a counter runs over a range with `in`").label("write `in`").help(form),
-            _ => error("a `sum` needs a counter and a range")
-                .label("expected `in` and a range")
-                .help("a few terms are added with `+`; many with `sum(n in 1..=3) { a[i+n] }`"),
-        });
+    if has_range {
+        return told("what is added stands in braces, after the parenthesis", "not here");
     }
-    let is_range = [".", ":", ".."].contains(&stop.found) || stop.found == ")";
-    is_range.then(|| error("the range of a counter is written `1..=3`").label("expected `..=`").help(form))
+    if !stop.before.rsplit(word).next().unwrap_or("").contains(" in ") {
+        return match stop.found {
+            "=" => told("a counter runs over a range with `in`", "write `in`"),
+            _ => stop.known("sum without range"),
+        };
+    }
+    match stop.found {
+        "." | ":" | ".." | ")" => told("the range of a counter is written `1..=3`", "expected `..=`"),
+        _ => None,
+    }
 }
 
 /// `np.sqrt(a)`.
@@ -232,27 +141,9 @@ fn after_parenthesis(stop: &Stop) -> Option<Diagnostic> {
 
 /// Something that is missing, where what was found would fit after it.
 fn missing(stop: &Stop) -> Option<Diagnostic> {
-    let error = |message: String| Diagnostic::error(stop.here(), message);
     let last = stop.last()?;
-    if stop.found == "," && stop.bracket.is_none_or(|(bracket, _)| bracket == '{') {
-        // `param p = 1, q = 2` and `in a: f32, b`, but not `const w = 1, 2`.
-        let is_name = stop.rest[1..].trim_start().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if is_name && ["in", "out", "inout", "param", "const"].contains(&stop.first) {
-            return Some(
-                error(format!("the next `{}` is a declaration of its own", stop.first))
-                    .label(format!("write `; {}`", stop.first))
-                    .help("a type, a place and a value belong to all names before them"),
-            );
-        }
-        return Some(error("`,` does not fit here".into()).label("the expression has ended").help(
-            if stop.first == "const" && !is_name {
-                "several numbers are an array, as in `const w = [1, 2, 3]`; a single one has a point, as in `0.5`"
-            } else if stop.bracket.is_some_and(|(bracket, word)| bracket == '{' && word.is_empty()) {
-                "a vector is written `[a, b]`"
-            } else {
-                "a number has a point, as in `0.5`, and no commas; several values are assigned one by one"
-            },
-        ));
+    if let Some(found) = stop.known("commas") {
+        return Some(found);
     }
     if stop.after_operand && (stop.found == "(" || stop.found.starts_with(is_word)) {
         let (word, span) = stop.previous.unwrap_or(("", stop.here()));
@@ -260,45 +151,17 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
         let is_number = word.starts_with(|c: char| c.is_ascii_digit());
         if adjacent && !is_number && stop.found != "(" && function(word).is_some() {
             return Some(
-                error("an argument stands in parentheses".into()).label(format!("write `{word}({})`", stop.found)),
+                Diagnostic::error(stop.here(), "an argument stands in parentheses")
+                    .label(format!("write `{word}({})`", stop.found)),
             );
         }
         if super::RESERVED.contains(&stop.found) {
-            return Some(
-                error("two statements on one line are parted by `;`".into())
-                    .label("a new statement begins here")
-                    .help("put it on a line of its own, or `;` before it"),
-            );
+            return stop.known("parted");
         }
-        if let Some(found) = after_parenthesis(stop) {
-            return Some(found);
-        }
-        return Some(
-            error("an operator is missing before this".into()).label("expected `*`, `+` or another operator").help(
-                "a product is written with `*`, as in `2*a`; a new statement begins on a line of its own or after `;`",
-            ),
-        );
+        return after_parenthesis(stop).or_else(|| stop.known("no operator"));
     }
-    if stop.found == "{" && stop.after_operand {
-        return Some(
-            error("no block fits here".into())
-                .label("expected an operator")
-                .help("a neighbour is written in square brackets, `a[i-1]`; a choice begins with `if`"),
-        );
-    }
-    if stop.found == "," && stop.bracket.is_some_and(|(bracket, word)| bracket == '(' && word.is_empty()) {
-        return Some(error("several values do not stand in parentheses".into()).label("a vector is written `[a, b]`"));
-    }
-    if last == ',' && [")", "]"].contains(&stop.found) {
-        return Some(
-            error("there is a comma too many".into()).label("something is missing after the comma, or leave it out"),
-        );
-    }
-    if last == '{' && stop.found == "}" {
-        return Some(error("there is nothing between the braces".into()).label("expected an expression"));
-    }
-    if last == '[' && stop.found == "]" || last == '(' && stop.found == ")" {
-        return Some(error("there is nothing between the brackets".into()).label("expected an expression"));
+    if let Some(found) = stop.known("nothing") {
+        return Some(found);
     }
     // `a +` and then something else: the mistake is at the operator.
     let begins_statement = ["in", "out", "inout", "let", "param", "const", "stencil", "else"].contains(&stop.found);

@@ -15,25 +15,22 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         return header(stop);
     }
     if stop.first == "reduce" && stop.item == Some("stencil") {
-        return Some(reduction(stop));
+        return stop.known("reduction");
     }
     (stop.item == Some("mesh")).then(|| part(stop))
 }
 
-/// Where a part of the statement's text is.
+/// The text of a part of a mesh, and where it is.
 struct Part<'a> {
     text: &'a str,
     start: usize,
 }
 
 impl Part<'_> {
-    fn at(&self, from: usize, len: usize) -> Span {
-        Span::new(self.start + from, self.start + from + len)
-    }
-
-    /// Where a text first stands in it, from some place on.
-    fn find(&self, text: &str) -> Option<Span> {
-        self.text.find(text).map(|from| self.at(from, text.len()))
+    /// The first bytes of `rest`, with which the text ends.
+    fn at(&self, rest: &str, len: usize) -> Span {
+        let start = self.start + self.text.len() - rest.len();
+        Span::new(start, start + len)
     }
 }
 
@@ -43,157 +40,122 @@ fn part(stop: &Stop) -> Diagnostic {
     let text = format!("{}{}", stop.statement, &stop.rest[..end]);
     let text = text.split("//").next().unwrap_or_default();
     let part = Part { text: text.trim_end(), start: stop.before.len() - stop.statement.len() };
+    if let Some(found) = stop.known("mesh") {
+        return found;
+    }
     let word = word_at(part.text);
-    let first = part.at(0, word.len().max(1));
     match word {
         "set" => sets(stop, &part),
         "map" => map(stop, &part),
-        "levels" => Diagnostic::error(first, "levels have a name, and no number")
-            .label("write `levels k`")
-            .help("how many there are is given when running: `--levels 10`"),
-        "in" | "out" | "inout" | "inc" | "param" | "field" | "fields" => {
-            Diagnostic::error(first, "a mesh has no fields of its own")
-                .label("not here")
-                .help("fields are declared in stencils and programs, as in `in area on cell`")
-        }
-        "stencil" | "program" | "test" | "mesh" => {
-            Diagnostic::error(first, format!("a `{word}` cannot stand inside another block"))
-                .label("the block before it is still open")
-                .help("is a `}` missing before it?")
-        }
         _ => {
-            let found = Diagnostic::error(first, format!("`{word}` begins no part of a mesh"));
-            match nearest(word, PARTS.iter().copied()) {
-                Some(meant) => found.label(format!("did you mean `{meant}`?")).help(FORM),
-                None => found.label("expected `set`, `map` or `levels`").help(FORM),
-            }
+            let found =
+                Diagnostic::error(part.at(part.text, word.len().max(1)), format!("`{word}` begins no part of a mesh"))
+                    .help(FORM);
+            found.label(match nearest(word, PARTS.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "expected `set`, `map` or `levels`".into(),
+            })
         }
     }
 }
 
 fn sets(stop: &Stop, part: &Part) -> Diagnostic {
-    let names = part.text[3..].trim();
-    if names.is_empty() {
-        return Diagnostic::error(part.at(0, 3), "a `set` has a name").label("which?").help("as in `set node, cell`");
+    let own = &part.text[3..];
+    if own.trim().is_empty() {
+        return Diagnostic::error(part.at(part.text, 3), "a `set` has a name")
+            .label("which?")
+            .help("as in `set node, cell`");
     }
-    if names.contains(['=', '[', '(', ':']) {
-        let from = part.text.find(['=', '[', '(', ':']).unwrap_or(0);
-        return Diagnostic::error(part.at(from, part.text.len() - from), "a set has a name alone")
+    if let Some(from) = own.find(['=', '[', '(', ':']) {
+        return Diagnostic::error(part.at(&own[from..], own.len() - from), "a set has a name alone")
             .label("leave this out")
             .help("how many elements it has is said by the file of the mesh");
     }
     // Two names with nothing but blanks between them.
-    let pair = names.split(',').find_map(|own| own.trim().split_once(char::is_whitespace));
-    if let Some((one, other)) = pair.map(|(one, rest)| (one, word_at(rest.trim_start()))) {
-        let from = part.text[3..].find(&format!("{one} ")).map_or(3, |from| 3 + from + one.len());
-        let gap = part.text[from..].find(other).unwrap_or(0);
-        if PARTS.contains(&one) {
-            return Diagnostic::error(
-                part.at(from - one.len(), one.len()),
-                "every part of a mesh is a statement of its own",
-            )
+    let Some((one, rest)) = own.trim().split(',').find_map(|own| own.trim().split_once(char::is_whitespace)) else {
+        return Diagnostic::error(stop.here(), "this cannot be read as a list of sets")
+            .label("not understood")
+            .help(FORM);
+    };
+    let (other, start) = (word_at(rest.trim_start()), own.find(&format!("{one} ")));
+    if PARTS.contains(&one) {
+        let place = part.at(&own[start.unwrap_or(0)..], one.len());
+        return Diagnostic::error(place, "every part of a mesh is a statement of its own")
             .label(format!("write `; {one}` for the comma"))
             .help("or put it on a line of its own");
-        }
-        return Diagnostic::error(part.at(from + gap, other.len()), "a comma is missing between two names")
-            .label(format!("write `{one}, {other}`"))
-            .help("or, if this is the next part of the mesh, put it on a line of its own");
     }
-    Diagnostic::error(stop.here(), "this cannot be read as a list of sets").label("not understood").help(FORM)
+    let behind = start.map_or(own, |start| &own[start + one.len()..]);
+    let place = part.at(&behind[behind.find(other).unwrap_or(0)..], other.len());
+    Diagnostic::error(place, "a comma is missing between two names")
+        .label(format!("write `{one}, {other}`"))
+        .help("or, if this is the next part of the mesh, put it on a line of its own")
 }
 
 /// The arrows of other languages, longest first.
 const ARROWS: &[&str] = &["=>", ":=", "-->", "→", "=", ">", ":"];
 
 fn map(stop: &Stop, part: &Part) -> Diagnostic {
-    let form = "as in `map cell.nodes -> node[4]`: from each cell to the 4 nodes of it";
-    let Some((head, target)) = part.text[3..].split_once("->") else {
-        if let Some(found) = ARROWS.iter().find_map(|arrow| part.find(arrow)) {
-            return Diagnostic::error(found, "a map leads on with `->`").label("write `->`").help(form);
-        }
-        let named = part.text[3..].trim_start();
-        let end = named.find(char::is_whitespace).unwrap_or(named.len());
-        let from = part.text.len() - named.len();
-        return Diagnostic::error(part.at(from + end, 1), "a map leads on with `->`")
-            .label("write `->` and the set where it leads")
-            .help(form);
+    let told = |place: Span, message: &str, label: String| {
+        let form = "as in `map cell.nodes -> node[4]`: from each cell to the 4 nodes of it";
+        Diagnostic::error(place, message).label(label).help(form)
     };
-    let name = head.trim();
-    let at = part.at(part.text.find(name).unwrap_or(0), name.len().max(1));
-    let to = word_at(target.trim_start());
+    let own = &part.text[3..];
+    let Some((head, target)) = own.split_once("->") else {
+        let message = "a map leads on with `->`";
+        if let Some((from, arrow)) = ARROWS.iter().find_map(|arrow| Some((own.find(arrow)?, arrow))) {
+            return told(part.at(&own[from..], arrow.len()), message, "write `->`".into());
+        }
+        let named = own.trim_start();
+        let behind = &named[named.find(char::is_whitespace).unwrap_or(named.len())..];
+        return told(part.at(behind, 1), message, "write `->` and the set where it leads".into());
+    };
+    let (name, rest) = (head.trim(), target.trim_start());
+    let at = part.at(&part.text[part.text.find(name).unwrap_or(0)..], name.len().max(1));
+    let to = word_at(rest);
     let pair: Vec<&str> = name.split([':', ' ', ',']).map(str::trim).filter(|own| !own.is_empty()).collect();
     match pair.as_slice() {
-        [] => return Diagnostic::error(at, "a map leads from a set").label("which?").help(form),
+        [] => return told(at, "a map leads from a set", "which?".into()),
         [only] if !only.contains('.') => {
-            return Diagnostic::error(at, "a map has a name of its own")
-                .label(format!("write `{only}.{to}s`, or what else it is to be called"))
-                .help(form);
+            let label = format!("write `{only}.{to}s`, or what else it is to be called");
+            return told(at, "a map has a name of its own", label);
         }
         [map, from] if !name.contains('.') => {
-            return Diagnostic::error(at, "the name of a map follows that of its set")
-                .label(format!("write `{from}.{map}`"))
-                .help(form);
+            return told(at, "the name of a map follows that of its set", format!("write `{from}.{map}`"));
         }
         _ => {}
     }
-    let rest = target.trim_start();
-    let start = part.text.len() - rest.len();
-    if let Some(number) = rest.split(|c: char| !c.is_ascii_digit()).next().filter(|number| !number.is_empty()) {
-        let set = rest[number.len()..].trim_start_matches(['*', ' ']);
-        return Diagnostic::error(part.at(start, number.len()), "how many there are follows the set")
-            .label(format!("write `{}[{number}]`", word_at(set)))
-            .help(form);
-    }
+    let number = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
     let after = rest[to.len()..].trim_start();
-    let start = part.text.len() - after.len();
-    if after.starts_with(['(', '{']) {
-        let inside: String = after[1..].chars().take_while(char::is_ascii_digit).collect();
-        return Diagnostic::error(part.at(start, 1), "how many there are stands in square brackets")
-            .label(format!("write `{to}[{inside}]`"))
-            .help(form);
-    }
     let clause = after.find(']').map_or(after, |end| &after[end + 1..]).trim_start();
-    let start = part.text.len() - clause.len();
-    if clause.starts_with(is_word) {
-        return holes(part.at(start, clause.len()), clause);
+    if !number.is_empty() {
+        let set = word_at(rest[number.len()..].trim_start_matches(['*', ' ']));
+        told(part.at(rest, number.len()), "how many there are follows the set", format!("write `{set}[{number}]`"))
+    } else if after.starts_with(['(', '{']) {
+        let inside: String = after[1..].chars().take_while(char::is_ascii_digit).collect();
+        told(part.at(after, 1), "how many there are stands in square brackets", format!("write `{to}[{inside}]`"))
+    } else if clause.starts_with(is_word) {
+        holes(part.at(clause, clause.len()), clause)
+    } else {
+        told(stop.here(), "this cannot be read as a map", "not understood".into())
     }
-    Diagnostic::error(stop.here(), "this cannot be read as a map").label("not understood").help(form)
 }
 
 /// What stands after the slots of a map.
 fn holes(at: Span, clause: &str) -> Diagnostic {
-    let help = "`missing skip` leaves holes out of sums; with `missing value(0)`, what is read through one is 0; without \
-                either, a hole is an error when the mesh is loaded";
-    let after = clause.strip_prefix("missing").map(str::trim_start);
-    let found = Diagnostic::error(at, "what holes mean is `missing skip` or `missing value(x)`");
-    match after {
-        Some("") => found.label("`skip` or `value(x)` is missing").help(help),
-        Some("error" | "never" | "none" | "no") => found.label("leave this out").help(help),
+    let label = match clause.strip_prefix("missing").map(str::trim_start) {
+        Some("") => "`skip` or `value(x)` is missing".into(),
+        Some("error" | "never" | "none" | "no") => "leave this out".into(),
         Some(after) if after.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-            found.label(format!("write `missing value({after})`")).help(help)
+            format!("write `missing value({after})`")
         }
-        Some(after) if after.starts_with("value") => found.label("write `missing value(0)`").help(help),
-        Some(_) => found.label("not understood").help(help),
-        None if clause.ends_with("skip") => found.label("write `missing skip`").help(help),
-        None => found.label("not understood").help(help),
-    }
-}
-
-/// `reduce c: mean`, `reduce sum c`
-fn reduction(stop: &Stop) -> Diagnostic {
-    let form = "as in `reduce change: sum` and, on a line of its own, `change += ...`";
-    let found = |message: &str| Diagnostic::error(stop.here(), message);
-    match stop.found {
-        "mean" | "avg" | "average" => found("a reduction is a `sum`, `min` or `max`")
-            .label("write `sum`")
-            .help("a program makes the mean of it: `total / size(cell)`"),
-        word if stop.statement.contains(':') && word.starts_with(is_word) => {
-            found("a reduction is a `sum`, `min` or `max`").label("not one of these").help(form)
-        }
-        _ => Diagnostic::error(stop.first_span, "a reduction has a name, and says what it makes of all values")
-            .label("write `reduce name: sum`, `min` or `max`")
-            .help(form),
-    }
+        Some(after) if after.starts_with("value") => "write `missing value(0)`".into(),
+        None if clause.ends_with("skip") => "write `missing skip`".into(),
+        Some(_) | None => "not understood".into(),
+    };
+    Diagnostic::error(at, "what holes mean is `missing skip` or `missing value(x)`").label(label).help(
+        "`missing skip` leaves holes out of sums; with `missing value(0)`, what is read through one is 0; without either, a \
+         hole is an error when the mesh is loaded",
+    )
 }
 
 /// `stencil s on m.cell {`, `stencil s m.cell {`, `mesh m over cell {`

@@ -1,14 +1,17 @@
 //! What people write who know another language, and how it is written here. Each guess looks at the place where the parser
-//! stopped, and answers with the whole message; where none fits, what the parser expected has to do.
+//! stopped, and answers with the whole message; where none fits, what the parser expected has to do. Mistakes that are a word
+//! in a certain place are listed in `known.txt`; those that need a closer look are functions.
 
 mod characters;
 mod declarations;
 mod expressions;
+mod known;
 mod meshes;
 mod operators;
 mod statements;
 
 use crate::diagnostic::{Diagnostic, guess as nearest};
+use crate::foreign;
 use crate::source::Span;
 
 /// Where the parser stopped, and what stands around it.
@@ -96,6 +99,16 @@ impl<'a> Stop<'a> {
             && self.statement.trim_end().ends_with(|c: char| is_word(c) || c == ')')
     }
 
+    /// What stands between the first word of the statement and the place, often a name.
+    fn name(&self) -> &'a str {
+        self.statement.get(self.first.len()..).unwrap_or("").trim()
+    }
+
+    /// Whether `=` follows the first word of the statement.
+    fn is_assigned(&self) -> bool {
+        self.name().starts_with('=') && !self.name().starts_with("==")
+    }
+
     /// The line before the place.
     fn line(&self) -> &'a str {
         self.before.rsplit('\n').next().unwrap_or_default()
@@ -117,18 +130,6 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         .or_else(|| expressions::guess(stop))
 }
 
-/// What the rules of edges are called elsewhere.
-const RULES: &[(&str, &[&str])] = &[
-    ("value(0)", &["zero", "zeros", "constant", "const", "dirichlet", "fixed", "clamp", "absorbing", "0"]),
-    (
-        "copy",
-        &["neumann", "nearest", "edge", "extend", "extrapolate", "outflow", "open", "zerogradient", "zero_gradient"],
-    ),
-    ("periodic", &["wrap", "cyclic", "circular", "torus", "repeat"]),
-    ("mirror", &["reflect", "reflecting", "symmetric", "symmetry", "reflective"]),
-    ("halo", &["none", "keep", "given", "ghost"]),
-];
-
 /// A word in the braces of a `boundary` that is no rule.
 fn edge_rule(stop: &Stop) -> Option<Diagnostic> {
     let open = stop.before.rfind('{')?;
@@ -137,53 +138,34 @@ fn edge_rule(stop: &Stop) -> Option<Diagnostic> {
     if word_at(head.trim_start()) != "boundary" || !place.ends_with(':') || place.len() < open {
         return None;
     }
+    let told = |place: Span, message: String, label: String| {
+        let help = "the rules are periodic, value(x), copy, mirror and halo";
+        Some(Diagnostic::error(place, message).label(label).help(help))
+    };
     let number = &stop.rest[..stop.rest.find(|c: char| !(is_word(c) || "+-.".contains(c))).unwrap_or(stop.rest.len())];
-    let known = "the rules are periodic, value(x), copy, mirror and halo";
-    let begins_number = number.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
-    if begins_number {
-        let here = Span::new(stop.before.len(), stop.before.len() + number.len());
-        return Some(
-            Diagnostic::error(here, "a value at an edge stands in parentheses")
-                .label(format!("write `value({number})`"))
-                .help(known),
-        );
+    if number.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit()) {
+        let place = Span::new(stop.before.len(), stop.before.len() + number.len());
+        return told(place, "a value at an edge stands in parentheses".into(), format!("write `value({number})`"));
     }
     if !stop.found.starts_with(is_word) {
         return None;
     }
     let lower = stop.found.to_lowercase();
-    let found = Diagnostic::error(stop.here(), format!("`{}` is no rule for an edge", stop.found));
-    let ours =
-        [("periodic", "periodic"), ("value(0)", "value"), ("copy", "copy"), ("mirror", "mirror"), ("halo", "halo")];
-    let all = || ours.into_iter().chain(RULES.iter().flat_map(|(own, theirs)| theirs.iter().map(|word| (*own, *word))));
-    let exact = all().find(|(_, word)| *word == lower);
-    let near = || nearest(&lower, all().map(|(_, word)| word)).and_then(|near| all().find(|(_, word)| *word == near));
-    Some(match exact.or_else(near) {
-        Some((own, _)) => found.label(format!("did you mean `{own}`?")).help(known),
-        None => found.label("not a word of the language").help(known),
-    })
+    let meaning = |word: &str| foreign::meaning("edges", word);
+    let near = || nearest(&lower, foreign::words("edges").map(|(theirs, _)| theirs)).and_then(meaning);
+    let label = match meaning(&lower).or_else(near) {
+        Some(own) => format!("did you mean `{own}`?"),
+        None => "not a word of the language".into(),
+    };
+    told(stop.here(), format!("`{}` is no rule for an edge", stop.found), label)
 }
 
 /// What stands in a `program`.
 fn larger(stop: &Stop) -> Option<Diagnostic> {
-    if stop.item == Some("program")
-        && let Some(found) = edge_rule(stop).or_else(|| statements::parted(stop))
-    {
-        return Some(found);
+    if stop.item != Some("program") {
+        return None;
     }
-    let help = match stop.item? {
-        "program" => {
-            "a program has fields (`inout phi on (i, j) = 0..1`), `param n: int = 10`, \
-             `boundary phi { i: periodic, j: copy }` with the rules periodic, value(x), copy, mirror and halo, calls of stencils \
-             (`phi = step(phi)`, `let flux = slope(phi)`), and `repeat n { ... }`"
-        }
-        _ => return None,
-    };
-    Some(
-        Diagnostic::error(stop.here(), "this cannot be read as a part of a `program`")
-            .label("not understood")
-            .help(help),
-    )
+    edge_rule(stop).or_else(|| statements::parted(stop)).or_else(|| stop.known("program"))
 }
 
 pub use statements::RESERVED;

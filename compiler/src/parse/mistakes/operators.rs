@@ -2,27 +2,8 @@
 
 use super::{Stop, is_word};
 use crate::diagnostic::Diagnostic;
+use crate::foreign;
 use crate::source::Span;
-
-/// Operators that are not in the language, with what is written here.
-const FOREIGN: &[(&str, &str)] = &[
-    ("=!=", "`!=`"),
-    ("<=>", "`<`, `==` or `>`; `sign(a - b)` is -1, 0 or 1"),
-    ("><", "`!=`"),
-    ("!==", "`!=`"),
-    ("===", "`==`"),
-    ("~=", "`!=`"),
-    (".not.", "`!`"),
-    ("=<", "`<=`"),
-    ("->", "`a[i-1]` for a neighbour, `v.0` for a part"),
-    ("=>", "`>=`"),
-    ("<<", "a product with a power of two"),
-    (">>", "a quotient with a power of two"),
-    ("&", "`&&` for \"and\""),
-    ("|", "`||` for \"or\""),
-    ("~", "`!` for \"not\""),
-    ("@", "`dot(a, b)` for the product of two vectors"),
-];
 
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     elementwise(stop).or_else(|| sign(stop)).or_else(|| comment(stop)).or_else(|| foreign(stop))
@@ -79,15 +60,15 @@ fn comment(stop: &Stop) -> Option<Diagnostic> {
     )
 }
 
-/// An operator of the table.
+/// A sign of the list.
 fn foreign(stop: &Stop) -> Option<Diagnostic> {
-    for (theirs, ours) in FOREIGN {
+    for (theirs, ours) in foreign::words("signs") {
         // The parser takes the first characters of some for an operator of ours.
         for taken in (0..theirs.len().min(3)).rev() {
             if stop.before.ends_with(&theirs[..taken]) && stop.rest.starts_with(&theirs[taken..]) {
                 let start = stop.before.len() - taken;
                 // `a => b` as a statement is an assignment.
-                if *theirs == "=>" && !stop.statement.trim_end_matches('=').contains(['=', ' ', '(']) {
+                if theirs == "=>" && !stop.statement.trim_end_matches('=').contains(['=', ' ', '(']) {
                     let place = Span::new(start, start + 2);
                     return Some(Diagnostic::error(place, "an output is assigned with `=`").label("leave out `>`"));
                 }

@@ -1,16 +1,15 @@
 //! A resident kernel, in the kernel IR: what stands around the rows of a step.
 
 use super::super::flow::Flow;
-use super::super::lower::width;
 use super::super::lower::{Frame, Lowering};
+use super::super::terms::{Computing, Counting};
 use super::super::{LANES, StepTask};
-use super::rows::kept_wide;
+use super::rows::halos;
 use super::spans::{Part, Span};
-use super::{Carry, Shape, field_bytes};
-use crate::ir::{FieldId, Levels, Relation};
-use crate::kernel::build::Builder;
-use crate::kernel::build::Making;
-use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Operand, Routine, Step, Type, Unroll, ValueId};
+use super::{Carry, Shape};
+use crate::ir::{FieldId, Relation};
+use crate::kernel::build::{Builder, Making};
+use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 
 /// Makes one kernel.
@@ -23,8 +22,8 @@ pub struct Maker<'a> {
     pub(super) parts: Vec<Part>,
     /// Of each row, then of each store.
     pub(super) spans: Vec<Span>,
-    /// Of rows whose neighbouring columns are kept beside their own: how many before and after.
-    pub(super) widened: BTreeMap<usize, [usize; 2]>,
+    /// Of each row how many neighbouring columns are kept before and after its own.
+    pub(super) halos: Vec<[usize; 2]>,
     /// The rows of the state, by the fields that are read.
     pub(super) state: BTreeMap<FieldId, ArrayId>,
     /// Where the rows of each field are that neighbours send.
@@ -64,7 +63,6 @@ pub struct Neighbours {
 /// When something is done.
 #[derive(Clone, Copy)]
 pub struct Now {
-    pub k: ValueId,
     pub step: ValueId,
     /// Which of the two halves of what is sent.
     pub half: ValueId,
@@ -114,7 +112,7 @@ impl<'a> Maker<'a> {
             carry,
             parts,
             spans,
-            widened: kept_wide(flow),
+            halos: halos(flow),
             state: BTreeMap::new(),
             sent: BTreeMap::new(),
             from: BTreeMap::new(),
@@ -128,37 +126,6 @@ impl<'a> Maker<'a> {
         self.lower.task.extents[0] / LANES
     }
 
-    /// What an array is called.
-    pub(super) fn array_name(&self, array: Option<ArrayId>) -> String {
-        array.map(|array| self.lower.own.kernel().arrays[array].name.to_string()).unwrap_or_default()
-    }
-
-    /// The type that a field is stored in.
-    pub(super) fn stored(&self, field: FieldId) -> Type {
-        Type::stored(self.lower.task.stencil.fields[field].stored, self.lower.task.precision)
-    }
-
-    /// How many elements of a field one instruction moves.
-    pub(super) fn at_once(&self, field: FieldId) -> usize {
-        let rows = self.lower.task.rows;
-        let declared = &self.lower.task.stencil.fields[field];
-        let plane = if declared.place.levels == Levels::None { 0 } else { rows.plane };
-        width(field_bytes(self.lower.task, field), self.lane(), &[rows.first, rows.row, plane])
-    }
-
-    /// Rows one after the other, by their numbers.
-    pub(super) fn each_row(&mut self, (first, end): (i32, i32), write: impl FnOnce(&mut Self, ValueId)) {
-        let [first, end, one] = [first, end, 1].map(|number| self.own().int(i64::from(number)));
-        self.each("r", (first, end, Step::By(one)), Unroll::Whole, write);
-    }
-
-    /// A row so many further on.
-    pub(super) fn on(&mut self, r: ValueId, by: i32) -> ValueId {
-        let own = self.own();
-        let by = own.int(i64::from(by));
-        own.add(r, by)
-    }
-
     /// Says what is done.
     pub fn write(&mut self) {
         let here = self.setup();
@@ -169,39 +136,34 @@ impl<'a> Maker<'a> {
         let turn = own.variable("turn", none);
         // The last plane first: another cluster may wait for what a plane's first steps come to.
         let bounds = (share.last_plane, share.first_plane, Step::Down(one));
-        let of_cluster = self.shape.blocks as i64;
+        let blocks = self.shape.blocks;
         self.each("k", bounds, Unroll::Times(1), |maker, k| {
             maker.lower.at_level(k);
             let own = maker.own();
-            let zero = own.int(0);
-            let (is_first, is_last) =
-                (own.compare(Relation::Eq, k, share.first_plane), own.compare(Relation::Eq, k, share.last_plane));
-            let first_step = own.choose(is_first, share.before, zero);
+            let is_first = own.term(k.is(Relation::Eq, share.first_plane));
+            let is_last = own.term(k.is(Relation::Eq, share.last_plane));
+            let first_step = own.one_of(is_first, [share.before.into(), 0.into()]);
             let first_step = own.name("first_step", first_step);
             let last_step = own.choose(is_last, share.after, here.steps);
             let last_step = own.name("last_step", last_step);
             maker.begin(&here, first_step);
-            maker.each("step", (first_step, last_step, Step::By(one)), Unroll::Times(1), |maker, step| {
+            maker.repeated("step", (first_step, last_step, 1), |maker, step| {
                 let own = maker.own();
-                let (two, now) = (own.literal(2, Type::U32), own.get(turn));
-                let half = own.binary(Binary::Rem, now, two);
-                let half = own.convert(half, Type::I32);
-                let half = own.name("buffer", half);
-                let parity = own.binary(Binary::Div, now, two);
-                let parity = own.binary(Binary::Rem, parity, two);
-                maker.step(&here, neighbours.as_ref(), Now { k, step, half }, parity);
+                let now = own.get(turn);
+                let half = own.called("buffer", now.rem(2).to(Type::I32));
+                let parity = own.term(now.over(2).rem(2));
+                maker.step(&here, neighbours.as_ref(), Now { step, half }, parity);
                 let own = maker.own();
-                let (now, one) = (own.get(turn), own.literal(1, Type::U32));
-                let next = own.add(now, one);
+                let now = own.get(turn);
+                let next = own.term(now.plus(1));
                 own.assign(turn, next);
             });
             maker.end(&here);
             let own = maker.own();
-            let goes_on = own.less(last_step, here.steps);
-            let block = own.coordinate(Coordinate::Block, Axis::X);
-            let blocks = own.int(of_cluster);
-            let next = own.add(block, blocks);
-            own.when(goes_on, |own| own.perform(Routine::FlagRaise, vec![Operand::Place(here.flags, next)]));
+            let goes_on = own.term(last_step.less(here.steps));
+            let next = own.coordinate(Coordinate::Block, Axis::X).plus(blocks);
+            let next = own.place(here.flags, next);
+            own.when(goes_on, |own| own.perform(Routine::FlagRaise, vec![next]));
         });
         if neighbours.is_some() {
             let own = self.own();

@@ -19,7 +19,7 @@ mod setup;
 mod shapes;
 mod spans;
 
-use super::flow::Flow;
+use super::flow::{Area, Flow};
 use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, StepTask, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
@@ -53,8 +53,7 @@ pub fn resident(task: &StepTask, carry: &[Carry], shape: Shape) -> Result<Kernel
     let flow = Flow::new(task)?;
     check(task, &flow, carry, shape)?;
     let parts: Vec<Part> = flow.rows.iter().map(|row| part(carry, row.source)).collect();
-    let mut spans = spans::spans(&flow, &parts, shape);
-    let mut shape = shape;
+    let (mut shape, mut spans) = (shape, spans::spans(&flow, &parts, shape));
     if spans.iter().any(|span| span.inner[0] > span.inner[1]) {
         // Too few rows for anyone to begin with.
         shape.early = false;
@@ -62,20 +61,13 @@ pub fn resident(task: &StepTask, carry: &[Carry], shape: Shape) -> Result<Kernel
     }
     let mut maker = Maker::new(task, &flow, carry, shape, (parts, spans));
     maker.write();
-    let launch = Launch {
-        grid: [(task.extents[2] * shape.blocks) as u32, 1, 1],
-        block: [(shape.warps * LANES) as u32, 1, 1],
-        cluster: [shape.blocks as u32, 1, 1],
-        shared: 0,
-        cooperative: true,
-    };
-    maker.lower.finish(launch)
+    let launch = Launch::new((task.extents[2] * shape.blocks) as u32, shape.warps * LANES);
+    maker.lower.finish(Launch { cluster: [shape.blocks as u32, 1, 1], cooperative: true, ..launch })
 }
 
 fn check(task: &StepTask, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<(), Refusal> {
-    let stencil = task.stencil;
-    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot be resident: {why}", stencil.name)));
-    let [ni, nj, nk] = task.extents;
+    let refuse = |why: String| Err(task.refusal(format!("cannot be resident: {why}")));
+    let ([ni, nj, nk], Area { i, j }) = (task.extents, flow.reach);
     let Shape { rows, warps, blocks, .. } = shape;
     if task.edges != [Edge::Periodic; 2] {
         return refuse("its grid is not periodic".into());
@@ -86,27 +78,30 @@ fn check(task: &StepTask, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<
     if nk > i32::MAX as usize / blocks {
         return refuse(format!("{nk} planes are more than a launch can have"));
     }
-    if flow.j.before().max(flow.j.after()) > rows {
-        return refuse(format!("it reads {} to {} rows away, and warps have {rows}", flow.j.low, flow.j.high));
+    if j.before().max(j.after()) > rows {
+        return refuse(format!("it reads {} to {} rows away, and warps have {rows}", j.low, j.high));
     }
-    if flow.i.before().max(flow.i.after()) >= ni {
-        return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
+    if i.before().max(i.after()) >= ni {
+        return refuse(format!("it reads {} to {} columns away", i.low, i.high));
     }
     check_carry(task, carry)?;
     for &(to, _) in carry {
-        let own = &stencil.fields[to];
-        let bytes = own.stored.bytes(task.precision);
-        if !ni.is_multiple_of(LANES) || !(ni / LANES * bytes).is_multiple_of(SENT) {
-            return refuse(format!("{ni} columns of `{}` are no whole {SENT} bytes a lane", own.name));
+        if !ni.is_multiple_of(LANES) || !(ni / LANES * field_bytes(task, to)).is_multiple_of(SENT) {
+            let name = &task.stencil.fields[to].name;
+            return refuse(format!("{ni} columns of `{name}` are no whole {SENT} bytes a lane"));
         }
     }
-    let halo: usize = carry.iter().map(|&(_, from)| sent(flow, from) * ni * field_bytes(task, from)).sum();
     // Each warp has two barriers, too.
-    let bytes = 2 * warps * (halo + 8);
+    let bytes = 2 * warps * (sent_bytes(task, flow, carry) + 8);
     if bytes > SHARED {
         return refuse(format!("{bytes} bytes of rows are sent to a block, and {SHARED} have room"));
     }
     Ok(())
+}
+
+/// Bytes of rows that a warp is sent in a step.
+fn sent_bytes(task: &StepTask, flow: &Flow, carry: &[Carry]) -> usize {
+    carry.iter().map(|&(_, from)| sent(flow, from) * task.extents[0] * field_bytes(task, from)).sum()
 }
 
 fn field_bytes(task: &StepTask, field: FieldId) -> usize {

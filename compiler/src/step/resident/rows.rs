@@ -1,13 +1,13 @@
 //! The rows of a step: sent, received, loaded, fetched from other lanes and computed.
 
-use super::super::flow::{Flow, Source, Use, Window};
-use super::exchange::place_of_barrier;
+use super::super::flow::{Flow, Row, Source, Use, Window};
+use super::super::lower::Look;
+use super::super::terms::{Computing, Counting};
 use super::kernel::{Here, Maker, Neighbours, Now};
-use super::spans::{Part, window};
-use crate::ir::{FieldId, Levels, Relation};
+use super::spans::{Part, Span, window};
+use crate::ir::{FieldId, Relation};
 use crate::kernel::build::Making;
-use crate::kernel::{ArrayId, Binary, Contents, Operand, Routine, Step, Unroll, ValueId};
-use std::collections::BTreeMap;
+use crate::kernel::{Contents, Operand, Routine, ValueId};
 
 /// How a row comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,35 +29,13 @@ enum Section {
     Bottom,
 }
 
-/// A row that is looked at.
-struct Looked {
-    row: ArrayId,
-    /// Columns before the lane's own.
-    before: usize,
-    /// Whether its elements are as they are stored.
-    is_stored: bool,
-}
-
-/// The rows whose neighbours along i several others look at: how many columns before and after.
-pub(super) fn kept_wide(flow: &Flow) -> BTreeMap<usize, [usize; 2]> {
-    let mut looks: BTreeMap<usize, (Window, usize)> = BTreeMap::new();
-    let users = flow.rows.iter().map(|row| &row.uses).chain(&flow.stores);
-    for uses in users {
-        let mut rows: BTreeMap<(usize, i32), Window> = BTreeMap::new();
-        for used in uses {
-            if let Some(place) = flow.place(used.source).filter(|_| used.i != 0) {
-                let window = rows.entry((place, used.j)).or_default();
-                *window = window.union(Window { low: used.i, high: used.i });
-            }
-        }
-        for ((place, _), window) in rows {
-            let (known, count) = looks.entry(place).or_default();
-            *known = known.union(window);
-            *count += 1;
-        }
+/// How many neighbouring columns each row is kept with: those that several others look at.
+pub(super) fn halos(flow: &Flow) -> Vec<[usize; 2]> {
+    let mut looks: Vec<Vec<Window>> = vec![Vec::new(); flow.rows.len()];
+    for uses in flow.rows.iter().map(|row| &row.uses).chain(&flow.stores) {
+        flow.windows(uses).into_iter().for_each(|((place, _), window)| looks[place].push(window));
     }
-    let several = looks.into_iter().filter(|(_, (_, count))| *count > 1);
-    several.map(|(place, (window, _))| (place, [window.before(), window.after()])).collect()
+    looks.into_iter().map(|windows| Window::of_several(windows.into_iter()).sides()).collect()
 }
 
 impl Maker<'_> {
@@ -69,19 +47,17 @@ impl Maker<'_> {
         self.arrays();
         self.stage(Section::Inner, here, now);
         if let Some(neighbours) = neighbours {
-            let warps = self.shape.warps;
-            let own = self.own();
-            let barrier = place_of_barrier(own, neighbours.arrived, (now.half, here.warp), warps);
-            own.perform(Routine::BarrierWaitCluster, vec![barrier, Operand::Value(parity)]);
+            let barrier = self.barrier(neighbours, now, here.warp);
+            self.own().perform(Routine::BarrierWaitCluster, vec![barrier, Operand::Value(parity)]);
         }
         self.stage(Section::Top, here, now);
         self.stage(Section::Bottom, here, now);
         for &(to, from) in self.carry {
             let (Some(&rows), Some(&new)) = (self.state.get(&from), self.new.get(&to)) else { continue };
-            let before = window(self.flow, from).before() as i32;
-            self.each_row((0, self.shape.rows as i32), |maker, r| {
-                let to = maker.on(r, before);
-                maker.own().perform(Routine::CopyRow, vec![Operand::Place(rows, to), Operand::Place(new, r)]);
+            let before = window(self.flow, from).before();
+            self.unrolled("r", (0, self.shape.rows), |maker, r| {
+                let to = maker.own().place(rows, r.plus(before));
+                maker.own().perform(Routine::CopyRow, vec![to, Operand::Place(new, r)]);
             });
         }
     }
@@ -90,21 +66,21 @@ impl Maker<'_> {
     fn arrays(&mut self) {
         for place in 0..self.parts.len() {
             let source = self.flow.rows[place].source;
-            let ending = match self.parts[place] {
-                Part::State(_) if self.widened.contains_key(&place) => "wide_rows",
-                Part::State(_) => continue,
-                Part::Constant(_) | Part::Def => "rows",
-            };
+            let is_state = matches!(self.parts[place], Part::State(_));
+            let [before, after] = self.halos[place];
+            if is_state && before + after == 0 {
+                continue;
+            }
+            let ending = if is_state { "wide_rows" } else { "rows" };
             let count = (self.spans[place].end - self.spans[place].first).max(0) as usize;
-            let [before, after] = self.widened.get(&place).copied().unwrap_or_default();
-            let (wish, kind) = (format!("{}_{ending}", self.lower.name(source)), self.lower.kind(source));
+            let (wish, kind) = (format!("{}_{ending}", self.lower.name(source)), self.lower.task.kind(source));
             let width = before + self.lane() + after;
             let made = self.own().rows(&wish, kind, (count, width), Contents::Unset);
             self.made.insert(place, made);
         }
         for &(to, _) in self.carry {
-            let wish = format!("{}_made", self.array_name(self.lower.output(to)));
-            let (kind, size) = (self.stored(to), (self.shape.rows, self.lane()));
+            let wish = format!("{}_made", self.lower.written_name(to));
+            let (kind, size) = (self.lower.task.stored(to), (self.shape.rows, self.lane()));
             let new = self.own().rows(&wish, kind, size, Contents::Unset);
             self.new.insert(to, new);
         }
@@ -112,32 +88,20 @@ impl Maker<'_> {
 
     /// The rows that a stage makes of a value, or store: received, and computed, loaded or fetched from other lanes.
     fn made_in(&self, number: usize, stage: Section) -> Vec<(Origin, i32, i32)> {
-        let span = self.spans[number];
-        let rows = self.shape.rows as i32;
-        let range = |inner: [i32; 2], last: i32| match stage {
+        let Span { first, end, inner } = self.spans[number];
+        let made = match stage {
             Section::Inner => (inner[0], inner[1]),
-            Section::Top => (span.first, inner[0]),
-            Section::Bottom => (inner[1].max(last), span.end),
+            Section::Top => (first, inner[0]),
+            Section::Bottom => (inner[1].max(first), end),
         };
-        let mut made = Vec::new();
+        // If nothing is computed early, all that is received is there at once.
+        let below = if self.shape.early { Section::Bottom } else { Section::Top };
         let is_state = matches!(self.parts.get(number), Some(Part::State(_)));
-        if is_state {
-            match (stage, self.shape.early) {
-                (Section::Inner, _) | (Section::Bottom, false) => {}
-                (Section::Top, true) => made.push((Origin::Received, span.first, 0)),
-                (Section::Bottom, true) => made.push((Origin::Received, rows, span.end)),
-                (Section::Top, false) => {
-                    made.push((Origin::Received, span.first, 0));
-                    made.push((Origin::Received, rows, span.end));
-                }
-            }
-        }
-        if !is_state || self.widened.contains_key(&number) {
-            let (first, end) = range(span.inner, span.first);
-            made.push((Origin::Made, first, end));
-        }
-        made.retain(|(_, first, end)| first < end);
-        made
+        let received = [(Section::Top, first, 0), (below, self.shape.rows as i32, end)];
+        let received = received.into_iter().filter(|own| is_state && own.0 == stage);
+        let received = received.map(|(_, first, end)| (Origin::Received, first, end));
+        let made = (!is_state || self.halos[number] != [0, 0]).then_some((Origin::Made, made.0, made.1));
+        received.chain(made).filter(|(_, first, end)| first < end).collect()
     }
 
     /// Everything that can be computed in a stage: a loop over rows, in which each value is as far behind as it lags.
@@ -151,18 +115,9 @@ impl Maker<'_> {
         }
         let bounds = (made.iter().map(|own| own.2).min(), made.iter().map(|own| own.3).max());
         let (Some(first), Some(end)) = bounds else { return };
-        self.each_row((first, end), |maker, r| {
+        self.unrolled("r", (first, end), |maker, r| {
             for (number, origin, from, to) in made {
-                let own = maker.own();
-                let [from_row, to_row] = [from, to].map(|row| own.int(i64::from(row)));
-                let mut guards = Vec::new();
-                if from > first {
-                    guards.push(own.compare(Relation::Ge, r, from_row));
-                }
-                if to < end {
-                    guards.push(own.less(r, to_row));
-                }
-                let guard = guards.into_iter().reduce(|all, guard| own.and(all, guard));
+                let guard = maker.own().in_range(r, from.into()..to.into(), first.into()..end.into());
                 maker.when_if(guard, |maker| match (origin, maker.parts.get(number)) {
                     (Origin::Received, _) => maker.receive(number, here, now, r),
                     (Origin::Made, Some(_)) => maker.value(number, here, r),
@@ -175,115 +130,84 @@ impl Maker<'_> {
     /// Where the row of a value `on` rows from row `r` of the loop is.
     fn row_of(&mut self, place: usize, r: ValueId, on: i32) -> Option<Operand> {
         let rows = match self.parts[place] {
-            Part::State(field) if !self.widened.contains_key(&place) => self.state.get(&field),
+            Part::State(field) if self.halos[place] == [0, 0] => self.state.get(&field),
             _ => self.made.get(&place),
         };
-        let rows = rows.copied()?;
-        let number = self.on(r, on - self.spans[place].first);
-        Some(Operand::Place(rows, number))
+        let (rows, first) = (rows.copied()?, self.spans[place].first);
+        Some(self.own().place(rows, r.plus(on - first)))
     }
 
     /// Makes row `r`, less its lag, of a value.
     fn value(&mut self, place: usize, here: &Here, r: ValueId) {
-        let flow = self.flow;
-        let row = &flow.rows[place];
-        let wide = self.widened.get(&place).copied();
+        let (task, row) = (self.lower.task, &self.flow.rows[place]);
+        let halo = self.halos[place];
         let Some(to) = self.row_of(place, r, -row.lag) else { return };
-        match (self.parts[place], row.source) {
+        let from = match (self.parts[place], row.source) {
             (Part::State(field), _) => {
                 let Some(rows) = self.state.get(&field).copied() else { return };
-                let number = self.on(r, -row.lag - self.spans[place].first);
-                self.widened_row(here, to, Operand::Place(rows, number), wide);
+                let first = self.spans[place].first;
+                self.own().place(rows, r.plus(-row.lag - first))
             }
-            (Part::Constant(field), _) => self.load(place, field, here, r, to),
+            (Part::Constant(field), _) => {
+                let Some(loaded) = self.loaded(place, field, here, r) else { return };
+                loaded
+            }
             (Part::Def, Source::Def(def, shift)) => {
-                let body = &self.lower.task.stencil.defs[def].body;
-                let looked = self.looked_at(here, r, row.lag, &row.uses);
+                let body = &task.stencil.defs[def].body;
+                let looks = self.looks(here, r, row.lag, &row.uses);
                 let name = self.lower.name(row.source).to_owned();
-                let (kind, lane) = (self.lower.kind(row.source), self.lane());
-                let made = match (wide, to) {
-                    (None, Operand::Place(rows, number)) => {
-                        self.own().row_to_write(&format!("{name}_row"), rows, number)
-                    }
-                    _ => self.own().local(&format!("{name}_own"), kind, lane),
+                let (kind, lane, own) = (task.kind(row.source), self.lane(), self.own());
+                let made = match (halo, to) {
+                    ([0, 0], Operand::Place(rows, number)) => own.row_to_write(&format!("{name}_row"), rows, number),
+                    _ => own.local(&format!("{name}_own"), kind, lane),
                 };
-                self.elements(made, |maker, e| {
-                    let elements = maker.elements_of(&looked, &row.uses, e);
-                    maker.lower.value(body, shift, &|used| elements.get(&used).copied())
-                });
-                if wide.is_some() {
-                    self.widened_row(here, to, Operand::Row(made), wide);
+                self.lower.elements(made, lane, &looks, |lower, looks| lower.value(body, shift, looks));
+                if halo == [0, 0] {
+                    return;
                 }
+                Operand::Row(made)
             }
-            (Part::Def, Source::Field(..)) => {}
-        }
+            (Part::Def, Source::Field(..)) => return,
+        };
+        self.lower.widened(here.lane, to, from, halo);
     }
 
-    /// A row as it is, or with columns of the neighbouring lanes.
-    fn widened_row(&mut self, here: &Here, to: Operand, from: Operand, halo: Option<[usize; 2]>) {
-        match halo {
-            None => self.own().perform(Routine::CopyRow, vec![to, from]),
-            Some([before, after]) => {
-                let operands = vec![to, from, Operand::Value(here.lane)];
-                self.own().perform(Routine::WidenRow(before, after), operands);
-            }
-        }
-    }
-
-    /// Loads a row of what stays as it is.
-    fn load(&mut self, place: usize, field: FieldId, here: &Here, r: ValueId, to: Operand) {
-        let task = self.lower.task;
-        let lag = self.flow.rows[place].lag;
-        let Some(&from) = self.from.get(&place) else { return };
-        let wish = format!("{}_loaded", self.lower.name(self.flow.rows[place].source));
-        let (kind, lane, at_once, span) = (self.stored(field), self.lane(), self.at_once(field), self.spans[place]);
+    /// A row of what stays as it is, loaded.
+    fn loaded(&mut self, place: usize, field: FieldId, here: &Here, r: ValueId) -> Option<Operand> {
+        let (task, lane, span) = (self.lower.task, self.lane(), self.spans[place]);
+        let Row { source, lag, .. } = self.flow.rows[place];
+        let from = *self.from.get(&place)?;
+        let wish = format!("{}_loaded", self.lower.name(source));
         let nj = task.extents[1] as i32;
-        let is_inside = (span.first, span.end) == (0, self.shape.rows as i32);
-        let row = self.on(r, if is_inside { -lag } else { nj - lag });
+        let row = match (span.first, span.end) == (0, self.shape.rows as i32) {
+            true => here.first_row.plus(r.plus(-lag)),
+            false => here.first_row.plus(r.plus(nj - lag)).rem(nj),
+        };
         let own = self.own();
-        let row = own.add(here.first_row, row);
-        let (nj, stride) = (own.int(i64::from(nj)), own.int(task.rows.row as i64));
-        let row = if is_inside { row } else { own.binary(Binary::Rem, row, nj) };
-        let at = own.mul(row, stride);
-        let loaded = own.local(&wish, kind, lane);
-        own.perform(Routine::LoadRow(at_once), vec![Operand::Row(loaded), Operand::Place(from, at)]);
-        let wide = self.widened.get(&place).copied();
-        self.widened_row(here, to, Operand::Row(loaded), wide);
+        let from = own.place(from, row.times(task.rows.row));
+        let loaded = own.local(&wish, task.stored(field), lane);
+        let routine = Routine::LoadRow(task.at_once(field, lane, &[]));
+        own.perform(routine, vec![Operand::Row(loaded), from]);
+        Some(Operand::Row(loaded))
     }
 
-    /// Computes each element of a lane's row.
-    fn elements(&mut self, row: ArrayId, value: impl FnOnce(&mut Self, ValueId) -> ValueId) {
-        let lane = self.lane() as i64;
-        let [zero, one, count] = [0, 1, lane].map(|number| self.own().int(number));
-        self.each("e", (zero, count, Step::By(one)), Unroll::Whole, |maker, e| {
-            let value = value(maker, e);
-            maker.own().store(row, e, value);
-        });
-    }
-
-    /// The rows that a user that lags so much looks at, with what is fetched for it from neighbouring lanes.
-    fn looked_at(&mut self, here: &Here, r: ValueId, lag: i32, uses: &[Use]) -> BTreeMap<(Source, i32), Looked> {
-        let mut windows: BTreeMap<(usize, i32), Window> = BTreeMap::new();
-        for used in uses {
-            if let Some(place) = self.flow.place(used.source) {
-                let window = windows.entry((place, used.j)).or_default();
-                *window = window.union(Window { low: used.i, high: used.i });
-            }
-        }
-        let mut rows = BTreeMap::new();
-        for ((place, j), window) in windows {
-            let source = self.flow.rows[place].source;
+    /// What a user that lags so much looks at, with what is fetched for it from neighbouring lanes.
+    fn looks(&mut self, here: &Here, r: ValueId, lag: i32, uses: &[Use]) -> Vec<Look> {
+        let (task, flow) = (self.lower.task, self.flow);
+        let mut looks = Vec::new();
+        for ((place, j), window) in flow.windows(uses) {
+            let source = flow.rows[place].source;
             let Some(Operand::Place(of, number)) = self.row_of(place, r, j - lag) else { continue };
-            let name = self.lower.name(source).to_owned();
+            let name = self.lower.name(source);
             let is_state = matches!(self.parts[place], Part::State(_));
-            let kept = self.widened.get(&place).copied();
-            let looked = match (kept, window == Window::default()) {
-                (None, false) => {
-                    let halo = [window.before(), window.after()];
-                    let (kind, width) = (self.lower.kind(source), halo[0] + self.lane() + halo[1]);
-                    let row = self.own().local(&format!("{name}_wide"), kind, width);
-                    self.widened_row(here, Operand::Row(row), Operand::Place(of, number), Some(halo));
-                    Looked { row, before: halo[0], is_stored: false }
+            let kept = self.halos[place];
+            let (row, before, is_stored) = match kept {
+                [0, 0] if window != Window::default() => {
+                    let halo = window.sides();
+                    let (wish, width) = (format!("{name}_wide"), halo[0] + self.lane() + halo[1]);
+                    let row = self.own().local(&wish, task.kind(source), width);
+                    self.lower.widened(here.lane, Operand::Row(row), Operand::Place(of, number), halo);
+                    (row, halo[0], false)
                 }
                 _ => {
                     let ending = match j {
@@ -291,67 +215,39 @@ impl Maker<'_> {
                         1.. => format!("below{j}"),
                         _ => format!("above{}", j.unsigned_abs()),
                     };
-                    let row = self.own().row(&format!("{name}_{ending}"), of, number);
-                    let before = kept.map_or(0, |halo| halo[0]);
-                    Looked { row, before, is_stored: is_state && kept.is_none() }
+                    let wish = format!("{name}_{ending}");
+                    let row = self.own().row(&wish, of, number);
+                    (row, kept[0], is_state && kept == [0, 0])
                 }
             };
-            rows.insert((source, j), looked);
+            let own = uses.iter().filter(|used| (used.source, used.j) == (source, j));
+            looks.extend(own.map(|&used| Look { used, row, on: before as i64 + i64::from(used.i), is_stored }));
         }
-        rows
-    }
-
-    /// What is looked at from column `e`.
-    fn elements_of(
-        &mut self,
-        rows: &BTreeMap<(Source, i32), Looked>,
-        uses: &[Use],
-        e: ValueId,
-    ) -> BTreeMap<Use, ValueId> {
-        let mut found = BTreeMap::new();
-        for &used in uses {
-            let Some(looked) = rows.get(&(used.source, used.j)) else { continue };
-            let at = self.on(e, looked.before as i32 + used.i);
-            let element = self.own().load(looked.row, at);
-            let element = if looked.is_stored { self.lower.element(used.source, element) } else { element };
-            found.insert(used, element);
-        }
-        found
+        looks
     }
 
     /// Makes row `r`, less its lag, of an output.
     fn store(&mut self, number: usize, here: &Here, now: Now, r: ValueId) {
-        let (task, flow) = (self.lower.task, self.flow);
+        let (task, flow, lane) = (self.lower.task, self.flow, self.lane());
         let store = &task.stencil.stores[number];
-        let looked = self.looked_at(here, r, flow.lag, &flow.stores[number]);
-        let of_warp = self.on(r, -flow.lag);
-        let (name, kind, lane) =
-            (self.array_name(self.lower.output(store.field)), self.stored(store.field), self.lane());
-        let made = match self.new.get(&store.field).copied() {
-            Some(new) => self.own().row_to_write(&format!("{name}_row"), new, of_warp),
-            None => self.own().local(&format!("{name}_row"), kind, lane),
-        };
-        self.elements(made, |maker, e| {
-            let elements = maker.elements_of(&looked, &flow.stores[number], e);
-            maker.lower.stored(store, &|used| elements.get(&used).copied())
-        });
-        let Some(output) = self.lower.output(store.field).filter(|_| !self.new.contains_key(&store.field)) else {
-            return;
-        };
-        // What is not looked at again is written once.
-        let levels = task.stencil.fields[store.field].place.levels;
-        let (plane, at) = (self.lower.plane(levels, 0), self.at_row(here, of_warp));
-        let at_once = self.at_once(store.field);
+        let looks = self.looks(here, r, flow.lag, &flow.stores[number]);
+        let wish = format!("{}_row", self.lower.written_name(store.field));
+        let new = self.new.get(&store.field).copied();
         let own = self.own();
-        let [zero, one] = [0, 1].map(|number| own.int(number));
-        let last = own.sub(here.steps, one);
-        let mut guard = own.compare(Relation::Eq, now.step, last);
-        if levels == Levels::None {
-            let is_first = own.compare(Relation::Eq, now.k, zero);
-            guard = own.and(guard, is_first);
-        }
-        let at = own.add(plane, at);
-        let operands = vec![Operand::Place(output, at), Operand::Row(made)];
-        own.when(guard, |own| own.perform(Routine::PutRow(at_once), operands));
+        let of_warp = own.term(r.plus(-flow.lag));
+        let made = match new {
+            Some(new) => own.row_to_write(&wish, new, of_warp),
+            None => own.local(&wish, task.stored(store.field), lane),
+        };
+        self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, looks));
+        let output = self.lower.outputs.get(&store.field).copied().filter(|_| new.is_none());
+        let Some(output) = output else { return };
+        // What is not looked at again is written once.
+        let at = self.lower.plane(store.field, 0).plus(self.at_row(here, of_warp));
+        let is_last = self.own().term(now.step.is(Relation::Eq, here.steps.minus(1)));
+        let guard = self.lower.guard(store.field, [is_last]);
+        let routine = Routine::PutRow(task.at_once(store.field, lane, &[]));
+        let operands = vec![self.own().place(output, at), Operand::Row(made)];
+        self.when_if(guard, |maker| maker.own().perform(routine, operands));
     }
 }

@@ -1,37 +1,24 @@
 //! Where a warp of a resident kernel is, whose rows it needs, which steps its cluster computes, and what is there before and after them.
 
 use super::super::LANES;
-use super::super::flow::Source;
+use super::super::terms::{Computing, Counting, Term};
 use super::kernel::{Here, Maker, Neighbours, WorkRange};
 use super::spans::{Part, sent, window};
-use super::{Shape, field_bytes};
-use crate::ir::FieldId;
-use crate::kernel::build::Builder;
-use crate::kernel::build::Making;
-use crate::kernel::{
-    Array, Axis, Binary, Contents, Coordinate, Function, Meaning, Operand, Routine, Space, StepData, Type, ValueId,
-};
-use std::collections::BTreeMap;
+use super::{Shape, sent_bytes};
+use crate::kernel::build::{Builder, Making};
+use crate::kernel::{Axis, Contents, Coordinate, Function, Operand, Routine, StepData, Type, ValueId};
 
 impl Maker<'_> {
     /// Where the warp is.
     pub(super) fn setup(&mut self) -> Here {
         let Shape { rows, warps, blocks, .. } = self.shape;
-        let planes = self.lower.task.extents[2];
-        let lane_width = self.lane();
+        let (planes, width) = (self.lower.task.extents[2], self.lane());
+        let steps = self.lower.steps();
+        let flags = self.lower.beside("flags", Type::U32, StepData::Flags(planes * blocks));
         let own = self.own();
-        let name = own.names().declared("steps");
-        let steps = own.argument(name, Type::I32, Meaning::Step(StepData::Count));
-        let name = own.names().declared("flags");
-        let space = Space::Global { aliased: true };
-        let flags = Array { name, element: Type::U32, space, is_written: true, watched: None };
-        let flags = own.add_array(flags, Meaning::Step(StepData::Flags(planes * blocks)));
-        let [lanes, warps, rows, width] = [LANES, warps, rows, lane_width].map(|number| own.int(number as i64));
         let thread = own.coordinate(Coordinate::Thread, Axis::X);
-        let lane = own.binary(Binary::Rem, thread, lanes);
-        let lane = own.name("lane", lane);
-        let warp = own.binary(Binary::Div, thread, lanes);
-        let warp = own.name("warp", warp);
+        let lane = own.called("lane", thread.rem(LANES));
+        let warp = own.called("warp", thread.over(LANES));
         let rank = match blocks {
             1 => own.int(0),
             _ => {
@@ -39,46 +26,32 @@ impl Maker<'_> {
                 own.name("rank", rank)
             }
         };
-        let of_cluster = own.mul(rank, warps);
-        let of_cluster = own.add(of_cluster, warp);
-        let first_row = own.mul(of_cluster, rows);
-        let first_row = own.name("first_row", first_row);
-        let column = own.mul(lane, width);
-        let column = own.name("column", column);
+        let first_row = own.called("first_row", rank.times(warps).plus(warp).times(rows));
+        let column = own.called("column", lane.times(width));
         Here { lane, warp, rank, first_row, column, steps, flags }
     }
 
     /// The warps with the rows above and below; nothing where no rows are sent.
     pub(super) fn neighbours(&mut self, here: &Here) -> Option<Neighbours> {
         let Shape { warps, blocks, .. } = self.shape;
-        let offsets = self.offsets();
-        if offsets.values().all(|(_, rows)| *rows == 0) {
+        let (task, flow, carry) = (self.lower.task, self.flow, self.carry);
+        let bytes = sent_bytes(task, flow, carry);
+        if bytes == 0 {
             return None;
         }
-        let task = self.lower.task;
-        let of_row = |field: FieldId| task.extents[0] * field_bytes(task, field);
-        let bytes = offsets.iter().map(|(&field, (_, rows))| rows * of_row(field)).sum();
-        let all = offsets.iter().map(|(&field, &(first, rows))| first + 2 * warps * rows * of_row(field)).max();
         let own = self.own();
-        let [zero, one, last, count, others, ranks] =
-            [0, 1, warps - 1, warps, blocks - 1, blocks].map(|number| own.int(number as i64));
         own.note("The warps with the rows above and below: the ends of a plane meet.");
-        let beside = |own: &mut Builder, name: &str, by: ValueId, by_rank: ValueId, is_inside| {
-            let warp = own.add(here.warp, by);
-            let warp = own.binary(Binary::Rem, warp, count);
-            let warp = own.name(name, warp);
-            let rank = own.add(here.rank, by_rank);
-            let rank = own.binary(Binary::Rem, rank, ranks);
-            let rank = own.choose(is_inside, here.rank, rank);
-            let rank = own.convert(rank, Type::U32);
-            [warp, own.name(&format!("{name}_rank"), rank)]
+        let beside = |own: &mut Builder, name: &str, by: [usize; 2], is_inside: Term| {
+            let warp = own.called(name, here.warp.plus(by[0]).rem(warps));
+            let (is_inside, rank) = (own.term(is_inside), here.rank.plus(by[1]).rem(blocks));
+            let rank = own.one_of(is_inside, [here.rank.into(), rank]);
+            [warp, own.called(&format!("{name}_rank"), rank.to(Type::U32))]
         };
-        let (has_above, has_below) = (own.less(zero, here.warp), own.less(here.warp, last));
-        let above = beside(own, "above", last, others, has_above);
-        let below = beside(own, "below", one, one, has_below);
+        let above = beside(own, "above", [warps - 1, blocks - 1], 0.less(here.warp));
+        let below = beside(own, "below", [1, 1], here.warp.less(warps - 1));
         let arrived = own.shared("arrived", Type::BARRIER, 2 * warps);
-        let (thread, barriers) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2 * warps as i64));
-        let has_barrier = own.less(thread, barriers);
+        let thread = own.coordinate(Coordinate::Thread, Axis::X);
+        let has_barrier = own.term(thread.less(2 * warps));
         own.when(has_barrier, |own| {
             let arrivals = own.literal(1, Type::U32);
             own.perform(Routine::BarrierInit, vec![Operand::Place(arrived, thread), Operand::Value(arrivals)]);
@@ -86,27 +59,16 @@ impl Maker<'_> {
         });
         own.perform(Routine::ClusterArrive, Vec::new());
         own.perform(Routine::ClusterWait, Vec::new());
-        let sent = own.dynamic("sent", all.unwrap_or(0));
-        for (field, (first, rows)) in offsets.into_iter().filter(|(_, (_, rows))| *rows > 0) {
-            let wish = format!("{}_sent", self.array_name(self.lower.input(field)));
-            let (kind, count) = (self.stored(field), 2 * warps * rows * task.extents[0]);
-            let part = self.own().part(&wish, sent, kind, (first, count));
+        let memory = own.dynamic("sent", 2 * warps * bytes);
+        let mut first = 0;
+        for field in carry.iter().map(|own| own.1).filter(|&field| sent(flow, field) > 0) {
+            let (element, count) = (task.stored(field), 2 * warps * sent(flow, field) * task.extents[0]);
+            let wish = format!("{}_sent", self.lower.read_name(field));
+            let part = self.own().part(&wish, memory, element, (first, count));
             self.sent.insert(field, part);
+            first += count * element.bytes();
         }
         Some(Neighbours { above, below, arrived, bytes })
-    }
-
-    /// Where the rows that are sent of each field are in shared memory, in bytes, and how many a warp gets.
-    fn offsets(&self) -> BTreeMap<FieldId, (usize, usize)> {
-        let task = self.lower.task;
-        let mut at = 0;
-        let mut offsets = BTreeMap::new();
-        for &(_, field) in self.carry {
-            let count = sent(self.flow, field);
-            offsets.insert(field, (at, count));
-            at += 2 * self.shape.warps * count * task.extents[0] * field_bytes(task, field);
-        }
-        offsets
     }
 
     /// Which steps of which planes the cluster computes.
@@ -117,98 +79,68 @@ impl Maker<'_> {
         let (planes, blocks) = (self.lower.task.extents[2], self.shape.blocks);
         let own = self.own();
         own.note("All steps of all planes are shared evenly; a share ends amid a plane, and the next cluster goes on.");
-        let blocks = own.int(blocks as i64);
-        let (of_launch, block) =
-            (own.coordinate(Coordinate::Blocks, Axis::X), own.coordinate(Coordinate::Block, Axis::X));
-        let clusters = own.binary(Binary::Div, of_launch, blocks);
-        let clusters = own.name("clusters", clusters);
-        let cluster = own.binary(Binary::Div, block, blocks);
-        let cluster = own.name("cluster", cluster);
+        let of_launch = own.coordinate(Coordinate::Blocks, Axis::X);
+        let clusters = own.called("clusters", of_launch.over(blocks));
+        let block = own.coordinate(Coordinate::Block, Axis::X);
+        let cluster = own.called("cluster", block.over(blocks));
         let [clusters, cluster, steps] = [clusters, cluster, here.steps].map(|number| own.convert(number, Type::I64));
-        let [planes, one] = [planes as i64, 1].map(|number| own.literal(number, Type::I64));
-        let all = own.mul(planes, steps);
-        let all = own.name("all", all);
-        let even = own.add(all, clusters);
-        let even = own.sub(even, one);
-        let even = own.binary(Binary::Div, even, clusters);
-        let even = own.name("even", even);
-        let is_short = own.less(even, steps);
+        let all = own.called("all", planes.times(steps));
+        let even = own.called("even", all.plus(clusters).minus(1).over(clusters));
+        let is_short = own.term(even.less(steps));
         let share = own.choose(is_short, steps, even);
         let share = own.name("share", share);
-        let begin = own.mul(cluster, share);
-        let begin = own.binary(Binary::Min, begin, all);
-        let begin = own.name("begin", begin);
-        let left = own.sub(all, begin);
-        let is_last = own.less(left, share);
-        let behind = own.add(begin, share);
-        let end = own.choose(is_last, all, behind);
+        let begin = own.called("begin", cluster.times(share).at_most(all));
+        let is_last = own.term(all.minus(begin).less(share));
+        let end = own.one_of(is_last, [all.into(), begin.plus(share)]);
         let end = own.name("end", end);
-        let last = own.sub(end, one);
-        let named = |own: &mut Builder, name: &str, operation: Binary, number: ValueId| {
-            let value = own.binary(operation, number, steps);
-            let value = own.convert(value, Type::I32);
-            own.name(name, value)
-        };
-        let first_plane = named(own, "first_plane", Binary::Div, begin);
-        let before = named(own, "first_of_all", Binary::Rem, begin);
-        let last_plane = named(own, "last_plane", Binary::Div, last);
-        let after = own.binary(Binary::Rem, last, steps);
-        let after = own.convert(after, Type::I32);
-        let one = own.int(1);
-        let after = own.add(after, one);
-        let after = own.name("last_of_all", after);
-        WorkRange { first_plane, last_plane, before, after }
+        let last = own.term(end.minus(1));
+        WorkRange {
+            first_plane: own.called("first_plane", begin.over(steps).to(Type::I32)),
+            before: own.called("first_of_all", begin.rem(steps).to(Type::I32)),
+            last_plane: own.called("last_plane", last.over(steps).to(Type::I32)),
+            after: own.called("last_of_all", last.rem(steps).to(Type::I32).plus(1)),
+        }
     }
 
     /// Where a row of the warp is in a plane.
-    pub(super) fn at_row(&mut self, here: &Here, r: ValueId) -> ValueId {
-        let stride = self.lower.task.rows.row as i64;
-        let own = self.own();
-        let row = own.add(here.first_row, r);
-        let (row, column) = (own.convert(row, Type::I64), own.convert(here.column, Type::I64));
-        let stride = own.literal(stride, Type::I64);
-        let before = own.mul(row, stride);
-        own.add(before, column)
+    pub(super) fn at_row(&self, here: &Here, r: ValueId) -> Term {
+        let row = here.first_row.plus(r).to(Type::I64);
+        row.times(self.lower.task.rows.row).plus(here.column.to(Type::I64))
     }
 
     /// Where a plane of the arrays is, and the state before its first step here: what is given, or what another cluster has
     /// left in the outputs.
     pub(super) fn begin(&mut self, here: &Here, first_step: ValueId) {
-        let task = self.lower.task;
-        for (place, row) in self.flow.rows.iter().enumerate() {
-            let (Part::Constant(field), Source::Field(_, shift)) = (self.parts[place], row.source) else { continue };
-            let Some(input) = self.lower.input(field) else { continue };
-            let plane = self.lower.plane(task.stencil.fields[field].place.levels, shift);
-            let wish = format!("{}_from", self.lower.name(row.source));
-            let own = self.own();
-            let column = own.convert(here.column, Type::I64);
-            let at = own.add(plane, column);
-            let from = own.view(&wish, input, at);
-            self.from.insert(place, from);
+        let (task, flow) = (self.lower.task, self.flow);
+        for (place, row) in flow.rows.iter().enumerate() {
+            if let Part::Constant(_) = self.parts[place]
+                && let Some(from) = self.lower.view_from(row.source, here.column.to(Type::I64))
+            {
+                self.from.insert(place, from);
+            }
         }
-        self.lower.uniforms(self.flow);
+        self.lower.uniforms(flow);
         let own = self.own();
         own.gap();
-        let zero = own.int(0);
-        let goes_on = own.less(zero, first_step);
+        let goes_on = own.term(0.less(first_step));
         let block = own.coordinate(Coordinate::Block, Axis::X);
         own.when(goes_on, |own| own.perform(Routine::FlagWait, vec![Operand::Place(here.flags, block)]));
-        for &(output, field) in self.carry {
-            let (Some(input), Some(output)) = (self.lower.input(field), self.lower.output(output)) else { continue };
-            let base = self.array_name(Some(input));
-            let plane = self.lower.plane(task.stencil.fields[field].place.levels, 0);
-            let own = self.own();
-            let before = own.either(&format!("{base}_before"), goes_on, [output, input], false);
-            let above = window(self.flow, field).before();
-            let count = above + self.shape.rows + window(self.flow, field).after();
-            let (kind, lane, at_once) = (self.stored(field), self.lane(), self.at_once(field));
-            let rows = self.own().rows(&format!("{base}_rows"), kind, (count, lane), Contents::Unset);
-            self.state.insert(field, rows);
-            self.each_row((0, self.shape.rows as i32), |maker, r| {
-                let at = maker.at_row(here, r);
-                let (to, at) = (maker.on(r, above as i32), maker.own().add(plane, at));
-                let operands = vec![Operand::Place(rows, to), Operand::Place(before, at)];
-                maker.own().perform(Routine::LoadRow(at_once), operands);
+        for &(to, from) in self.carry {
+            let arrays = (self.lower.inputs.get(&from), self.lower.outputs.get(&to));
+            let (Some(&input), Some(&output)) = arrays else { continue };
+            let base = self.lower.read_name(from).to_owned();
+            let plane = self.lower.plane(from, 0);
+            let before = self.own().either(&format!("{base}_before"), goes_on, [output, input], false);
+            let [above, below] = window(flow, from).sides();
+            let (lane, at_once) = (self.lane(), task.at_once(from, self.lane(), &[]));
+            let size = (above + self.shape.rows + below, lane);
+            let rows = self.own().rows(&format!("{base}_rows"), task.stored(from), size, Contents::Unset);
+            self.state.insert(from, rows);
+            self.unrolled("r", (0, self.shape.rows), |maker, r| {
+                let at = plane.plus(maker.at_row(here, r));
+                let own = maker.own();
+                let operands = vec![own.place(rows, r.plus(above)), own.place(before, at)];
+                own.perform(Routine::LoadRow(at_once), operands);
             });
         }
     }
@@ -217,14 +149,15 @@ impl Maker<'_> {
     pub(super) fn end(&mut self, here: &Here) {
         let task = self.lower.task;
         for &(to, from) in self.carry {
-            let (Some(output), Some(&rows)) = (self.lower.output(to), self.state.get(&from)) else { continue };
-            let plane = self.lower.plane(task.stencil.fields[to].place.levels, 0);
-            let (above, at_once) = (window(self.flow, from).before() as i32, self.at_once(to));
-            self.each_row((0, self.shape.rows as i32), |maker, r| {
-                let at = maker.at_row(here, r);
-                let (of, at) = (maker.on(r, above), maker.own().add(plane, at));
-                let operands = vec![Operand::Place(output, at), Operand::Place(rows, of)];
-                maker.own().perform(Routine::PutRow(at_once), operands);
+            let arrays = (self.lower.outputs.get(&to), self.state.get(&from));
+            let (Some(&output), Some(&rows)) = arrays else { continue };
+            let plane = self.lower.plane(to, 0);
+            let (above, at_once) = (window(self.flow, from).before(), task.at_once(to, self.lane(), &[]));
+            self.unrolled("r", (0, self.shape.rows), |maker, r| {
+                let at = plane.plus(maker.at_row(here, r));
+                let own = maker.own();
+                let operands = vec![own.place(output, at), own.place(rows, r.plus(above))];
+                own.perform(Routine::PutRow(at_once), operands);
             });
         }
     }

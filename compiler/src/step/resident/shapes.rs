@@ -1,10 +1,9 @@
 //! Which shapes a plane can have in the registers of a cluster, and which should be fastest.
 
-use super::super::flow::{Flow, Source};
-use super::super::{Gpu, LANES, StepTask};
+use super::super::flow::{Area, Flow};
+use super::super::{Gpu, LANES, StepTask, ranked};
 use super::spans::{Part, part};
 use super::{Carry, Shape, check};
-use crate::kernel::Type;
 
 /// Shapes that a task can have, those that should be fastest first.
 pub fn shapes(task: &StepTask, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
@@ -32,15 +31,14 @@ pub fn shapes(task: &StepTask, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
             // the more rows a warp has, the less it sends and computes twice.
             let at_once = (gpu.processors as usize / blocks).max(1);
             let waves = (nk as f64 / at_once as f64).max(1.0);
-            let reach = flow.j.before() + flow.j.after();
+            let reach = flow.reach.j.before() + flow.reach.j.after();
             let work = (shape.rows + reach) as f64 * (warps.max(8) as f64 / 8.0);
             // A step is never quicker than rows come from another processor.
             let least = if blocks > 1 { 6.0 } else { 3.0 };
-            found.push(((waves * (work + least) * 1000.0) as u64, shape));
+            found.push(((waves * (work + least) * 1000.0).trunc(), shape));
         }
     }
-    found.sort_by_key(|(cost, shape)| (*cost, shape.blocks, shape.warps));
-    found.into_iter().map(|(_, shape)| shape).collect()
+    ranked(found)
 }
 
 /// About how many registers the state takes, and everything if a warp computes early.
@@ -48,8 +46,9 @@ fn registers(task: &StepTask, flow: &Flow, carry: &[Carry], rows: usize) -> [usi
     let lane = task.extents[0] / LANES;
     let (mut state, mut others) = (0, 30);
     for row in &flow.rows {
-        let around = row.j.before() + row.j.after();
-        let words = words(task, row.source) * lane;
+        let Area { j, .. } = row.area;
+        let around = j.before() + j.after();
+        let words = task.kind(row.source).registers() * lane;
         match part(carry, row.source) {
             Part::State(_) => {
                 state += words * rows;
@@ -59,12 +58,4 @@ fn registers(task: &StepTask, flow: &Flow, carry: &[Carry], rows: usize) -> [usi
         }
     }
     [state, state + others]
-}
-
-fn words(task: &StepTask, source: Source) -> usize {
-    let kind = match source {
-        Source::Field(field, _) => task.stencil.fields[field].stored.kind(),
-        Source::Def(def, _) => task.stencil.defs[def].body.kind(),
-    };
-    Type::computing(kind, task.precision).registers()
 }

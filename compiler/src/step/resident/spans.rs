@@ -37,14 +37,13 @@ pub fn part(carry: &[Carry], source: Source) -> Part {
 
 /// How many rows of a field are sent to each warp.
 pub fn sent(flow: &Flow, field: FieldId) -> usize {
-    let window = window(flow, field);
-    window.before() + window.after()
+    window(flow, field).sides().iter().sum()
 }
 
 /// The rows around its own that a warp needs of a field that is carried.
 pub fn window(flow: &Flow, field: FieldId) -> Window {
     let row = flow.rows.iter().find(|row| matches!(row.source, Source::Field(own, _) if own == field));
-    row.map(|row| row.j).unwrap_or_default()
+    row.map(|row| row.area.j).unwrap_or_default()
 }
 
 /// Which rows of each value there are, and which of them need nobody else's.
@@ -63,9 +62,10 @@ pub fn spans(flow: &Flow, parts: &[Part], shape: Shape) -> Vec<Span> {
         let inner = reach.map_or([first, end], |reach| [first.max(-reach.low), end.min(rows - reach.high)]);
         Span { first, end, inner }
     };
-    let own = flow.rows.iter().zip(&reach).map(|(row, &reach)| match row.source {
-        Source::Field(..) => span(row.j.low.min(0), rows + row.j.high.max(0), reach),
-        Source::Def(..) => span(row.j.low, rows + row.j.high, reach),
+    let own = flow.rows.iter().zip(&reach).map(|(row, &reach)| {
+        let own = Window::default();
+        let Window { low, high } = if row.uses.is_empty() { own.union(row.area.j) } else { row.area.j };
+        span(low, rows + high, reach)
     });
     let stores = flow.stores.iter().map(|uses| span(0, rows, reached(flow, uses, &reach)));
     let mut spans: Vec<Span> = own.chain(stores).collect();
@@ -77,9 +77,6 @@ pub fn spans(flow: &Flow, parts: &[Part], shape: Shape) -> Vec<Span> {
 
 /// How far rows reach into those of the state, whose own reach is known.
 fn reached(flow: &Flow, uses: &[Use], reach: &[Option<Window>]) -> Option<Window> {
-    let windows = uses.iter().filter_map(|used| {
-        let own = reach[flow.place(used.source)?]?;
-        Some((own.low.saturating_add(used.j), own.high.saturating_add(used.j)))
-    });
-    windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).map(|(low, high)| Window { low, high })
+    let windows = flow.looked(uses).filter_map(|(place, used)| Some(reach[place]?.moved(used.j)));
+    windows.reduce(Window::union)
 }

@@ -13,9 +13,9 @@ mod tiling;
 mod turns;
 
 use super::flow::Flow;
-use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, StepTask, check_carry, computed};
+use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, StepTask, check_carry, check_threads, computed, ranked};
 use crate::diagnostic::Refusal;
-use kernel::{Frame, Maker};
+use kernel::Maker;
 use tiling::Tiling;
 
 /// How a strip's edges get what lies beyond them.
@@ -66,8 +66,7 @@ pub fn shapes(task: &StepTask, gpu: &Gpu) -> Vec<Shape> {
             }
         }
     }
-    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    found.into_iter().map(|(_, shape)| shape).collect()
+    ranked(found)
 }
 
 /// A kernel that streams.
@@ -75,7 +74,7 @@ pub fn shapes(task: &StepTask, gpu: &Gpu) -> Vec<Shape> {
 /// # Errors
 /// The stencil reads other levels, or reaches too far for the shape.
 pub fn stream(task: &StepTask, shape: &Shape) -> Result<Kernel, Refusal> {
-    framed(task, shape, Frame::Kernel)
+    walked(task, shape, None)
 }
 
 /// A kernel that streams step after step, at least one, and whose blocks, all there at once, wait for each other between two:
@@ -87,38 +86,34 @@ pub fn stream(task: &StepTask, shape: &Shape) -> Result<Kernel, Refusal> {
 pub fn persistent(task: &StepTask, carry: &[Carry], shape: &Shape) -> Result<Kernel, Refusal> {
     if task.edges != [Edge::Periodic; 2] {
         // What is not computed would be missing in the spare array.
-        return Err(Refusal::new(format!("stencil `{}` cannot persist: its grid is not periodic", task.stencil.name)));
+        return Err(task.refusal("cannot persist: its grid is not periodic"));
     }
     check_carry(task, carry)?;
-    framed(task, shape, Frame::Turns(carry))
+    walked(task, shape, Some(carry))
 }
 
-fn framed(task: &StepTask, shape: &Shape, frame: Frame) -> Result<Kernel, Refusal> {
+fn walked(task: &StepTask, shape: &Shape, carry: Option<&[Carry]>) -> Result<Kernel, Refusal> {
     let flow = Flow::new(task)?;
-    let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", task.stencil.name)));
-    if !shape.block.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.block) {
-        return refuse(format!("{} threads are no whole warps", shape.block));
-    }
+    let refusal = |why: String| task.refusal(format!("cannot stream: {why}"));
+    check_threads(shape.block).map_err(refusal)?;
     if !(1..=8).contains(&shape.ahead) {
-        return refuse(format!("{} rows ahead, and 1 to 8 are possible", shape.ahead));
+        return Err(refusal(format!("{} rows ahead, and 1 to 8 are possible", shape.ahead)));
     }
     let tiling = Tiling::new(task, &flow, shape)?;
     let warps = tiling.strips as u128 * tiling.parts as u128 * task.extents[2] as u128;
-    let blocks = warps.div_ceil((shape.block / LANES) as u128);
+    let warps_of_block = shape.block / LANES;
+    let blocks = warps.div_ceil(warps_of_block as u128);
     let Some(blocks) = u32::try_from(blocks).ok().filter(|_| warps <= i32::MAX as u128) else {
-        return refuse(format!("{warps} warps are more than a launch can have"));
+        return Err(refusal(format!("{warps} warps are more than a launch can have")));
     };
-    let registers = shape.registers.unwrap_or(tiling.registers(task, &flow, shape));
-    let at_once = shape.gpu.warps(registers, shape.block) / (shape.block / LANES) as u32;
-    let mut maker = Maker::new(task, &flow, shape, tiling, frame);
-    maker.write(warps, frame);
-    let cooperative = matches!(frame, Frame::Turns(_));
-    let launch = Launch {
-        grid: [if cooperative { blocks.min(at_once) } else { blocks }, 1, 1],
-        block: [shape.block as u32, 1, 1],
-        cluster: [1; 3],
-        shared: 0,
-        cooperative,
+    let launch = match carry {
+        None => Launch::new(blocks, shape.block),
+        Some(_) => {
+            let at_once = tiling.resident(task, &flow, shape) / warps_of_block as u32;
+            Launch { cooperative: true, ..Launch::new(blocks.min(at_once), shape.block) }
+        }
     };
+    let mut maker = Maker::new(task, &flow, shape, tiling, carry);
+    maker.write(warps as usize, carry);
     maker.lower.finish(launch)
 }

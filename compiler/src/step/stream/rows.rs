@@ -1,103 +1,79 @@
 //! The rows of a step: loaded, fetched from neighbouring lanes, computed, written and kept.
 
 use super::super::flow::{Source, Use};
-use super::super::lower::width;
+use super::super::lower::Look;
+use super::super::terms::{Computing, Term};
+use super::LANES;
 use super::kernel::{Coming, Here, Maker, View};
 use super::tiling::{Held, Tiling};
-use super::{LANES, computed};
-use crate::ir::{FieldId, Levels, Relation};
+use crate::ir::Relation;
 use crate::kernel::build::Making;
-use crate::kernel::{ArrayId, Binary, Operand, Routine, Step, Type, Unroll, ValueId};
-use std::collections::BTreeMap;
+use crate::kernel::{ArrayId, Binary, Operand, Routine, ValueId};
 
 impl Maker<'_> {
     /// The present turn among so many: `q % 2`.
     pub(super) fn turned(&mut self, turn: ValueId, of: usize) -> ValueId {
-        let unrolled = self.tiling.unrolled;
-        let own = self.own();
         match of {
-            1 => own.int(0),
-            _ if of == unrolled => turn,
-            _ => {
-                let of = own.int(of as i64);
-                own.binary(Binary::Rem, turn, of)
-            }
+            1 => self.own().int(0),
+            _ if of == self.tiling.unrolled => turn,
+            _ => self.own().term(turn.rem(of)),
         }
     }
 
     /// Where the row of so many steps before is kept.
     fn slot(&mut self, turn: ValueId, place: usize, age: usize) -> ValueId {
-        let slots = self.held[place].slots;
+        let slots = self.tiling.held[place].slots;
         match (slots, age.next_multiple_of(slots) - age) {
             (1, _) => self.own().int(0),
             (_, 0) => self.turned(turn, slots),
-            (_, on) => {
-                let own = self.own();
-                let (on, slots) = (own.int(on as i64), own.int(slots as i64));
-                let later = own.add(turn, on);
-                own.binary(Binary::Rem, later, slots)
-            }
+            (_, on) => self.own().term(turn.plus(on).rem(slots)),
         }
     }
 
-    /// An index that is so many rows further on.
-    fn rows_on(&mut self, row: ValueId) -> ValueId {
-        let task = self.lower.task;
-        let is_wide = task.rows.row.saturating_mul(task.extents[1]) > i32::MAX as usize;
-        let kind = if is_wide { Type::I64 } else { Type::I32 };
-        let own = self.own();
-        let (row, stride) = (own.convert(row, kind), own.literal(task.rows.row as i64, kind));
-        own.mul(row, stride)
-    }
-
-    /// How many elements of a field one instruction moves.
-    fn at_once(&self, field: FieldId) -> usize {
-        let task = self.lower.task;
-        let own = &task.stencil.fields[field];
-        let plane = if own.place.levels == Levels::None { 0 } else { task.rows.plane };
-        width(own.stored.bytes(task.precision), self.tiling.lane, &[task.rows.first, task.rows.row, plane])
+    /// How far it is in a plane to a row that is so many further on.
+    fn rows_on(&self, row: ValueId) -> Term {
+        row.to(self.lower.task.index()).times(self.lower.task.rows.row)
     }
 
     /// Loads the next row of each field.
     pub(super) fn loads(&mut self, here: &Here, to: ValueId) {
+        let (task, all_beyond) = (self.lower.task, self.beyond());
         for (place, Coming { from, rows, beyond }) in self.coming.clone() {
             let Source::Field(field, _) = self.flow.rows[place].source else { continue };
             let row = here.rows[&self.lead(place)];
             let row = self.own().get(row);
             let at_row = self.rows_on(row);
-            let at_once = self.at_once(field);
+            let at_once = task.at_once(field, self.tiling.lane, &[]);
+            let [before, after] = self.tiling.held[place].halo;
             let own = self.own();
-            let kind = own.kind(at_row);
-            let column = own.convert(here.column, kind);
-            let at = own.add(at_row, column);
-            own.perform(Routine::LoadRow(at_once), vec![Operand::Place(rows, to), Operand::Place(from, at)]);
+            let at_row = own.term(at_row);
+            let at = own.place(from, at_row.plus(here.column.to(task.index())));
+            own.perform(Routine::LoadRow(at_once), vec![Operand::Place(rows, to), at]);
             let (Some(beyond), Some([at_edge, edge])) = (beyond, here.edge) else { continue };
+            let mut at = at_row.plus(edge.to(task.index()));
             // The same columns for all fields: those next to the strip are the last at its left and the first at its right.
-            let skip = self.beyond() - self.held[place].halo.into_iter().max().unwrap_or(0);
-            let own = self.own();
-            let edge = own.convert(edge, kind);
-            let mut at = own.add(at_row, edge);
+            let skip = all_beyond - before.max(after);
             if skip > 0 {
-                let zero = own.int(0);
-                let is_first = own.compare(Relation::Eq, here.lane, zero);
-                let (skip, none) = (own.literal(skip as i64, kind), own.literal(0, kind));
-                let skipped = own.choose(is_first, skip, none);
-                at = own.add(at, skipped);
+                let is_first = own.term(here.lane.is(Relation::Eq, 0));
+                let skipped = own.one_of(is_first, [skip, 0].map(|columns| columns.to(task.index())));
+                at = at.plus(skipped);
             }
-            let operands = vec![Operand::Place(beyond, to), Operand::Place(from, at), Operand::Value(at_edge)];
+            let operands = vec![Operand::Place(beyond, to), own.place(from, at), Operand::Value(at_edge)];
             own.perform(Routine::LoadRowWhere, operands);
         }
-        let nj = self.lower.task.extents[1];
+        let nj = task.extents[1];
         for &row in here.rows.values() {
             let own = self.own();
-            let [zero, one, last] = [0, 1, nj - 1].map(|number| own.int(number as i64));
             let now = own.get(row);
-            let next = own.add(now, one);
+            let next = own.term(now.plus(1));
             let next = match nj.is_power_of_two() {
-                true => own.binary(Binary::BitAnd, next, last),
+                true => {
+                    let last = own.term(nj - 1);
+                    own.binary(Binary::BitAnd, next, last)
+                }
                 false => {
-                    let is_last = own.compare(Relation::Eq, now, last);
-                    own.choose(is_last, zero, next)
+                    let is_last = own.term(now.is(Relation::Eq, nj - 1));
+                    own.one_of(is_last, [0.into(), next.into()])
                 }
             };
             own.assign(row, next);
@@ -108,12 +84,12 @@ impl Maker<'_> {
     pub(super) fn takes(&mut self, here: &Here, turn: ValueId) {
         for (place, Coming { rows, beyond, .. }) in self.coming.clone() {
             let source = self.flow.rows[place].source;
-            let Held { halo, .. } = self.held[place];
+            let Held { halo, .. } = self.tiling.held[place];
             let turn = self.turned(turn, self.shape.ahead);
             let now = self.row(&format!("{}_now", self.lower.name(source)), source, halo);
             let row = Operand::Place(rows, turn);
             match beyond {
-                None => self.widened(here, now, row, halo),
+                None => self.lower.widened(here.lane, Operand::Row(now), row, halo),
                 Some(beyond) => {
                     let operands =
                         vec![Operand::Row(now), row, Operand::Place(beyond, turn), Operand::Value(here.lane)];
@@ -127,19 +103,8 @@ impl Maker<'_> {
 
     /// A row of a value, with columns before and after the lane's own.
     fn row(&mut self, wish: &str, source: Source, halo: [usize; 2]) -> ArrayId {
-        let (kind, lane) = (self.lower.kind(source), self.tiling.lane);
-        self.own().local(wish, kind, halo[0] + lane + halo[1])
-    }
-
-    /// Fetches the columns beside a lane's own from the neighbouring lanes.
-    fn widened(&mut self, here: &Here, wide: ArrayId, row: Operand, halo: [usize; 2]) {
-        match halo {
-            [0, 0] => self.own().perform(Routine::CopyRow, vec![Operand::Row(wide), row]),
-            [before, after] => {
-                let operands = vec![Operand::Row(wide), row, Operand::Value(here.lane)];
-                self.own().perform(Routine::WidenRow(before, after), operands);
-            }
-        }
+        let count = halo[0] + self.tiling.lane + halo[1];
+        self.lower.own.local(wish, self.lower.task.kind(source), count)
     }
 
     /// Names the rows of steps before.
@@ -150,7 +115,7 @@ impl Maker<'_> {
             let slot = self.slot(turn, place, age);
             let Some(kept) = self.kept.get(&place).copied() else { continue };
             let row = self.own().row(&wish, kept, slot);
-            self.views.insert((place, age), View { row, halo: self.held[place].halo });
+            self.views.insert((place, age), View { row, halo: self.tiling.held[place].halo });
         }
     }
 
@@ -160,13 +125,13 @@ impl Maker<'_> {
             let Some(key) = self.flow.age(lag, used) else { continue };
             let Some(View { row, halo }) = self.views.get(&key).copied() else { continue };
             let window = self.wanted[&key];
-            if window.before() <= halo[0] && window.after() <= halo[1] || self.held[key.0].computed {
+            if window.before() <= halo[0] && window.after() <= halo[1] || self.tiling.held[key.0].computed {
                 continue;
             }
-            let halo = [window.before(), window.after()];
+            let halo = window.sides();
             let wish = format!("{}_wide", self.lower.own.kernel().arrays[row].name);
             let wide = self.row(&wish, used.source, halo);
-            self.widened(here, wide, Operand::Row(row), halo);
+            self.lower.widened(here.lane, Operand::Row(wide), Operand::Row(row), halo);
             self.views.insert(key, View { row: wide, halo });
         }
     }
@@ -183,85 +148,59 @@ impl Maker<'_> {
         for (place, row) in flow.rows.iter().enumerate() {
             let Source::Def(def, shift) = row.source else { continue };
             self.widen(here, row.lag, &row.uses);
-            let Held { halo, computed, .. } = self.held[place];
+            let Held { halo, computed, .. } = self.tiling.held[place];
             let name = self.lower.name(row.source).to_owned();
             let is_fetched = !computed && halo != [0, 0];
             let (wish, made_halo) = if is_fetched { ("own", [0, 0]) } else { ("now", halo) };
             let made = self.row(&format!("{name}_{wish}"), row.source, made_halo);
             let count = made_halo[0] + self.tiling.lane + made_halo[1];
-            self.elements(made, count, |maker, e| {
-                let looked_at = maker.looked_at(row.lag, &row.uses, made_halo[0], e);
-                maker.lower.value(&stencil.defs[def].body, shift, &|used| looked_at.get(&used).copied())
-            });
+            let looks = self.looks(row.lag, &row.uses, made_halo[0]);
+            let body = &stencil.defs[def].body;
+            self.lower.elements(made, count, &looks, |lower, looks| lower.value(body, shift, looks));
             let mut now = made;
             if is_fetched {
                 now = self.row(&format!("{name}_now"), row.source, halo);
-                self.widened(here, now, Operand::Row(made), halo);
+                self.lower.widened(here.lane, Operand::Row(now), Operand::Row(made), halo);
             }
             self.views.insert((place, 0), View { row: now, halo });
             self.now.insert(place, now);
         }
     }
 
-    /// Computes each element of a row.
-    fn elements(&mut self, row: ArrayId, count: usize, value: impl FnOnce(&mut Self, ValueId) -> ValueId) {
-        let [zero, one, count] = [0, 1, count].map(|number| self.own().int(number as i64));
-        self.each("e", (zero, count, Step::By(one)), Unroll::Whole, |maker, e| {
-            let value = value(maker, e);
-            maker.own().store(row, e, value);
+    /// What a user that lags so much looks at from elements of a row that begins `before` columns before the lane's own.
+    fn looks(&self, lag: i32, uses: &[Use], before: usize) -> Vec<Look> {
+        let looks = uses.iter().filter_map(|&used| {
+            let &View { row, halo } = self.views.get(&self.flow.age(lag, used)?)?;
+            let on = halo[0] as i64 - before as i64 + i64::from(used.i);
+            Some(Look { used, row, on, is_stored: false })
         });
-    }
-
-    /// What a user that lags so much looks at from column `e` of a row that begins `before` columns before the lane's own.
-    fn looked_at(&mut self, lag: i32, uses: &[Use], before: usize, e: ValueId) -> BTreeMap<Use, ValueId> {
-        let mut found = BTreeMap::new();
-        for &used in uses {
-            let view = self.flow.age(lag, used).and_then(|key| self.views.get(&key).copied());
-            let Some(View { row, halo }) = view else { continue };
-            let own = self.own();
-            let on = own.int(halo[0] as i64 - before as i64 + i64::from(used.i));
-            let at = own.add(e, on);
-            found.insert(used, own.load(row, at));
-        }
-        found
+        looks.collect()
     }
 
     /// Computes and writes a row of each output.
     pub(super) fn stores(&mut self, here: &Here, row: ValueId) {
         let (task, flow) = (self.lower.task, self.flow);
         let Tiling { halo, lane, .. } = self.tiling;
-        let [columns, _] = computed(task, flow);
+        let columns = self.tiling.computed[0].clone();
         for (number, store) in task.stencil.stores.iter().enumerate() {
-            let field = &task.stencil.fields[store.field];
-            let wish = format!("{}_row", self.written_name(store.field));
-            let made = self.own().local(&wish, Type::stored(field.stored, task.precision), lane);
-            self.elements(made, lane, |maker, e| {
-                let looked_at = maker.looked_at(flow.lag, &flow.stores[number], 0, e);
-                maker.lower.stored(store, &|used| looked_at.get(&used).copied())
-            });
+            let wish = format!("{}_row", self.lower.written_name(store.field));
+            let made = self.own().local(&wish, task.stored(store.field), lane);
+            let looks = self.looks(flow.lag, &flow.stores[number], 0);
+            self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, looks));
             let Some(to) = self.to.get(&store.field).copied() else { continue };
             let at = self.rows_on(row);
-            let at_once = self.at_once(store.field);
-            let mut guards = Vec::new();
-            if halo != [0, 0] || task.extents[0] / lane < LANES {
-                guards.extend(here.is_own);
-            }
+            let at_once = task.at_once(store.field, lane, &[]);
+            let has_others = halo != [0, 0] || task.extents[0] / lane < LANES;
+            let guard = self.lower.guard(store.field, here.is_own.filter(|_| has_others));
             let own = self.own();
-            if field.place.levels == Levels::None {
-                let zero = own.int(0);
-                guards.push(own.compare(Relation::Eq, here.k, zero));
-            }
-            let guard = guards.into_iter().reduce(|all, guard| own.and(all, guard));
-            let whole = [Operand::Place(to, at), Operand::Row(made)];
-            let (routine, operands) = match columns.len() == task.extents[0] {
-                true => (Routine::PutRow(at_once), whole.to_vec()),
+            let mut operands = vec![own.place(to, at), Operand::Row(made)];
+            let routine = match columns.len() == task.extents[0] {
+                true => Routine::PutRow(at_once),
                 // Lanes at the edges hold columns that are not computed.
                 false => {
-                    let bounds = [columns.start, columns.end].map(|bound| {
-                        let bound = own.int(bound as i64);
-                        Operand::Value(own.sub(bound, here.column))
-                    });
-                    (Routine::PutBetween(at_once), whole.into_iter().chain(bounds).collect())
+                    let bounds = [columns.start, columns.end];
+                    operands.extend(bounds.map(|bound| Operand::Value(own.term(bound.minus(here.column)))));
+                    Routine::PutBetween(at_once)
                 }
             };
             self.when_if(guard, |maker| maker.own().perform(routine, operands));
@@ -271,7 +210,7 @@ impl Maker<'_> {
     /// Keeps the present rows for the steps to come.
     pub(super) fn keep(&mut self, turn: ValueId) {
         for (place, kept) in self.kept.clone() {
-            let slot = self.turned(turn, self.held[place].slots);
+            let slot = self.turned(turn, self.tiling.held[place].slots);
             let Some(now) = self.now.get(&place).copied() else { continue };
             self.own().perform(Routine::CopyRow, vec![Operand::Place(kept, slot), Operand::Row(now)]);
         }

@@ -3,12 +3,16 @@
 use super::super::flow::{Flow, Source, Window};
 use super::{Gpu, LANES, Shape, StepTask, Strip, computed};
 use crate::diagnostic::Refusal;
-use crate::kernel::Type;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The columns of a lane and the rows of a warp.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tiling {
+    /// The columns and rows that are computed.
+    pub computed: [Range<usize>; 2],
+    /// How each row lies in its registers.
+    pub held: Vec<Held>,
     /// Columns of a lane.
     pub lane: usize,
     /// Lanes that are others' at the left and at the right.
@@ -45,15 +49,10 @@ impl Tiling {
     /// The stencil reaches too far for the shape.
     pub fn new(task: &StepTask, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
         let [ni, _, nk] = task.extents;
-        let [i, j] = computed(task, flow);
-        if i.is_empty() || j.is_empty() {
-            return Err(Refusal::new(format!(
-                "no column has all neighbours that stencil `{}` reads",
-                task.stencil.name
-            )));
-        }
-        let nj = j.len();
-        let refuse = |why: String| Err(Refusal::new(format!("stencil `{}` cannot stream: {why}", task.stencil.name)));
+        let computed = computed(task, flow)?;
+        let (nj, reach) = (computed[1].len(), flow.reach.i);
+        let refuse = |why: String| Err(task.refusal(format!("cannot stream: {why}")));
+        let too_far = || refuse(format!("it reads {} to {} columns away", reach.low, reach.high));
         if !shape.lane.is_power_of_two() || !(4..=128).contains(&shape.lane) {
             return refuse(format!("{} bytes a lane, and 4 to 128 are possible", shape.lane));
         }
@@ -64,10 +63,10 @@ impl Tiling {
         let (halo, columns) = match shape.strip {
             Strip::Overlapping if ni == LANES * lane => ([0, 0], ni),
             Strip::Overlapping => {
-                let halo = [flow.i.before().div_ceil(lane), flow.i.after().div_ceil(lane)];
+                let halo = [reach.before().div_ceil(lane), reach.after().div_ceil(lane)];
                 let own = LANES.saturating_sub(halo[0] + halo[1]);
                 if own == 0 {
-                    return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
+                    return too_far();
                 }
                 (halo, own * lane)
             }
@@ -75,38 +74,35 @@ impl Tiling {
                 if !ni.is_multiple_of(LANES * lane) {
                     return refuse(format!("{ni} columns are no whole strips of {}", LANES * lane));
                 }
-                if flow.i.before().max(flow.i.after()) > lane {
-                    return refuse(format!("it reads {} to {} columns away", flow.i.low, flow.i.high));
+                if reach.before().max(reach.after()) > lane {
+                    return too_far();
                 }
                 ([0, 0], LANES * lane)
             }
         };
         let period = flow.rows.iter().map(|row| row.kept).max().unwrap_or(0).max(1);
-        let unrolled = least_common_multiple(period, shape.ahead);
-        let strips = ni.div_ceil(columns);
-        let mut tiling = Self { lane, halo, columns, strips, rows: nj, parts: 1, unrolled, steps: 0 };
-        let rows = shape.rows.unwrap_or_else(|| {
-            let warps = shape.gpu.warps(shape.registers.unwrap_or(tiling.registers(task, flow, shape)), shape.block);
-            tiling.whole_waves(flow, nj, nk, warps)
-        });
+        let mut multiples = (1..=shape.ahead).map(|times| times * period);
+        let unrolled = multiples.find(|steps| steps.is_multiple_of(shape.ahead)).unwrap_or(period);
+        let (strips, held) = (ni.div_ceil(columns), held(flow, shape, unrolled));
+        let mut tiling = Self { computed, held, lane, halo, columns, strips, rows: nj, parts: 1, unrolled, steps: 0 };
+        let rows = shape.rows.unwrap_or_else(|| tiling.whole_waves(flow, nk, tiling.resident(task, flow, shape)));
         tiling.rows = rows.clamp(1, nj);
         tiling.parts = nj.div_ceil(tiling.rows);
         tiling.steps = tiling.rows + flow.span;
         Ok(tiling)
     }
 
+    /// How many warps should be there at once.
+    pub fn resident(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> u32 {
+        shape.gpu.warps(shape.registers.unwrap_or_else(|| self.registers(task, flow, shape)), shape.block)
+    }
+
     /// About how many registers a thread takes.
-    pub fn registers(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> u32 {
-        let held = held(flow, shape, self);
-        let words = |source: Source| match source {
-            Source::Field(field, _) => {
-                Type::computing(task.stencil.fields[field].stored.kind(), task.precision).registers()
-            }
-            Source::Def(def, _) => Type::computing(task.stencil.defs[def].body.kind(), task.precision).registers(),
-        };
-        let rows = flow.rows.iter().zip(&held).map(|(row, held)| {
+    fn registers(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> u32 {
+        let rows = flow.rows.iter().zip(&self.held).map(|(row, held)| {
             let coming = if row.uses.is_empty() { shape.ahead } else { 0 };
-            words(row.source) * (row.kept * (self.lane + held.halo[0] + held.halo[1]) + coming * self.lane)
+            let words = row.kept * (self.lane + held.halo[0] + held.halo[1]) + coming * self.lane;
+            task.kind(row.source).registers() * words
         });
         let scratch = 24 + 4 * self.lane * task.precision.bytes() / 4;
         (scratch + rows.sum::<usize>()).min(255) as u32
@@ -116,10 +112,9 @@ impl Tiling {
     pub fn cost(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> f64 {
         /// What a definition costs, in loads: fused multiply-adds are cheap, but shuffles are among them.
         const COMPUTED: f64 = 0.1;
-        let held = held(flow, shape, self);
         let columns = (self.strips * LANES * self.lane) as f64 / task.extents[0] as f64;
         let (mut loaded, mut computed) = (0.0, 0.0);
-        for (row, held) in flow.rows.iter().zip(&held) {
+        for (row, held) in flow.rows.iter().zip(&self.held) {
             let around = (held.halo[0] + held.halo[1]) as f64;
             match row.source {
                 // What lies beyond a strip are two more sectors of 32 bytes.
@@ -132,14 +127,15 @@ impl Tiling {
             }
         }
         let steps = self.steps.next_multiple_of(self.unrolled) * self.parts;
-        let resident = shape.gpu.warps(shape.registers.unwrap_or(self.registers(task, flow, shape)), shape.block);
-        let waves = (self.strips * self.parts * task.extents[2]) as f64 / f64::from(resident);
+        let warps = (self.strips * self.parts * task.extents[2]) as f64;
+        let waves = warps / f64::from(self.resident(task, flow, shape));
         let idle = waves.ceil() / waves;
         (loaded + COMPUTED * computed) * steps as f64 / task.extents[1] as f64 * idle
     }
 
     /// The rows of a warp for which the GPU's last wave of warps is fullest, against the steps before the first output.
-    fn whole_waves(&self, flow: &Flow, nj: usize, nk: usize, resident: u32) -> usize {
+    fn whole_waves(&self, flow: &Flow, nk: usize, resident: u32) -> usize {
+        let nj = self.rows;
         let mut best = (0.0, nj);
         for parts in 1..=nj.min(1024) {
             let rows = nj.div_ceil(parts);
@@ -166,45 +162,34 @@ impl Gpu {
     }
 }
 
-fn least_common_multiple(a: usize, b: usize) -> usize {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    a / x * b
-}
-
 /// How far users look along i at each row, by how many rows back.
 pub fn wanted(flow: &Flow) -> BTreeMap<(usize, usize), Window> {
     let mut wanted: BTreeMap<(usize, usize), Window> = BTreeMap::new();
     for (lag, used) in flow.users() {
         if let Some(row) = flow.age(lag, used) {
             let window = wanted.entry(row).or_default();
-            *window = Window { low: window.low.min(used.i), high: window.high.max(used.i) };
+            *window = window.union(Window::at(used.i));
         }
     }
     wanted
 }
 
 /// How each row lies in its registers.
-pub fn held(flow: &Flow, shape: &Shape, tiling: &Tiling) -> Vec<Held> {
+fn held(flow: &Flow, shape: &Shape, unrolled: usize) -> Vec<Held> {
     let wanted = wanted(flow);
     let held = flow.rows.iter().enumerate().map(|(place, row)| {
         // A divisor of the unrolled steps, so that a slot is the same in each round.
-        let slots = (row.kept..=tiling.unrolled).find(|&slots| slots > 0 && tiling.unrolled.is_multiple_of(slots));
-        let slots = if row.kept == 0 { 0 } else { slots.unwrap_or(tiling.unrolled) };
-        let (halo, computed) = match shape.strip {
-            Strip::Aligned => ([row.i.before(), row.i.after()], true),
+        let slots = (row.kept..=unrolled).find(|&slots| slots > 0 && unrolled.is_multiple_of(slots));
+        let slots = if row.kept == 0 { 0 } else { slots.unwrap_or(unrolled) };
+        let (beside, computed) = match shape.strip {
+            Strip::Aligned => (row.area.i, true),
             Strip::Overlapping => {
-                let wide = wanted.range((place, 0)..(place + 1, 0)).map(|(_, window)| *window);
-                let wide: Vec<Window> = wide.filter(|window| *window != Window::default()).collect();
                 // What several rows need is fetched from the neighbouring lanes once, and kept.
-                let kept = if wide.len() > 1 { wide } else { Vec::new() };
-                let most = |side: fn(Window) -> usize| kept.iter().map(|window| side(*window)).max().unwrap_or(0);
-                ([most(Window::before), most(Window::after)], false)
+                let windows = wanted.range((place, 0)..(place + 1, 0)).map(|(_, window)| *window);
+                (Window::of_several(windows), false)
             }
         };
-        Held { halo, computed, slots }
+        Held { halo: beside.sides(), computed, slots }
     });
     held.collect()
 }

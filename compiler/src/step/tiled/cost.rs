@@ -5,12 +5,11 @@
 //! not hide behind it entirely. A tile's loads and barriers follow each other: that is hidden only by other blocks.
 
 use super::super::flow::{Flow, Source, Use};
-use super::super::{Gpu, LANES, SHARED, StepTask};
-use super::load::Load;
-use super::loops::{Loops, ReadFrom};
-use super::memory::{Memory, element};
-use super::{Shape, Tiling};
-use crate::ir::{Node, Precision};
+use super::super::{Gpu, LANES, SHARED, StepTask, ranked};
+use super::loops::{Loops, Parts};
+use super::memory::element;
+use super::{Layout, Shape};
+use crate::ir::{Body, Node, Precision};
 use std::collections::BTreeSet;
 
 /// Bytes a clock that a multiprocessor gets from memory, and from the level 2 cache, where all of them ask for some.
@@ -43,55 +42,46 @@ const FEWEST: usize = 128;
 pub fn shapes(task: &StepTask, gpu: &Gpu) -> Vec<Shape> {
     let Ok(flow) = Flow::new(task) else { return Vec::new() };
     let loops = Loops::new(&flow);
-    let mut found: Vec<(f64, Shape, [usize; 2])> = Vec::new();
+    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
     for columns in [32, 64, 128] {
         for tile in [8, 16, 32, 64].map(|rows| [columns, rows]) {
             for (threads, rows) in
                 [FEWEST, 256, 512].into_iter().flat_map(|threads| [8, 4, 2].map(|rows| (threads, rows)))
             {
                 let shape = Shape { tile, threads, rows };
-                let Ok(tiling) = Tiling::new(task, &flow, &shape) else { continue };
+                let Ok(layout) = Layout::new(task, &flow, &loops, shape) else { continue };
                 // Threads of a larger block would have nothing to do.
-                if threads > FEWEST && tiling.tile[0] * tiling.tile[1] < threads * rows {
+                if threads > FEWEST && layout.tile[0] * layout.tile[1] < threads * rows {
                     continue;
                 }
-                let memory = Memory::new(task, &flow, &loops, &tiling);
-                let is_known = found
-                    .iter()
-                    .any(|(_, own, tile)| *tile == tiling.tile && own.threads == threads && own.rows == rows);
-                if memory.bytes() <= SHARED.min(gpu.shared as usize - RESERVED) && !is_known {
-                    found.push((cost(task, &flow, &loops, &memory, &tiling, &shape, gpu), shape, tiling.tile));
+                let has_room = layout.memory.bytes <= SHARED.min(gpu.shared as usize - RESERVED);
+                if has_room && known.insert((layout.tile, threads, rows)) {
+                    found.push((layout.cost(gpu), shape));
                 }
             }
         }
     }
-    found.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    found.into_iter().map(|(_, shape, _)| shape).collect()
+    ranked(found)
 }
 
-/// Clocks that the tiles of all planes should take.
-fn cost(
-    task: &StepTask,
-    flow: &Flow,
-    loops: &Loops,
-    memory: &Memory,
-    tiling: &Tiling,
-    shape: &Shape,
-    gpu: &Gpu,
-) -> f64 {
-    let work = Work::new(task, flow, loops, memory, tiling, shape);
-    let parts = [work.from_memory / MEMORY + work.from_cache / CACHE, work.shared, work.operations / ISSUED];
-    let most = parts.into_iter().fold(0.0, f64::max);
-    let own = most + SEEN * (parts.iter().sum::<f64>() - most);
-    let room = gpu.shared as usize / (memory.bytes() + RESERVED);
-    let blocks = room.min(gpu.threads as usize / shape.threads).clamp(1, 32) as f64;
-    let each = own.max((own + work.latency) / blocks);
-    let tiles = tiling.count(task) as f64 / f64::from(gpu.processors);
-    // Blocks follow each other, so only the last of them leave a multiprocessor idle.
-    (tiles + 0.5 * (blocks.min(tiles) - 1.0)).max(1.0) * each
+impl Layout<'_> {
+    /// Clocks that the tiles of all planes should take.
+    fn cost(&self, gpu: &Gpu) -> f64 {
+        let work = Work::new(self);
+        let parts = [work.from_memory / MEMORY + work.from_cache / CACHE, work.shared, work.operations / ISSUED];
+        let most = parts.into_iter().fold(0.0, f64::max);
+        let own = most + SEEN * (parts.iter().sum::<f64>() - most);
+        let room = gpu.shared as usize / (self.memory.bytes + RESERVED);
+        let blocks = room.min(gpu.threads as usize / self.shape.threads).clamp(1, 32) as f64;
+        let each = own.max((own + work.latency) / blocks);
+        let tiles = self.count() as f64 / f64::from(gpu.processors);
+        // Blocks follow each other, so only the last of them leave a multiprocessor idle.
+        (tiles + 0.5 * (blocks.min(tiles) - 1.0)).max(1.0) * each
+    }
 }
 
 /// What a block does.
+#[derive(Default)]
 struct Work {
     /// Bytes.
     from_memory: f64,
@@ -105,63 +95,60 @@ struct Work {
 }
 
 impl Work {
-    fn new(task: &StepTask, flow: &Flow, loops: &Loops, memory: &Memory, tiling: &Tiling, shape: &Shape) -> Self {
-        let mut own = Self { from_memory: 0.0, from_cache: 0.0, shared: 0.0, operations: 0.0, latency: 0.0 };
+    fn new(layout: &Layout) -> Self {
+        let Layout { task, flow, loops, tile, .. } = *layout;
+        let mut own = Self::default();
         let stencil = task.stencil;
-        let cells = (tiling.tile[0] * tiling.tile[1]) as f64;
+        let cells = (tile[0] * tile[1]) as f64;
         for store in &stencil.stores {
             own.from_memory += cells * stencil.fields[store.field].stored.bytes(task.precision) as f64;
         }
-        for (place, row) in flow.rows.iter().enumerate() {
-            let Source::Field(field, _) = row.source else { continue };
-            let bytes = element(task, row.source).bytes();
+        for (place, field) in flow.fields() {
+            let bytes = task.stored(field).bytes();
             own.from_memory += cells * bytes as f64;
-            if let ReadFrom::Tile(area) = loops.homes[place] {
-                let load = Load::new(task, tiling, memory, field, area);
-                let loaded = load.elements(tiling.tile[1]) as f64;
+            if let Some(area) = loops.kept[place] {
+                let load = layout.load(field, area);
+                let loaded = load.elements(tile[1]) as f64;
                 own.from_cache += (loaded - cells).max(0.0) * bytes as f64;
                 own.shared += loaded * bytes as f64 / 128.0;
-                own.operations += load.items(tiling.tile[1]) as f64 * PLACED / LANES as f64;
+                own.operations += load.items(tile[1]) as f64 * PLACED / LANES as f64;
                 own.latency = LOADED;
             }
         }
         for number in 0..loops.loops.len() {
-            own.add_loop(task, flow, loops, tiling, shape, number);
+            own.add_loop(layout, number);
         }
         own
     }
 
-    fn add_loop(&mut self, task: &StepTask, flow: &Flow, loops: &Loops, tiling: &Tiling, shape: &Shape, number: usize) {
+    fn add_loop(&mut self, layout: &Layout, number: usize) {
+        let Layout { task, flow, loops, tile, shape, .. } = *layout;
         let stencil = task.stencil;
         let own = &loops.loops[number];
-        let [columns, all_rows] = own.area.cells(tiling.tile);
-        let parts = all_rows.div_ceil(shape.rows);
-        let items = (columns * parts) as f64;
-        let rows = all_rows.div_ceil(parts) as i32;
+        let Parts { cells: [columns, _], count, rows, .. } = own.parts(tile, shape.rows);
+        let (items, rows) = ((columns * count) as f64, rows as i32);
         let words = |place: usize| (element(task, flow.rows[place].source).bytes() as f64 / 4.0).max(1.0);
         // What several rows look at is read once.
         let looks: BTreeSet<(usize, Use)> = loops
             .uses(flow, number)
-            .filter(|(place, _)| matches!(loops.homes[*place], ReadFrom::Tile(_)))
+            .filter(|(place, _)| loops.kept[*place].is_some())
             .flat_map(|(place, used)| (0..rows).map(move |row| (place, Use { j: used.j + row, ..used })))
             .collect();
-        let kept: Vec<usize> =
-            own.values.iter().copied().filter(|&place| loops.homes[place] != ReadFrom::Register).collect();
+        let kept: Vec<usize> = own.values.iter().copied().filter(|&place| loops.kept[place].is_some()).collect();
         let moved = looks.iter().map(|(place, _)| words(*place)).sum::<f64>()
             + kept.iter().map(|&place| words(place) * f64::from(rows)).sum::<f64>();
         self.shared += items * moved / LANES as f64;
-        let mut nodes = 0;
-        let mut count = |body: &crate::ir::Body| {
-            nodes += body.iter().filter(|(_, node)| !matches!(node, Node::Read { .. } | Node::Use { .. })).count();
-        };
+        let mut bodies: Vec<&Body> = Vec::new();
         for &place in &own.values {
             if let Source::Def(def, _) = flow.rows[place].source {
-                count(&stencil.defs[def].body);
+                bodies.push(&stencil.defs[def].body);
             }
         }
         if number + 1 == loops.loops.len() {
-            stencil.stores.iter().for_each(|store| count(&store.body));
+            bodies.extend(stencil.stores.iter().map(|store| &store.body));
         }
+        let nodes = bodies.into_iter().flat_map(Body::iter);
+        let nodes = nodes.filter(|(_, node)| !matches!(node, Node::Read { .. } | Node::Use { .. })).count();
         // Multiprocessors have half as many units for double precision.
         let each = if task.precision == Precision::F64 { 2.0 } else { 1.0 };
         let accesses = (looks.len() + kept.len() * rows as usize) as f64;

@@ -1,12 +1,12 @@
 //! How tiles of fields come from memory.
 
-use super::super::flow::{Source, Window};
-use super::super::lower::width;
+use super::super::flow::{Area, Window};
+use super::super::terms::Computing;
 use super::body::Tile;
-use super::loops::{Area, ReadFrom};
-use super::{Memory, StepTask, TOGETHER, Tiling};
-use crate::ir::{FieldId, Levels};
-use crate::kernel::{Operand, Routine, Type};
+use super::{Layout, TOGETHER};
+use crate::ir::FieldId;
+use crate::kernel::build::Making;
+use crate::kernel::{Operand, Routine};
 
 /// How a field's tile is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,22 +19,20 @@ pub struct Load {
     j: Window,
 }
 
-impl Load {
+impl Layout<'_> {
     /// How the tile of a field is loaded that is needed in an area.
-    pub fn new(task: &StepTask, tiling: &Tiling, memory: &Memory, field: FieldId, area: Area) -> Self {
-        let own = &task.stencil.fields[field];
-        let plane = if own.place.levels == Levels::None { 0 } else { task.rows.plane };
+    pub fn load(&self, field: FieldId, area: Area) -> Load {
         // Wherever a row begins, and wherever a tile or a plane does, that many elements are aligned.
-        let mut at = vec![task.rows.first, task.rows.row, plane, task.extents[0]];
-        if tiling.tiles[0] > 1 {
-            at.push(tiling.tile[0]);
-        }
-        let many = width(own.stored.bytes(task.precision), TOGETHER, &at);
-        let first = memory.before.saturating_add_signed(area.i.low as isize) / many * many;
-        let end = (memory.before + tiling.tile[0]).saturating_add_signed(area.i.high as isize);
-        Self { many, columns: [first, end.next_multiple_of(many) - first], j: area.j }
+        let [columns, before] = [self.tile[0], self.memory.before];
+        let tile = if self.tiles[0] > 1 { columns } else { 0 };
+        let many = self.task.at_once(field, TOGETHER, &[self.task.extents[0], tile]);
+        let first = before.saturating_add_signed(area.i.low as isize) / many * many;
+        let end = (before + columns).saturating_add_signed(area.i.high as isize);
+        Load { many, columns: [first, end.next_multiple_of(many) - first], j: area.j }
     }
+}
 
+impl Load {
     /// How often threads ask for some of them.
     pub fn items(&self, rows: usize) -> usize {
         self.elements(rows) / self.many
@@ -46,54 +44,49 @@ impl Load {
     }
 }
 
-/// Starts to load the tiles of fields, those together that have the same cells. Whether some of them come while threads go on.
-pub fn loads(tile: &mut Tile) -> bool {
-    let mut alike: Vec<(Load, Vec<usize>)> = Vec::new();
-    for (place, row) in tile.flow.rows.iter().enumerate() {
-        let (Source::Field(field, _), ReadFrom::Tile(area)) = (row.source, tile.loops.homes[place]) else { continue };
-        let load = Load::new(tile.lowering.task, tile.tiling, tile.memory, field, area);
-        match alike.iter_mut().find(|(known, _)| *known == load) {
-            Some((_, places)) => places.push(place),
-            None => alike.push((load, vec![place])),
-        }
-    }
-    let mut is_async = false;
-    for (load, places) in alike {
-        is_async |= tile.load(load, &places);
-    }
-    if is_async {
-        tile.lowering.own.perform(Routine::CopyAsyncCommit, Vec::new());
-    }
-    is_async
-}
-
 impl Tile<'_> {
-    /// Starts to load tiles of fields. Whether some of them come while threads go on.
+    /// Starts to load the tiles of fields, those together that have the same cells. Whether some of them come while threads go on.
+    pub fn loads(&mut self) -> bool {
+        let layout = self.layout;
+        let mut alike: Vec<(Load, Vec<usize>)> = Vec::new();
+        for (place, field) in layout.flow.fields() {
+            let Some(area) = layout.loops.kept[place] else { continue };
+            let load = layout.load(field, area);
+            match alike.iter_mut().find(|(known, _)| *known == load) {
+                Some((_, places)) => places.push(place),
+                None => alike.push((load, vec![place])),
+            }
+        }
+        let mut is_async = false;
+        for (load, places) in alike {
+            is_async |= self.load(load, &places);
+        }
+        if is_async {
+            self.own().perform(Routine::CopyAsyncCommit, Vec::new());
+        }
+        is_async
+    }
+
     fn load(&mut self, load: Load, places: &[usize]) -> bool {
-        let memory = self.memory;
-        let [ni, nj, _] = self.lowering.task.extents;
+        let (memory, tile) = (&self.layout.memory, self.layout.tile);
         let Load { many, columns: [first, count], j } = load;
         let left = first as i32 - memory.before as i32;
-        let is_inside =
-            [first >= memory.before && first + count <= memory.before + self.tiling.tile[0], j.low >= 0 && j.high <= 0];
+        let i = Window { low: left, high: left + count as i32 - tile[0] as i32 };
         let mut is_async = false;
-        self.each_item(load.items(self.tiling.tile[1]), count / many, |own, column, row| {
-            let many_columns = own.lowering.own.literal(many as i64, Type::U32);
-            let column = own.lowering.own.mul(column, many_columns);
-            let (column, row) = (own.whole("column", column), own.whole("row", row));
-            let i = own.column(column, left, ni, is_inside[0]);
-            let j_row = own.lowering.own.add(own.first_row, row);
-            let cell = own.cell(i, j_row, (j.low, nj, is_inside[1]));
+        self.each_item(load.items(tile[1]), count / many, |own, column, row| {
+            let (column, row) = (own.whole("column", column.times(many)), own.whole("row", row));
+            let i = own.column(column, i);
+            let cell = own.cell(i, own.first_row.plus(row), j);
             for &place in places {
                 let (Some((slot, to)), Some(from)) = (own.tiles[place], own.planes[place]) else { continue };
-                let bytes = many * memory.slots[slot].element.bytes();
-                let index = own.in_tile(row, column, memory.index(slot, left, j.low));
-                let routine = match bytes {
-                    4 | 8 | 16 => Routine::CopyAsync(bytes),
+                let index = row.times(memory.pitch).plus(column).plus(memory.index(slot, left, j.low));
+                let routine = match many * memory.slots[slot].element.bytes() {
+                    bytes @ (4 | 8 | 16) => Routine::CopyAsync(bytes),
                     _ => Routine::CopyRun(many),
                 };
                 is_async |= matches!(routine, Routine::CopyAsync(_));
-                own.lowering.own.perform(routine, vec![Operand::Place(to, index), Operand::Place(from, cell)]);
+                let to = own.own().place(to, index);
+                own.own().perform(routine, vec![to, Operand::Place(from, cell)]);
             }
         });
         is_async

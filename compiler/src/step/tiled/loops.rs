@@ -4,27 +4,7 @@
 //! it begins, for a barrier stands between loops of different ranks; loops of one rank know nothing of each other. A value
 //! that all its users look at in one loop, at the cell itself, is computed there, and nowhere kept.
 
-use super::super::flow::{Flow, Source, Use, Window};
-
-/// A rectangle of cells: how much further it begins and ends than a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Area {
-    /// Along i.
-    pub i: Window,
-    /// Along j.
-    pub j: Window,
-}
-
-/// Where a value is when it is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadFrom {
-    /// A field's element in its array.
-    Array,
-    /// In shared memory.
-    Tile(Area),
-    /// In a register, in the loop that computes it.
-    Register,
-}
+use super::super::flow::{Area, Flow, Source, Use, Window};
 
 /// Values that are computed together.
 #[derive(Clone, Debug)]
@@ -42,23 +22,24 @@ pub struct Loop {
 pub struct Loops {
     /// The loops.
     pub loops: Vec<Loop>,
-    /// Of each row of the [`Flow`] where it is.
-    pub homes: Vec<ReadFrom>,
+    /// Of each row of the [`Flow`] the cells around a tile that it has in shared memory. Others are where they are looked at: fields in
+    /// their arrays, definitions in registers of the loop that computes them.
+    pub kept: Vec<Option<Area>>,
 }
 
-/// A tile itself.
-const TILE: Area = Area { i: Window { low: 0, high: 0 }, j: Window { low: 0, high: 0 } };
+/// The cells of a loop as its threads share them.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Columns, and rows of one.
+    pub cells: [usize; 2],
+    /// Parts of a column, which are as long as each other, but for a row.
+    pub count: usize,
+    /// How many rows a part has, and how many have as many, if some have one less.
+    pub rows: usize,
+    pub longer: usize,
+}
 
 impl Area {
-    /// The cells that are looked at from those of this one.
-    fn seen(self, used: Use) -> Area {
-        Area { i: self.i.moved(used.i), j: self.j.moved(used.j) }
-    }
-
-    fn union(self, other: Area) -> Area {
-        Area { i: self.i.union(other.i), j: self.j.union(other.j) }
-    }
-
     /// Columns and rows, for a tile of so many.
     pub fn cells(self, tile: [usize; 2]) -> [usize; 2] {
         let along = |window: Window, tile: usize| tile.saturating_add_signed((window.high - window.low) as isize);
@@ -66,36 +47,40 @@ impl Area {
     }
 }
 
+impl Loop {
+    /// Its cells around a tile, of which a thread computes so many rows at most.
+    pub fn parts(&self, tile: [usize; 2], most: usize) -> Parts {
+        let cells = self.area.cells(tile);
+        let count = cells[1].div_ceil(most);
+        Parts { cells, count, rows: cells[1].div_ceil(count), longer: cells[1] % count }
+    }
+}
+
 impl Loops {
     /// The loops of a stencil.
     pub fn new(flow: &Flow) -> Self {
-        let mut loops = vec![Loop { rank: 0, area: TILE, values: Vec::new() }];
-        let mut homes = vec![ReadFrom::Register; flow.rows.len()];
+        let mut loops = vec![Loop { rank: 0, area: Area::default(), values: Vec::new() }];
+        let mut kept = vec![None; flow.rows.len()];
         // Of each row which loops look at it, and where.
         let mut looks: Vec<Vec<(usize, Use)>> = vec![Vec::new(); flow.rows.len()];
-        let look = |number: usize, uses: &[Use], looks: &mut Vec<Vec<(usize, Use)>>| {
-            for &used in uses {
-                if let Some(place) = flow.place(used.source) {
-                    looks[place].push((number, used));
-                }
-            }
-        };
-        flow.stores.iter().for_each(|uses| look(0, uses, &mut looks));
+        for (place, used) in flow.looked(flow.stores.iter().flatten()) {
+            looks[place].push((0, used));
+        }
         // Users come after what they use, so backwards all of them are known when a value's turn comes.
         for (place, row) in flow.rows.iter().enumerate().rev() {
             let own = &looks[place];
             let Some(&(first, _)) = own.first() else { continue };
             let is_here = own.iter().all(|(_, used)| (used.i, used.j) == (0, 0));
             let areas = own.iter().map(|&(number, used)| loops[number].area.seen(used));
-            let area = areas.reduce(Area::union).unwrap_or(TILE);
+            let area = areas.reduce(Area::union).unwrap_or_default();
             let number = match row.source {
                 Source::Field(..) => {
-                    homes[place] = if is_here { ReadFrom::Array } else { ReadFrom::Tile(area) };
+                    kept[place] = (!is_here).then_some(area);
                     continue;
                 }
                 Source::Def(..) if is_here && own.iter().all(|(number, _)| *number == first) => first,
                 Source::Def(..) => {
-                    homes[place] = ReadFrom::Tile(area);
+                    kept[place] = Some(area);
                     let rank = 1 + own.iter().map(|(number, _)| loops[*number].rank).max().unwrap_or(0);
                     let known = loops.iter().position(|own| own.rank == rank && own.area == area);
                     known.unwrap_or_else(|| {
@@ -105,10 +90,12 @@ impl Loops {
                 }
             };
             loops[number].values.insert(0, place);
-            look(number, &row.uses, &mut looks);
+            for (place, used) in flow.looked(&row.uses) {
+                looks[place].push((number, used));
+            }
         }
         loops.sort_by_key(|own| std::cmp::Reverse(own.rank));
-        Self { loops, homes }
+        Self { loops, kept }
     }
 
     /// What a loop looks at: its values, and the outputs if it is the last.
@@ -116,7 +103,7 @@ impl Loops {
         let of_values = self.loops[number].values.iter().flat_map(|&place| &flow.rows[place].uses);
         let is_last = number + 1 == self.loops.len();
         let of_stores = flow.stores.iter().filter(move |_| is_last).flatten();
-        of_values.chain(of_stores).filter_map(|&used| Some((flow.place(used.source)?, used)))
+        flow.looked(of_values.chain(of_stores))
     }
 
     /// Whether a loop begins after a barrier that the one before it has not had.
@@ -126,9 +113,7 @@ impl Loops {
 
     /// The first loop that looks at a field's tile.
     pub fn first_reader(&self, flow: &Flow) -> Option<usize> {
-        let is_read = |place: usize| {
-            matches!(flow.rows[place].source, Source::Field(..)) && matches!(self.homes[place], ReadFrom::Tile(_))
-        };
+        let is_read = |place: usize| flow.rows[place].uses.is_empty() && self.kept[place].is_some();
         (0..self.loops.len()).find(|&number| self.uses(flow, number).any(|(place, _)| is_read(place)))
     }
 }
@@ -163,7 +148,7 @@ mod tests {
             let Area { i, j } = own.area;
             format!("{}: {} i {}..{} j {}..{}", own.rank, names.join(" "), i.low, i.high, j.low, j.high)
         };
-        let tiles = (0..flow.rows.len()).filter(|&place| matches!(loops.homes[place], ReadFrom::Tile(_)));
+        let tiles = (0..flow.rows.len()).filter(|&place| loops.kept[place].is_some());
         let tiles: Vec<String> = tiles.map(|place| name(&place)).collect();
         loops.loops.iter().map(text).chain([tiles.join(" ")]).collect()
     }

@@ -6,9 +6,9 @@
 //!
 //! All slots have the same columns, so that a cell is as far from its neighbours in each of them.
 
-use super::super::flow::{Flow, Source};
-use super::loops::{Area, Loops, ReadFrom};
-use super::{StepTask, TOGETHER, Tiling};
+use super::super::flow::{Area, Flow, Source, Window};
+use super::loops::Loops;
+use super::{StepTask, TOGETHER};
 use crate::kernel::Type;
 
 /// An array in shared memory, for some values one after the other.
@@ -18,9 +18,10 @@ pub struct Slot {
     pub element: Type,
     /// Where it begins, in bytes.
     pub offset: usize,
-    /// The first row, from the tile's own.
-    pub first_row: i32,
-    last_row: i32,
+    /// How many elements it has.
+    pub elements: usize,
+    /// The rows that it has around a tile's own.
+    rows: Window,
     /// The last loop that looks at its present value.
     busy_until: usize,
     /// Whether that loop alone looks there, at the cell itself: then it may leave a value of its own there.
@@ -38,7 +39,8 @@ pub struct Memory {
     pub before: usize,
     /// Of each row of the flow its slot, if it has one.
     pub homes: Vec<Option<usize>>,
-    rows: usize,
+    /// Bytes of all slots.
+    pub bytes: usize,
 }
 
 /// Where slots begin, for the widest accesses.
@@ -46,42 +48,39 @@ const ALIGNED: usize = 16;
 
 impl Memory {
     /// Room for the values of a tile.
-    pub fn new(task: &StepTask, flow: &Flow, loops: &Loops, tiling: &Tiling) -> Self {
-        let areas =
-            || loops.homes.iter().filter_map(|home| if let ReadFrom::Tile(area) = home { Some(area) } else { None });
-        let before = areas().map(|area| area.i.before()).max().unwrap_or(0).next_multiple_of(TOGETHER);
-        let after = areas().map(|area| area.i.after()).max().unwrap_or(0);
-        let pitch = (before + tiling.tile[0] + after).next_multiple_of(TOGETHER);
+    pub fn new(task: &StepTask, flow: &Flow, loops: &Loops, [columns, rows]: [usize; 2]) -> Self {
+        let tile = |place: usize| Some((place, loops.kept[place]?));
+        let all = || (0..flow.rows.len()).filter_map(tile);
+        let before = all().map(|(_, area)| area.i.before()).max().unwrap_or(0).next_multiple_of(TOGETHER);
+        let after = all().map(|(_, area)| area.i.after()).max().unwrap_or(0);
+        let pitch = (before + columns + after).next_multiple_of(TOGETHER);
         let homes = vec![None; flow.rows.len()];
-        let mut memory = Self { slots: Vec::new(), pitch, before, homes, rows: tiling.tile[1] };
-        let tiles = |number: Option<usize>| {
-            let values: Vec<usize> = match number {
-                Some(number) => loops.loops[number].values.clone(),
-                None => {
-                    (0..flow.rows.len()).filter(|&row| matches!(flow.rows[row].source, Source::Field(..))).collect()
-                }
-            };
-            values.into_iter().filter_map(|place| match loops.homes[place] {
-                ReadFrom::Tile(area) => Some((place, area)),
-                ReadFrom::Array | ReadFrom::Register => None,
-            })
-        };
-        let numbers = (0..loops.loops.len()).map(Some);
-        for number in [None].into_iter().chain(numbers) {
-            for (place, area) in tiles(number) {
-                memory.take(task, flow, loops, place, area, number);
+        let mut memory = Self { slots: Vec::new(), pitch, before, homes, bytes: 0 };
+        for tile in flow.fields().filter_map(|(place, _)| tile(place)) {
+            memory.take(task, flow, loops, tile, None);
+        }
+        for (number, own) in loops.loops.iter().enumerate() {
+            for tile in own.values.iter().filter_map(|&place| tile(place)) {
+                memory.take(task, flow, loops, tile, Some(number));
             }
         }
-        let mut offset = 0;
         for slot in &mut memory.slots {
-            slot.offset = offset;
-            offset += slot_bytes(slot, pitch, memory.rows);
+            slot.offset = memory.bytes;
+            slot.elements = rows.saturating_add_signed((slot.rows.high - slot.rows.low) as isize).saturating_mul(pitch);
+            memory.bytes += slot.elements.saturating_mul(slot.element.bytes()).next_multiple_of(ALIGNED);
         }
         memory
     }
 
     /// Gives a value the first slot that is free when a loop computes it, or before all loops.
-    fn take(&mut self, task: &StepTask, flow: &Flow, loops: &Loops, place: usize, area: Area, number: Option<usize>) {
+    fn take(
+        &mut self,
+        task: &StepTask,
+        flow: &Flow,
+        loops: &Loops,
+        (place, area): (usize, Area),
+        number: Option<usize>,
+    ) {
         let looks = |number: usize| loops.uses(flow, number).filter(|(other, _)| *other == place);
         let readers: Vec<usize> = (0..loops.loops.len()).filter(|&number| looks(number).count() > 0).collect();
         let Some(&last) = readers.last() else { return };
@@ -96,48 +95,27 @@ impl Memory {
             free && slot.element == element
         };
         let slot = self.slots.iter().position(is_free).unwrap_or_else(|| {
-            let (first_row, last_row) = (area.j.low, area.j.high);
-            let slot = Slot { element, offset: 0, first_row, last_row, busy_until: 0, may_replace: false };
+            let slot = Slot { element, offset: 0, elements: 0, rows: area.j, busy_until: 0, may_replace: false };
             self.slots.push(slot);
             self.slots.len() - 1
         });
         let own = &mut self.slots[slot];
-        own.first_row = own.first_row.min(area.j.low);
-        own.last_row = own.last_row.max(area.j.high);
+        own.rows = own.rows.union(area.j);
         (own.busy_until, own.may_replace) = (last, may_replace);
         self.homes[place] = Some(slot);
     }
 
-    /// Bytes of all slots.
-    pub fn bytes(&self) -> usize {
-        self.slots.iter().map(|slot| slot_bytes(slot, self.pitch, self.rows)).sum()
-    }
-
-    /// How many elements a slot has.
-    pub fn elements(&self, slot: usize) -> usize {
-        elements(&self.slots[slot], self.pitch, self.rows)
-    }
-
     /// How far a cell is from the beginning of a slot, of which so many columns and rows of a tile come before it.
     pub fn index(&self, slot: usize, i: i32, j: i32) -> i64 {
-        let row = i64::from(j) - i64::from(self.slots[slot].first_row);
+        let row = i64::from(j) - i64::from(self.slots[slot].rows.low);
         row * self.pitch as i64 + i64::from(i) + self.before as i64
     }
 }
 
-fn elements(slot: &Slot, pitch: usize, rows: usize) -> usize {
-    rows.saturating_add_signed((slot.last_row - slot.first_row) as isize).saturating_mul(pitch)
-}
-
-fn slot_bytes(slot: &Slot, pitch: usize, rows: usize) -> usize {
-    elements(slot, pitch, rows).saturating_mul(slot.element.bytes()).next_multiple_of(ALIGNED)
-}
-
 /// The type of a value's elements. Fields stay as they are stored, for then they can be copied as they are.
 pub fn element(task: &StepTask, source: Source) -> Type {
-    let (stencil, precision) = (task.stencil, task.precision);
     match source {
-        Source::Field(field, _) => Type::stored(stencil.fields[field].stored, precision),
-        Source::Def(def, _) => Type::computing(stencil.defs[def].body.kind(), precision),
+        Source::Field(field, _) => task.stored(field),
+        Source::Def(..) => task.kind(source),
     }
 }

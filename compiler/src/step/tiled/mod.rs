@@ -19,7 +19,7 @@ mod loops;
 mod memory;
 
 use super::flow::Flow;
-use super::{Kernel, LANES, Launch, SHARED, StepTask, computed};
+use super::{Kernel, Launch, SHARED, StepTask, check_threads, computed};
 use crate::diagnostic::Refusal;
 use body::Tile;
 pub use cost::shapes;
@@ -55,9 +55,16 @@ const WIDEST: usize = 1024;
 /// Elements along i that loads come in where rows are aligned: a tile of a row begins, and ends, at a multiple.
 const TOGETHER: usize = 4;
 
-/// Where tiles are in a plane.
-#[derive(Clone, Debug)]
-struct Tiling {
+/// How a stencil is computed tile by tile.
+struct Layout<'a> {
+    task: &'a StepTask<'a>,
+    /// The rows.
+    flow: &'a Flow,
+    /// What is computed when.
+    loops: &'a Loops,
+    /// Where values are.
+    memory: Memory,
+    shape: Shape,
     /// Columns and rows of a tile.
     tile: [usize; 2],
     /// Tiles along i and j.
@@ -66,35 +73,29 @@ struct Tiling {
     computed: [Range<usize>; 2],
 }
 
-impl Tiling {
-    fn new(task: &StepTask, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
-        let name = &task.stencil.name;
-        let refuse = |why: String| Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}")));
-        if !shape.threads.is_multiple_of(LANES) || !(LANES..=1024).contains(&shape.threads) {
-            return refuse(format!("{} threads are no whole warps", shape.threads));
-        }
+impl<'a> Layout<'a> {
+    fn new(task: &'a StepTask<'a>, flow: &'a Flow, loops: &'a Loops, shape: Shape) -> Result<Self, Refusal> {
+        let refusal = |why: String| task.refusal(format!("cannot be tiled: {why}"));
+        check_threads(shape.threads).map_err(refusal)?;
         if !(1..=16).contains(&shape.rows) {
-            return refuse(format!("{} rows a thread, and 1 to 16 are possible", shape.rows));
+            return Err(refusal(format!("{} rows a thread, and 1 to 16 are possible", shape.rows)));
         }
         if shape.tile.iter().any(|size| !(1..=WIDEST).contains(size)) {
             let [i, j] = shape.tile;
-            return refuse(format!("tiles of {i}x{j} cells, and 1 to {WIDEST} along an axis are possible"));
+            return Err(refusal(format!("tiles of {i}x{j} cells, and 1 to {WIDEST} along an axis are possible")));
         }
-        let computed = computed(task, flow);
-        let [i, j] = &computed;
-        if i.is_empty() || j.is_empty() {
-            return Err(Refusal::new(format!("no column has all neighbours that stencil `{name}` reads")));
-        }
+        let computed = computed(task, flow)?;
         // All columns are cut into tiles, even those that are not stored, so that tiles begin where rows are aligned.
-        let extents = [task.extents[0], j.len()];
+        let extents = [task.extents[0], computed[1].len()];
         let tile = [0, 1].map(|axis| shape.tile[axis].min(extents[axis]));
         let tiles = [0, 1].map(|axis| extents[axis].div_ceil(tile[axis]));
-        Ok(Self { tile, tiles, computed })
+        let memory = Memory::new(task, flow, loops, tile);
+        Ok(Self { task, flow, loops, memory, shape, tile, tiles, computed })
     }
 
     /// Tiles of all planes.
-    fn count(&self, task: &StepTask) -> u128 {
-        self.tiles[0] as u128 * self.tiles[1] as u128 * task.extents[2] as u128
+    fn count(&self) -> u128 {
+        self.tiles[0] as u128 * self.tiles[1] as u128 * self.task.extents[2] as u128
     }
 }
 
@@ -104,28 +105,18 @@ impl Tiling {
 /// The stencil reads other levels, or the values of a tile find no room in shared memory.
 pub fn tiled(task: &StepTask, shape: &Shape) -> Result<Kernel, Refusal> {
     let flow = Flow::new(task)?;
-    let tiling = Tiling::new(task, &flow, shape)?;
     let loops = Loops::new(&flow);
-    let memory = Memory::new(task, &flow, &loops, &tiling);
+    let layout = Layout::new(task, &flow, &loops, *shape)?;
     let refuse = |why: String| {
-        let name = &task.stencil.name;
-        Err(Refusal::new(format!("stencil `{name}` cannot be tiled: {why}"))
-            .help("smaller tiles take less, and so do fewer steps at once"))
+        let refusal = task.refusal(format!("cannot be tiled: {why}"));
+        Err(refusal.help("smaller tiles take less, and so do fewer steps at once"))
     };
-    let [i, j] = tiling.tile;
-    let bytes = memory.bytes();
+    let ([i, j], bytes, count) = (layout.tile, layout.memory.bytes, layout.count());
     if bytes > SHARED {
         return refuse(format!("tiles of {i}x{j} cells take {bytes} bytes of shared memory, and {SHARED} have room"));
     }
-    let Some(blocks) = u32::try_from(tiling.count(task)).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
-        return refuse(format!("{} tiles are more than a launch can have", tiling.count(task)));
+    let Some(blocks) = u32::try_from(count).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
+        return refuse(format!("{count} tiles are more than a launch can have"));
     };
-    let launch = Launch {
-        grid: [blocks, 1, 1],
-        block: [shape.threads as u32, 1, 1],
-        cluster: [1; 3],
-        shared: bytes as u32,
-        cooperative: false,
-    };
-    Tile::new(task, &flow, &loops, &memory, &tiling, shape).lower().finish(launch)
+    Tile::new(&layout).lower().finish(Launch::new(blocks, shape.threads))
 }

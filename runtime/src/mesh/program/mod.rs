@@ -11,6 +11,7 @@ mod live;
 pub mod measure;
 mod model;
 mod numbers;
+mod outline;
 mod pieces;
 mod request;
 mod tables;
@@ -35,6 +36,7 @@ use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::plan::prepare;
 
 pub use model::Binding;
+pub use outline::{Outline, is_internal};
 pub use request::Request;
 
 /// A program over a mesh and the numbers to compute with, all checked.

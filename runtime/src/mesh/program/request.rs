@@ -1,6 +1,6 @@
 //! From what a user asks for to a problem: names, shapes, types and numbers are checked against each other.
 
-use super::{MeshProblem, live, prepared, shape, wrong};
+use super::{MeshProblem, Outline, shape, wrong};
 use crate::array::{Array, Data};
 use crate::drawing::{self, Drawing};
 use crate::given::{self, Cast, Given};
@@ -15,8 +15,7 @@ use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::Variable;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Levels, Precision, Role, VariableId, contract_body};
-use stencilc_compiler::plan::folded;
+use stencilc_compiler::ir::{Levels, Precision, Role, VariableId};
 
 /// What a user asks for.
 #[derive(Debug)]
@@ -52,16 +51,8 @@ impl MeshProblem {
     /// inputs and parameters without a value.
     pub fn new(request: Request) -> Result<Self> {
         let Request { precision, contract, mesh, seed, cast, drawing, .. } = request;
-        let mut program = request.program.clone();
-        let bound = Bound::new(&program.mesh, &mesh)?;
-        for (inner, stencil) in program.program.stencils.iter_mut().zip(&mut program.stencils) {
-            *stencil = prepared(stencil, precision, contract);
-            *inner = stencil.stencil.clone();
-        }
-        program.program.numbers = folded(&program.program.numbers, precision, contract);
-        if contract {
-            bodies(&mut program.program.actions, &mut |body| *body = contract_body(body));
-        }
+        let bound = Bound::new(&request.program.mesh, &mesh)?;
+        let Outline { program, steps, chains, .. } = Outline::new(request.program, precision, contract);
         let mut arrays = request.arrays;
         check_names(&program, &arrays)?;
         let levels = levels(&program, request.levels, &arrays)?;
@@ -108,8 +99,6 @@ impl MeshProblem {
             };
             initial.insert(id, data);
         }
-        let mut chains = Vec::new();
-        let steps = live::chained(&program, precision, live::steps(&program.program), &mut chains);
         let params = values;
         Ok(Self { program, steps, chains, precision, levels, mesh, bound, params, initial, drawn, came_along })
     }
@@ -138,7 +127,7 @@ fn check_memory(
 const FEWER: &str = "take a smaller mesh, fewer --levels, or --precision f32";
 
 /// Changes every body of actions.
-fn bodies(
+pub(super) fn bodies(
     actions: &mut [stencilc_compiler::ir::program::Action],
     change: &mut dyn FnMut(&mut stencilc_compiler::ir::Body),
 ) {

@@ -268,7 +268,9 @@ impl<M: Machine> Kernels<'_, M> {
             let block = ready.lowered.code.threads;
             let (blocks, shared) = match ready.lowered.items {
                 Items::Pieces { shared, .. } => (items.len(), shared),
-                Items::Set(_) | Items::Targets(_) | Items::Colours(_) => (items.len().div_ceil(block as usize), 0),
+                Items::Set(_) | Items::Targets(_) | Items::Colours(_) => {
+                    (items.len().div_ceil(block as usize * ready.lowered.each), 0)
+                }
             };
             let grid = [narrow(blocks)? as u32, levels as u32, 1];
             let launch = Launch { shared: narrow(shared)? as u32, ..Launch::new(grid, [block, 1, 1]) };

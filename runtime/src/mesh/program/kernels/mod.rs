@@ -124,8 +124,7 @@ impl<M: Machine> Backend for Kernels<'_, M> {
     }
 
     fn merges(&self, chain: &Chain) -> bool {
-        let set = chain.stages.last().map(|own| self.renumbered.bound.size(own.set()));
-        self.choices.merges(chain, self.problem.precision, set.unwrap_or(0) * self.problem.levels)
+        self.renumbered.merges(self.problem, chain, self.choices)
     }
 
     fn call(&self, call: &Call, params: &[Value], given: Given<Array<M>>) -> Result<Given<Array<M>>> {

@@ -21,9 +21,10 @@ use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::operations::Operation;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, MeshStencil, Path, Role, SetId};
+use stencilc_compiler::kernel::cost::Counter;
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
 use stencilc_compiler::mesh::{
-    self as printed, Counts, Cut, Degrees, Group, Items, Kernel, Largest, MeshChoices, MeshTask,
+    self as printed, Chain, Counts, Cut, Degrees, Group, Items, Kernel, Largest, MeshChoices, MeshTask,
 };
 
 /// An operation that hardware takes many instructions for counts as so many.
@@ -113,6 +114,12 @@ impl Renumbered {
         Ok((printed, groups))
     }
 
+    /// Whether the calls of a chain become one kernel.
+    pub fn merges(&self, problem: &MeshProblem, chain: &Chain, choices: MeshChoices) -> bool {
+        let set = chain.stages.last().map(|own| self.bound.size(own.set()));
+        choices.merges(chain, problem.precision, set.unwrap_or(0) * problem.levels)
+    }
+
     /// The texts of the kernels of a call.
     ///
     /// # Errors
@@ -185,7 +192,7 @@ impl Counts for Counted<'_> {
 
 /// What the kernels of a call that is made once depend on.
 fn key(problem: &MeshProblem, call: &Call) -> Result<Key> {
-    let computed = problem.computed(call.stencil, &problem.params)?;
+    let computed = problem.computed(call.stencil, &problem.params_of(call))?;
     let fields = problem.stages(call.stencil)[0].stencil.fields.iter();
     let from_zero = fields.map(|(id, own)| own.role == Role::Inc && call.fields[id.index()].read.is_none());
     Ok((call.stencil, computed, from_zero.collect()))
@@ -254,15 +261,14 @@ impl View<'_> {
         let arrays = self.arrays(kernel, &footprint, group, between, threads.gather());
         let levels = self.key.1.len() as f64;
         let visits = threads.visits(ranges.iter().map(Range::len).sum()) as f64;
-        let (used, loaded) = self.reuse(&threads, &arrays, &ranges);
+        let (used, loaded) = self.reuse(kernel, &threads, &arrays, &ranges);
         let streams = self.tables(kernel, groups, &threads);
         let mut instructions = footprint.operations.instructions();
         for (operation, count) in footprint.operations.iter() {
             instructions += if Operation::is_slow(operation) { (SLOW - 1) * count } else { 0 };
         }
-        let is_atomic =
-            matches!(threads, Threads::Elements) && scattered.is_some() && group == scattered && between.is_none();
-        let adds = group.map_or(0, |group| self.groups[group].adds.len());
+        // A thread is of one level.
+        let atomics = Counter::new(&kernel.code).of_block(&kernel.code.body).atomics;
         // Arrays that are added to in place and start from 0 are set to that before.
         let cleared: usize =
             kernel.in_place.iter().filter(|field| self.key.2[field.index()]).map(|field| self.bytes(*field)).sum();
@@ -274,7 +280,7 @@ impl View<'_> {
             memory_bytes: (self.memory(&threads, &arrays, &ranges) + streams as f64) * levels + cleared as f64,
             table_bytes: streams + self.map_bytes(kernel),
             instructions: instructions as f64 * visits * levels,
-            atomics: if is_atomic { adds as f64 * visits * levels } else { 0.0 },
+            atomics: atomics as f64 * visits * levels,
         })
     }
 

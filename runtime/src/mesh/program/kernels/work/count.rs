@@ -7,6 +7,7 @@ use super::arrays::{At, Looked};
 use crate::mesh::{Bound, HOLE};
 use rayon::prelude::*;
 use std::ops::Range;
+use stencilc_compiler::mesh::Kernel;
 
 /// Bytes that come from memory together.
 const PIECE: usize = 64;
@@ -123,8 +124,14 @@ fn elements_of(pieces: &Pieces, item: usize) -> &[u32] {
 
 impl View<'_> {
     /// Bytes that blocks look at through maps: for each thread, and once a block.
-    pub(super) fn reuse(&self, threads: &Threads, arrays: &[Looked], ranges: &[Range<usize>]) -> (f64, f64) {
-        let block = if matches!(threads, Threads::Pieces(..)) { 1 } else { self.choices.block as usize };
+    pub(super) fn reuse(
+        &self,
+        kernel: &Kernel,
+        threads: &Threads,
+        arrays: &[Looked],
+        ranges: &[Range<usize>],
+    ) -> (f64, f64) {
+        let block = if matches!(threads, Threads::Pieces(..)) { 1 } else { self.choices.block as usize * kernel.each };
         let blocks = spread(ranges, block, BLOCKS);
         let is_through = |own: &Looked| match (&own.at, threads) {
             (At::Target, _) => false,

@@ -1,105 +1,26 @@
-//! The functions of [`crate::math`] as C++: the same text, with the words of the other language.
+//! The functions of this module as C++: the same text, with the words of the other language.
 //!
-//! The text keeps to what both languages share: `let`, an `if` that holds nothing but a `return`, calls, operators, structs
-//! built from variables of their fields' names, tables of numbers. What is called by the same name in all of it gets the prefix `real_` here.
+//! The text keeps to what both languages share: `let`, an `if` that holds nothing but a `return`, a `match` of numbers at the end of a
+//! function, calls, operators, structs built from variables of their fields' names, tables of numbers; and `series!`, which is written
+//! out. What is called by the same name in all of it gets the prefix `real_` here.
 
 use crate::ir::Precision;
+use crate::sections::{File, sections};
 use std::collections::BTreeSet;
 
-/// What the functions are made of, as C++ has it: name, text. `REAL` and `BITS` stand for the types of the chosen precision.
-const OPERATIONS: &[(&str, &str)] = &[
-    (
-        "real_choose",
-        "template <class T> STENCILC_FUNCTION T real_choose(bool condition, T yes, T no) { return condition ? yes : no; }",
-    ),
-    (
-        "real_entry",
-        "template <int N> STENCILC_FUNCTION double real_entry(const double (&table)[2][N], bool second, int n)
-{
-    return table[second][n];
-}",
-    ),
-    ("real_digits_of", "union real_digits_of { REAL number; BITS digits; };"),
-    ("real_low", "STENCILC_FUNCTION int real_low(REAL x) { return int(real_digits_of{x}.digits - LARGE); }"),
-    (
-        "real_power_of_two",
-        "STENCILC_FUNCTION REAL real_power_of_two(int k)
-{
-    const BITS digits = unsigned(k);
-    real_digits_of power;
-    power.digits = (digits << SHIFT) + ONE;
-    return power.number;
-}",
-    ),
-    (
-        "real_exponent",
-        "STENCILC_FUNCTION int real_exponent(REAL x)
-{
-    const SIGNED digits = real_digits_of{x}.digits - LEAST;
-    return int(digits >> SHIFT);
-}",
-    ),
-    (
-        "real_mantissa",
-        "STENCILC_FUNCTION REAL real_mantissa(REAL x)
-{
-    real_digits_of mantissa = {x};
-    mantissa.digits -= (mantissa.digits - LEAST) >> SHIFT << SHIFT;
-    return mantissa.number;
-}",
-    ),
-    (
-        "real_inverse_root_f64",
-        "STENCILC_FUNCTION double real_inverse_root_f64(double x)
-{
-    real_digits_of root = {x};
-    const BITS high = 1430186309u - unsigned(root.digits >> 32) / 3;
-    root.digits = high << 32;
-    return root.number;
-}",
-    ),
-    (
-        "real_inverse_root_f32",
-        "STENCILC_FUNCTION float real_inverse_root_f32(float x)
-{
-    real_digits_of root = {x};
-    root.digits = 1419900111u - root.digits / 3;
-    return root.number;
-}",
-    ),
-    (
-        "real_bits",
-        "STENCILC_FUNCTION unsigned long long real_bits(double x)
-{
-    union { double number; unsigned long long digits; } all = {x};
-    return all.digits;
-}",
-    ),
-    (
-        "real_number",
-        "STENCILC_FUNCTION double real_number(unsigned long long digits)
-{
-    union { unsigned long long digits; double number; } all = {digits};
-    return all.number;
-}",
-    ),
-    (
-        "real_sum",
-        "STENCILC_FUNCTION unsigned long long real_sum(unsigned long long a, unsigned long long b) { return a + b; }",
-    ),
-    (
-        "real_product",
-        "STENCILC_FUNCTION unsigned long long real_product(unsigned long long a, unsigned long long b) { return a * b; }",
-    ),
-    (
-        "real_product_high",
-        "STENCILC_FUNCTION unsigned long long real_product_high(unsigned long long a, unsigned long long b)
-{
-    const unsigned long long a0 = unsigned(a), a1 = a >> 32, b0 = unsigned(b), b1 = b >> 32;
-    const unsigned long long middle = a1 * b0 + (a0 * b0 >> 32);
-    return a1 * b1 + (middle >> 32) + ((unsigned(middle) + a0 * b1) >> 32);
-}",
-    ),
+/// What stands for the type, the functions and the binary digits of a precision in texts of C++ that serve both.
+const IN_PRECISION: &[(&str, &str, &str)] = &[
+    ("REAL", "double", "float"),
+    ("FMOD", "fmod", "fmodf"),
+    ("FABS", "fabs", "fabsf"),
+    ("COPYSIGN", "copysign", "copysignf"),
+    ("REGISTER", "d", "f"),
+    ("BITS", "unsigned long long", "unsigned"),
+    ("SIGNED", "long long", "int"),
+    ("SHIFT", "52", "23"),
+    ("ONE", "0x3ff0000000000000", "0x3f800000"),
+    ("LEAST", "0x3fe6a09e667f3bcd", "0x3f3504f3"),
+    ("LARGE", "0x4338000000000000", "0x4b400000"),
 ];
 
 /// Words of the text that C++ writes otherwise, in double and in single precision.
@@ -108,6 +29,7 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("f32", "float", "float"),
     ("i32", "int", "int"),
     ("u64", "unsigned long long", "unsigned long long"),
+    ("Real", "double", "float"),
     ("let", "const auto", "const auto"),
     ("INFINITY", "(1.0 / 0.0)", "(1.0f / 0.0f)"),
     ("NAN", "nan(\"\")", "nanf(\"\")"),
@@ -120,6 +42,7 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("floor", "floor", "floorf"),
     ("copysign", "copysign", "copysignf"),
     ("real", "double", "float"),
+    ("angle", "real_turn", "real_angle"),
     ("whole", "int", "int"),
     ("real_of", "double", "double"),
     ("widened", "double", "double"),
@@ -136,19 +59,45 @@ struct Item {
     lines: Vec<String>,
 }
 
+/// A text of C++ that serves both precisions, in one of them.
+pub fn in_precision(text: &str, precision: Precision) -> String {
+    IN_PRECISION.iter().fold(text.to_owned(), |text, &(word, f64, f32)| text.replace(word, chosen(precision, f64, f32)))
+}
+
+fn chosen<'a>(precision: Precision, f64: &'a str, f32: &'a str) -> &'a str {
+    match precision {
+        Precision::F64 => f64,
+        Precision::F32 => f32,
+    }
+}
+
+/// All functions and types of a precision, each after those that it uses.
+fn items(precision: Precision) -> Vec<Item> {
+    let made_of = sections(File::Math).map(|section| {
+        let text = in_precision(section.text, precision);
+        Item { name: section.name.to_owned(), lines: text.lines().map(str::to_owned).collect() }
+    });
+    let mut items: Vec<Item> = made_of.collect();
+    items.extend(translated(include_str!("turn.rs"), Precision::F64));
+    items.extend(translated(include_str!("wide.rs"), Precision::F64));
+    items.extend(match precision {
+        Precision::F64 => translated(include_str!("double.rs"), precision),
+        Precision::F32 => translated(include_str!("single.rs"), precision),
+    });
+    items
+}
+
+/// The names of all functions and types, of both precisions.
+pub fn names() -> impl Iterator<Item = String> {
+    [Precision::F64, Precision::F32].into_iter().flat_map(items).map(|item| item.name)
+}
+
 /// The lines of the functions in `used`, and of all that they call.
 pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<String> {
-    let mut items: Vec<Item> = OPERATIONS.iter().map(|(name, text)| operation(name, text, precision)).collect();
-    items.extend(translated(include_str!("../math/turn.rs"), Precision::F64));
-    items.extend(translated(include_str!("../math/wide.rs"), Precision::F64));
-    items.extend(match precision {
-        Precision::F64 => translated(include_str!("../math/double.rs"), precision),
-        Precision::F32 => translated(include_str!("../math/single.rs"), precision),
-    });
     // What is called stands before its callers.
     let mut wanted: BTreeSet<String> = used.iter().map(|&name| name.to_owned()).collect();
     let mut needed = Vec::new();
-    for item in items.into_iter().rev() {
+    for item in items(precision).into_iter().rev() {
         if wanted.contains(&item.name) {
             for line in item.lines.iter().filter(|line| !line.starts_with("//")) {
                 wanted.extend(words(line).map(|(word, _)| word.to_owned()));
@@ -159,35 +108,11 @@ pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<Str
     needed.into_iter().rev().flatten().collect()
 }
 
-fn operation(name: &str, text: &str, precision: Precision) -> Item {
-    let own = match precision {
-        Precision::F64 => [
-            ("REAL", "double"),
-            ("BITS", "unsigned long long"),
-            ("SIGNED", "long long"),
-            ("SHIFT", "52"),
-            ("ONE", "0x3ff0000000000000"),
-            ("LEAST", "0x3fe6a09e667f3bcd"),
-            ("LARGE", "0x4338000000000000"),
-        ],
-        Precision::F32 => [
-            ("REAL", "float"),
-            ("BITS", "unsigned"),
-            ("SIGNED", "int"),
-            ("SHIFT", "23"),
-            ("ONE", "0x3f800000"),
-            ("LEAST", "0x3f3504f3"),
-            ("LARGE", "0x4b400000"),
-        ],
-    };
-    let text = own.iter().fold(text.to_owned(), |text, (word, own)| text.replace(word, own));
-    Item { name: name.to_owned(), lines: text.lines().map(str::to_owned).collect() }
-}
-
 /// The functions and types of a text, in its order.
 fn translated(text: &str, precision: Precision) -> Vec<Item> {
     let mut items = Vec::new();
     let (mut comments, mut is_far) = (Vec::new(), false);
+    let text = stepwise(&text.replace("include!(\"angles.rs\");", include_str!("angles.rs")));
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if let Some(comment) = line.strip_prefix("///") {
@@ -206,6 +131,21 @@ fn translated(text: &str, precision: Precision) -> Vec<Item> {
         is_far |= line == "#[cold]";
     }
     items
+}
+
+/// A text whose series are written out: `let p = series!(x; ...);` as one step after the other.
+fn stepwise(text: &str) -> String {
+    let mut parts = text.split("let p = series!(");
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (series, rest) = part.split_once(");").unwrap_or_default();
+        let (x, terms) = series.split_once(';').unwrap_or_default();
+        let (first, others) = terms.split_once(',').unwrap_or_default();
+        all += &format!("let mut p = {};", first.trim());
+        others.split(',').for_each(|term| all += &format!("\n    p = fma(p, {x}, {});", term.trim()));
+        all += rest;
+    }
+    all
 }
 
 /// `Angle {`, then fields.
@@ -235,6 +175,15 @@ fn function(head: &str, body: &[&str], precision: Precision, is_far: bool) -> (S
     let last = body.iter().rposition(|line| line.ends_with(';') || line.trim() == "}").map_or(0, |last| last + 1);
     let mut statements = body.iter().enumerate();
     while let Some((number, line)) = statements.next() {
+        if let Some(head) = line.trim_start().strip_prefix("match ") {
+            let number = head.trim_end_matches(" {");
+            let arms = statements.by_ref().map_while(|(_, arm)| arm.trim().trim_end_matches(',').split_once(" => "));
+            lines.extend(arms.map(|(own, value)| match own {
+                "_" => format!("    return {value}"),
+                _ => format!("    if ({number} == {own}) return {value};"),
+            }));
+            continue;
+        }
         let text = phrase(line, precision).replace("const auto mut ", "auto ");
         if line.trim_start().starts_with("const ") {
             let rows = statements.by_ref().map(|(_, row)| *row).take_while(|&row| row != "    ];");
@@ -277,16 +226,15 @@ fn phrase(text: &str, precision: Precision) -> String {
     if text.trim_start().starts_with("//") {
         return text.to_owned();
     }
-    let single = precision == Precision::F32;
     let mut phrase = String::new();
     for (word, is_called) in words(text) {
         let list = if is_called { CALLS } else { WORDS };
-        let own = list.iter().find(|(own, ..)| *own == word).map(|(_, f64, f32)| if single { f32 } else { f64 });
+        let own = list.iter().find(|(own, ..)| *own == word).map(|(_, f64, f32)| chosen(precision, f64, f32));
         let is_real = word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
         match own {
             Some(own) => phrase.push_str(own),
             None if is_called => phrase.extend([PREFIX, word]),
-            None if is_real && single => phrase.extend([word, "f"]),
+            None if is_real && precision == Precision::F32 => phrase.extend([word, "f"]),
             None => phrase.push_str(word),
         }
     }
@@ -314,13 +262,4 @@ fn words(text: &str) -> impl Iterator<Item = (&str, bool)> {
         rest = after;
         Some((word, is_word(first) && !is_number && after.starts_with('(')))
     })
-}
-
-/// The names of all functions and types, of both precisions.
-#[cfg(test)]
-pub fn names() -> Vec<String> {
-    let texts = [include_str!("../math/turn.rs"), include_str!("../math/wide.rs"), include_str!("../math/double.rs")];
-    let texts = texts.into_iter().chain([include_str!("../math/single.rs")]);
-    let translated = texts.flat_map(|text| translated(text, Precision::F64)).map(|item| item.name);
-    translated.chain(OPERATIONS.iter().map(|(name, _)| (*name).to_owned())).collect()
 }

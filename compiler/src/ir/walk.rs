@@ -1,0 +1,91 @@
+//! Walks: along the nodes of a body, along definitions, and from outputs to all that they need.
+
+use super::{Body, DefId, FieldId, Handle, Node, NodeId, Path, Stencil};
+use std::collections::BTreeSet;
+
+impl Body {
+    /// What is read, and where, by each node that reads.
+    pub fn reads(&self) -> impl Iterator<Item = (FieldId, &Path)> {
+        self.iter().filter_map(|(_, node)| match node {
+            Node::Read { field, path, .. } => Some((*field, path)),
+            _ => None,
+        })
+    }
+
+    /// Which definitions are used, and where, by each node that uses one.
+    pub fn uses(&self) -> impl Iterator<Item = (DefId, &Path)> {
+        self.iter().filter_map(|(_, node)| node.used())
+    }
+
+    /// How many operands each node is.
+    pub fn times_used(&self) -> Vec<usize> {
+        let mut times = vec![0; self.len()];
+        for operand in self.iter().flat_map(|(_, node)| node.operands()) {
+            times[operand.index()] += 1;
+        }
+        times
+    }
+
+    /// Of each node what `of` makes of it, given what it made of those before.
+    pub fn of_nodes<T>(&self, mut of: impl FnMut(NodeId, &Node, &[T]) -> T) -> Vec<T> {
+        let mut made = Vec::with_capacity(self.len());
+        for (id, node) in self.iter() {
+            let own = of(id, node, &made);
+            made.push(own);
+        }
+        made
+    }
+
+    /// The same body with other nodes, of the same kinds and operands.
+    pub fn map_nodes(&self, map: impl FnMut(&Node) -> Node) -> Body {
+        Body { nodes: self.nodes.iter().map(map).collect(), kinds: self.kinds.clone(), spans: self.spans.clone() }
+    }
+}
+
+impl Node {
+    /// The definition that it uses, and where.
+    pub fn used(&self) -> Option<(DefId, &Path)> {
+        match self {
+            Node::Use { def, path } => Some((*def, path)),
+            _ => None,
+        }
+    }
+}
+
+impl Stencil {
+    /// What its outputs, and what it carries, are assigned.
+    pub fn outputs(&self) -> impl Iterator<Item = &Body> {
+        self.stores.iter().map(|store| &store.body)
+    }
+
+    /// Of each definition what `of` makes of its body, given what it made of those before.
+    pub fn of_defs<T>(&self, mut of: impl FnMut(&Body, &[T]) -> T) -> Vec<T> {
+        let mut made = Vec::with_capacity(self.defs.len());
+        for (_, def) in self.defs.iter() {
+            let own = of(&def.body, &made);
+            made.push(own);
+        }
+        made
+    }
+
+    /// Looks at some outputs, `here`, and at each definition that they need, wherever it is used: `then` says where a path from
+    /// a place leads. Users come before what they use.
+    pub fn at_places<'a, P: Ord>(
+        &'a self,
+        outputs: impl IntoIterator<Item = &'a Body>,
+        here: P,
+        then: impl Fn(&P, &Path) -> P,
+        mut look: impl FnMut(Option<DefId>, &'a Body, &P),
+    ) {
+        let mut waiting: BTreeSet<(DefId, P)> = BTreeSet::new();
+        for body in outputs {
+            look(None, body, &here);
+            waiting.extend(body.uses().map(|(def, path)| (def, then(&here, path))));
+        }
+        while let Some((def, place)) = waiting.pop_last() {
+            let body = &self.defs[def].body;
+            look(Some(def), body, &place);
+            waiting.extend(body.uses().map(|(def, path)| (def, then(&place, path))));
+        }
+    }
+}

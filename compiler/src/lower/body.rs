@@ -1,0 +1,165 @@
+//! Bodies: the formulas under construction, and the definitions that they become.
+
+use super::value::{Alias, Bound, Nodes, Value};
+use super::{Found, Lowering};
+use crate::ast::{Expr, ExprId};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Precision, scalar};
+use crate::source::Span;
+
+/// The most operations of one expression; what the C++ compilers can digest.
+const BODY_NODES: usize = 20_000;
+/// The most operations of one stencil, with its functions and sums written out.
+pub(super) const STENCIL_NODES: usize = 1_000_000;
+/// The longest chain of definitions that use each other.
+const CHAIN: u32 = 1_000;
+
+/// How much was written so far.
+#[derive(Clone, Default)]
+pub(super) struct Size {
+    /// Operations.
+    pub nodes: usize,
+    /// Whether it was told that there are too many.
+    pub is_exceeded: bool,
+    /// How many expressions are nested around the one at hand, those that name the functions and constants at hand included.
+    pub nested: usize,
+    /// How long the chain of definitions below each definition is.
+    chains: Vec<u32>,
+}
+
+/// The whole number or truth value that a node is.
+fn literal(node: &Node) -> Option<scalar::Value> {
+    match node {
+        Node::Int(x) => Some(scalar::Value::Int(*x)),
+        Node::Bool(x) => Some(scalar::Value::Bool(*x)),
+        _ => None,
+    }
+}
+
+impl Lowering<'_> {
+    /// A body of its own for each part of what is written.
+    pub(super) fn bodies(&mut self, write: impl FnOnce(&mut Self) -> Found<Nodes>) -> Found<Value<Body>> {
+        self.bodies.push(Body::new());
+        let value = write(self);
+        let body = self.bodies.pop().unwrap_or_default();
+        Some(value?.map(|node| body.rooted(node)))
+    }
+
+    /// A body of its own for what is written.
+    pub(super) fn body(&mut self, write: impl FnOnce(&mut Self) -> Found<NodeId>) -> Found<Body> {
+        match self.bodies(|own| write(own).map(Value::One))? {
+            Value::One(body) => Some(body),
+            Value::Many(_) => None,
+        }
+    }
+
+    /// A body for a single value, which becomes one of `kind`.
+    pub(super) fn body_as(&mut self, expr: ExprId, kind: Kind, what: &str) -> Found<Body> {
+        let span = self.span(expr);
+        self.body(|own| own.scalar(expr).and_then(|node| own.convert(node, kind, span, what)))
+    }
+
+    /// Whether nothing that follows could be told, or become part of the body being written.
+    pub(super) fn is_lost(&self) -> bool {
+        let is_full =
+            || self.bodies.last().is_some_and(|body| body.len() >= BODY_NODES) || self.size.nodes > STENCIL_NODES;
+        self.is_given_up() || self.size.is_exceeded && is_full()
+    }
+
+    /// Writes a body, and makes it a definition unless it is a mere name or number.
+    pub(super) fn bind(&mut self, expr: ExprId, name: &str, origin: Origin) -> Found<Bound> {
+        // On a mesh, a field that lives elsewhere may be passed on by its name.
+        if self.is_over_mesh()
+            && let Expr::Name(text) = &self.file.exprs[expr]
+            && self.scope.find(text).is_some()
+            && text != "k"
+        {
+            return self.resolve(text, self.span(expr));
+        }
+        self.bind_with(name, origin, |own| own.value(expr))
+    }
+
+    /// Makes what is written a definition unless it is a mere name or number.
+    pub(super) fn bind_with(
+        &mut self,
+        name: &str,
+        origin: Origin,
+        write: impl FnOnce(&mut Self) -> Found<Nodes>,
+    ) -> Found<Bound> {
+        self.bodies(write)?.map(|body| self.bind_body(body, name, origin)).collected()
+    }
+
+    fn bind_body(&mut self, body: Body, name: &str, origin: Origin) -> Found<Alias> {
+        if let (1, Some((_, node))) = (body.len(), body.iter().next()) {
+            match node {
+                Node::Int(x) => return Some(Alias::Int(*x)),
+                Node::Param(param) => return Some(Alias::Param(*param)),
+                Node::Read { field, path, part } if !self.is_carried(*field) => {
+                    return Some(Alias::Field(*field, path.clone(), *part));
+                }
+                Node::Use { def, path } => {
+                    let used = &mut self.stencil.defs[*def];
+                    // A result that is named at once bears the name that the user gave it.
+                    if origin == Origin::Let && used.origin == Origin::Result && path.is_here() {
+                        used.name = name.to_owned();
+                        used.origin = Origin::Let;
+                    }
+                    return Some(Alias::Def(*def, path.clone()));
+                }
+                _ => {}
+            }
+        }
+        Some(Alias::Def(self.add_def(body, name, origin)?, Path::default()))
+    }
+
+    pub(super) fn add_def(&mut self, body: Body, name: &str, origin: Origin) -> Found<DefId> {
+        let place = body.span_of(body.root());
+        let origin = if self.constants.depth == 0 {
+            origin
+        } else {
+            self.check_constant(&body, place)?;
+            Origin::Constant
+        };
+        let below = body.iter().filter_map(|(_, node)| match node {
+            Node::Use { def, .. } => Some(self.size.chains[def.index()] + 1),
+            _ => None,
+        });
+        let chain = below.max().unwrap_or(0);
+        if chain > CHAIN {
+            let message = format!("a chain of more than {CHAIN} names, each made of the one before");
+            return self.report(Diagnostic::error(place, message));
+        }
+        self.size.chains.push(chain);
+        self.tie(&body);
+        self.constants.known.add(&body, origin);
+        Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, body }))
+    }
+
+    /// Adds a node to the body being written.
+    pub(super) fn node(&mut self, node: Node, kind: Kind, span: Span) -> Found<NodeId> {
+        self.size.nodes += 1;
+        let body = self.bodies.last_mut()?;
+        // Whole constants are computed at once, since they may be offsets; they are the same in every precision.
+        let operands: Option<Vec<_>> = node.operands().iter().map(|&operand| literal(&body[operand])).collect();
+        let node = match operands.and_then(|operands| scalar::apply(Precision::F64, &node, &operands)) {
+            Some(scalar::Value::Int(x)) => Node::Int(x),
+            Some(scalar::Value::Bool(x)) => Node::Bool(x),
+            Some(scalar::Value::Real(_)) | None => node,
+        };
+        if body.len() < BODY_NODES && self.size.nodes <= STENCIL_NODES {
+            return Some(body.add(node, kind, span));
+        }
+        let limit = if body.len() >= BODY_NODES { BODY_NODES } else { STENCIL_NODES };
+        self.too_many(limit, span)
+    }
+
+    /// Reports that what is written out comes to too much. Told once; every later node fails silently.
+    pub(super) fn too_many<T>(&mut self, limit: usize, span: Span) -> Found<T> {
+        if std::mem::replace(&mut self.size.is_exceeded, true) {
+            self.reports.depend_on_numbers = true;
+            return None;
+        }
+        let found = Diagnostic::error(span, format!("this comes to more than {limit} operations when written out"));
+        self.report_number(found.help("name parts of it with `let`, or make the sums smaller"))
+    }
+}
