@@ -14,13 +14,15 @@ use std::collections::HashMap;
 pub fn read(text: &str) -> Kernel {
     let lines: Vec<&str> = text.lines().collect();
     let head = lines.iter().position(|line| line.starts_with("kernel ")).expect("a kernel");
-    let doc = lines[..head].iter().map(|line| Comment::new(line.trim_start_matches("//").trim_start_matches(' ')));
+    let comment = |line: &&str| Comment::new(line.trim_start_matches("//").strip_prefix(' ').unwrap_or_default());
+    let has_made = head > 0 && lines[head - 1].starts_with("// Made by ");
+    let doc = lines[..head - usize::from(has_made)].iter().map(comment);
     let words: Vec<&str> = lines[head].split([' ', ',']).filter(|word| !word.is_empty()).collect();
     let &["kernel", name, "of", threads, "threads", ref rest @ ..] = &words[..] else { panic!("{}", lines[head]) };
     let kernel = Kernel {
         name: identifier(name),
         doc: doc.collect(),
-        made: None,
+        made: has_made.then(|| comment(&lines[head - 1])),
         threads: threads.parse().unwrap(),
         blocks: rest.first().map_or(0, |blocks| blocks.parse().unwrap()),
         arguments: Arena::new(),
@@ -137,7 +139,10 @@ impl<'a> Reader<'a> {
         let mut statements = Vec::new();
         while let Some(&line) = self.lines.get(self.line) {
             let inner = line.trim_start_matches(' ');
-            if !line.is_empty() && line.len() - inner.len() != 4 * depth || inner == "else" {
+            // An empty line stands before the next statement.
+            let next = self.lines[self.line..].iter().find(|line| !line.is_empty());
+            let is_here = next.is_some_and(|next| next.len() - next.trim_start_matches(' ').len() == 4 * depth);
+            if !is_here || inner == "else" {
                 break;
             }
             (self.line, self.rest) = (self.line + 1, inner);
@@ -568,7 +573,10 @@ mod tests {
         let again = read(&text);
         assert_eq!(again.to_string(), text);
         let [before, after] = [kernel, &again].map(|own| cuda::text(own).unwrap());
-        assert_eq!(after, before, "{text}");
+        for (after, before) in after.lines().zip(before.lines()) {
+            assert_eq!(after, before, "{text}");
+        }
+        assert_eq!(after.len(), before.len(), "{text}");
     }
 
     #[test]
@@ -579,10 +587,10 @@ mod tests {
             let v = if t && k > 0 { a[k-1] * exp(b[i-1]) } else { min(b, c[j+1]) / w }
             r = v[i+1] + v[j-1] - sum(m in 1..=2) { b[i+m] }
             s = min(n, n[i+1]) % 3 + (if v > 1e-300 { 1 } else { -2 })
-            sweep k up { let x = if k == 0 { b } else { 0.5 * x[k-1] + b }; u = x }
+            sweep k up { let x = if k == 0 { b } else { 0.5 * x[k-1] + b }; u = x + u }
         }";
         let mut count = 0;
-        for stencil in [text.to_owned(), text.split_once("sweep").unwrap().0.to_owned() + "u = v }"] {
+        for stencil in [text.to_owned(), text.split_once("sweep").unwrap().0.to_owned() + "u = v + u }"] {
             let lowered = crate::check(&Source::new("s.stn", &stencil));
             let stencil = lowered.stencils.first().unwrap_or_else(|| panic!("{:?}", lowered.diagnostics));
             for precision in [Precision::F64, Precision::F32] {
