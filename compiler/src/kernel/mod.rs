@@ -19,8 +19,6 @@ mod live;
 pub mod machine;
 mod meaning;
 mod operands;
-#[cfg(test)]
-mod read;
 mod routine;
 pub mod scalar;
 pub mod simplify;
