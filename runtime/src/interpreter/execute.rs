@@ -317,8 +317,8 @@ pub(super) fn compute<R: Real + Element>(
         }),
         (Node::Call(function, _), Kind::Real) => {
             let mut row = take(&mut slots.real[slot]);
-            let operands = [a, b, c].map(|operand| cells.operand(&slots.real, operand));
-            functions::call(*function, operands, &mut row[..cells.len]);
+            let operand = |n: usize| cells.operand(&slots.real, [a, b, c][n]);
+            functions::call(*function, operand, &mut row[..cells.len]);
             slots.real[slot] = row;
         }
         (Node::Call(function, _), _) => set!(int; a: int, b: int => int_call(*function, a, b)),

@@ -30,14 +30,23 @@ macro_rules! each {
 }
 pub(super) use each;
 
-/// Sets each element of `out` to a function of those of the first operands, as many as it takes.
+/// Sets each element of `out` to a function of its operands, which are asked for by their numbers.
 #[inline(always)]
-pub(super) fn call<R: Real>(function: Function, [a, b, c]: [Operand<R>; 3], out: &mut [R]) {
+pub(super) fn call<'a, R: Real>(function: Function, operand: impl Fn(usize) -> Operand<'a, R>, out: &mut [R]) {
     /// A function of a few instructions.
     macro_rules! quick {
-        ($function:ident(a)) => { each!(out, a => R::call(Function::$function, [a; 3])) };
-        ($function:ident(a, b)) => { each!(out, a b => R::call(Function::$function, [a, b, b])) };
-        ($function:ident(a, b, c)) => { each!(out, a b c => R::call(Function::$function, [a, b, c])) };
+        ($function:ident(a)) => {{
+            let a = operand(0);
+            each!(out, a => R::call(Function::$function, [a; 3]))
+        }};
+        ($function:ident(a, b)) => {{
+            let (a, b) = (operand(0), operand(1));
+            each!(out, a b => R::call(Function::$function, [a, b, b]))
+        }};
+        ($function:ident(a, b, c)) => {{
+            let (a, b, c) = (operand(0), operand(1), operand(2));
+            each!(out, a b c => R::call(Function::$function, [a, b, c]))
+        }};
     }
     /// A function of some hundred instructions, and of one number or two. It has a loop of its own, apart from all others, which
     /// would become too large to be compiled in reasonable time.
@@ -61,8 +70,8 @@ pub(super) fn call<R: Real>(function: Function, [a, b, c]: [Operand<R>; 3], out:
                 }
                 each::<R>(operands, out);
             }
-            let first = row(&a, out.len());
-            let second = if function.arity() > 1 { row(&b, out.len()) } else { Cow::Borrowed(&first[..]) };
+            let first = row(operand(0), out.len());
+            let second = if function.arity() > 1 { row(operand(1), out.len()) } else { Cow::Borrowed(&first[..]) };
             apart([&first, &second], out);
         }};
     }
@@ -90,8 +99,8 @@ pub(super) fn call<R: Real>(function: Function, [a, b, c]: [Operand<R>; 3], out:
 }
 
 /// An operand as a row.
-fn row<'a, R: Copy>(operand: &Operand<'a, R>, len: usize) -> Cow<'a, [R]> {
-    match *operand {
+fn row<R: Copy>(operand: Operand<R>, len: usize) -> Cow<[R]> {
+    match operand {
         Operand::Each(row) => Cow::Borrowed(row),
         Operand::All(x) => Cow::Owned(vec![x; len]),
     }
