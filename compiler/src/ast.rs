@@ -71,7 +71,7 @@ pub enum Item {
     /// A stencil.
     Stencil(Stencil),
     /// A program.
-    Program(Program),
+    Program(Stencil),
     /// A function.
     Function(Function),
     /// A constant.
@@ -84,14 +84,14 @@ pub enum Item {
     Mesh(Mesh),
 }
 
-/// A stencil.
+/// A stencil, or a program: calls of stencils, in time.
 #[derive(Debug)]
 pub struct Stencil {
     /// Its documentation.
     pub doc: String,
     /// Its name.
     pub name: Name,
-    /// `over mesh.set`
+    /// `over mesh.set`; of a program, `over mesh`.
     pub over: Option<Trail>,
     /// What stands between its braces.
     pub statements: Vec<Statement>,
@@ -149,22 +149,9 @@ pub struct MeshMap {
 #[derive(Debug)]
 pub enum MapHoles {
     /// `missing skip`
-    Skip(Span),
+    Skip,
     /// `missing value(x)`
-    Value(ExprId, Span),
-}
-
-/// A program: calls of stencils, in time.
-#[derive(Debug)]
-pub struct Program {
-    /// Its documentation.
-    pub doc: String,
-    /// Its name.
-    pub name: Name,
-    /// `over mesh`
-    pub over: Option<Trail>,
-    /// What stands between its braces.
-    pub statements: Vec<Statement>,
+    Value(ExprId),
 }
 
 /// A statement of a stencil or program.

@@ -385,6 +385,15 @@ impl Stored {
         }
     }
 
+    /// How a value of a kind is stored that is no field of the user's.
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Real => Stored::Real,
+            Kind::Int => Stored::Int,
+            Kind::Bool => Stored::Bool,
+        }
+    }
+
     /// Bytes of one value.
     pub fn bytes(self, precision: Precision) -> usize {
         match self {

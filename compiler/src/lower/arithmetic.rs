@@ -1,11 +1,10 @@
 //! Operators: kinds that meet, and whole numbers that are computed at once.
 
 use super::kind::{article, parts};
-use super::report::wrong;
 use super::value::{Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix, Prefix};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::scalar::int_binary;
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Relation};
 use crate::source::Span;

@@ -1,12 +1,11 @@
 //! Blocks, and what is made of them: choices and sums.
 
 use super::kind::article;
-use super::report::wrong;
 use super::scope::{Binding, Symbol};
 use super::value::{Alias, Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{self, ExprId, Infix};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Binary, Node, NodeId};
 use crate::source::Span;
 
@@ -87,8 +86,7 @@ impl<'a> Lowering<'a> {
                     return self.fold_over_map(op, &binder.name, trail, block, span);
                 }
                 ast::Range::Map(trail) => {
-                    let found =
-                        Diagnostic::error(trail.span, "a sum over a map has one counter").label("one of several");
+                    let found = wrong(trail.span, "a sum over a map has one counter", "one of several");
                     let help =
                         "maps follow each other with points, as in `n in edges.cells`; or put one sum into the other";
                     return self.report(found.help(help));

@@ -1,11 +1,10 @@
 //! Declarations: fields and parameters.
 
-use super::report::wrong;
 use super::scope::Binding;
 use super::value::{Alias, Bound};
 use super::{Found, Lowering};
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::scalar;
 use crate::ir::{Body, Field, FieldId, Kind, Levels, Node, NodeId, Origin, Param, ParamId, Path, Place, Role, Stored};
 use crate::source::Span;
@@ -84,12 +83,11 @@ impl<'a> Lowering<'a> {
     }
 
     fn place(&mut self, fields: &ast::Fields) -> Found<Place> {
-        let place = fields.place.as_ref();
         if self.is_over_mesh() {
-            return self.mesh_place(place, fields.typed.as_ref(), fields.role.span);
+            return self.mesh_place(fields);
         }
         let on = |horizontal, levels| Some(Place { horizontal, levels, home: None });
-        let Some(place) = place else { return on(true, Levels::Full) };
+        let Some(place) = &fields.place else { return on(true, Levels::Full) };
         let (axes, span) = match place {
             ast::PlaceOn::Axes(axes, span) => (axes, *span),
             ast::PlaceOn::Mesh(trail, _) => {
@@ -186,8 +184,7 @@ impl<'a> Lowering<'a> {
                 (other, None) => {
                     let message = format!("a parameter is `real`, `int` or `bool`, not `{other}`");
                     return self.report(
-                        Diagnostic::error(typed.scalar.span, message)
-                            .label("write `real`")
+                        wrong(typed.scalar.span, message, "write `real`")
                             .help("`f32` and `f64` say how a field is stored; `--precision` chooses what `real` is"),
                     );
                 }

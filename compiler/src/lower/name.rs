@@ -1,11 +1,10 @@
 //! Names as values.
 
-use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Kind, Node, Role};
 use crate::source::Span;
 

@@ -1,12 +1,12 @@
 //! Stencils: their statements, and what can be told when all of them are known.
 
 use super::declare::CELLS;
-use super::report::{has_error, wrong};
+use super::report::has_error;
 use super::scope::{Binding, Symbol};
 use super::{Lowering, assignments, flat, mesh, value};
 use crate::analysis;
 use crate::ast::{self, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Body, Field, Levels, Origin, Place, Role};
 use crate::source::Span;
 

@@ -5,12 +5,11 @@
 //! as that.
 
 use super::declare::{CELLS, new_field};
-use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{
     Body, DefId, Direction, FieldId, Handle, Kind, Node, Origin, Path, Print, Role, Store, Stored, Sweep, SweepId,
 };
@@ -239,7 +238,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn add_carried(&mut self, name: &str, kind: Kind, span: Span, sweep: SweepId) -> FieldId {
-        let field = self.stencil.fields.add(new_field(name, Role::Carried, CELLS, stored_as(kind), span));
+        let field = self.stencil.fields.add(new_field(name, Role::Carried, CELLS, Stored::of(kind), span));
         self.sweeps.fields.insert(field, sweep);
         field
     }
@@ -438,15 +437,6 @@ pub(super) fn single(node: Node, kind: Kind, span: Span) -> Body {
     let mut body = Body::new();
     body.add(node, kind, span);
     body
-}
-
-/// How a value that is no field of the user's is stored.
-pub(super) fn stored_as(kind: Kind) -> Stored {
-    match kind {
-        Kind::Real => Stored::Real,
-        Kind::Int => Stored::Int,
-        Kind::Bool => Stored::Bool,
-    }
 }
 
 /// The names that a statement of a sweep defines, and their value.

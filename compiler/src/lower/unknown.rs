@@ -1,10 +1,10 @@
 //! Names that mean nothing where they stand, and what may have been meant.
 
-use super::report::{DIAGNOSTICS, wrong};
+use super::report::DIAGNOSTICS;
 use super::scope::FUNCTIONS;
 use super::{Found, Lowering};
 use crate::ast::{self, Item, Name, Statement};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::foreign;
 use crate::source::Span;
 
@@ -67,8 +67,7 @@ impl Lowering<'_> {
     /// The place in a stencil where a name is defined that cannot be seen, and what it is.
     fn elsewhere(&self, name: &str) -> Option<(Span, &'static str)> {
         let bodies = self.file.items.iter().filter_map(|item| match item {
-            Item::Stencil(stencil) => Some((&stencil.name, &stencil.statements)),
-            Item::Program(program) => Some((&program.name, &program.statements)),
+            Item::Stencil(own) | Item::Program(own) => Some((&own.name, &own.statements)),
             Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
         });
         // Inside a stencil, only its own names matter; a function of the file may be meant for any.
@@ -91,7 +90,7 @@ impl Lowering<'_> {
     fn is_at_file_level(&self, place: Span) -> bool {
         let start = |item: &Item| match item {
             Item::Param(params) => params.names.first().map_or(0, |name| name.span.start),
-            Item::Stencil(ast::Stencil { name, .. }) | Item::Program(ast::Program { name, .. }) => name.span.start,
+            Item::Stencil(ast::Stencil { name, .. }) | Item::Program(ast::Stencil { name, .. }) => name.span.start,
             Item::Function(ast::Function { name, .. }) | Item::Constant(ast::Constant { name, .. }) => name.span.start,
             Item::Test(ast::Test { title: name, .. }) | Item::Mesh(ast::Mesh { name, .. }) => name.span.start,
         };

@@ -2,12 +2,11 @@
 
 use super::{Held, Programmer};
 use crate::ast::{self, Expr, ExprId};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Call, FieldBinding};
 use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, VariableId};
 use crate::lower::Found;
 use crate::lower::mesh::SIZE;
-use crate::lower::report::wrong;
 use crate::lower::scope::{Binding, FUNCTIONS, Global};
 use crate::lower::sweep::single;
 use crate::source::Span;
@@ -286,8 +285,7 @@ impl<'a> Programmer<'_, 'a> {
             Slot::Field(_, own) if own.role == Role::Inc => Some(&own.name),
             Slot::Field(..) | Slot::Param(..) => None,
         });
-        let found = Diagnostic::error(at, format!("{place}, and `{field}` is a field"))
-            .label(signature(stencil, slots))
+        let found = wrong(at, format!("{place}, and `{field}` is a field"), signature(stencil, slots))
             .note(own.span, "declared here");
         let found = match added {
             Some(added) => {

@@ -3,11 +3,10 @@
 use super::call::outputs;
 use super::{Programmer, new_variable};
 use crate::ast::{self, ExprId};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::program::{Action, Assignment};
 use crate::ir::{Body, FieldId, Handle, Kind, Node, Place, Role, Stored, VariableId};
 use crate::lower::declare::{NOWHERE, new_field};
-use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 

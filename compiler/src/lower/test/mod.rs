@@ -6,13 +6,12 @@ mod subject;
 
 use super::declare::{CELLS, new_field};
 use super::file::Told;
-use super::report::{has_error, wrong};
+use super::report::has_error;
 use super::scope::{Binding, Globals, Symbol};
-use super::sweep::stored_as;
 use super::{Found, Lowering};
 use crate::analysis::values::values;
 use crate::ast::{self, TestPart};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::grid::Grid;
 use crate::ir::{
     self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored,
@@ -216,7 +215,7 @@ impl<'a> Tests<'a> {
         for item in &self.globals.file.items {
             match item {
                 ast::Item::Stencil(ast::Stencil { name: own, over, .. })
-                | ast::Item::Program(ast::Program { name: own, over, .. }) => {
+                | ast::Item::Program(ast::Stencil { name: own, over, .. }) => {
                     match over {
                         Some(over) if own.text == name.text => {
                             let found = Diagnostic::error(name.span, format!("`{}` runs over a mesh", name.text));
@@ -318,7 +317,7 @@ impl<'a> Lowering<'a> {
 
     /// Adds an output on every cell.
     fn add_value(&mut self, name: &str, body: Body) -> FieldId {
-        self.add_output(new_field(name, Role::Out, CELLS, stored_as(body.kind()), Span::default()), body)
+        self.add_output(new_field(name, Role::Out, CELLS, Stored::of(body.kind()), Span::default()), body)
     }
 
     /// The stencil that computes what the test expects.

@@ -6,9 +6,8 @@ use super::super::{Found, Lowering};
 use super::Outline;
 use super::parts::names;
 use crate::ast;
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::{Field, FieldId, Node, Param, ParamId, Role, Stencil};
-use crate::lower::report::wrong;
 use crate::source::Span;
 use std::collections::BTreeMap;
 

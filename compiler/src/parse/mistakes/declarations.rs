@@ -1,7 +1,7 @@
 //! Declarations, assignments and functions with something in the wrong place.
 
 use super::{Stop, is_word, statements::RESERVED};
-use crate::diagnostic::{Diagnostic, guess as nearest};
+use crate::diagnostic::{Diagnostic, guess as nearest, wrong};
 use crate::foreign::scalar;
 use crate::source::Span;
 
@@ -53,13 +53,11 @@ fn error(stop: &Stop, message: impl Into<String>) -> Diagnostic {
 fn no_range(text: &str, place: Span) -> Diagnostic {
     let role = text.rsplit(['\n', ';', '{']).next().unwrap_or_default().trim_start();
     if role.starts_with("in ") {
-        return Diagnostic::error(place, "`=` gives the range that random input is drawn from")
-            .label("expected a range, as in `= 0..1`")
+        return wrong(place, "`=` gives the range that random input is drawn from", "expected a range, as in `= 0..1`")
             .help("a fixed number is a `const`, or a `param` with a default: `param c = 3`");
     }
     let role = super::word_at(role);
-    Diagnostic::error(place, "a declaration gives an output no value")
-        .label("assigned too early")
+    wrong(place, "a declaration gives an output no value", "assigned too early")
         .help(format!("declare it, then assign it: `{role} res` and, on a line of its own, `res = ...`"))
 }
 
@@ -91,12 +89,10 @@ fn size(stop: &Stop) -> Option<Diagnostic> {
         return None;
     }
     Some(if stop.first == "const" {
-        Diagnostic::error(place, "the number of parts is not written")
-            .label("leave it out")
+        wrong(place, "the number of parts is not written", "leave it out")
             .help(format!("the value says it, as in `const {word} = [3/4, -3/20, 1/60]`"))
     } else {
-        Diagnostic::error(place, "a parameter is one number")
-            .label("leave it out")
+        wrong(place, "a parameter is one number", "leave it out")
             .help(format!("write a parameter for each, `param {word}0, {word}1`, or a field `in {word} on (k)`"))
     })
 }
@@ -245,8 +241,7 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
             .label("no statement begins like this")
             .help("write `res = f(a)` or `let x = f(a)`")
     } else if is_function(stop) {
-        Diagnostic::error(stop.first_span, "functions begin with `fn`")
-            .label(format!("write `fn {name}{arguments} = ...`"))
+        wrong(stop.first_span, "functions begin with `fn`", format!("write `fn {name}{arguments} = ...`"))
     } else {
         error(stop, "an output is assigned by its name alone")
             .label(format!("write `{name} = ...`"))
