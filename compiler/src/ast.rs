@@ -4,6 +4,7 @@
 //! needs no stack.
 
 use crate::diagnostic::Diagnostic;
+use crate::ir::Stored;
 use crate::source::Span;
 
 /// A handle of an expression.
@@ -28,6 +29,16 @@ pub struct File {
     pub exprs: Exprs,
     /// What looks wrong about the text, although it can be read.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl File {
+    /// Its stencils and programs, in order.
+    pub fn stencils(&self) -> impl Iterator<Item = &Stencil> + Clone {
+        self.items.iter().filter_map(|item| match item {
+            Item::Stencil(own) | Item::Program(own) => Some(own),
+            Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
+        })
+    }
 }
 
 /// The expressions of a file.
@@ -202,7 +213,9 @@ pub struct Fields {
 #[derive(Debug)]
 pub struct Typed {
     /// `real`, `f32`, `f64`, `int` or `bool`.
-    pub scalar: Name,
+    pub stored: Stored,
+    /// Where that stands.
+    pub span: Span,
     /// `[4]`
     pub parts: Option<(ExprId, Span)>,
 }

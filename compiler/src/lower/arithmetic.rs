@@ -131,11 +131,10 @@ impl Lowering<'_> {
                 return self.report_number(found.help("`n % 2` is the rest of the division of `n` by 2"));
             }
             if y.is_none() && !is_param {
-                return self.report_number(
+                let found =
                     Diagnostic::error(spans.1, "the divisor of a whole `%` is a number, a constant or a parameter")
-                        .label("none of these, and might be 0")
-                        .help("make one side real to get a real remainder: `1.0 * n % m`"),
-                );
+                        .label("none of these, and might be 0");
+                return self.report_number(found.help("make one side real to get a real remainder: `1.0 * n % m`"));
             }
         }
         if let (Some(x), Some(y)) = (x, y) {

@@ -146,14 +146,11 @@ impl<'a> Globals<'a> {
 
 fn taken(name: &ast::Name) -> Option<Diagnostic> {
     let text = name.text.as_str();
-    let why = if TAKEN.contains(&text) {
-        "it means the same everywhere"
-    } else if text == PRINT {
-        "it shows values"
-    } else if FUNCTIONS.contains(&text) {
-        "it is a function of the language"
-    } else {
-        return None;
+    let why = match text {
+        PRINT => "it shows values",
+        _ if TAKEN.contains(&text) => "it means the same everywhere",
+        _ if FUNCTIONS.contains(&text) => "it is a function of the language",
+        _ => return None,
     };
     Some(Diagnostic::error(name.span, format!("the name `{text}` is taken: {why}")).label("choose another name"))
 }

@@ -130,9 +130,8 @@ impl<'a> Lowering<'a> {
         // An assignment to what is not declared was told already.
         if self.outputs().next().is_none() && assignments(&stencil.statements).next().is_none() {
             let found = Diagnostic::error(stencil.name.span, format!("stencil `{}` has no output", stencil.name.text));
-            self.tell(
-                found.label("computes nothing").help("declare one with `out res` and assign it with `res = ...`"),
-            );
+            let found = found.label("computes nothing");
+            self.tell(found.help("declare one with `out res` and assign it with `res = ...`"));
         }
         if has_error(&self.reports.diagnostics) {
             return;

@@ -16,7 +16,7 @@ use crate::ast::{
 };
 use crate::depth;
 use crate::diagnostic::Diagnostic;
-use crate::ir::Direction;
+use crate::ir::{Direction, Stored};
 use crate::source::{Source, Span};
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -257,7 +257,10 @@ impl Builder<'_> {
 
     /// `: real[4]` in a construct.
     fn typed(&mut self, pair: &Node) -> Built<Option<Typed>> {
-        let typed = |own: Node| Ok(Typed { scalar: word(&own, Rule::scalar)?, parts: self.arity(&own)? });
+        let typed = |own: Node| {
+            let Name { text, span } = word(&own, Rule::scalar)?;
+            Ok(Typed { stored: present(Stored::named(&text), span)?, span, parts: self.arity(&own)? })
+        };
         part(pair, Rule::typed).map(typed).transpose()
     }
 

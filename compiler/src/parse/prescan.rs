@@ -20,7 +20,7 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
     let mut open = Vec::new();
     let (mut comment, mut string) = (false, None);
     let mut previous = '\n';
-    for (at, character) in text.char_indices() {
+    for (at, character) in text.char_indices().chain([(text.len(), '\n')]) {
         let here = Span::new(at, at + character.len_utf8());
         // Some editors begin a file with a byte order mark.
         let is_mark = at == 0 && character == '\u{FEFF}';
@@ -69,9 +69,6 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
             _ => {}
         }
         previous = character;
-    }
-    if let Some(opened) = string {
-        return Err(open_text(opened));
     }
     match open.last() {
         Some(&(bracket, opened)) => {

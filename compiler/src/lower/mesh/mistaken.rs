@@ -60,11 +60,8 @@ impl Lowering<'_> {
         let found = Diagnostic::error(span, format!("`{name}` has no {lacks}: it is{place}"))
             .label("looked at elsewhere, where it is the same")
             .note(own.span, "declared here");
-        self.report(if lacks == "levels" {
-            found.help("leave the level out")
-        } else {
-            found.help(format!("write `{name}` without the map"))
-        })
+        let without = format!("write `{name}` without the map");
+        self.report(found.help(if lacks == "levels" { "leave the level out" } else { &without }))
     }
 
     /// What a name of the mesh is, where a value is needed.

@@ -62,11 +62,8 @@ impl<'a> Lowering<'a> {
             let (has, wants) = (count(parts.len()), count(width));
             let found = Diagnostic::error(span, format!("`{}` is {wants}, this value is {has}", field.name));
             let found = found.label(has).note(field.span, "declared here");
-            return self.report(if width == 1 {
-                found.help("take a part of it, as in `v.0`")
-            } else {
-                found.help(format!("a vector is assigned whole: `[a, b, ...]` with {width} parts"))
-            });
+            let whole = format!("a vector is assigned whole: `[a, b, ...]` with {width} parts");
+            return self.report(found.help(if width == 1 { "take a part of it, as in `v.0`" } else { &whole }));
         }
         for (part, body) in parts.into_iter().enumerate() {
             if field.place.levels == Levels::None && !is_reduced {

@@ -210,9 +210,8 @@ impl<'a> Programmer<'_, 'a> {
         }
         if let Some((_, at)) = assign.targets.iter().find_map(|target| target.index.as_ref()) {
             let found = Diagnostic::error(*at, "a field is assigned as a whole").label("leave this out");
-            return self.tell(
-                found.help("a call computes all cells; what differs from cell to cell is the stencil's business"),
-            );
+            let help = "a call computes all cells; what differs from cell to cell is the stencil's business";
+            return self.tell(found.help(help));
         }
         self.name_reductions(assign);
         let targets: Vec<Found<VariableId>> = assign.targets.iter().map(|target| self.target(&target.name)).collect();
@@ -365,11 +364,10 @@ impl<'a> Programmer<'_, 'a> {
         let label =
             if is_assigned { "assigned in a loop, which may run zero times" } else { "read before it is assigned" };
         let found = wrong(at, format!("`{name}` may have no value here"), label).note(span, "declared here");
-        self.report(if self.is_number(id) {
-            found.help(format!("assign it before; a number that is given is a parameter: `param {name}`"))
-        } else {
-            found.help(format!("declare it as `inout {name}`, or assign it before"))
-        })
+        self.report(found.help(match self.is_number(id) {
+            true => format!("assign it before; a number that is given is a parameter: `param {name}`"),
+            false => format!("declare it as `inout {name}`, or assign it before"),
+        }))
     }
 
     /// A variable, if it can hold something.

@@ -116,17 +116,13 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     if let Some((power, _)) = kind.filter(|(power, kind)| !power.is_empty() && kind.starts_with('_')) {
         return error(format!("write `{plain}e{power}`")).map(|found| found.help(NO_ENDINGS));
     }
-    let exponent = letters.strip_prefix(['d', 'D']).filter(is_power);
-    if let Some(exponent) = exponent {
-        let exponent = if exponent.is_empty() {
-            let sign = &stop.rest[tail..];
-            let digits = sign.strip_prefix(['-', '+']).map_or("", super::word_at);
-            match sign.chars().next() {
-                Some(sign) if !digits.is_empty() => format!("{sign}{digits}"),
-                _ => "0".to_owned(),
-            }
-        } else {
-            exponent.to_owned()
+    if let Some(exponent) = letters.strip_prefix(['d', 'D']).filter(is_power) {
+        let behind = &stop.rest[tail..];
+        let digits = behind.strip_prefix(['-', '+']).map_or("", super::word_at);
+        let exponent = match exponent {
+            "" if digits.is_empty() => "0",
+            "" => &behind[..digits.len() + 1],
+            own => own,
         };
         return error(format!("write `{plain}e{exponent}`"))
             .map(|found| found.help("`real` has the precision that `--precision` says, `f64` if it says nothing"));
@@ -138,11 +134,8 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
         if !power.is_empty() && !kind.is_empty() {
             let sign = stop.rest[tail..].chars().next().unwrap_or('+');
             let end = at + tail + 1 + exponent.len();
-            return Some(
-                Diagnostic::error(Span::new(start, end), format!("`{token}{sign}{exponent}` is no number"))
-                    .label(format!("write `{plain}e{sign}{power}`"))
-                    .help(NO_ENDINGS),
-            );
+            let found = Diagnostic::error(Span::new(start, end), format!("`{token}{sign}{exponent}` is no number"));
+            return Some(found.label(format!("write `{plain}e{sign}{power}`")).help(NO_ENDINGS));
         }
         return error("an exponent is missing after `e`, as in `1e-3`".into());
     }
@@ -153,8 +146,6 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     if letters.is_empty() {
         return error(format!("write `{plain}`"));
     }
-    Some(
-        Diagnostic::error(place, format!("`{token}` is neither a number nor a name"))
-            .label(format!("if a product is meant, write `{plain} * {letters}`")),
-    )
+    let found = Diagnostic::error(place, format!("`{token}` is neither a number nor a name"));
+    Some(found.label(format!("if a product is meant, write `{plain} * {letters}`")))
 }

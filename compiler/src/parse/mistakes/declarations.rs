@@ -40,7 +40,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         "let" if !stop.at_start() => binding(stop),
         "param" | "const" if !stop.at_start() => number(stop),
         "fn" if !stop.at_start() => stop.known(if stop.name().contains('=') { "value of fn" } else { "fn" }),
-        _ if stop.outside || stop.in_test => None,
+        _ if stop.outside || stop.item == Some("test") => None,
         _ => assignment(stop),
     }
 }
@@ -129,11 +129,8 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
     }
     let range = stop.rest.strip_prefix("in ").unwrap_or_default().trim_start();
     if before_range && !names.is_empty() && range.starts_with(|c: char| c.is_ascii_digit() || "-.([".contains(c)) {
-        return Some(
-            error(stop, "a range is written with `=`")
-                .label(format!("write `{} {names} = 0..1`", stop.first))
-                .help("random input is drawn from it, its first number included, its second not"),
-        );
+        let found = error(stop, "a range is written with `=`").label(format!("write `{} {names} = 0..1`", stop.first));
+        return Some(found.help("random input is drawn from it, its first number included, its second not"));
     }
     if names.ends_with(" on") && ["(", "["].contains(&stop.found) {
         let end = stop.rest.find([')', ']']).map_or(1, |end| end + 1);
@@ -145,11 +142,9 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
     }
     if ROLES.contains(&stop.found) || ["let", "param", "const", "fn"].contains(&stop.found) {
         if let Some(comma) = stop.before.trim_end().strip_suffix(',').map(str::len).filter(|_| names.len() > 1) {
-            return Some(
-                Diagnostic::error(Span::new(comma, comma + 1), "two statements on one line are parted by `;`")
-                    .label(format!("write `;` before `{}`", stop.found))
-                    .help("a comma stands between names of the same declaration"),
-            );
+            let found = Diagnostic::error(Span::new(comma, comma + 1), "two statements on one line are parted by `;`")
+                .label(format!("write `;` before `{}`", stop.found));
+            return Some(found.help("a comma stands between names of the same declaration"));
         }
         return if names.is_empty() { None } else { stop.known("parted") };
     }
@@ -168,11 +163,8 @@ fn on_a_mesh(stop: &Stop, names: &str) -> Option<Diagnostic> {
     let role = stop.first;
     if stop.found == "k" && stop.previous.is_some_and(|(word, _)| word == "no") && !names.contains(" on ") {
         let name = names.split(',').next().unwrap_or_default().trim();
-        return Some(
-            error(stop, "what a field lacks is said after where it lives")
-                .label("too early")
-                .help(format!("write `{role} {name} on cell, no k`, with the set where it lives")),
-        );
+        let found = error(stop, "what a field lacks is said after where it lives").label("too early");
+        return Some(found.help(format!("write `{role} {name} on cell, no k`, with the set where it lives")));
     }
     let inside = stop.rest.strip_prefix('[')?;
     let digits = &inside[..inside.find(|c: char| !c.is_ascii_digit())?];

@@ -141,10 +141,8 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
         let adjacent = stop.before.trim_end_matches([' ', '\t']).len() == span.end as usize;
         let is_number = word.starts_with(|c: char| c.is_ascii_digit());
         if adjacent && !is_number && stop.found != "(" && function(word).is_some() {
-            return Some(
-                Diagnostic::error(stop.here(), "an argument stands in parentheses")
-                    .label(format!("write `{word}({})`", stop.found)),
-            );
+            let found = Diagnostic::error(stop.here(), "an argument stands in parentheses");
+            return Some(found.label(format!("write `{word}({})`", stop.found)));
         }
         if super::RESERVED.contains(&stop.found) {
             return stop.known("parted");
@@ -162,10 +160,8 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
         let head = &stop.before[..at];
         let start = head.trim_end_matches(|c| "+-*/%<>=&|!".contains(c)).len();
         let operator = &head[start..];
-        return Some(
-            Diagnostic::error(Span::new(start, at), format!("nothing follows `{operator}`"))
-                .label("an expression is expected after it"),
-        );
+        let found = Diagnostic::error(Span::new(start, at), format!("nothing follows `{operator}`"));
+        return Some(found.label("an expression is expected after it"));
     }
     None
 }

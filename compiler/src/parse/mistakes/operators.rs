@@ -31,11 +31,8 @@ fn sign(stop: &Stop) -> Option<Diagnostic> {
     let line = stop.rest.lines().next().unwrap_or_default();
     let error = |message: &str| Diagnostic::error(stop.here(), message);
     if stop.found == "&" && line[1..].trim().is_empty() {
-        return Some(
-            error("`&` does not continue a line")
-                .label("leave it out")
-                .help("a line goes on by itself after an operator or a comma, inside brackets, and before an operator"),
-        );
+        let help = "a line goes on by itself after an operator or a comma, inside brackets, and before an operator";
+        return Some(error("`&` does not continue a line").label("leave it out").help(help));
     }
     let end = line.get(1..).and_then(|rest| rest.find('|')).filter(|_| stop.found == "|" && !stop.after_operand)?;
     let inside = line[1..=end].trim();

@@ -19,7 +19,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if stop.outside {
         return outside(stop);
     }
-    if stop.in_test
+    if stop.item == Some("test")
         && let Some(found) = parted(stop).or_else(|| stop.known("what a test has not"))
     {
         return Some(found);
@@ -31,7 +31,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if stop.is_assigned() {
         return None;
     }
-    if stop.in_test {
+    if stop.item == Some("test") {
         return stop.known("test").or_else(|| stop.known("words")).or_else(|| parted(stop));
     }
     stop.known("words").or_else(|| parted(stop)).or_else(|| two_words(stop))
@@ -67,7 +67,7 @@ const ELSEWHERE: &[&str] = &["else", "elif", "elseif", "elsif", "stencil", "prog
 /// A second statement on the line of one that ended with a bracket, as in `s { a = 1 } expect b == 1`.
 pub fn parted(stop: &Stop) -> Option<Diagnostic> {
     let is_after_block = stop.at_start() && stop.line().trim_end().ends_with('}');
-    let is_after_grid = stop.in_test && stop.first == "grid" && stop.line().trim_end().ends_with(')');
+    let is_after_grid = stop.item == Some("test") && stop.first == "grid" && stop.line().trim_end().ends_with(')');
     let begins = stop.found.starts_with(is_word) && !ELSEWHERE.contains(&stop.found);
     let in_block = stop.bracket.is_some_and(|(bracket, _)| bracket == '{');
     if begins && in_block && (is_after_block || is_after_grid) { stop.known("parted") } else { None }
