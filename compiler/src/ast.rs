@@ -4,6 +4,7 @@
 //! needs no stack.
 
 use crate::diagnostic::Diagnostic;
+use crate::ir::Stored;
 use crate::source::Span;
 
 /// A handle of an expression.
@@ -28,6 +29,16 @@ pub struct File {
     pub exprs: Exprs,
     /// What looks wrong about the text, although it can be read.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl File {
+    /// Its stencils and programs, in order.
+    pub fn stencils(&self) -> impl Iterator<Item = &Stencil> + Clone {
+        self.items.iter().filter_map(|item| match item {
+            Item::Stencil(own) | Item::Program(own) => Some(own),
+            Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
+        })
+    }
 }
 
 /// The expressions of a file.
@@ -71,7 +82,7 @@ pub enum Item {
     /// A stencil.
     Stencil(Stencil),
     /// A program.
-    Program(Program),
+    Program(Stencil),
     /// A function.
     Function(Function),
     /// A constant.
@@ -84,14 +95,14 @@ pub enum Item {
     Mesh(Mesh),
 }
 
-/// A stencil.
+/// A stencil, or a program: calls of stencils, in time.
 #[derive(Debug)]
 pub struct Stencil {
     /// Its documentation.
     pub doc: String,
     /// Its name.
     pub name: Name,
-    /// `over mesh.set`
+    /// `over mesh.set`; of a program, `over mesh`.
     pub over: Option<Trail>,
     /// What stands between its braces.
     pub statements: Vec<Statement>,
@@ -149,22 +160,9 @@ pub struct MeshMap {
 #[derive(Debug)]
 pub enum MapHoles {
     /// `missing skip`
-    Skip(Span),
+    Skip,
     /// `missing value(x)`
-    Value(ExprId, Span),
-}
-
-/// A program: calls of stencils, in time.
-#[derive(Debug)]
-pub struct Program {
-    /// Its documentation.
-    pub doc: String,
-    /// Its name.
-    pub name: Name,
-    /// `over mesh`
-    pub over: Option<Trail>,
-    /// What stands between its braces.
-    pub statements: Vec<Statement>,
+    Value(ExprId),
 }
 
 /// A statement of a stencil or program.
@@ -215,7 +213,9 @@ pub struct Fields {
 #[derive(Debug)]
 pub struct Typed {
     /// `real`, `f32`, `f64`, `int` or `bool`.
-    pub scalar: Name,
+    pub stored: Stored,
+    /// Where that stands.
+    pub span: Span,
     /// `[4]`
     pub parts: Option<(ExprId, Span)>,
 }

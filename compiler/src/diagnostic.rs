@@ -94,6 +94,19 @@ impl Diagnostic {
         self.help.push(short(text.into()));
         self
     }
+
+    /// With advice, if there is some.
+    pub fn help_if(self, text: Option<impl Into<String>>) -> Self {
+        match text {
+            Some(text) => self.help(text),
+            None => self,
+        }
+    }
+}
+
+/// An error at a place, with a word about the place.
+pub(crate) fn wrong(at: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(at, message).label(label)
 }
 
 /// The most characters of a message: a name in it may be longer than a screen.

@@ -231,5 +231,5 @@ impl Constructs {
 }
 
 fn scalar(typed: Option<&Typed>) -> &str {
-    typed.map_or("not said", |typed| typed.scalar.text.as_str())
+    typed.map_or("not said", |typed| typed.stored.name())
 }

@@ -385,6 +385,21 @@ impl Stored {
         }
     }
 
+    /// What the language calls `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Stored::Real, Stored::F32, Stored::F64, Stored::Int, Stored::Bool];
+        all.into_iter().find(|own| own.name() == name)
+    }
+
+    /// How a value of a kind is stored that is no field of the user's.
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Real => Stored::Real,
+            Kind::Int => Stored::Int,
+            Kind::Bool => Stored::Bool,
+        }
+    }
+
     /// Bytes of one value.
     pub fn bytes(self, precision: Precision) -> usize {
         match self {

@@ -1,8 +1,6 @@
 //! Values to show, and the stencils that compute them.
 
-use super::{
-    Arena, Body, Field, FieldId, Handle, Kind, Levels, Node, Place, Role, Stencil, Store, Stored, Verify, needed,
-};
+use super::{Arena, Body, Field, FieldId, Handle, Levels, Node, Place, Role, Stencil, Store, Stored, Verify, needed};
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -37,11 +35,7 @@ impl Stencil {
         for (id, field) in self.fields.iter().filter(|(_, field)| field.role == Role::Carried) {
             handles[id.index()] = Some(fields.add(field.clone()));
         }
-        let stored = match print.body.kind() {
-            Kind::Real => Stored::Real,
-            Kind::Int => Stored::Int,
-            Kind::Bool => Stored::Bool,
-        };
+        let stored = Stored::of(print.body.kind());
         let place = Place { horizontal: true, levels: Levels::Full, home: None };
         let (name, doc) = ("printed".to_owned(), print.label.clone());
         let field = fields.add(Field { name, doc, role: Role::Out, place, stored, range: None, span: print.span });

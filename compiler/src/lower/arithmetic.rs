@@ -1,11 +1,10 @@
 //! Operators: kinds that meet, and whole numbers that are computed at once.
 
 use super::kind::{article, parts};
-use super::report::wrong;
 use super::value::{Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix, Prefix};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::scalar::int_binary;
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Relation};
 use crate::source::Span;
@@ -132,11 +131,10 @@ impl Lowering<'_> {
                 return self.report_number(found.help("`n % 2` is the rest of the division of `n` by 2"));
             }
             if y.is_none() && !is_param {
-                return self.report_number(
+                let found =
                     Diagnostic::error(spans.1, "the divisor of a whole `%` is a number, a constant or a parameter")
-                        .label("none of these, and might be 0")
-                        .help("make one side real to get a real remainder: `1.0 * n % m`"),
-                );
+                        .label("none of these, and might be 0");
+                return self.report_number(found.help("make one side real to get a real remainder: `1.0 * n % m`"));
             }
         }
         if let (Some(x), Some(y)) = (x, y) {

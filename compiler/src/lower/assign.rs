@@ -1,10 +1,9 @@
 //! Assignments of outputs.
 
-use super::report::wrong;
 use super::scope::Binding;
 use super::{Found, Lowering};
 use crate::ast;
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::source::Span;
 
 impl<'a> Lowering<'a> {

@@ -1,12 +1,11 @@
 //! Blocks, and what is made of them: choices and sums.
 
 use super::kind::article;
-use super::report::wrong;
 use super::scope::{Binding, Symbol};
 use super::value::{Alias, Nodes, Value, meet};
 use super::{Found, Lowering};
 use crate::ast::{self, ExprId, Infix};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Binary, Node, NodeId};
 use crate::source::Span;
 
@@ -87,8 +86,7 @@ impl<'a> Lowering<'a> {
                     return self.fold_over_map(op, &binder.name, trail, block, span);
                 }
                 ast::Range::Map(trail) => {
-                    let found =
-                        Diagnostic::error(trail.span, "a sum over a map has one counter").label("one of several");
+                    let found = wrong(trail.span, "a sum over a map has one counter", "one of several");
                     let help =
                         "maps follow each other with points, as in `n in edges.cells`; or put one sum into the other";
                     return self.report(found.help(help));
@@ -98,18 +96,22 @@ impl<'a> Lowering<'a> {
                 let found = wrong(binder.name.span, format!("the range {low}..={high} is empty"), "has no term");
                 return self.report_number(found.help("both ends are included, the smaller comes first"));
             }
-            terms = terms.saturating_mul((i64::from(high) - i64::from(low) + 1).unsigned_abs());
-            ranges.push((low, high));
+            let count = (i64::from(high) - i64::from(low) + 1).unsigned_abs();
+            terms = terms.saturating_mul(count);
+            ranges.push((low, count));
         }
         if terms > 10_000 {
             let found = wrong(span, format!("this sum has {terms} terms"), "at most 10000 are written out");
             return self.report_number(found);
         }
-        let mut counters: Vec<i32> = ranges.iter().map(|(low, _)| *low).collect();
         let mut total: Option<Nodes> = None;
         for term in 0..terms {
             let mark = self.scope.mark();
-            for (binder, &counter) in binders.iter().zip(&counters) {
+            // The last counter runs fastest.
+            let mut step = terms;
+            for (binder, (low, count)) in binders.iter().zip(&ranges) {
+                step /= count;
+                let counter = low + (term / step % count) as i32;
                 self.define(&binder.name, Binding::Value(Value::One(Alias::Int(counter))));
             }
             let value = self.block(block);
@@ -118,13 +120,6 @@ impl<'a> Lowering<'a> {
             }
             self.scope.forget(mark);
             total = Some(self.join(&op.text, total, value?, span)?);
-            for (counter, (low, high)) in counters.iter_mut().zip(&ranges).rev() {
-                if *counter < *high {
-                    *counter += 1;
-                    break;
-                }
-                *counter = *low;
-            }
         }
         total
     }

@@ -3,12 +3,11 @@
 use super::body::STENCIL_NODES;
 use super::kind::{article, parts};
 use super::mesh::{PRESENT, SIZE};
-use super::report::wrong;
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
 use super::{CALLS, Found, Lowering};
 use crate::ast::{self, ExprId};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
 use crate::source::Span;
 
@@ -82,8 +81,7 @@ impl<'a> Lowering<'a> {
                 }
                 Some(_) => return self.no_function(function, arguments, span),
                 None if [PRESENT, SIZE].contains(&function.text.as_str()) => {
-                    let message = format!("`{}` is about meshes", function.text);
-                    return self.only_over_mesh(span, &message, "on a grid");
+                    return self.only_over_mesh(span, &format!("`{}` is about meshes", function.text), "on a grid");
                 }
                 None => return self.unknown(&function.text, function.span, "function"),
             },

@@ -1,11 +1,10 @@
 //! Declarations: fields and parameters.
 
-use super::report::wrong;
 use super::scope::Binding;
 use super::value::{Alias, Bound};
 use super::{Found, Lowering};
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::scalar;
 use crate::ir::{Body, Field, FieldId, Kind, Levels, Node, NodeId, Origin, Param, ParamId, Path, Place, Role, Stored};
 use crate::source::Span;
@@ -74,22 +73,15 @@ impl<'a> Lowering<'a> {
             let found = wrong(parts, "vector fields live on the sets of a mesh", "one number a cell");
             return self.report(found.help("declare one field for each part"));
         }
-        Some(match typed.scalar.text.as_str() {
-            "f32" => Stored::F32,
-            "f64" => Stored::F64,
-            "int" => Stored::Int,
-            "bool" => Stored::Bool,
-            _ => Stored::Real,
-        })
+        Some(typed.stored)
     }
 
     fn place(&mut self, fields: &ast::Fields) -> Found<Place> {
-        let place = fields.place.as_ref();
         if self.is_over_mesh() {
-            return self.mesh_place(place, fields.typed.as_ref(), fields.role.span);
+            return self.mesh_place(fields);
         }
         let on = |horizontal, levels| Some(Place { horizontal, levels, home: None });
-        let Some(place) = place else { return on(true, Levels::Full) };
+        let Some(place) = &fields.place else { return on(true, Levels::Full) };
         let (axes, span) = match place {
             ast::PlaceOn::Axes(axes, span) => (axes, *span),
             ast::PlaceOn::Mesh(trail, _) => {
@@ -130,9 +122,8 @@ impl<'a> Lowering<'a> {
             return Some((low, high));
         }
         let found = Diagnostic::error(span, format!("the range {low}..{high} is empty"));
-        self.report(
-            found.label("the first number is included, the second is not").help("the smaller number comes first"),
-        )
+        let found = found.label("the first number is included, the second is not");
+        self.report(found.help("the smaller number comes first"))
     }
 
     /// The value of a constant expression, in double precision.
@@ -176,22 +167,15 @@ impl<'a> Lowering<'a> {
         let name = &params.names[index];
         let kind = match &params.typed {
             None => Kind::Real,
-            Some(typed) => match (typed.scalar.text.as_str(), typed.parts) {
-                (_, Some((_, parts))) => {
-                    return self.report(wrong(parts, "a parameter is a single number", "one number"));
-                }
-                ("real", None) => Kind::Real,
-                ("int", None) => Kind::Int,
-                ("bool", None) => Kind::Bool,
-                (other, None) => {
-                    let message = format!("a parameter is `real`, `int` or `bool`, not `{other}`");
-                    return self.report(
-                        Diagnostic::error(typed.scalar.span, message)
-                            .label("write `real`")
-                            .help("`f32` and `f64` say how a field is stored; `--precision` chooses what `real` is"),
-                    );
-                }
-            },
+            Some(ast::Typed { parts: Some((_, parts)), .. }) => {
+                return self.report(wrong(*parts, "a parameter is a single number", "one number"));
+            }
+            Some(ast::Typed { stored: own @ (Stored::Real | Stored::Int | Stored::Bool), .. }) => own.kind(),
+            Some(ast::Typed { stored: own @ (Stored::F32 | Stored::F64), span, .. }) => {
+                let message = format!("a parameter is `real`, `int` or `bool`, not `{}`", own.name());
+                let help = "`f32` and `f64` say how a field is stored; `--precision` chooses what `real` is";
+                return self.report(wrong(*span, message, "write `real`").help(help));
+            }
         };
         let default = match params.default {
             Some(default) => Some(self.constant_body(default, Some(kind), &name.text)?),
@@ -245,16 +229,10 @@ impl<'a> Lowering<'a> {
             let found = Diagnostic::error(name.span, format!("the constant `{}` is made of itself", name.text));
             return self.report(found.label(format!("`{cycle}`")));
         }
-        let scalar = constant.typed.as_ref().map(|typed| typed.scalar.text.as_str());
-        let typed = |lowering: &mut Self, node: NodeId| match scalar {
-            Some("int") => lowering.convert(node, Kind::Int, span, &name.text),
-            Some("bool") => lowering.convert(node, Kind::Bool, span, &name.text),
-            Some("f32") => {
-                let real = lowering.convert(node, Kind::Real, span, &name.text)?;
-                lowering.node(Node::ToSingle(real), Kind::Real, span)
-            }
-            Some(_) => lowering.convert(node, Kind::Real, span, &name.text),
-            None => Some(node),
+        let typed = |lowering: &mut Self, node: NodeId| {
+            let Some(ast::Typed { stored, .. }) = constant.typed else { return Some(node) };
+            let node = lowering.convert(node, stored.kind(), span, &name.text)?;
+            if stored == Stored::F32 { lowering.node(Node::ToSingle(node), Kind::Real, span) } else { Some(node) }
         };
         self.constants.open.push(name.text.clone());
         let bodies = self.bodies(|own| {

@@ -1,12 +1,11 @@
 //! Expressions into the body being written.
 
 use super::kind::{article, parts};
-use super::report::wrong;
 use super::value::{Bound, Nodes, Value};
 use super::{Body, Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
 use crate::depth::NESTED;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Kind, Node, NodeId, Origin, Path};
 use crate::source::Span;
 

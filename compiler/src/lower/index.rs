@@ -1,11 +1,10 @@
 //! What stands in brackets: offsets, and parts of constant arrays.
 
-use super::report::wrong;
 use super::scope::{Binding, FUNCTIONS, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign::{self, axis};
 use crate::ir::{Binary, FieldId, Levels, Offset, Origin, Path};
 use crate::source::Span;
@@ -105,11 +104,9 @@ impl Lowering<'_> {
         };
         let what = own.map_or("this".to_owned(), |name| format!("`{name}`"));
         let found = match has_level {
-            true => Diagnostic::error(span, format!("{what} is the same in all columns"))
-                .label("an offset to another column")
+            true => wrong(span, format!("{what} is the same in all columns"), "an offset to another column")
                 .help("leave that offset out; what differs from column to column is a field"),
-            false => Diagnostic::error(span, format!("{what} is a number: it is the same everywhere"))
-                .label("an offset of a number")
+            false => wrong(span, format!("{what} is a number: it is the same everywhere"), "an offset of a number")
                 .help(match (own, declared) {
                     (Some(name), Some(_)) => {
                         format!("write `{name}` alone; what differs from cell to cell is a field, `in {name}`")
@@ -190,8 +187,7 @@ impl Lowering<'_> {
         for &part in parts {
             let (axis, by, at) = self.offset(part)?;
             if found[axis].is_some() {
-                let message = format!("the axis `{}` is named twice", ["i", "j", "k"][axis]);
-                let found = wrong(at, message, "named again");
+                let found = wrong(at, format!("the axis `{}` is named twice", ["i", "j", "k"][axis]), "named again");
                 return self.report(found.help("each axis is named at most once; one that is not named has offset 0"));
             }
             found[axis] = Some(by);
@@ -297,8 +293,7 @@ impl Lowering<'_> {
         }
         match i32::try_from(sum) {
             Ok(by) if (-REACH..=REACH).contains(&by) => Some((axis, by, at)),
-            Ok(_) | Err(_) => self
-                .report_number(Diagnostic::error(at, format!("an offset is at most {REACH} cells")).label("too far")),
+            Ok(_) | Err(_) => self.report_number(wrong(at, format!("an offset is at most {REACH} cells"), "too far")),
         }
     }
 
@@ -319,12 +314,9 @@ impl Lowering<'_> {
             (Value::Many(items), Ok(index)) => self.part_at(items, index, part.span, span),
             (Value::One(_), Ok(_)) => self.report(wrong(part.span, "a single number has no parts", "nothing to take")),
             (_, Err(_)) => {
-                let found = Diagnostic::error(part.span, format!("`.{}` is no part", part.text))
-                    .label("a whole number is needed, as in `v.0`");
-                self.report(match foreign::attribute(&part.text) {
-                    Some(help) => found.help(help),
-                    None => found,
-                })
+                let message = format!("`.{}` is no part", part.text);
+                let found = wrong(part.span, message, "a whole number is needed, as in `v.0`");
+                self.report(found.help_if(foreign::attribute(&part.text)))
             }
         }
     }

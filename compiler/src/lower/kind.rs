@@ -1,8 +1,7 @@
 //! Kinds: what a value is, and what it becomes.
 
-use super::report::wrong;
 use super::{Found, Lowering};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Kind, Node, NodeId};
 use crate::source::Span;
 

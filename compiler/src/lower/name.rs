@@ -1,11 +1,10 @@
 //! Names as values.
 
-use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Kind, Node, Role};
 use crate::source::Span;
 
@@ -27,9 +26,8 @@ impl<'a> Lowering<'a> {
                 let is_axis = name.len() == 1;
                 let label = if is_axis { "stands only in offsets, as in `a[i-1]`" } else { "not known to a stencil" };
                 let found = Diagnostic::error(span, format!("a stencil knows no `{name}`")).label(label);
-                return self.report(
-                    found.help("on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`"),
-                );
+                let help = "on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`";
+                return self.report(found.help(help));
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Telling what is wrong: each thing once, and not too much.
 
 use super::{Found, Lowering};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, wrong};
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -29,11 +29,6 @@ pub(super) fn abridge(diagnostics: &mut Vec<Diagnostic>) {
 
 /// How many calls an error inside functions shows.
 const CALLS_SHOWN: usize = 3;
-
-/// An error at a place, with a word about the place.
-pub(super) fn wrong(at: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(at, message).label(label)
-}
 
 /// Whether something is wrong, and not only worth a look.
 pub(super) fn has_error(told: &[Diagnostic]) -> bool {

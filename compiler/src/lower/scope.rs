@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::value::Bound;
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{FieldId, ParamId, Path, VariableId};
 use crate::names;
 use crate::source::Span;
@@ -101,8 +101,7 @@ impl<'a> Globals<'a> {
             if before.text != name.text {
                 let message = format!("the kernels of `{}` and `{}` would have the same name", before.text, name.text);
                 diagnostics.push(
-                    Diagnostic::error(name.span, message)
-                        .label("too much like the other")
+                    wrong(name.span, message, "too much like the other")
                         .note(before.span, "which is here")
                         .help("C and C++ keep names that begin with `_`, or hold `__`, for themselves: choose another"),
                 );
@@ -147,21 +146,17 @@ impl<'a> Globals<'a> {
 
 fn taken(name: &ast::Name) -> Option<Diagnostic> {
     let text = name.text.as_str();
-    let why = if TAKEN.contains(&text) {
-        "it means the same everywhere"
-    } else if text == PRINT {
-        "it shows values"
-    } else if FUNCTIONS.contains(&text) {
-        "it is a function of the language"
-    } else {
-        return None;
+    let why = match text {
+        PRINT => "it shows values",
+        _ if TAKEN.contains(&text) => "it means the same everywhere",
+        _ if FUNCTIONS.contains(&text) => "it is a function of the language",
+        _ => return None,
     };
     Some(Diagnostic::error(name.span, format!("the name `{text}` is taken: {why}")).label("choose another name"))
 }
 
 fn twice(name: &ast::Name, before: Span) -> Diagnostic {
-    Diagnostic::error(name.span, format!("`{}` is defined twice", name.text))
-        .label("defined again here")
+    wrong(name.span, format!("`{}` is defined twice", name.text), "defined again here")
         .note(before, "defined here first")
         .help("no name hides another: choose a different one")
 }

@@ -1,12 +1,12 @@
 //! Stencils: their statements, and what can be told when all of them are known.
 
 use super::declare::CELLS;
-use super::report::{has_error, wrong};
+use super::report::has_error;
 use super::scope::{Binding, Symbol};
 use super::{Lowering, assignments, flat, mesh, value};
 use crate::analysis;
 use crate::ast::{self, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Body, Field, Levels, Origin, Place, Role};
 use crate::source::Span;
 
@@ -130,9 +130,8 @@ impl<'a> Lowering<'a> {
         // An assignment to what is not declared was told already.
         if self.outputs().next().is_none() && assignments(&stencil.statements).next().is_none() {
             let found = Diagnostic::error(stencil.name.span, format!("stencil `{}` has no output", stencil.name.text));
-            self.tell(
-                found.label("computes nothing").help("declare one with `out res` and assign it with `res = ...`"),
-            );
+            let found = found.label("computes nothing");
+            self.tell(found.help("declare one with `out res` and assign it with `res = ...`"));
         }
         if has_error(&self.reports.diagnostics) {
             return;

@@ -5,12 +5,11 @@
 //! as that.
 
 use super::declare::{CELLS, new_field};
-use super::report::wrong;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
 use super::{Found, Lowering};
-use crate::ast::{self, Expr, ExprId, Infix, Prefix, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::ast::{self, Expr, ExprId, Infix, Name, Prefix, Statement};
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{
     Body, DefId, Direction, FieldId, Handle, Kind, Node, Origin, Path, Print, Role, Store, Stored, Sweep, SweepId,
 };
@@ -178,13 +177,12 @@ impl<'a> Lowering<'a> {
                     Some(first) if !matches!(file.exprs[first], Expr::Index(..)) => first,
                     _ => otherwise.value,
                 },
-                Expr::Call(function, _) => match self.scope.binding(&function.text) {
-                    Some(Binding::Function(own)) => own.body.value,
-                    _ => match self.globals.find(&function.text) {
-                        Some(Global::Function(own)) => own.body.value,
+                Expr::Call(Name { text, .. }, _) => {
+                    match (self.scope.binding(text).cloned(), self.globals.find(text)) {
+                        (Some(Binding::Function(own)), _) | (_, Some(Global::Function(own))) => own.body.value,
                         _ => return Value::One(Kind::Int),
-                    },
-                },
+                    }
+                }
                 Expr::Real(_) | Expr::Int(_) | Expr::Prefix(Prefix::Negate, _) => return Value::One(Kind::Int),
                 Expr::Infix(Infix::Arithmetic(_) | Infix::Power, ..) | Expr::Component(..) | Expr::Fold(..) => {
                     return Value::One(Kind::Int);
@@ -239,7 +237,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn add_carried(&mut self, name: &str, kind: Kind, span: Span, sweep: SweepId) -> FieldId {
-        let field = self.stencil.fields.add(new_field(name, Role::Carried, CELLS, stored_as(kind), span));
+        let field = self.stencil.fields.add(new_field(name, Role::Carried, CELLS, Stored::of(kind), span));
         self.sweeps.fields.insert(field, sweep);
         field
     }
@@ -405,9 +403,8 @@ impl<'a> Lowering<'a> {
         };
         let message = format!("a sweep `k {}` knows its values at levels of {known} k only", direction.name());
         let found = Diagnostic::error(span, message).label(format!("did you mean `{name}[{guess}]`?"));
-        self.report(
-            found.help("what is needed at levels that come later belongs into a sweep of its own, after this one"),
-        )
+        let help = "what is needed at levels that come later belongs into a sweep of its own, after this one";
+        self.report(found.help(help))
     }
 
     /// Reports a read of an `inout`, at a level that the sweep being written has assigned already.
@@ -419,16 +416,15 @@ impl<'a> Lowering<'a> {
             return false;
         }
         let (name, shift) = (own.name.clone(), path.levels());
-        self.tell(
+        let found =
             Diagnostic::error(span, format!("`{name}` is assigned in this sweep: which of its values is meant?"))
                 .label("the one before, or the new one?")
                 .help(format!(
                     "the one before: name it ahead of the sweep, `let before = {name}`, and read `before[k{shift:+}]`"
-                ))
-                .help(format!(
-                    "the new one: name it, `let next = ...`, assign `{name} = next`, and read `next[k{shift:+}]`"
-                )),
-        );
+                ));
+        self.tell(found.help(format!(
+            "the new one: name it, `let next = ...`, assign `{name} = next`, and read `next[k{shift:+}]`"
+        )));
         true
     }
 }
@@ -438,15 +434,6 @@ pub(super) fn single(node: Node, kind: Kind, span: Span) -> Body {
     let mut body = Body::new();
     body.add(node, kind, span);
     body
-}
-
-/// How a value that is no field of the user's is stored.
-pub(super) fn stored_as(kind: Kind) -> Stored {
-    match kind {
-        Kind::Real => Stored::Real,
-        Kind::Int => Stored::Int,
-        Kind::Bool => Stored::Bool,
-    }
 }
 
 /// The names that a statement of a sweep defines, and their value.

@@ -1,10 +1,10 @@
 //! Names that mean nothing where they stand, and what may have been meant.
 
-use super::report::{DIAGNOSTICS, wrong};
+use super::report::DIAGNOSTICS;
 use super::scope::FUNCTIONS;
 use super::{Found, Lowering};
 use crate::ast::{self, Item, Name, Statement};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::foreign;
 use crate::source::Span;
 
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         let elsewhere = self.elsewhere(name);
         let found = match (meant, elsewhere) {
             (Some(meant), _) => found.label(format!("did you mean `{meant}`?")),
-            _ if operator.is_some() => found.label("not defined here").help(operator.unwrap_or_default()),
+            _ if operator.is_some() => found.label("not defined here").help_if(operator),
             _ if is_near => found.label(format!("did you mean `{}`?", near.unwrap_or(""))),
             (None, Some((at, found_what))) => self.out_of_sight(name, at, found_what, found),
             (None, None) => found.meant(near, |found| match is_function {
@@ -66,14 +66,9 @@ impl Lowering<'_> {
 
     /// The place in a stencil where a name is defined that cannot be seen, and what it is.
     fn elsewhere(&self, name: &str) -> Option<(Span, &'static str)> {
-        let bodies = self.file.items.iter().filter_map(|item| match item {
-            Item::Stencil(stencil) => Some((&stencil.name, &stencil.statements)),
-            Item::Program(program) => Some((&program.name, &program.statements)),
-            Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
-        });
         // Inside a stencil, only its own names matter; a function of the file may be meant for any.
-        let own = |(named, _): &(&Name, _)| self.stencil.name.is_empty() || named.text == self.stencil.name;
-        bodies.filter(own).flat_map(|(_, statements)| super::flat(statements)).find_map(|statement| {
+        let is_own = |own: &&ast::Stencil| self.stencil.name.is_empty() || own.name.text == self.stencil.name;
+        self.file.stencils().filter(is_own).flat_map(|own| super::flat(&own.statements)).find_map(|statement| {
             let (names, what): (Vec<&Name>, _) = match statement {
                 Statement::Field(fields) => (fields.names.iter().collect(), "a field"),
                 Statement::Param(params) => (params.names.iter().collect(), "a parameter"),
@@ -91,7 +86,7 @@ impl Lowering<'_> {
     fn is_at_file_level(&self, place: Span) -> bool {
         let start = |item: &Item| match item {
             Item::Param(params) => params.names.first().map_or(0, |name| name.span.start),
-            Item::Stencil(ast::Stencil { name, .. }) | Item::Program(ast::Program { name, .. }) => name.span.start,
+            Item::Stencil(ast::Stencil { name, .. }) | Item::Program(ast::Stencil { name, .. }) => name.span.start,
             Item::Function(ast::Function { name, .. }) | Item::Constant(ast::Constant { name, .. }) => name.span.start,
             Item::Test(ast::Test { title: name, .. }) | Item::Mesh(ast::Mesh { name, .. }) => name.span.start,
         };

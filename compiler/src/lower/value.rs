@@ -74,12 +74,7 @@ impl<T> Value<Option<T>> {
 
 /// Whether a body's value varies horizontally, and along k.
 pub fn varies(stencil: &Stencil, body: &Body) -> (bool, bool) {
-    let mut defs: Vec<(bool, bool)> = Vec::with_capacity(stencil.defs.len());
-    for (_, def) in stencil.defs.iter() {
-        let own = body_varies(stencil, &def.body, &defs);
-        defs.push(own);
-    }
-    body_varies(stencil, body, &defs)
+    body_varies(stencil, body, &stencil.of_defs(|body, defs| body_varies(stencil, body, defs)))
 }
 
 fn body_varies(stencil: &Stencil, body: &Body, defs: &[(bool, bool)]) -> (bool, bool) {

@@ -82,10 +82,7 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
     if !expected.is_empty() {
         diagnostic = diagnostic.label(format!("expected {expected}"));
     }
-    match help(&stop) {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    }
+    diagnostic.help_if(help(&stop))
 }
 
 /// The word or character at which the parser stopped.

@@ -3,7 +3,7 @@
 
 use super::{Builder, Built, Node, Rule, name, part, parts, present, span, trail, word};
 use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Name, Prefix, Range};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign::{self, scalar};
 use crate::ir::{Binary, Relation};
 use crate::source::Span;
@@ -93,12 +93,10 @@ impl Builder<'_> {
         let argument = before.rsplit('<').next().unwrap_or_default().trim();
         if self.text.get(at.start as usize..).is_some_and(|rest| rest.starts_with('>')) && scalar(argument).is_some() {
             let start = before.len() - before.rsplit('<').next().map_or(0, str::len) - 1;
-            return Diagnostic::error(Span::new(start, at.end as usize), "there are no casts and no templates")
-                .label("leave it out")
+            return wrong(Span::new(start, at.end as usize), "there are no casts and no templates", "leave it out")
                 .help("numbers are converted where kinds meet; the type of a field says how it is stored");
         }
-        Diagnostic::error(at, "comparisons do not chain")
-            .label("a second comparison")
+        wrong(at, "comparisons do not chain", "a second comparison")
             .help("write `0 < k && k < 5` for `0 < k < 5`; to compare truth values, use parentheses")
     }
 
@@ -156,14 +154,11 @@ impl Builder<'_> {
                     _ => Expr::Int(text.trim_end().parse().unwrap_or(i64::MAX)),
                 };
                 if matches!(expr, Expr::Real(x) if x.is_infinite()) {
-                    return Err(
-                        Diagnostic::error(at, "this number is too large for a real").label("larger than 1.8e308")
-                    );
+                    return Err(wrong(at, "this number is too large for a real", "larger than 1.8e308"));
                 }
                 let mantissa = text.split(['e', 'E']).next().unwrap_or("");
                 if matches!(expr, Expr::Real(0.0)) && mantissa.contains(|c: char| c.is_ascii_digit() && c != '0') {
-                    return Err(Diagnostic::error(at, "this number is too small for a real")
-                        .label("would become 0")
+                    return Err(wrong(at, "this number is too small for a real", "would become 0")
                         .help("the smallest is about 5e-324, and 1e-45 in single precision"));
                 }
                 self.node(expr, at, &[])

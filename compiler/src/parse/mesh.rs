@@ -23,15 +23,8 @@ impl Builder<'_> {
         let mut next = || present(idents.next(), span(pair)).map(|own| name(&own));
         let (from, name, to) = (next()?, next()?, next()?);
         let arity = self.arity(pair)?;
-        let missing = part(pair, Rule::missing).map(|own| self.missing(&own)).transpose()?;
+        let missing = part(pair, Rule::missing).map(|own| self.optional(&own)).transpose()?;
+        let missing = missing.map(|value| value.map_or(MapHoles::Skip, MapHoles::Value));
         Ok(MeshMap { doc, from, name, to, arity, missing })
-    }
-
-    fn missing(&mut self, pair: &Node) -> Built<MapHoles> {
-        let at = span(pair);
-        Ok(match self.optional(pair)? {
-            Some(value) => MapHoles::Value(value, at),
-            None => MapHoles::Skip(at),
-        })
     }
 }

@@ -16,7 +16,7 @@ use crate::ast::{
 };
 use crate::depth;
 use crate::diagnostic::Diagnostic;
-use crate::ir::Direction;
+use crate::ir::{Direction, Stored};
 use crate::source::{Source, Span};
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -112,11 +112,6 @@ fn trail(pair: &Node) -> Option<Trail> {
     Some(Trail { names: parts(&own, Rule::ident).map(|own| name(&own)).collect(), span: span(&own) })
 }
 
-/// `over airfoil.edge` in a construct.
-fn over(pair: &Node) -> Option<Trail> {
-    trail(&part(pair, Rule::over)?)
-}
-
 /// What stands between the quotes of a construct.
 fn quoted<'a>(pair: &Node<'a>) -> Option<&'a str> {
     part(&part(pair, Rule::string)?, Rule::text).map(|text| text.as_str())
@@ -139,7 +134,7 @@ impl Builder<'_> {
             Rule::constant => Item::Constant(self.constant(&own)?),
             Rule::param => Item::Param(self.param(&own, doc)?),
             Rule::test => Item::Test(self.test(&own)?),
-            Rule::program => Item::Program(self.program(&own, doc)?),
+            Rule::program => Item::Program(self.stencil(&own, doc)?),
             _ => Item::Mesh(self.mesh(&own, doc)?),
         })
     }
@@ -172,8 +167,10 @@ impl Builder<'_> {
         own
     }
 
+    /// A stencil or a program.
     fn stencil(&mut self, pair: &Node, doc: String) -> Built<Stencil> {
-        Ok(Stencil { doc, name: word(pair, Rule::ident)?, over: over(pair), statements: self.body(pair)? })
+        let over = part(pair, Rule::over).and_then(|own| trail(&own));
+        Ok(Stencil { doc, name: word(pair, Rule::ident)?, over, statements: self.body(pair)? })
     }
 
     /// The statements between the braces of a construct.
@@ -260,7 +257,10 @@ impl Builder<'_> {
 
     /// `: real[4]` in a construct.
     fn typed(&mut self, pair: &Node) -> Built<Option<Typed>> {
-        let typed = |own: Node| Ok(Typed { scalar: word(&own, Rule::scalar)?, parts: self.arity(&own)? });
+        let typed = |own: Node| {
+            let Name { text, span } = word(&own, Rule::scalar)?;
+            Ok(Typed { stored: present(Stored::named(&text), span)?, span, parts: self.arity(&own)? })
+        };
         part(pair, Rule::typed).map(typed).transpose()
     }
 

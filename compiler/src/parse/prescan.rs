@@ -1,7 +1,7 @@
 //! A linear look at the text before it is parsed: what no parser should be asked to read.
 
 use super::division::lost_bracket;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::source::Span;
 use crate::text::is_deceiving;
 
@@ -20,7 +20,7 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
     let mut open = Vec::new();
     let (mut comment, mut string) = (false, None);
     let mut previous = '\n';
-    for (at, character) in text.char_indices() {
+    for (at, character) in text.char_indices().chain([(text.len(), '\n')]) {
         let here = Span::new(at, at + character.len_utf8());
         // Some editors begin a file with a byte order mark.
         let is_mark = at == 0 && character == '\u{FEFF}';
@@ -45,8 +45,7 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
             '(' | '[' | '{' => {
                 open.push((character, here));
                 if open.len() > NESTING {
-                    return Err(Diagnostic::error(here, format!("brackets are nested more than {NESTING} deep"))
-                        .label("one too many")
+                    return Err(wrong(here, format!("brackets are nested more than {NESTING} deep"), "one too many")
                         .help("name parts of the expression with `let`"));
                 }
             }
@@ -64,15 +63,12 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
                     let found = Diagnostic::error(here, format!("`{character}` does not close `{bracket}`"))
                         .label(format!("`{expected}` was expected"))
                         .note(opened, "opened here");
-                    return Err(with_lost_bracket(found, &text[opened.start as usize..at], expected));
+                    return Err(found.help_if(lost_bracket(&text[opened.start as usize..at], expected)));
                 }
             }
             _ => {}
         }
         previous = character;
-    }
-    if let Some(opened) = string {
-        return Err(open_text(opened));
     }
     match open.last() {
         Some(&(bracket, opened)) => {
@@ -81,7 +77,7 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
             if bracket == '{' && text.lines().any(ends_a_block) {
                 found = found.help("a block ends with `}`: there is no `end`");
             }
-            Err(with_lost_bracket(found, &text[opened.start as usize..], closing(bracket)))
+            Err(found.help_if(lost_bracket(&text[opened.start as usize..], closing(bracket))))
         }
         None => Ok(()),
     }
@@ -89,8 +85,7 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
 
 /// A text whose second quote is missing.
 fn open_text(opened: Span) -> Diagnostic {
-    Diagnostic::error(opened, "this quote is never closed")
-        .label("a second `\"` is missing on this line")
+    wrong(opened, "this quote is never closed", "a second `\"` is missing on this line")
         .help("texts are the labels of prints, as in `print(\"on the left\", phi[i-1])`, and the titles of tests")
 }
 
@@ -98,14 +93,6 @@ fn open_text(opened: Span) -> Diagnostic {
 fn ends_a_block(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
     ["end", "endif", "enddo", "endfunction", "done"].contains(&first.as_str())
-}
-
-/// With the advice that the bracket stands in a comment, if one does.
-fn with_lost_bracket(found: Diagnostic, text: &str, bracket: char) -> Diagnostic {
-    match lost_bracket(text, bracket) {
-        Some(help) => found.help(help),
-        None => found,
-    }
 }
 
 fn closing(bracket: char) -> char {

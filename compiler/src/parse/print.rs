@@ -2,7 +2,7 @@
 
 use super::{Builder, Built, Node, Rule, parts, quoted, span, word};
 use crate::ast::{Name, Print};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::source::Span;
 
 /// The longest expression that is its own label; of a longer one the beginning is.
@@ -18,9 +18,8 @@ impl Builder<'_> {
                 None => values.push((self.value(&own)?, span(&own))),
                 Some(text) if label.is_none() && values.is_empty() => label = Some(text.to_owned()),
                 Some(_) => {
-                    return Err(Diagnostic::error(span(&own), "a print has one label, and it stands first")
-                        .label("another text")
-                        .help(EXAMPLE));
+                    let found = wrong(span(&own), "a print has one label, and it stands first", "another text");
+                    return Err(found.help(EXAMPLE));
                 }
             }
         }
@@ -29,9 +28,7 @@ impl Builder<'_> {
                 let label = label.unwrap_or_else(|| self.written(*at));
                 Ok(Print { label, value: *value, span: place })
             }
-            [] => Err(Diagnostic::error(place, "a print shows one value, and this has none")
-                .label("nothing to show")
-                .help(EXAMPLE)),
+            [] => Err(wrong(place, "a print shows one value, and this has none", "nothing to show").help(EXAMPLE)),
             [_, (_, second), ..] => Err(Diagnostic::error(*second, "a print shows one value")
                 .label("a second one")
                 .help("write a `print` for each")),
@@ -53,9 +50,7 @@ fn check_word(word: &Name) -> Built<()> {
     if word.text == "print" {
         return Ok(());
     }
-    Err(Diagnostic::error(word.span, format!("there is no `{}`", word.text))
-        .label("did you mean `print`?")
-        .help(EXAMPLE))
+    Err(wrong(word.span, format!("there is no `{}`", word.text), "did you mean `print`?").help(EXAMPLE))
 }
 
 /// A print where none can be.

@@ -1,13 +1,9 @@
 //! Programs: what stands in them beside the statements of stencils.
 
-use super::{Builder, Built, Node, Rule, headline, name, names, over, part, parts, present, span, word};
-use crate::ast::{Boundary, EdgeRule, Program, Repeat};
+use super::{Builder, Built, Node, Rule, headline, name, names, part, parts, present, span, word};
+use crate::ast::{Boundary, EdgeRule, Repeat};
 
 impl Builder<'_> {
-    pub(super) fn program(&mut self, pair: &Node, doc: String) -> Built<Program> {
-        Ok(Program { doc, name: word(pair, Rule::ident)?, over: over(pair), statements: self.body(pair)? })
-    }
-
     pub(super) fn repeat(&mut self, pair: &Node) -> Built<Repeat> {
         Ok(Repeat { times: self.value(pair)?, statements: self.body(pair)?, span: headline(pair) })
     }

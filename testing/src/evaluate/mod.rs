@@ -126,7 +126,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
 
     /// The value of a parameter.
     fn param(&mut self, params: &'a Params, name: &str) -> Result<Parts<R>> {
-        let kind = params.typed.as_ref().map_or("real", |typed| typed.scalar.text.as_str());
+        let kind = params.typed.as_ref().map_or("real", |typed| typed.stored.name());
         let domain = self.domain;
         let value = match (self.given.params.get(name), params.default) {
             (Some(scalar::Value::Real(x)), _) => Value::plain(Cells::Real(domain.all(R::of(*x))), false),
@@ -152,7 +152,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let value = self.value(constant.value)?.named();
         self.locals = locals;
         let value = match &constant.typed {
-            Some(Typed { scalar, .. }) => value.map(|value| self.typed(value, &scalar.text)),
+            Some(Typed { stored, .. }) => value.map(|value| self.typed(value, stored.name())),
             None => value,
         };
         self.constants.insert(constant.name.text.clone(), value.clone());

@@ -2,36 +2,30 @@
 
 use super::trail::no_map;
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Home;
 use crate::ir::{Field, Levels, Place, Role, Stored};
 use crate::lower::declare::{NOWHERE, new_field};
-use crate::lower::report::wrong;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 use crate::text::FreeText;
 
 impl<'a> Lowering<'a> {
     /// `on cell.edges, no k`, and how many numbers there are each time.
-    pub(in crate::lower) fn mesh_place(
-        &mut self,
-        place: Option<&ast::PlaceOn>,
-        typed: Option<&ast::Typed>,
-        at: Span,
-    ) -> Found<Place> {
+    pub(in crate::lower) fn mesh_place(&mut self, fields: &ast::Fields) -> Found<Place> {
         let over = self.over.as_ref()?;
         let (mesh, own) = (over.mesh(), over.set);
-        let parts = match typed.and_then(|typed| typed.parts) {
+        let parts = match fields.typed.as_ref().and_then(|typed| typed.parts) {
             Some((number, at)) => self.width(number, at, "a vector has 1 to 64 parts")?,
             None => 1,
         };
         let all = if mesh.levels { Levels::Full } else { Levels::None };
         let on = |home, levels| Some(Place { horizontal: true, levels, home: Some(home) });
         let plain = |set| Home { set, map: None, parts, width: parts };
-        let (trail, none) = match place {
+        let (trail, none) = match &fields.place {
             None => {
                 let Some(set) = own else {
-                    let found = wrong(at, "a field of a program lives on a set", "on which?");
+                    let found = wrong(fields.role.span, "a field of a program lives on a set", "on which?");
                     return self.report(found.help("as in `in q: real[4] on cell`; `on ()` is a single number"));
                 };
                 return on(plain(set), all);

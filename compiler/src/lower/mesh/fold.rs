@@ -1,13 +1,16 @@
 //! Sums over the slots of a map, and their kin, written out.
 
 use crate::ast;
+use crate::diagnostic::wrong;
 use crate::ir::mesh::{Fold, Missing};
 use crate::ir::{Body, Handle, Kind, Node, Origin, Path};
-use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::value::{Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
+
+/// The value at a slot, and the way to the slot if that may be a hole.
+type Term = (Value<Body>, Option<Path>);
 
 impl<'a> Lowering<'a> {
     /// `sum(e in edges) { ... }`: what the slots come to, in order; holes are left out.
@@ -68,7 +71,7 @@ impl<'a> Lowering<'a> {
 
     /// The terms whose slots lead somewhere, from left to right. What there is so far has a name, since it is used twice:
     /// with the next term, and without.
-    fn fold_with_holes(&mut self, op: &ast::Name, terms: Vec<(Value<Body>, Option<Path>)>, span: Span) -> Found<Nodes> {
+    fn fold_with_holes(&mut self, op: &ast::Name, terms: Vec<Term>, span: Span) -> Found<Nodes> {
         let fold = fold_named(op);
         let kind = match &terms.first()?.0 {
             Value::One(body) => body.kind(),
@@ -83,8 +86,8 @@ impl<'a> Lowering<'a> {
         let certain = terms.iter().any(|(_, hole)| hole.is_none());
         let holes: Vec<Path> = terms.iter().filter_map(|(_, hole)| hole.clone()).collect();
         let mut total: Option<Bound> = None;
-        for (term, hole) in terms {
-            let next = |own: &mut Self| own.with_term(fold, kind, total, term, hole, span);
+        for term in terms {
+            let next = |own: &mut Self| own.with_term(fold, kind, total, term, span);
             total = Some(self.bind_with(&op.text, Origin::Base, next)?);
         }
         let total = self.place_value(total?, span)?;
@@ -110,15 +113,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// What there is so far, and one more term, unless its slot is a hole.
-    fn with_term(
-        &mut self,
-        fold: Fold,
-        kind: Kind,
-        total: Option<Bound>,
-        term: Value<Body>,
-        hole: Option<Path>,
-        span: Span,
-    ) -> Found<Nodes> {
+    fn with_term(&mut self, fold: Fold, kind: Kind, total: Option<Bound>, term: Term, span: Span) -> Found<Nodes> {
+        let (term, hole) = term;
         let term = self.written_out(term, span)?;
         let term = term.map(|node| self.widen(node, kind, span)).collected()?;
         let before = match total {

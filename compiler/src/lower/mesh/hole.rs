@@ -1,10 +1,9 @@
 //! Holes of maps: what may be missing, and what makes sure that it is not.
 
 use crate::ast::{Argument, Expr, ExprId, Infix, Name, Prefix};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Missing;
 use crate::ir::{Kind, MapId, Node, NodeId, Param, Path};
-use crate::lower::report::wrong;
 use crate::lower::value::Nodes;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -140,8 +139,7 @@ impl<'a> Lowering<'a> {
         let (mesh, _) = self.site()?;
         let written = mesh.written(beginning);
         let slot = written.trim_start_matches('[').trim_end_matches(']');
-        let found = Diagnostic::error(span, format!("`{slot}` may be missing"))
-            .label("reads through what may be a hole")
+        let found = wrong(span, format!("`{slot}` may be missing"), "reads through what may be a hole")
             .note(mesh.maps[*map].span, "declared with `missing skip` here");
         self.report(found.help(format!(
             "write `if present({slot}) {{ ... }} else {{ ... }}`; a `sum`, `min` or `max` over the map leaves holes out"

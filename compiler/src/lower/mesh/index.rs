@@ -3,9 +3,8 @@
 use super::mistaken::first_slot;
 use super::trail::joined;
 use crate::ast::{Expr, ExprId};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{FieldId, Levels, Origin, Path, SetId};
-use crate::lower::report::wrong;
 use crate::lower::value::{Alias, Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;

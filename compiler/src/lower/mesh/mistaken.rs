@@ -2,10 +2,9 @@
 
 use super::trail::joined;
 use crate::ast::Name;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Map;
 use crate::ir::{FieldId, Levels, Path, Place, Role};
-use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::value::{Alias, Value};
 use crate::lower::{Found, Lowering};
@@ -36,8 +35,7 @@ impl Lowering<'_> {
         let own = &self.stencil.fields[field];
         let (name, declared) = (own.name.clone(), own.span);
         self.report(if own.role == Role::Reduce {
-            Diagnostic::error(span, format!("`{name}` is a reduction: it cannot be read"))
-                .label("known when all elements are done")
+            wrong(span, format!("`{name}` is a reduction: it cannot be read"), "known when all elements are done")
                 .note(declared, "declared as `reduce` here")
                 .help("a program passes it to the next stencil, as a parameter")
         } else {
@@ -62,11 +60,8 @@ impl Lowering<'_> {
         let found = Diagnostic::error(span, format!("`{name}` has no {lacks}: it is{place}"))
             .label("looked at elsewhere, where it is the same")
             .note(own.span, "declared here");
-        self.report(if lacks == "levels" {
-            found.help("leave the level out")
-        } else {
-            found.help(format!("write `{name}` without the map"))
-        })
+        let without = format!("write `{name}` without the map");
+        self.report(found.help(if lacks == "levels" { "leave the level out" } else { &without }))
     }
 
     /// What a name of the mesh is, where a value is needed.

@@ -13,10 +13,9 @@ pub use hole::{PRESENT, SIZE};
 use super::scope::Binding;
 use super::{Found, Lowering};
 use crate::ast::{self, ExprId, MapHoles, MeshPart};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::mesh::{Map, Mesh, Missing, Set, Write};
 use crate::ir::{Handle, MapId, MeshStencil, NodeId, Path, Program, SetId, Stencil};
-use crate::lower::report::wrong;
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -114,8 +113,8 @@ impl<'a> Lowering<'a> {
         };
         let (missing, value) = match map.missing {
             None => (Missing::Never, None),
-            Some(MapHoles::Skip(_)) => (Missing::Skip, None),
-            Some(MapHoles::Value(value, _)) => {
+            Some(MapHoles::Skip) => (Missing::Skip, None),
+            Some(MapHoles::Value(value)) => {
                 // Looked at here, so that what is wrong is told even if nobody reads through the map.
                 self.constant_body(value, None, "value")?;
                 (Missing::Value, Some(value))

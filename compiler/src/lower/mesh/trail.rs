@@ -1,10 +1,9 @@
 //! Names of maps and slots: `cells.0`, `edges.cells`, `e`, `e.nodes.1`.
 
 use crate::ast::{self, Expr, ExprId, Name};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::mesh::Mesh;
 use crate::ir::{Hop, MapId, Path, SetId};
-use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;

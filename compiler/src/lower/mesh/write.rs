@@ -2,10 +2,9 @@
 
 use super::fold::fold_named;
 use crate::ast;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::{Fold, How, Write};
 use crate::ir::{Body, Field, FieldId, Kind, Levels, Node, Path, Role, Store};
-use crate::lower::report::wrong;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 
@@ -16,23 +15,15 @@ impl<'a> Lowering<'a> {
         let Some(id) = self.field_at(&name.text) else {
             return self.no_target(name, format!("declare it with `out {0}` or `inc {0}`", name.text));
         };
-        let field = self.stencil.fields[id].clone();
         let before = self.scope.assigned.insert(name.text.clone(), name.span);
-        if let Some(how) = self.how_written(id, &field, target, &assign.op, before) {
-            self.write(id, &field, how, assign.op.text == "-=", assign.value);
+        if let Some(how) = self.how_written(id, target, &assign.op, before) {
+            self.write(id, how, assign.op.text == "-=", assign.value);
         }
     }
 
     /// What becomes of a value that is written to a field, which may have been assigned before.
-    fn how_written(
-        &mut self,
-        id: FieldId,
-        field: &Field,
-        target: &ast::Target,
-        op: &ast::Name,
-        before: Option<Span>,
-    ) -> Found<How> {
-        let name = &target.name;
+    fn how_written(&mut self, id: FieldId, target: &ast::Target, op: &ast::Name, before: Option<Span>) -> Found<How> {
+        let (name, field) = (&target.name, &self.stencil.fields[id].clone());
         match field.role {
             Role::In | Role::Carried => {
                 let found =
@@ -53,8 +44,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Writes a value, part by part.
-    fn write(&mut self, id: FieldId, field: &Field, how: How, negated: bool, value: ast::ExprId) -> Found<()> {
-        let span = self.span(value);
+    fn write(&mut self, id: FieldId, how: How, negated: bool, value: ast::ExprId) -> Found<()> {
+        let (span, field) = (self.span(value), &self.stencil.fields[id].clone());
         let is_reduced = matches!(how, How::Reduce(_));
         let written = self.bodies(|own| {
             let value = own.value(value)?;
@@ -71,11 +62,8 @@ impl<'a> Lowering<'a> {
             let (has, wants) = (count(parts.len()), count(width));
             let found = Diagnostic::error(span, format!("`{}` is {wants}, this value is {has}", field.name));
             let found = found.label(has).note(field.span, "declared here");
-            return self.report(if width == 1 {
-                found.help("take a part of it, as in `v.0`")
-            } else {
-                found.help(format!("a vector is assigned whole: `[a, b, ...]` with {width} parts"))
-            });
+            let whole = format!("a vector is assigned whole: `[a, b, ...]` with {width} parts");
+            return self.report(found.help(if width == 1 { "take a part of it, as in `v.0`" } else { &whole }));
         }
         for (part, body) in parts.into_iter().enumerate() {
             if field.place.levels == Levels::None && !is_reduced {

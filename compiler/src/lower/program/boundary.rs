@@ -2,11 +2,10 @@
 
 use super::Programmer;
 use crate::ast::{self, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::program::{EdgeRule, Edges, GridAxis, Side, Variable};
 use crate::ir::{Body, Levels};
 use crate::lower::Found;
-use crate::lower::report::wrong;
 use crate::source::Span;
 use std::collections::HashSet;
 

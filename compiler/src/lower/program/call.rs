@@ -2,37 +2,27 @@
 
 use super::{Held, Programmer};
 use crate::ast::{self, Expr, ExprId};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Call, FieldBinding};
 use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, VariableId};
 use crate::lower::Found;
 use crate::lower::mesh::SIZE;
-use crate::lower::report::wrong;
 use crate::lower::scope::{Binding, FUNCTIONS, Global};
 use crate::lower::sweep::single;
 use crate::source::Span;
 
 /// What a call passes to a stencil, in the order declared.
 #[derive(Clone, Copy)]
-enum Slot<'a> {
-    Field(FieldId, &'a Field),
-    Param(ParamId, &'a Param),
+struct Slot<'a> {
+    name: &'a str,
+    span: Span,
+    takes: Takes<'a>,
 }
 
-impl<'a> Slot<'a> {
-    fn name(self) -> &'a str {
-        match self {
-            Slot::Field(_, own) => &own.name,
-            Slot::Param(_, own) => &own.name,
-        }
-    }
-
-    fn span(self) -> Span {
-        match self {
-            Slot::Field(_, own) => own.span,
-            Slot::Param(_, own) => own.span,
-        }
-    }
+#[derive(Clone, Copy)]
+enum Takes<'a> {
+    Field(FieldId, &'a Field),
+    Param(ParamId, &'a Param),
 }
 
 /// The fields that a stencil returns, in the order declared.
@@ -42,7 +32,7 @@ pub(super) fn outputs(stencil: &Stencil) -> impl Iterator<Item = &Field> {
 
 /// `diffuse(phi, alpha)`
 fn signature(stencil: &Stencil, slots: &[Slot]) -> String {
-    let names: Vec<&str> = slots.iter().map(|slot| slot.name()).collect();
+    let names: Vec<&str> = slots.iter().map(|slot| slot.name).collect();
     format!("`{}({})`", stencil.name, names.join(", "))
 }
 
@@ -145,7 +135,7 @@ impl<'a> Programmer<'_, 'a> {
                 }
             };
             if let Some(before) = given[place].replace(argument) {
-                let found = Diagnostic::error(at, format!("`{}` is given twice", slots[place].name()));
+                let found = Diagnostic::error(at, format!("`{}` is given twice", slots[place].name));
                 let before = self.span(before.value);
                 return self.report(found.label("again here").note(before, "first here"));
             }
@@ -158,22 +148,24 @@ impl<'a> Programmer<'_, 'a> {
         };
         let mut complete = true;
         for (n, (slot, argument)) in slots.iter().zip(&given).enumerate() {
-            complete &= match (*slot, argument) {
-                (Slot::Field(id, own), Some(argument)) => {
+            complete &= match (slot.takes, argument) {
+                (Takes::Field(id, own), Some(argument)) => {
                     call.fields[id.index()].read = self.field_argument(stencil, own, argument.value);
                     call.fields[id.index()].read.is_some()
                 }
-                (Slot::Param(_, own), Some(argument)) if self.names_a_field(argument.value) => {
+                (Takes::Param(_, own), Some(argument)) if self.names_a_field(argument.value) => {
                     self.field_for_param(stencil, own, &slots, &given, n).unwrap_or(false)
                 }
-                (Slot::Param(id, own), Some(argument)) => {
+                (Takes::Param(id, own), Some(argument)) => {
                     call.params[id.index()] = self.number(argument.value, Some(own.kind), &own.name);
                     call.params[id.index()].is_some()
                 }
-                (Slot::Param(_, own), None) if own.default.is_some() => true,
+                (Takes::Param(_, own), None) if own.default.is_some() => true,
                 // Starts from 0.
-                (Slot::Field(_, own), None) if own.role == Role::Inc => true,
-                (slot, None) => self.missing(stencil, &slots, slot, span).unwrap_or(false),
+                (Takes::Field(_, own), None) if own.role == Role::Inc => true,
+                (Takes::Field(..) | Takes::Param(..), None) => {
+                    self.missing(stencil, &slots, *slot, span).unwrap_or(false)
+                }
             };
         }
         // Parameters of the file are the program's, too.
@@ -207,14 +199,15 @@ impl<'a> Programmer<'_, 'a> {
     fn slots<'s>(&self, stencil: &'s Stencil) -> Vec<Slot<'s>> {
         let fields = stencil.fields.iter().filter(|(_, own)| own.role.is_read());
         let params = stencil.params.iter().filter(|(_, own)| self.file_param(own).is_none());
-        let fields = fields.map(|(id, own)| Slot::Field(id, own));
-        let mut slots: Vec<Slot> = fields.chain(params.map(|(id, own)| Slot::Param(id, own))).collect();
-        slots.sort_by_key(|slot| slot.span().start);
+        let fields = fields.map(|(id, own)| Slot { name: &own.name, span: own.span, takes: Takes::Field(id, own) });
+        let params = params.map(|(id, own)| Slot { name: &own.name, span: own.span, takes: Takes::Param(id, own) });
+        let mut slots: Vec<Slot> = fields.chain(params).collect();
+        slots.sort_by_key(|slot| slot.span.start);
         slots
     }
 
     fn slot_named(&mut self, stencil: &Stencil, slots: &[Slot], name: &ast::Name) -> Found<usize> {
-        if let Some(place) = slots.iter().position(|own| own.name() == name.text) {
+        if let Some(place) = slots.iter().position(|own| own.name == name.text) {
             return Some(place);
         }
         let found = Diagnostic::error(name.span, format!("`{}` takes no `{}`", stencil.name, name.text));
@@ -225,7 +218,7 @@ impl<'a> Programmer<'_, 'a> {
             let found = found.label("a parameter of the file: stencils and programs see the same");
             return self.report(found.help(format!("set it for all: --set {}=...", name.text)));
         }
-        let guess = guess(&name.text, slots.iter().map(|slot| slot.name()));
+        let guess = guess(&name.text, slots.iter().map(|slot| slot.name));
         self.report(found.meant(guess, |found| found.label(signature(stencil, slots))))
     }
 
@@ -239,9 +232,9 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn missing<T>(&mut self, stencil: &Stencil, slots: &[Slot], slot: Slot, span: Span) -> Found<T> {
-        let what = if let Slot::Field(..) = slot { "field" } else { "parameter" };
-        let found = Diagnostic::error(span, format!("`{}` needs the {what} `{}`", stencil.name, slot.name()));
-        self.report(found.label(signature(stencil, slots)).note(slot.span(), "declared here"))
+        let what = if let Takes::Field(..) = slot.takes { "field" } else { "parameter" };
+        let found = Diagnostic::error(span, format!("`{}` needs the {what} `{}`", stencil.name, slot.name));
+        self.report(found.label(signature(stencil, slots)).note(slot.span, "declared here"))
     }
 
     /// A field that is passed to a stencil.
@@ -282,12 +275,9 @@ impl<'a> Programmer<'_, 'a> {
         };
         // It is mostly meant for the field that adds up, which nobody has to give.
         let mut left = slots.iter().zip(given).filter(|(_, argument)| argument.is_none());
-        let added = left.find_map(|(slot, _)| match slot {
-            Slot::Field(_, own) if own.role == Role::Inc => Some(&own.name),
-            Slot::Field(..) | Slot::Param(..) => None,
-        });
-        let found = Diagnostic::error(at, format!("{place}, and `{field}` is a field"))
-            .label(signature(stencil, slots))
+        let is_added = |slot: &Slot| matches!(slot.takes, Takes::Field(_, own) if own.role == Role::Inc);
+        let added = left.find(|(slot, _)| is_added(slot)).map(|(slot, _)| slot.name);
+        let found = wrong(at, format!("{place}, and `{field}` is a field"), signature(stencil, slots))
             .note(own.span, "declared here");
         let found = match added {
             Some(added) => {

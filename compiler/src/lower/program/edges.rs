@@ -14,8 +14,7 @@ impl Programmer<'_, '_> {
         // What a constant rules out is not read.
         let reaches = reaches(&fold(stencil, Precision::F64));
         let mut fine = Some(());
-        for (axis, side) in [GridAxis::I, GridAxis::J].into_iter().flat_map(|axis| Side::BOTH.map(|side| (axis, side)))
-        {
+        for (axis, side) in GridAxis::ends().filter(|(axis, _)| *axis != GridAxis::K) {
             let ruled = call.reads().chain(call.writes()).find(|&id| self.program.variables[id].edges.has(axis, side));
             let Some(ruled) = ruled else { continue };
             for (id, field) in stencil.fields.iter() {

@@ -3,11 +3,10 @@
 use super::call::outputs;
 use super::{Programmer, new_variable};
 use crate::ast::{self, ExprId};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::program::{Action, Assignment};
 use crate::ir::{Body, FieldId, Handle, Kind, Node, Place, Role, Stored, VariableId};
 use crate::lower::declare::{NOWHERE, new_field};
-use crate::lower::report::wrong;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 
@@ -113,12 +112,8 @@ impl<'a> Programmer<'_, 'a> {
 
     /// Reports a stencil that does not run over this program's mesh.
     pub(super) fn check_mesh(&mut self, name: &ast::Name) {
-        let items = self.lowering.file.items.iter();
-        let over = items.rev().find_map(|item| match item {
-            ast::Item::Stencil(stencil) if stencil.name.text == name.text => Some(stencil.over.as_ref()),
-            _ => None,
-        });
-        let theirs = over.flatten().and_then(|trail| trail.names.first()).map(|name| name.text.clone());
+        let called = self.lowering.file.stencils().filter(|own| own.name.text == name.text).last();
+        let theirs = called.and_then(|own| own.over.as_ref()?.names.first()).map(|name| name.text.clone());
         let ours = self.lowering.over.as_ref().map(|over| over.declared.mesh.name.clone());
         if theirs == ours {
             return;

@@ -8,11 +8,11 @@ mod mesh;
 use super::scope::{Binding, Symbol};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Statement};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
 use crate::ir::{Body, Field, Kind, Place, Program, Role, Stencil, Stored, VariableId};
 use crate::lower::mesh::Declared;
-use crate::lower::report::{has_error, wrong};
+use crate::lower::report::has_error;
 use crate::source::Span;
 use crate::text::FreeText;
 use boundary::Boundaries;
@@ -44,7 +44,7 @@ impl<'a> Lowering<'a> {
     /// A program; what is wrong with it is reported.
     pub(super) fn program(
         &mut self,
-        program: &'a ast::Program,
+        program: &'a ast::Stencil,
         stencils: &'a [Stencil],
         meshes: &'a [Declared],
     ) -> Program {
@@ -210,9 +210,8 @@ impl<'a> Programmer<'_, 'a> {
         }
         if let Some((_, at)) = assign.targets.iter().find_map(|target| target.index.as_ref()) {
             let found = Diagnostic::error(*at, "a field is assigned as a whole").label("leave this out");
-            return self.tell(
-                found.help("a call computes all cells; what differs from cell to cell is the stencil's business"),
-            );
+            let help = "a call computes all cells; what differs from cell to cell is the stencil's business";
+            return self.tell(found.help(help));
         }
         self.name_reductions(assign);
         let targets: Vec<Found<VariableId>> = assign.targets.iter().map(|target| self.target(&target.name)).collect();
@@ -362,18 +361,13 @@ impl<'a> Programmer<'_, 'a> {
         }
         let Variable { name, span, .. } = self.program.variables[id].clone();
         let is_assigned = self.assigned.contains(&id);
-        let found = Diagnostic::error(at, format!("`{name}` may have no value here"))
-            .label(if is_assigned {
-                "assigned in a loop, which may run zero times"
-            } else {
-                "read before it is assigned"
-            })
-            .note(span, "declared here");
-        self.report(if self.is_number(id) {
-            found.help(format!("assign it before; a number that is given is a parameter: `param {name}`"))
-        } else {
-            found.help(format!("declare it as `inout {name}`, or assign it before"))
-        })
+        let label =
+            if is_assigned { "assigned in a loop, which may run zero times" } else { "read before it is assigned" };
+        let found = wrong(at, format!("`{name}` may have no value here"), label).note(span, "declared here");
+        self.report(found.help(match self.is_number(id) {
+            true => format!("assign it before; a number that is given is a parameter: `param {name}`"),
+            false => format!("declare it as `inout {name}`, or assign it before"),
+        }))
     }
 
     /// A variable, if it can hold something.
@@ -400,7 +394,7 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     /// What can be told once the whole program is known.
-    fn finish(&mut self, program: &'a ast::Program) {
+    fn finish(&mut self, program: &'a ast::Stencil) {
         self.report_unknown_boundaries();
         self.read_edge_values();
         let mut has_output = false;
@@ -417,8 +411,7 @@ impl<'a> Programmer<'_, 'a> {
         }
         if !has_output && !self.has_failed() {
             let found = Diagnostic::error(program.name.span, format!("program `{}` has no output", program.name.text));
-            let found = found.label("computes nothing");
-            self.tell(found.help("declare one with `inout phi` or `out res`, and assign it"));
+            self.tell(found.label("computes nothing").help("declare one with `inout phi` or `out res`, and assign it"));
         }
         self.lowering.warn_unused();
     }

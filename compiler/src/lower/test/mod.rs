@@ -6,13 +6,12 @@ mod subject;
 
 use super::declare::{CELLS, new_field};
 use super::file::Told;
-use super::report::{has_error, wrong};
-use super::scope::{Binding, Globals, Symbol};
-use super::sweep::stored_as;
+use super::report::has_error;
+use super::scope::{Binding, Global, Globals, Symbol};
 use super::{Found, Lowering};
 use crate::analysis::values::values;
 use crate::ast::{self, TestPart};
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::grid::Grid;
 use crate::ir::{
     self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored,
@@ -211,31 +210,21 @@ impl<'a> Tests<'a> {
         if let Some(stencil) = self.stencils.iter().find(|stencil| stencil.name == name.text) {
             return Some(stencil);
         }
-        let mut names = Vec::new();
-        let mut other = None;
-        for item in &self.globals.file.items {
-            match item {
-                ast::Item::Stencil(ast::Stencil { name: own, over, .. })
-                | ast::Item::Program(ast::Program { name: own, over, .. }) => {
-                    match over {
-                        Some(over) if own.text == name.text => {
-                            let found = Diagnostic::error(name.span, format!("`{}` runs over a mesh", name.text));
-                            let found = found.label("a test runs on a grid").note(over.span, "over a mesh");
-                            return self.report(found.help("compare what `stencilc run --mesh FILE --out ...` writes"));
-                        }
-                        // What is wrong with it was told.
-                        None if own.text == name.text => return None,
-                        Some(_) => {}
-                        None => names.push(own.text.as_str()),
-                    }
-                }
-                ast::Item::Function(own) if own.name.text == name.text => other = Some("a function"),
-                ast::Item::Constant(own) if own.name.text == name.text => other = Some("a constant"),
-                ast::Item::Mesh(own) if own.name.text == name.text => other = Some("a mesh"),
-                ast::Item::Function(_) | ast::Item::Constant(_) | ast::Item::Mesh(_) => {}
-                ast::Item::Param(_) | ast::Item::Test(_) => {}
-            }
+        let declared = self.globals.file.stencils();
+        if let Some(own) = declared.clone().find(|own| own.name.text == name.text) {
+            // Of one on a grid, what is wrong with it was told.
+            let over = own.over.as_ref()?;
+            let found = wrong(name.span, format!("`{}` runs over a mesh", name.text), "a test runs on a grid");
+            let found = found.note(over.span, "over a mesh");
+            return self.report(found.help("compare what `stencilc run --mesh FILE --out ...` writes"));
         }
+        let names: Vec<&str> = declared.filter(|own| own.over.is_none()).map(|own| own.name.text.as_str()).collect();
+        let other = match self.globals.find(&name.text) {
+            Some(Global::Function(_)) => Some("a function"),
+            Some(Global::Constant(_)) => Some("a constant"),
+            Some(Global::Mesh) => Some("a mesh"),
+            Some(Global::Param(..) | Global::Stencil | Global::Program) | None => None,
+        };
         let diagnostic = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));
         let list = names.join(", ");
         self.report(match (other, guess(&name.text, names)) {
@@ -318,7 +307,7 @@ impl<'a> Lowering<'a> {
 
     /// Adds an output on every cell.
     fn add_value(&mut self, name: &str, body: Body) -> FieldId {
-        self.add_output(new_field(name, Role::Out, CELLS, stored_as(body.kind()), Span::default()), body)
+        self.add_output(new_field(name, Role::Out, CELLS, Stored::of(body.kind()), Span::default()), body)
     }
 
     /// The stencil that computes what the test expects.

@@ -6,9 +6,8 @@ use super::super::{Found, Lowering};
 use super::Outline;
 use super::parts::names;
 use crate::ast;
-use crate::diagnostic::{Diagnostic, guess};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::{Field, FieldId, Node, Param, ParamId, Role, Stencil};
-use crate::lower::report::wrong;
 use crate::source::Span;
 use std::collections::BTreeMap;
 
@@ -44,7 +43,11 @@ impl<'a> Lowering<'a> {
             self.check_known(assign.value, stencil);
             match target {
                 Target::Field(id) => self.input(assign.value, &stencil.fields[id]),
-                Target::Param(id) => self.setting(assign.value, &stencil.params[id]),
+                // The test's own stencil has the same parameters, and under the same numbers.
+                Target::Param(id) => {
+                    let own = &stencil.params[id];
+                    self.stencil.params[id].default = self.constant_body(assign.value, Some(own.kind), &own.name);
+                }
             }
         }
         // What was meant to be given is not missing, too.
@@ -123,14 +126,6 @@ impl<'a> Lowering<'a> {
         if let Some(body) = self.body_as(value, own.stored.kind(), &own.name) {
             self.check_axes(&body, own, self.span(value));
             self.add_output(new_field(&own.name, Role::Out, own.place, own.stored, own.span), body);
-        }
-    }
-
-    fn setting(&mut self, value: ast::ExprId, own: &Param) {
-        let body = self.constant_body(value, Some(own.kind), &own.name);
-        let id = self.stencil.params.iter().find(|(_, param)| param.span == own.span).map(|(id, _)| id);
-        if let (Some(id), Some(body)) = (id, body) {
-            self.stencil.params[id].default = Some(body);
         }
     }
 

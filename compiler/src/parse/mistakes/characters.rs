@@ -1,7 +1,7 @@
 //! Characters that are not in the language, and numbers as other languages write them.
 
 use super::{Stop, is_word, last_word};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign;
 use crate::source::Span;
 
@@ -28,22 +28,16 @@ fn not_ascii(stop: &Stop, first: char) -> Option<Diagnostic> {
         return None;
     }
     if !is_word(first) {
-        return Some(
-            Diagnostic::error(stop.here(), format!("`{first}` is no character of the language"))
-                .label("not understood")
-                .help("everything but comments is written in ASCII"),
-        );
+        let found = wrong(stop.here(), format!("`{first}` is no character of the language"), "not understood");
+        return Some(found.help("everything but comments is written in ASCII"));
     }
     let begun = last_word(stop.before);
     let place = Span::new(stop.before.len() - begun.len(), stop.before.len() + stop.found.len());
-    Some(
-        Diagnostic::error(place, format!("`{begun}{}` cannot be a name", stop.found))
-            .label("not all of it is ASCII")
-            .help("names are made of ASCII letters, digits and `_`, as in `alpha` or `dx2`"),
-    )
+    let found = wrong(place, format!("`{begun}{}` cannot be a name", stop.found), "not all of it is ASCII");
+    Some(found.help("names are made of ASCII letters, digits and `_`, as in `alpha` or `dx2`"))
 }
 
-/// Quotes around the label of a print or the title of a test, and primes.
+/// Quotes around the label of a print or the title of a test.
 fn quote(stop: &Stop, first: char) -> Option<Diagnostic> {
     let theirs = "“”„‘’«»\'`";
     let takes_text =
@@ -51,29 +45,19 @@ fn quote(stop: &Stop, first: char) -> Option<Diagnostic> {
     let at = stop.before.len();
     if takes_text && first == '"' && stop.previous.is_some_and(|(_, span)| span.end as usize == at) {
         let (word, span) = stop.previous?;
-        return Some(
-            Diagnostic::error(span, "a text is plain: nothing is put into it")
-                .label(format!("leave out `{word}`"))
-                .help("write a label and one value, as in `print(\"on the left\", phi[i-1])`"),
-        );
+        let found = wrong(span, "a text is plain: nothing is put into it", format!("leave out `{word}`"));
+        return Some(found.help("write a label and one value, as in `print(\"on the left\", phi[i-1])`"));
     }
-    if takes_text && theirs.contains(first) {
-        let line = stop.rest.lines().next().unwrap_or_default();
-        let inside = &line[first.len_utf8()..];
-        let end = inside.find(|c| theirs.contains(c)).unwrap_or(inside.len());
-        let close = inside[end..].chars().next().map_or(0, char::len_utf8);
-        let place = Span::new(at, at + first.len_utf8() + end + close);
-        return Some(
-            Diagnostic::error(place, "a text stands between straight double quotes")
-                .label(format!("write `\"{}\"`", &inside[..end])),
-        );
+    if !takes_text || !theirs.contains(first) {
+        return None;
     }
-    let is_prime = "\'’′".contains(first) && stop.before.ends_with(is_word) && stop.after_operand;
-    is_prime.then(|| {
-        Diagnostic::error(stop.here(), format!("`{first}` does not fit here"))
-            .label("there are no primes and no transposes")
-            .help("a second value is a name of its own, as in `u_new`; a derivative is a difference of neighbours, as in `(a[i+1] - a[i-1]) / (2*dx)`")
-    })
+    let line = stop.rest.lines().next().unwrap_or_default();
+    let inside = &line[first.len_utf8()..];
+    let end = inside.find(|c| theirs.contains(c)).unwrap_or(inside.len());
+    let close = inside[end..].chars().next().map_or(0, char::len_utf8);
+    let place = Span::new(at, at + first.len_utf8() + end + close);
+    let label = format!("write `\"{}\"`", &inside[..end]);
+    Some(wrong(place, "a text stands between straight double quotes", label))
 }
 
 /// Advice for those who write the precision of a number at its end.
@@ -122,11 +106,8 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
             .previous
             .is_some_and(|(word, _)| ["in", "out", "inout", "let", "const", "param", "fn", "stencil"].contains(&word));
     if is_name {
-        return Some(
-            Diagnostic::error(place, format!("`{token}` cannot be a name"))
-                .label("begins with a digit")
-                .help("names begin with a letter or `_`"),
-        );
+        let found = wrong(place, format!("`{token}` cannot be a name"), "begins with a digit");
+        return Some(found.help("names begin with a letter or `_`"));
     }
     // Fortran's `1d-3`, `1.0_dp`; C's `1.0f`.
     let kind_at = |power: &str| power.find(|c: char| !c.is_ascii_digit()).unwrap_or(power.len());
@@ -135,17 +116,13 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     if let Some((power, _)) = kind.filter(|(power, kind)| !power.is_empty() && kind.starts_with('_')) {
         return error(format!("write `{plain}e{power}`")).map(|found| found.help(NO_ENDINGS));
     }
-    let exponent = letters.strip_prefix(['d', 'D']).filter(is_power);
-    if let Some(exponent) = exponent {
-        let exponent = if exponent.is_empty() {
-            let sign = &stop.rest[tail..];
-            let digits = sign.strip_prefix(['-', '+']).map_or("", super::word_at);
-            match sign.chars().next() {
-                Some(sign) if !digits.is_empty() => format!("{sign}{digits}"),
-                _ => "0".to_owned(),
-            }
-        } else {
-            exponent.to_owned()
+    if let Some(exponent) = letters.strip_prefix(['d', 'D']).filter(is_power) {
+        let behind = &stop.rest[tail..];
+        let digits = behind.strip_prefix(['-', '+']).map_or("", super::word_at);
+        let exponent = match exponent {
+            "" if digits.is_empty() => "0",
+            "" => &behind[..digits.len() + 1],
+            own => own,
         };
         return error(format!("write `{plain}e{exponent}`"))
             .map(|found| found.help("`real` has the precision that `--precision` says, `f64` if it says nothing"));
@@ -157,11 +134,8 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
         if !power.is_empty() && !kind.is_empty() {
             let sign = stop.rest[tail..].chars().next().unwrap_or('+');
             let end = at + tail + 1 + exponent.len();
-            return Some(
-                Diagnostic::error(Span::new(start, end), format!("`{token}{sign}{exponent}` is no number"))
-                    .label(format!("write `{plain}e{sign}{power}`"))
-                    .help(NO_ENDINGS),
-            );
+            let found = Diagnostic::error(Span::new(start, end), format!("`{token}{sign}{exponent}` is no number"));
+            return Some(found.label(format!("write `{plain}e{sign}{power}`")).help(NO_ENDINGS));
         }
         return error("an exponent is missing after `e`, as in `1e-3`".into());
     }
@@ -172,8 +146,6 @@ fn number(stop: &Stop) -> Option<Diagnostic> {
     if letters.is_empty() {
         return error(format!("write `{plain}`"));
     }
-    Some(
-        Diagnostic::error(place, format!("`{token}` is neither a number nor a name"))
-            .label(format!("if a product is meant, write `{plain} * {letters}`")),
-    )
+    let found = Diagnostic::error(place, format!("`{token}` is neither a number nor a name"));
+    Some(found.label(format!("if a product is meant, write `{plain} * {letters}`")))
 }

@@ -1,7 +1,7 @@
 //! Declarations, assignments and functions with something in the wrong place.
 
 use super::{Stop, is_word, statements::RESERVED};
-use crate::diagnostic::{Diagnostic, guess as nearest};
+use crate::diagnostic::{Diagnostic, guess as nearest, wrong};
 use crate::foreign::scalar;
 use crate::source::Span;
 
@@ -40,7 +40,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         "let" if !stop.at_start() => binding(stop),
         "param" | "const" if !stop.at_start() => number(stop),
         "fn" if !stop.at_start() => stop.known(if stop.name().contains('=') { "value of fn" } else { "fn" }),
-        _ if stop.outside || stop.in_test => None,
+        _ if stop.outside || stop.item == Some("test") => None,
         _ => assignment(stop),
     }
 }
@@ -53,13 +53,11 @@ fn error(stop: &Stop, message: impl Into<String>) -> Diagnostic {
 fn no_range(text: &str, place: Span) -> Diagnostic {
     let role = text.rsplit(['\n', ';', '{']).next().unwrap_or_default().trim_start();
     if role.starts_with("in ") {
-        return Diagnostic::error(place, "`=` gives the range that random input is drawn from")
-            .label("expected a range, as in `= 0..1`")
+        return wrong(place, "`=` gives the range that random input is drawn from", "expected a range, as in `= 0..1`")
             .help("a fixed number is a `const`, or a `param` with a default: `param c = 3`");
     }
     let role = super::word_at(role);
-    Diagnostic::error(place, "a declaration gives an output no value")
-        .label("assigned too early")
+    wrong(place, "a declaration gives an output no value", "assigned too early")
         .help(format!("declare it, then assign it: `{role} res` and, on a line of its own, `res = ...`"))
 }
 
@@ -91,12 +89,10 @@ fn size(stop: &Stop) -> Option<Diagnostic> {
         return None;
     }
     Some(if stop.first == "const" {
-        Diagnostic::error(place, "the number of parts is not written")
-            .label("leave it out")
+        wrong(place, "the number of parts is not written", "leave it out")
             .help(format!("the value says it, as in `const {word} = [3/4, -3/20, 1/60]`"))
     } else {
-        Diagnostic::error(place, "a parameter is one number")
-            .label("leave it out")
+        wrong(place, "a parameter is one number", "leave it out")
             .help(format!("write a parameter for each, `param {word}0, {word}1`, or a field `in {word} on (k)`"))
     })
 }
@@ -133,11 +129,8 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
     }
     let range = stop.rest.strip_prefix("in ").unwrap_or_default().trim_start();
     if before_range && !names.is_empty() && range.starts_with(|c: char| c.is_ascii_digit() || "-.([".contains(c)) {
-        return Some(
-            error(stop, "a range is written with `=`")
-                .label(format!("write `{} {names} = 0..1`", stop.first))
-                .help("random input is drawn from it, its first number included, its second not"),
-        );
+        let found = error(stop, "a range is written with `=`").label(format!("write `{} {names} = 0..1`", stop.first));
+        return Some(found.help("random input is drawn from it, its first number included, its second not"));
     }
     if names.ends_with(" on") && ["(", "["].contains(&stop.found) {
         let end = stop.rest.find([')', ']']).map_or(1, |end| end + 1);
@@ -149,11 +142,9 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
     }
     if ROLES.contains(&stop.found) || ["let", "param", "const", "fn"].contains(&stop.found) {
         if let Some(comma) = stop.before.trim_end().strip_suffix(',').map(str::len).filter(|_| names.len() > 1) {
-            return Some(
-                Diagnostic::error(Span::new(comma, comma + 1), "two statements on one line are parted by `;`")
-                    .label(format!("write `;` before `{}`", stop.found))
-                    .help("a comma stands between names of the same declaration"),
-            );
+            let found = Diagnostic::error(Span::new(comma, comma + 1), "two statements on one line are parted by `;`")
+                .label(format!("write `;` before `{}`", stop.found));
+            return Some(found.help("a comma stands between names of the same declaration"));
         }
         return if names.is_empty() { None } else { stop.known("parted") };
     }
@@ -172,11 +163,8 @@ fn on_a_mesh(stop: &Stop, names: &str) -> Option<Diagnostic> {
     let role = stop.first;
     if stop.found == "k" && stop.previous.is_some_and(|(word, _)| word == "no") && !names.contains(" on ") {
         let name = names.split(',').next().unwrap_or_default().trim();
-        return Some(
-            error(stop, "what a field lacks is said after where it lives")
-                .label("too early")
-                .help(format!("write `{role} {name} on cell, no k`, with the set where it lives")),
-        );
+        let found = error(stop, "what a field lacks is said after where it lives").label("too early");
+        return Some(found.help(format!("write `{role} {name} on cell, no k`, with the set where it lives")));
     }
     let inside = stop.rest.strip_prefix('[')?;
     let digits = &inside[..inside.find(|c: char| !c.is_ascii_digit())?];
@@ -245,8 +233,7 @@ fn assignment(stop: &Stop) -> Option<Diagnostic> {
             .label("no statement begins like this")
             .help("write `res = f(a)` or `let x = f(a)`")
     } else if is_function(stop) {
-        Diagnostic::error(stop.first_span, "functions begin with `fn`")
-            .label(format!("write `fn {name}{arguments} = ...`"))
+        wrong(stop.first_span, "functions begin with `fn`", format!("write `fn {name}{arguments} = ...`"))
     } else {
         error(stop, "an output is assigned by its name alone")
             .label(format!("write `{name} = ...`"))

@@ -1,7 +1,7 @@
 //! Expressions with operators, calls and brackets of other languages.
 
 use super::{Stop, is_word, last_word};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign::{self, FUNCTIONS, function, scalar};
 use crate::source::Span;
 
@@ -14,11 +14,8 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         let end = stop.before.trim_end();
         let passed = stop.before[end.len()..].contains('\n');
         let place = if passed { Span::new(end.len().saturating_sub(1), end.len()) } else { stop.here() };
-        return Some(
-            Diagnostic::error(place, "this `if` has no `else`")
-                .label("expected `else { ... }`")
-                .help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"),
-        );
+        let found = wrong(place, "this `if` has no `else`", "expected `else { ... }`");
+        return Some(found.help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"));
     }
     if let Some(found) = stop.known("words as operators") {
         return Some(found);
@@ -72,11 +69,9 @@ fn fold(stop: &Stop) -> Option<Diagnostic> {
     let is_fold = word == "sum" || ["min", "max"].contains(&word) && has_counter;
     if !is_fold {
         if stop.found == "in" && stop.after_operand && word.starts_with(is_word) {
-            return Some(
-                Diagnostic::error(stop.here(), "only `sum`, `min` and `max` run over a range")
-                    .label(format!("`{word}` does not"))
-                    .help("a mean is a `sum` divided by the number of its terms; a product is written out"),
-            );
+            let found =
+                wrong(stop.here(), "only `sum`, `min` and `max` run over a range", format!("`{word}` does not"));
+            return Some(found.help("a mean is a `sum` divided by the number of its terms; a product is written out"));
         }
         let is_headed = has_counter && has_range && stop.last() == Some(')');
         if is_headed && (stop.found.starts_with(is_word) || stop.found == "(") {
@@ -125,16 +120,12 @@ fn after_parenthesis(stop: &Stop) -> Option<Diagnostic> {
     let head = stop.before.trim_end().strip_suffix(')')?;
     let choice = stop.statement.rfind("if").map(|at| stop.statement[at + 2..].trim());
     if choice.is_some_and(|rest| rest.starts_with('(') && rest.ends_with(')')) {
-        return Some(
-            Diagnostic::error(stop.here(), "a branch stands in braces")
-                .label("expected `{`")
-                .help("a choice is written `if c { a } else { b }`"),
-        );
+        let found = wrong(stop.here(), "a branch stands in braces", "expected `{`");
+        return Some(found.help("a choice is written `if c { a } else { b }`"));
     }
     let start = head.rfind('(')?;
     scalar(head[start + 1..].trim()).map(|_| {
-        Diagnostic::error(Span::new(start, head.len() + 1), "there are no casts")
-            .label("leave it out")
+        wrong(Span::new(start, head.len() + 1), "there are no casts", "leave it out")
             .help("numbers are converted where kinds meet; the type of a field says how it is stored")
     })
 }
@@ -150,10 +141,8 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
         let adjacent = stop.before.trim_end_matches([' ', '\t']).len() == span.end as usize;
         let is_number = word.starts_with(|c: char| c.is_ascii_digit());
         if adjacent && !is_number && stop.found != "(" && function(word).is_some() {
-            return Some(
-                Diagnostic::error(stop.here(), "an argument stands in parentheses")
-                    .label(format!("write `{word}({})`", stop.found)),
-            );
+            let found = Diagnostic::error(stop.here(), "an argument stands in parentheses");
+            return Some(found.label(format!("write `{word}({})`", stop.found)));
         }
         if super::RESERVED.contains(&stop.found) {
             return stop.known("parted");
@@ -171,10 +160,8 @@ fn missing(stop: &Stop) -> Option<Diagnostic> {
         let head = &stop.before[..at];
         let start = head.trim_end_matches(|c| "+-*/%<>=&|!".contains(c)).len();
         let operator = &head[start..];
-        return Some(
-            Diagnostic::error(Span::new(start, at), format!("nothing follows `{operator}`"))
-                .label("an expression is expected after it"),
-        );
+        let found = Diagnostic::error(Span::new(start, at), format!("nothing follows `{operator}`"));
+        return Some(found.label("an expression is expected after it"));
     }
     None
 }

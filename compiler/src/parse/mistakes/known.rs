@@ -27,11 +27,7 @@ impl Stop<'_> {
             _ => self.here(),
         };
         let text = |key| line(mistake, key).map(|text| self.filled(text));
-        let found = Diagnostic::error(place, text("error")?).label(text("label")?);
-        Some(match text("help") {
-            Some(help) => found.help(help),
-            None => found,
-        })
+        Some(Diagnostic::error(place, text("error")?).label(text("label")?).help_if(text("help")))
     }
 
     /// Whether a mistake was made here.
@@ -82,6 +78,7 @@ impl Stop<'_> {
             "if on this line" => self.line().contains("if "),
             "in a choice" => self.statement.contains("if "),
             "in a declaration" => ["let", "in", "out", "inout", "fn", "param", "const"].contains(&self.first),
+            "right after a word" => self.before.ends_with(is_word),
             "twice" => self.previous.is_some_and(|(word, _)| word == self.found),
             "named" => !name.is_empty(),
             "on a line of its own" => self.line().trim_start().len() == self.statement.len(),
@@ -103,7 +100,7 @@ impl Stop<'_> {
         })
     }
 
-    /// A text with what was written in it. No word, and nothing before the place in its statement, holds a brace.
+    /// A text with what was written in it: a word or a sign, or what has no braces, so that nothing is filled in twice.
     fn filled(&self, text: &str) -> String {
         let statement = self.statement.trim_end();
         let written =

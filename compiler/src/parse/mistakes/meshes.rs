@@ -1,7 +1,7 @@
 //! What is wrong between the braces of a `mesh`, and with the words that only meshes know.
 
 use super::{Stop, is_word, word_at};
-use crate::diagnostic::{Diagnostic, guess as nearest};
+use crate::diagnostic::{Diagnostic, guess as nearest, wrong};
 use crate::source::Span;
 
 /// What stands in a mesh.
@@ -51,10 +51,7 @@ fn part(stop: &Stop) -> Diagnostic {
             let found =
                 Diagnostic::error(part.at(part.text, word.len().max(1)), format!("`{word}` begins no part of a mesh"))
                     .help(FORM);
-            found.label(match nearest(word, PARTS.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "expected `set`, `map` or `levels`".into(),
-            })
+            found.meant(nearest(word, PARTS.iter().copied()), |found| found.label("expected `set`, `map` or `levels`"))
         }
     }
 }
@@ -62,20 +59,15 @@ fn part(stop: &Stop) -> Diagnostic {
 fn sets(stop: &Stop, part: &Part) -> Diagnostic {
     let own = &part.text[3..];
     if own.trim().is_empty() {
-        return Diagnostic::error(part.at(part.text, 3), "a `set` has a name")
-            .label("which?")
-            .help("as in `set node, cell`");
+        return wrong(part.at(part.text, 3), "a `set` has a name", "which?").help("as in `set node, cell`");
     }
     if let Some(from) = own.find(['=', '[', '(', ':']) {
-        return Diagnostic::error(part.at(&own[from..], own.len() - from), "a set has a name alone")
-            .label("leave this out")
+        return wrong(part.at(&own[from..], own.len() - from), "a set has a name alone", "leave this out")
             .help("how many elements it has is said by the file of the mesh");
     }
     // Two names with nothing but blanks between them.
     let Some((one, rest)) = own.trim().split(',').find_map(|own| own.trim().split_once(char::is_whitespace)) else {
-        return Diagnostic::error(stop.here(), "this cannot be read as a list of sets")
-            .label("not understood")
-            .help(FORM);
+        return wrong(stop.here(), "this cannot be read as a list of sets", "not understood").help(FORM);
     };
     let (other, start) = (word_at(rest.trim_start()), own.find(&format!("{one} ")));
     if PARTS.contains(&one) {
@@ -86,8 +78,7 @@ fn sets(stop: &Stop, part: &Part) -> Diagnostic {
     }
     let behind = start.map_or(own, |start| &own[start + one.len()..]);
     let place = part.at(&behind[behind.find(other).unwrap_or(0)..], other.len());
-    Diagnostic::error(place, "a comma is missing between two names")
-        .label(format!("write `{one}, {other}`"))
+    wrong(place, "a comma is missing between two names", format!("write `{one}, {other}`"))
         .help("or, if this is the next part of the mesh, put it on a line of its own")
 }
 
@@ -167,8 +158,7 @@ fn header(stop: &Stop) -> Option<Diagnostic> {
         let place = Span::new(stop.before.len() + at + 1, stop.before.len() + line.trim_end().len());
         let name = words.get(1)?;
         return Some(
-            Diagnostic::error(place, "a mesh runs over nothing")
-                .label("leave this out")
+            wrong(place, "a mesh runs over nothing", "leave this out")
                 .help(format!("write `mesh {name} {{ set node, cell }}`; stencils and programs run over a mesh")),
         );
     }

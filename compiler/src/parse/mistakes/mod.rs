@@ -34,8 +34,6 @@ pub struct Stop<'a> {
     pub outside: bool,
     /// The first word of the item whose braces it stands in.
     pub item: Option<&'a str>,
-    /// Whether it stands in a `test`.
-    pub in_test: bool,
     /// The innermost bracket that is open, and the word before it.
     pub bracket: Option<(char, &'a str)>,
     /// Whether an operator could have followed, so an operand is complete.
@@ -61,7 +59,6 @@ impl<'a> Stop<'a> {
         let word = last_word(trimmed);
         let previous = (!word.is_empty()).then(|| (word, Span::new(trimmed.len() - word.len(), trimmed.len())));
         let (item, outside, bracket) = brackets(before);
-        let in_test = item == Some("test");
         Stop {
             before,
             rest,
@@ -72,7 +69,6 @@ impl<'a> Stop<'a> {
             first_span: Span::new(first_at, first_at + first.len()),
             outside,
             item,
-            in_test,
             bracket,
             after_operand: false,
             type_expected: false,

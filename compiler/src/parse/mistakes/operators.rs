@@ -1,7 +1,7 @@
 //! Operators of other languages.
 
 use super::{Stop, is_word};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign;
 use crate::source::Span;
 
@@ -22,11 +22,8 @@ fn elementwise(stop: &Stop) -> Option<Diagnostic> {
         other => other,
     };
     let place = Span::new(head.len(), stop.before.len() + operator.len());
-    Some(
-        Diagnostic::error(place, format!("`.{operator}` is no operator"))
-            .label(format!("write `{ours}`"))
-            .help("every operation is done on each cell by itself, without a point"),
-    )
+    let found = wrong(place, format!("`.{operator}` is no operator"), format!("write `{ours}`"));
+    Some(found.help("every operation is done on each cell by itself, without a point"))
 }
 
 /// `|a|`, and Fortran's `&` at the end of a line.
@@ -34,17 +31,13 @@ fn sign(stop: &Stop) -> Option<Diagnostic> {
     let line = stop.rest.lines().next().unwrap_or_default();
     let error = |message: &str| Diagnostic::error(stop.here(), message);
     if stop.found == "&" && line[1..].trim().is_empty() {
-        return Some(
-            error("`&` does not continue a line")
-                .label("leave it out")
-                .help("a line goes on by itself after an operator or a comma, inside brackets, and before an operator"),
-        );
+        let help = "a line goes on by itself after an operator or a comma, inside brackets, and before an operator";
+        return Some(error("`&` does not continue a line").label("leave it out").help(help));
     }
     let end = line.get(1..).and_then(|rest| rest.find('|')).filter(|_| stop.found == "|" && !stop.after_operand)?;
     let inside = line[1..=end].trim();
     let place = Span::new(stop.before.len(), stop.before.len() + end + 2);
-    (!inside.is_empty())
-        .then(|| Diagnostic::error(place, "a magnitude is written with `abs`").label(format!("write `abs({inside})`")))
+    (!inside.is_empty()).then(|| wrong(place, "a magnitude is written with `abs`", format!("write `abs({inside})`")))
 }
 
 /// `a  % half`, `a  -- half`: comments of MATLAB, Haskell or SQL, whose second word cannot follow.
@@ -53,11 +46,8 @@ fn comment(stop: &Stop) -> Option<Diagnostic> {
     let head = stop.line().get(..stop.line().len().checked_sub(stop.before.len() - word.start as usize)?)?.trim_end();
     let mark = ["--", "%"].into_iter().find(|mark| head.ends_with(mark))?;
     let at = stop.before.len() - stop.line().len() + head.len();
-    Some(
-        Diagnostic::error(Span::new(at - mark.len(), at), format!("`{mark}` does not begin a comment"))
-            .label("write `//`")
-            .help("comments begin with `//` and end with the line"),
-    )
+    let found = wrong(Span::new(at - mark.len(), at), format!("`{mark}` does not begin a comment"), "write `//`");
+    Some(found.help("comments begin with `//` and end with the line"))
 }
 
 /// A sign of the list.
@@ -76,9 +66,7 @@ fn foreign(stop: &Stop) -> Option<Diagnostic> {
                     continue;
                 }
                 let place = Span::new(start, start + theirs.len());
-                return Some(
-                    Diagnostic::error(place, format!("`{theirs}` is no operator")).label(format!("write {ours}")),
-                );
+                return Some(wrong(place, format!("`{theirs}` is no operator"), format!("write {ours}")));
             }
         }
     }

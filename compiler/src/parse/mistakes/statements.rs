@@ -1,7 +1,7 @@
 //! Statements and declarations that begin with a word of another language, or with one of ours in the wrong place.
 
 use super::{Stop, is_word};
-use crate::diagnostic::{Diagnostic, guess as nearest};
+use crate::diagnostic::{Diagnostic, guess as nearest, wrong};
 use crate::source::Span;
 
 /// Words that cannot be names, as in the grammar.
@@ -19,7 +19,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if stop.outside {
         return outside(stop);
     }
-    if stop.in_test
+    if stop.item == Some("test")
         && let Some(found) = parted(stop).or_else(|| stop.known("what a test has not"))
     {
         return Some(found);
@@ -31,7 +31,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if stop.is_assigned() {
         return None;
     }
-    if stop.in_test {
+    if stop.item == Some("test") {
         return stop.known("test").or_else(|| stop.known("words")).or_else(|| parted(stop));
     }
     stop.known("words").or_else(|| parted(stop)).or_else(|| two_words(stop))
@@ -44,12 +44,11 @@ fn two_words(stop: &Stop) -> Option<Diagnostic> {
         return None;
     }
     let found = Diagnostic::error(stop.first_span, format!("`{}` begins no statement", stop.first));
-    Some(match nearest(stop.first, STATEMENTS.iter().copied()) {
-        Some(meant) => found.label(format!("did you mean `{meant}`?")),
-        None => found.label("not a word of the language").help(
+    Some(found.meant(nearest(stop.first, STATEMENTS.iter().copied()), |found| {
+        found.label("not a word of the language").help(
             "a statement begins with `in`, `out`, `inout`, `param`, `const`, `let`, `fn` or `print`, or is `name = ...`",
-        ),
-    })
+        )
+    }))
 }
 
 /// A test whose title something else than a brace follows.
@@ -58,11 +57,8 @@ fn open_test(stop: &Stop) -> Option<Diagnostic> {
     let rest = title.get(title.find('"')? + 1..)?.trim_start();
     let at = stop.before.len() + stop.rest.len() - rest.len();
     let length = rest.chars().next().filter(|&first| first != '{')?.len_utf8();
-    Some(
-        Diagnostic::error(Span::new(at, at + length), "what a test consists of stands in braces")
-            .label("expected `{`")
-            .help("as in `test \"title\" { lap { phi = i }; expect abs(res) < 1e-12 }`"),
-    )
+    let found = wrong(Span::new(at, at + length), "what a test consists of stands in braces", "expected `{`");
+    Some(found.help("as in `test \"title\" { lap { phi = i }; expect abs(res) < 1e-12 }`"))
 }
 
 /// Words after a closing brace that are no statement.
@@ -71,7 +67,7 @@ const ELSEWHERE: &[&str] = &["else", "elif", "elseif", "elsif", "stencil", "prog
 /// A second statement on the line of one that ended with a bracket, as in `s { a = 1 } expect b == 1`.
 pub fn parted(stop: &Stop) -> Option<Diagnostic> {
     let is_after_block = stop.at_start() && stop.line().trim_end().ends_with('}');
-    let is_after_grid = stop.in_test && stop.first == "grid" && stop.line().trim_end().ends_with(')');
+    let is_after_grid = stop.item == Some("test") && stop.first == "grid" && stop.line().trim_end().ends_with(')');
     let begins = stop.found.starts_with(is_word) && !ELSEWHERE.contains(&stop.found);
     let in_block = stop.bracket.is_some_and(|(bracket, _)| bracket == '{');
     if begins && in_block && (is_after_block || is_after_grid) { stop.known("parted") } else { None }
@@ -85,34 +81,19 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
     if !stop.at_start() && RESERVED.contains(&stop.first) {
         return None;
     }
-    if let Some(found) = stop.known("words") {
+    if let Some(found) = stop.known("words").or_else(|| stop.known("items")) {
         return Some(found);
-    }
-    if stop.at_start() && ITEMS.contains(&stop.found) && stop.last() == Some('}') && !stop.line().trim().is_empty() {
-        return Some(
-            Diagnostic::error(stop.here(), format!("a `{}` begins on a line of its own", stop.found))
-                .label("write `;` or begin a new line before it"),
-        );
     }
     let first = stop.first;
     if first.is_empty() || ITEMS.contains(&first) {
         return None;
     }
-    let follows = stop.rest[stop.found.len()..].trim_start();
-    if follows.starts_with('=') {
-        return Some(
-            Diagnostic::error(stop.first_span, format!("`{first}` cannot be assigned outside a stencil"))
-                .label(format!("write `const {first} = ...`"))
-                .help("a `const` is known when compiling, a `param` is given when running"),
-        );
+    if let Some(found) = stop.known("assigned outside") {
+        return Some(found);
     }
+    let follows = stop.rest[stop.found.len()..].trim_start();
     let meant = nearest(first, ITEMS.iter().copied()).filter(|_| follows.starts_with(is_word));
-    Some(
-        Diagnostic::error(stop.first_span, format!("`{first}` begins nothing that can stand here"))
-            .label(match meant {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "expected `stencil`, `test`, `fn`, `const` or `param`".into(),
-            })
-            .help("a file holds `stencil name { ... }`, `test \"title\" { ... }`, `fn`, `const` and `param`"),
-    )
+    let found = Diagnostic::error(stop.first_span, format!("`{first}` begins nothing that can stand here"));
+    let found = found.meant(meant, |found| found.label("expected `stencil`, `test`, `fn`, `const` or `param`"));
+    Some(found.help("a file holds `stencil name { ... }`, `test \"title\" { ... }`, `fn`, `const` and `param`"))
 }
