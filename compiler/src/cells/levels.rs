@@ -7,7 +7,7 @@ use super::{Elements, Frame};
 use crate::access::{Addresses, Cell, Reads, Shape};
 use crate::analysis::extents::extents;
 use crate::ir::{Direction, Relation};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
 use crate::names::name_at;
 use crate::plan::shape_of;
@@ -45,8 +45,7 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     let plan = frame.plan;
     let [first, end] = frame.sizes.levels;
     let thread = plan.storage.levels_along().number(own, plan.choices.block);
-    let k = own.add(first, thread);
-    let k = own.name("k", k);
+    let k = own.name("k", first.plus(thread));
     let handed = distances(frame, own, true);
     let is_together = plan.access.is_together();
     let mut loaded = Elements::new();
@@ -55,9 +54,7 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
         let c = plan.storage.index(own, &frame.sizes, column, k);
         loaded = elements(frame, own, Cell { k, c, column });
     }
-    let beyond = own.compare(Relation::Ge, k, end);
-    let outside = own.or(frame.coordinates.outside, beyond);
-    own.leave_if(outside);
+    own.leave_if(frame.coordinates.outside.or(k.is(Relation::Ge, end)));
     let column = column(frame, own);
     let cell = cell(frame, own, column, k);
     let distances = handed.or_else(|| distances(frame, own, false));
@@ -110,20 +107,14 @@ pub(super) fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut 
     own.gap();
     let [first, end] = frame.sizes.levels;
     let thread = plan.storage.levels_along().number(own, plan.choices.block);
-    let slice = own.int(i64::from(slice));
-    let before = own.mul(thread, slice);
-    let start = own.add(first, before);
-    let start = own.name("k_start", start);
+    let start = own.name("k_start", first.plus(thread.times(slice)));
     let is_whole = plan.has_whole_slices();
     if is_whole {
-        let is_over = own.compare(Relation::Ge, start, end);
-        own.leave_if(is_over);
+        own.leave_if(start.is(Relation::Ge, end));
     }
-    let (behind, one) = (own.add(start, slice), own.int(1));
-    own.each("k", (start, behind, Step::By(one)), Unroll::Whole, |own, k| {
+    own.unrolled("k", (start, start.plus(slice)), |own, k| {
         if !is_whole {
-            let is_over = own.compare(Relation::Ge, k, end);
-            own.break_if(is_over);
+            own.break_if(k.is(Relation::Ge, end));
         }
         let cell = cell(frame, own, column, k);
         for phase in &plan.phases {
@@ -164,17 +155,15 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
                 ((*field, at.clone()), own.local(&name, element, AHEAD as usize))
             })
             .collect();
-        let (count, zero) = (own.int(AHEAD), own.int(0));
+        let count = own.int(AHEAD);
         let (from, to, _) = level(own, one);
         let step = if is_down { Step::Down(count) } else { Step::By(count) };
         own.each("k_start", (from, to, step), Unroll::Times(1), |own, start| {
             let levels = |own: &mut Builder, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
-                own.each("n", (zero, count, Step::By(one)), Unroll::Whole, |own, number| {
-                    let k = if is_down { own.sub(start, number) } else { own.add(start, number) };
-                    let k = own.name("k", k);
+                own.unrolled("n", (0, count), |own, number| {
+                    let k = own.name("k", if is_down { start.minus(number) } else { start.plus(number) });
                     let relation = if is_down { Relation::Lt } else { Relation::Ge };
-                    let is_over = own.compare(relation, k, if is_down { first } else { end });
-                    own.break_if(is_over);
+                    own.break_if(k.is(relation, if is_down { first } else { end }));
                     let cell = cell(frame, own, column, k);
                     write(own, cell, number);
                 });

@@ -9,8 +9,8 @@ use super::neighbors::Hop;
 use super::tables::{self, Patterns, Plane};
 use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
 use crate::grid::{Grid, Region};
-use crate::kernel::build::Builder;
-use crate::kernel::{Follow, ValueId};
+use crate::kernel::build::{Builder, Computing, Term};
+use crate::kernel::{Follow, Type, ValueId};
 use crate::names::name_at;
 use std::ops::Range;
 
@@ -56,11 +56,10 @@ impl Storage for Compressed {
         let place = match chain {
             [hop] => {
                 let pattern = own.load(sizes.tables[0], cell);
-                let distance = entry(own, sizes, hop, pattern);
-                own.add(cell, distance)
+                own.term(cell.plus(entry(sizes, hop, pattern)))
             }
             _ => chain.iter().fold(cell, |place, hop| {
-                let start = tables::narrow_start(own, hop.relation, sizes.own[LENGTH]);
+                let start = own.term(hop.relation.times(sizes.own[LENGTH]).to(Type::I32));
                 own.follow(Follow { patterns: Some(sizes.tables[0]), table: sizes.tables[TABLE], start, place })
             }),
         };
@@ -71,8 +70,7 @@ impl Storage for Compressed {
         // All hops from a place share its pattern.
         let pattern = own.load(sizes.tables[0], from.place);
         let pattern = own.name(&name_at("p", &from.path), pattern);
-        let distance = entry(own, sizes, hop, pattern);
-        own.convert(distance, sizes.index)
+        own.term(entry(sizes, hop, pattern).to(sizes.index))
     }
 
     fn layout(&self, request: &LayoutRequest) -> Layout {
@@ -101,10 +99,8 @@ impl Storage for Compressed {
 }
 
 /// The offset of a hop for a pattern.
-fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, pattern: ValueId) -> ValueId {
-    let (start, pattern) = (tables::start(own, hop.relation, sizes.own[LENGTH]), own.convert(pattern, sizes.index));
-    let index = own.add(start, pattern);
-    own.load(sizes.tables[TABLE], index)
+fn entry(sizes: &Sizes, hop: &Hop, pattern: ValueId) -> Term {
+    sizes.tables[TABLE].at(hop.relation.times(sizes.own[LENGTH]).plus(pattern.to(sizes.index)))
 }
 
 #[cfg(test)]

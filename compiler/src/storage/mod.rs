@@ -18,7 +18,7 @@ mod uncompressed;
 
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Path};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId};
 use neighbors::Hop;
 use order::Order;
@@ -76,19 +76,14 @@ pub trait Storage: Sync {
     /// The index of a value on a level of a column, by the column's place.
     fn index(&self, own: &mut Builder, sizes: &Sizes, place: ValueId, level: ValueId) -> ValueId {
         let strides = self.strides();
-        let level = own.convert(level, sizes.index);
-        let [along, above] = [(place, strides.place), (level, strides.level)].map(|(number, stride)| {
-            let stride = sizes.stride(own, stride);
-            own.mul(number, stride)
-        });
-        own.add(along, above)
+        let [along, above] = [strides.place, strides.level].map(|stride| sizes.stride(own, stride));
+        own.term(place.times(along).plus(level.to(sizes.index).times(above)))
     }
 
     /// The distance between the indices of two levels that are so many apart.
     fn levels_apart(&self, own: &mut Builder, sizes: &Sizes, levels: u32) -> ValueId {
-        let levels = own.literal(i64::from(levels), sizes.index);
         let stride = sizes.stride(own, self.strides().level);
-        own.mul(levels, stride)
+        own.term(levels.times(stride))
     }
 
     /// How a grid is laid out.
@@ -183,16 +178,11 @@ impl Along {
 
     /// The number of a thread among those of all blocks.
     pub fn number(self, own: &mut Builder, block: [u32; 3]) -> ValueId {
-        let mut number = own.coordinate(Coordinate::Block, self.blocks);
-        for &axis in self.threads.iter().rev() {
-            let threads = block[axis as usize];
-            if threads > 1 {
-                let (threads, thread) = (own.int(i64::from(threads)), own.coordinate(Coordinate::Thread, axis));
-                let before = own.mul(number, threads);
-                number = own.add(before, thread);
-            }
-        }
-        number
+        let axes = self.threads.iter().rev().filter(|&&axis| block[axis as usize] > 1);
+        let number = axes.fold(Coordinate::Block.along(self.blocks), |number, &axis| {
+            number.times(block[axis as usize]).plus(Coordinate::Thread.along(axis))
+        });
+        own.term(number)
     }
 }
 

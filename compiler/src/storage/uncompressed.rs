@@ -8,8 +8,8 @@ use super::neighbors::Hop;
 use super::tables::{self, Plane};
 use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
 use crate::grid::{Grid, Region};
-use crate::kernel::build::Builder;
-use crate::kernel::{Follow, ValueId};
+use crate::kernel::build::{Builder, Computing, Term};
+use crate::kernel::{Follow, Type, ValueId};
 use std::ops::Range;
 
 /// Neighbours are looked up: an offset a cell and relation.
@@ -42,12 +42,9 @@ impl Storage for Uncompressed {
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
         let cell = from.axes[0];
         let place = match chain {
-            [hop] => {
-                let distance = entry(own, sizes, hop, cell);
-                own.add(cell, distance)
-            }
+            [hop] => own.term(cell.plus(entry(sizes, hop, cell))),
             _ => chain.iter().fold(cell, |place, hop| {
-                let start = tables::narrow_start(own, hop.relation, sizes.own[LENGTH]);
+                let start = own.term(hop.relation.times(sizes.own[LENGTH]).to(Type::I32));
                 own.follow(Follow { patterns: None, table: sizes.tables[0], start, place })
             }),
         };
@@ -55,8 +52,7 @@ impl Storage for Uncompressed {
     }
 
     fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
-        let distance = entry(own, sizes, hop, from.place);
-        own.convert(distance, sizes.index)
+        own.term(entry(sizes, hop, from.place).to(sizes.index))
     }
 
     fn layout(&self, request: &LayoutRequest) -> Layout {
@@ -89,10 +85,8 @@ impl Storage for Uncompressed {
 }
 
 /// The offset of a hop for the cell at a place.
-fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, place: ValueId) -> ValueId {
-    let (start, place) = (tables::start(own, hop.relation, sizes.own[LENGTH]), own.convert(place, sizes.index));
-    let index = own.add(start, place);
-    own.load(sizes.tables[0], index)
+fn entry(sizes: &Sizes, hop: &Hop, place: ValueId) -> Term {
+    sizes.tables[0].at(hop.relation.times(sizes.own[LENGTH]).plus(place.to(sizes.index)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Rows that warps send to the warps beside them.
 
-use super::super::terms::{Computing, Counting, Term};
 use super::kernel::{Here, Maker, Neighbours, Now};
 use super::spans::{Part, window};
 use crate::ir::Relation;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{Operand, Routine, Type, ValueId};
 
 impl Maker<'_> {
@@ -54,10 +53,7 @@ impl Maker<'_> {
         let slot = match (before, after) {
             (_, 0) => above,
             (0, _) => own.term(below),
-            _ => {
-                let is_above = own.term(r.less(lag));
-                own.one_of(is_above, [above.into(), below])
-            }
+            _ => own.term(r.less(lag).picks(above, below)),
         };
         let at = at.times(before + after).plus(slot).times(columns);
         let operands = vec![Operand::Place(own_rows, above), own.place(sent, at), Operand::Value(here.lane)];

@@ -2,13 +2,12 @@
 
 use super::super::flow::Flow;
 use super::super::lower::{Frame, Lowering};
-use super::super::terms::{Computing, Counting};
 use super::super::{LANES, StepTask};
 use super::rows::halos;
 use super::spans::{Part, Span};
 use super::{Carry, Shape};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 
@@ -140,17 +139,15 @@ impl<'a> Maker<'a> {
         self.each("k", bounds, Unroll::Times(1), |maker, k| {
             maker.lower.at_level(k);
             let own = maker.own();
-            let is_first = own.term(k.is(Relation::Eq, share.first_plane));
-            let is_last = own.term(k.is(Relation::Eq, share.last_plane));
-            let first_step = own.one_of(is_first, [share.before.into(), 0.into()]);
+            let first_step = k.is(Relation::Eq, share.first_plane).picks(share.before, 0);
             let first_step = own.name("first_step", first_step);
-            let last_step = own.choose(is_last, share.after, here.steps);
+            let last_step = k.is(Relation::Eq, share.last_plane).picks(share.after, here.steps);
             let last_step = own.name("last_step", last_step);
             maker.begin(&here, first_step);
             maker.repeated("step", (first_step, last_step, 1), |maker, step| {
                 let own = maker.own();
                 let now = own.get(turn);
-                let half = own.called("buffer", now.rem(2).to(Type::I32));
+                let half = own.name("buffer", now.rem(2).to(Type::I32));
                 let parity = own.term(now.over(2).rem(2));
                 maker.step(&here, neighbours.as_ref(), Now { step, half }, parity);
                 let own = maker.own();

@@ -2,11 +2,10 @@
 
 use super::super::flow::{Flow, Row, Source, Use, Window};
 use super::super::lower::Look;
-use super::super::terms::{Computing, Counting};
 use super::kernel::{Here, Maker, Neighbours, Now};
 use super::spans::{Part, Span, window};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making};
 use crate::kernel::{Contents, Operand, Routine, ValueId};
 
 /// How a row comes about.

@@ -1,10 +1,9 @@
 //! Many steps in one kernel, between which all threads wait for each other.
 
-use super::super::terms::{Computing, Counting};
 use super::kernel::Maker;
 use super::{Carry, LANES};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, StepData, Type, ValueId};
 
 /// The number of a thread's warp, in blocks of so many.
@@ -42,7 +41,7 @@ impl Maker<'_> {
         self.repeated("time_step", (0, steps, 1), |maker, time| {
             let own = maker.own();
             // So that the last step writes the output.
-            let is_output = own.called("writes_output", steps.minus(time).rem(2).is(Relation::Eq, 1));
+            let is_output = own.name("writes_output", steps.minus(time).rem(2).is(Relation::Eq, 1));
             own.note("Steps write the output and what is spare in turn, the last one the output.");
             for step in &carried {
                 maker.of_step(step, time, is_output);

@@ -2,11 +2,10 @@
 
 use super::super::flow::{Source, Use, Window};
 use super::super::lower::{Frame, Lowering};
-use super::super::terms::{Computing, Counting, Term};
 use super::Layout;
 use super::loops::{Loop, Parts};
 use crate::ir::{Relation, Store};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Type, ValueId};
 use std::collections::BTreeMap;
 
@@ -86,10 +85,10 @@ impl<'a> Tile<'a> {
         let Layout { task, tiles, computed, .. } = self.layout;
         let own = self.own();
         let block = own.coordinate(Coordinate::Block, Axis::X);
-        let block = own.called("block", block);
+        let block = own.name("block", block);
         self.first_column = self.first("first_column", block.into(), 0, (0, task.extents[0]));
         self.first_row = self.first("first_row", block.over(tiles[0]), 1, (computed[1].start, computed[1].len()));
-        let k = self.own().called("k", block.over(tiles[0] * tiles[1]));
+        let k = self.own().name("k", block.over(tiles[0] * tiles[1]));
         self.lowering.at_level(k);
     }
 
@@ -102,7 +101,7 @@ impl<'a> Tile<'a> {
         }
         let begin = number.rem(count).times(size);
         let begin = if extent.is_multiple_of(size) { begin } else { begin.at_most(extent - size) };
-        own.called(wish, begin.plus(first))
+        own.name(wish, begin.plus(first))
     }
 
     /// Where the block reads and writes.
@@ -132,21 +131,21 @@ impl<'a> Tile<'a> {
 
     /// A number of items as one that is computed with.
     pub fn whole(&mut self, wish: &str, value: impl Into<Term>) -> ValueId {
-        self.own().called(wish, value.to(Type::I32))
+        self.own().name(wish, value.to(Type::I32))
     }
 
     /// A column of the plane, from one of an area that is so much wider than the tile.
     pub fn column(&mut self, column: ValueId, window: Window) -> ValueId {
         let i = around(self.first_column.plus(column), window, self.layout.task.extents[0]);
-        self.own().called("i", i)
+        self.own().name("i", i)
     }
 
     /// Where a cell is in its plane, by its column, and by its row as one of such an area.
     pub fn cell(&mut self, i: ValueId, row: Term, window: Window) -> ValueId {
         let task = self.layout.task;
         let (kind, own) = (task.index(), self.own());
-        let j = own.called("j", around(row, window, task.extents[1]));
-        own.called("cell", j.to(kind).times(task.rows.row).plus(i.to(kind)))
+        let j = own.name("j", around(row, window, task.extents[1]));
+        own.name("cell", j.to(kind).times(task.rows.row).plus(i.to(kind)))
     }
 
     /// What is looked at in a loop, at the present cell.
@@ -188,7 +187,7 @@ impl<'a> Tile<'a> {
                 0 => part.times(parts.rows),
                 longer => part.times(parts.rows - 1).plus(part.at_most(longer)),
             };
-            let row = own.own().called("row", own_rows);
+            let row = own.own().name("row", own_rows);
             own.rows_of_thread(number, Cells { column, row, part, parts });
         });
     }
@@ -198,7 +197,7 @@ impl<'a> Tile<'a> {
         let Layout { task, flow, loops, memory, .. } = self.layout;
         let Loop { area, values, .. } = &loops.loops[number];
         let is_last = number + 1 == loops.loops.len();
-        let at = self.own().called("at", cells.row.times(memory.pitch).plus(cells.column));
+        let at = self.own().name("at", cells.row.times(memory.pitch).plus(cells.column));
         let i = self.column(cells.column, area.i);
         let kept = values.iter().filter_map(|&place| {
             let (slot, tile) = self.tiles[place]?;
@@ -206,7 +205,7 @@ impl<'a> Tile<'a> {
         });
         let kept: BTreeMap<usize, (usize, ArrayId, ArrayId)> = kept.collect();
         self.each_row(&cells, |own, r| {
-            let here = own.own().called("here", at.plus(r.times(memory.pitch)));
+            let here = own.own().name("here", at.plus(r.times(memory.pitch)));
             let row = own.first_row.plus(cells.row).plus(r);
             let cell = own.cell(i, row, area.j);
             let mut looks = own.looks(number, here, cell);
