@@ -24,6 +24,15 @@ pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Opt
     is_now.then(|| access.distances(own, &frame.neighbourhood())).flatten()
 }
 
+/// Finds the neighbours of a cell, by distances that all threads of a block looked up together, or else by its own.
+pub(super) fn find_neighbours(frame: &mut Frame, own: &mut Builder, handed: Option<Vec<ValueId>>, cell: Cell) {
+    let Some(distances) = handed.or_else(|| distances(frame, own, false)) else { return };
+    frame.addresses = match frame.plan.access.has_index_variables() {
+        true => frame.neighbourhood().index_variables(own, &distances, cell),
+        false => Addresses::Distances(distances),
+    };
+}
+
 /// The place of the thread's column, as a variable where more than its cells' indices are made of it.
 fn column(frame: &Frame, own: &mut Builder) -> ValueId {
     let plan = frame.plan;
@@ -57,13 +66,7 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     own.leave_if(frame.coordinates.outside.or(k.is(Relation::Ge, end)));
     let column = column(frame, own);
     let cell = cell(frame, own, column, k);
-    let distances = handed.or_else(|| distances(frame, own, false));
-    if let Some(distances) = distances {
-        frame.addresses = match plan.access.has_index_variables() {
-            true => frame.neighbourhood().index_variables(own, &distances, cell),
-            false => Addresses::Distances(distances),
-        };
-    }
+    find_neighbours(frame, own, handed, cell);
     own.gap();
     if !is_together {
         loaded = elements(frame, own, cell);
@@ -133,13 +136,10 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
     for phase in &plan.phases {
         let is_down = phase.direction == Some(Direction::Down);
         let ahead = body::loaded_ahead(plan, phase);
-        let level = |own: &mut Builder, by: ValueId| {
-            let last = own.sub(end, by);
-            if is_down { (last, first, Step::Down(by)) } else { (first, end, Step::By(by)) }
-        };
+        let (from, to) = if is_down { (end.minus(1), first) } else { (first.into(), end) };
+        let step = if is_down { Step::Down } else { Step::By };
         if ahead.is_empty() {
-            let levels = level(own, one);
-            own.each("k", levels, Unroll::Times(4), |own, k| {
+            own.each("k", (from, to, step(one)), Unroll::Times(4), |own, k| {
                 let cell = cell(frame, own, column, k);
                 Writer::new(frame, phase, own, sites, cell, Elements::new()).write();
             });
@@ -156,9 +156,7 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
             })
             .collect();
         let count = own.int(AHEAD);
-        let (from, to, _) = level(own, one);
-        let step = if is_down { Step::Down(count) } else { Step::By(count) };
-        own.each("k_start", (from, to, step), Unroll::Times(1), |own, start| {
+        own.each("k_start", (from, to, step(count)), Unroll::Times(1), |own, start| {
             let levels = |own: &mut Builder, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
                 own.unrolled("n", (0, count), |own, number| {
                     let k = own.name("k", if is_down { start.minus(number) } else { start.plus(number) });

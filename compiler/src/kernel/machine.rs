@@ -10,7 +10,7 @@ pub fn set_to_zero(threads: u32) -> Kernel {
     let mut own = Builder::new("set_to_zero", threads, "");
     let to = own.output("to", Type::WIDEST);
     let n = own.number("n", Type::I32);
-    let i = own.name("i", thread_of_launch(threads));
+    let i = own.name("i", Term::thread_of_launch(threads));
     let zeros = zeros(&mut own);
     own.when(i.less(n), |own| own.store(to, i, zeros));
     own.finish()
@@ -22,7 +22,7 @@ pub fn copy_all(threads: u32) -> Kernel {
     let (a, b) = (own.input("a", Type::WIDEST), own.output("b", Type::WIDEST));
     let n = own.number("n", Type::I32);
     let all = own.term(Coordinate::Blocks.along(Axis::X).times(threads));
-    own.each("i", (thread_of_launch(threads), n, Step::By(all)), Unroll::Free, |own, i| own.store(b, i, a.at(i)));
+    own.each("i", (Term::thread_of_launch(threads), n, Step::By(all)), Unroll::Free, |own, i| own.store(b, i, a.at(i)));
     own.finish()
 }
 
@@ -148,8 +148,7 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
                 own.when(first_of_block.plus((4 * WARP).times(other)).less(n), |own| {
                     let (a, b) = (own.load(of_warps, mine), own.load(of_warps, other));
                     let (a, b) = (own.name("a", a), own.name("b", b));
-                    let both = joined(own, fold, a, b);
-                    own.store(of_warps, mine, both);
+                    own.store(of_warps, mine, joined(fold, a, b));
                 });
             });
         });
@@ -174,7 +173,7 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
     let levels = own.aliased("levels", Type::I32, false);
     let level_count = own.number("level_count", Type::I32);
     let beyond = ["i_low", "i_high", "j_low", "j_high", "k_low", "k_high"].map(|name| own.number(name, kind));
-    let column = own.name("column", thread_of_launch(threads));
+    let column = own.name("column", Term::thread_of_launch(threads));
     own.leave_if(column.is(Relation::Ge, column_count));
     let pair = |table: ArrayId, number: ValueId, part: i32| table.at(2.times(number).plus(part));
     let (to, from) = (own.term(pair(columns, column, 0)), own.term(pair(columns, column, 1)));
@@ -193,11 +192,6 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
         own.store(field, place(to, pair(levels, level, 0)), value);
     });
     own.finish()
-}
-
-/// The number of a thread of a launch whose blocks have so many.
-fn thread_of_launch(threads: u32) -> Term {
-    Coordinate::Block.along(Axis::X).times(threads).plus(Coordinate::Thread.along(Axis::X))
 }
 
 /// The first of the places of a thread that has so many, and how far they are apart: by as many threads as a block of the launch has,
@@ -225,20 +219,19 @@ fn differing(own: &mut Builder, a: ValueId, b: ValueId, lane: u8) -> ValueId {
 }
 
 /// Two numbers as one. Of a NaN and anything else, NaN.
-fn joined(own: &mut Builder, fold: Fold, a: ValueId, b: ValueId) -> ValueId {
+fn joined(fold: Fold, a: ValueId, b: ValueId) -> Term {
     let relation = match fold {
-        Fold::Sum => return own.add(a, b),
+        Fold::Sum => return a.plus(b),
         Fold::Min => Relation::Lt,
         Fold::Max => Relation::Gt,
     };
-    own.term(a.is(relation, b).or(a.is(Relation::Ne, a)).picks(a, b))
+    a.is(relation, b).or(a.is(Relation::Ne, a)).picks(a, b)
 }
 
 /// Takes a number into a variable.
 fn join(own: &mut Builder, fold: Fold, into: VariableId, number: ValueId) {
     let mine = own.get(into);
-    let both = joined(own, fold, mine, number);
-    own.assign(into, both);
+    own.assign(into, joined(fold, mine, number));
 }
 
 #[cfg(test)]

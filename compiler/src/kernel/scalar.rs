@@ -30,10 +30,7 @@ impl Scalar {
             Node::Int(x) => own.int(i64::from(*x)),
             Node::Bool(x) => own.truth(*x),
             Node::ToReal(a) => own.convert(of(*a), real),
-            Node::ToSingle(a) => {
-                let single = own.convert(of(*a), Type::real(Precision::F32));
-                own.convert(single, real)
-            }
+            Node::ToSingle(a) => own.term(of(*a).to(Type::real(Precision::F32)).to(real)),
             Node::Negate(a) if is_real(*a) => own.negate(of(*a)),
             Node::Negate(a) => {
                 let zero = own.int(0);

@@ -120,7 +120,7 @@ impl<'a> Gather<'a> {
         let first = columns.others.map(|(_, others)| others).or(columns.entries)?;
         places.each(
             writer,
-            |_, place| first.at(place),
+            |writer, place| writer.own.load(first, place),
             |writer, place, _| {
                 let path = self.step(writer, &columns, place);
                 self.add(writer, sums, path);

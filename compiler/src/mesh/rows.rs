@@ -62,13 +62,12 @@ impl Places {
     pub fn each<'a>(
         &self,
         writer: &mut Writer<'a>,
-        here: impl FnOnce(&mut Writer<'a>, ValueId) -> Term,
+        here: impl FnOnce(&mut Writer<'a>, ValueId) -> ValueId,
         walk: impl FnOnce(&mut Writer<'a>, ValueId, ValueId),
     ) {
         match &self.walked {
             Walked::Row(width) => writer.unrolled("place", (0, *width), |writer, place| {
                 let here = here(writer, place);
-                let here = writer.own.term(here);
                 writer.when(self.is_taken(here), |writer| walk(writer, place, here));
             }),
             Walked::List { offsets, item } => {
@@ -76,7 +75,6 @@ impl Places {
                 let bounds = (offsets.at(*item), offsets.at(item.plus(1)), one);
                 writer.each("place", bounds, Unroll::Free, |writer, place| {
                     let here = here(writer, place);
-                    let here = writer.own.term(here);
                     walk(writer, place, here);
                 });
             }

@@ -6,13 +6,11 @@
 //! 4.2.2.
 
 use super::neighbors::Hop;
-use super::tables::{self, Patterns, Plane};
-use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
-use crate::grid::{Grid, Region};
+use super::tables::{Patterns, Plane};
+use super::{Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage};
 use crate::kernel::build::{Builder, Computing, Term};
 use crate::kernel::{Follow, Type, ValueId};
 use crate::names::name_at;
-use std::ops::Range;
 
 /// Neighbours are looked up: a pattern a cell, an offset a pattern and relation.
 pub struct Compressed;
@@ -47,10 +45,6 @@ impl Storage for Compressed {
         Some(TABLE)
     }
 
-    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads, Along::XY)
-    }
-
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
         let cell = from.axes[0];
         let place = match chain {
@@ -68,8 +62,7 @@ impl Storage for Compressed {
 
     fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
         // All hops from a place share its pattern.
-        let pattern = own.load(sizes.tables[0], from.place);
-        let pattern = own.name(&name_at("p", &from.path), pattern);
+        let pattern = own.name(&name_at("p", &from.path), sizes.tables[0].at(from.place));
         own.term(entry(sizes, hop, pattern).to(sizes.index))
     }
 
@@ -79,22 +72,6 @@ impl Storage for Compressed {
         let table = (0..request.relations.len()).flat_map(|relation| offsets.iter().map(move |own| own[relation]));
         let tables = vec![of_place, table.collect()];
         plane.layout(request.smallest, offsets.len(), tables)
-    }
-
-    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
-        tables::arrangement(known, place)
-    }
-
-    fn columns_along(&self) -> &'static [Along] {
-        &[Along::XY]
-    }
-
-    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
-        tables::BOUNDS
-    }
-
-    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
-        tables::columns(region, layout)
     }
 }
 
@@ -109,7 +86,7 @@ mod tests {
 
     #[test]
     fn offsets_lead_to_the_neighbours() {
-        tables::tests::leads_to_the_neighbours(&Compressed, |layout, relation, place| {
+        super::super::tables::tests::leads_to_the_neighbours(&Compressed, |layout, relation, place| {
             let (pattern, table, patterns) = (&layout.tables[0], &layout.tables[TABLE], layout.sizes[LENGTH]);
             table[relation * patterns + pattern[place] as usize]
         });

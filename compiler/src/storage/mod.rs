@@ -34,7 +34,7 @@ pub const ALIGNMENT: usize = 128;
 /// The size that levels are apart where they follow each other plane by plane.
 const PLANE: (&str, &str) = ("plane", "elements from a level to the next");
 
-/// A way to store a grid.
+/// A way to store a grid: in any order, with tables, unless a storage says otherwise.
 pub trait Storage: Sync {
     /// What the command line calls it.
     fn name(&self) -> &'static str;
@@ -65,7 +65,9 @@ pub trait Storage: Sync {
     }
 
     /// How a thread finds its column.
-    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates;
+    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+        tables::coordinates(own, sizes, threads, self.columns_along()[0])
+    }
 
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId;
@@ -90,13 +92,19 @@ pub trait Storage: Sync {
     fn layout(&self, request: &LayoutRequest) -> Layout;
 
     /// Where columns are, for the header of a launcher: in a grid that is known, whose places a function of a name tells, or in any.
-    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String>;
+    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
+        tables::arrangement(known, place)
+    }
 
     /// Names of the first and the end of the columns, along each axis of columns.
-    fn bounds(&self) -> &'static [(&'static str, &'static str)];
+    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
+        &[("cell_first", "cell_end")]
+    }
 
     /// How threads go along each axis of columns.
-    fn columns_along(&self) -> &'static [Along];
+    fn columns_along(&self) -> &'static [Along] {
+        &[Along::XY]
+    }
 
     /// How threads go along levels.
     fn levels_along(&self) -> Along {
@@ -104,7 +112,9 @@ pub trait Storage: Sync {
     }
 
     /// Values of [`Storage::bounds`].
-    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>>;
+    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
+        tables::columns(region, layout)
+    }
 }
 
 /// The numbers and tables that addresses are made of, in a kernel.

@@ -7,9 +7,6 @@ use crate::kernel::build::{Builder, Computing, Term};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Names of [`super::Storage::bounds`].
-pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
-
 /// Cells to which the first inner one, and planes, are aligned: a warp, or a block of an array of structs of arrays.
 pub const WARP: usize = 32;
 

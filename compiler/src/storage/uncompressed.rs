@@ -5,12 +5,10 @@
 //! Zurich, 2020), section 4.2.2.
 
 use super::neighbors::Hop;
-use super::tables::{self, Plane};
-use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
-use crate::grid::{Grid, Region};
+use super::tables::Plane;
+use super::{Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage};
 use crate::kernel::build::{Builder, Computing, Term};
 use crate::kernel::{Follow, Type, ValueId};
-use std::ops::Range;
 
 /// Neighbours are looked up: an offset a cell and relation.
 pub struct Uncompressed;
@@ -33,10 +31,6 @@ impl Storage for Uncompressed {
 
     fn tables(&self) -> &'static [(&'static str, &'static str)] {
         &[("table", "relative offsets: relation r of a cell is at `r * entries + cell`")]
-    }
-
-    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads, Along::XY)
     }
 
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
@@ -66,22 +60,6 @@ impl Storage for Uncompressed {
         }
         plane.layout(request.smallest, entries, vec![table])
     }
-
-    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
-        tables::arrangement(known, place)
-    }
-
-    fn columns_along(&self) -> &'static [Along] {
-        &[Along::XY]
-    }
-
-    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
-        tables::BOUNDS
-    }
-
-    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
-        tables::columns(region, layout)
-    }
 }
 
 /// The offset of a hop for the cell at a place.
@@ -95,7 +73,7 @@ mod tests {
 
     #[test]
     fn offsets_lead_to_the_neighbours() {
-        tables::tests::leads_to_the_neighbours(&Uncompressed, |layout, relation, place| {
+        super::super::tables::tests::leads_to_the_neighbours(&Uncompressed, |layout, relation, place| {
             layout.tables[0][relation * layout.sizes[LENGTH] + place]
         });
     }

@@ -322,14 +322,9 @@ impl Builder {
         self.made(wish, element, (Space::Rows(count, width), true), contents)
     }
 
-    /// A row of them, to be read.
-    pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
-        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), false), Contents::From(number))
-    }
-
-    /// The same, to be written.
-    pub fn row_to_write(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
-        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), true), Contents::From(number))
+    /// A row of them, to be read alone or to be written.
+    pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId, is_written: bool) -> ArrayId {
+        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), is_written), Contents::From(number))
     }
 
     /// A view of one of two arrays: of the first where a truth holds.

@@ -118,6 +118,13 @@ impl Coordinate {
 
 impl<T: Into<Term>> Computing for T {}
 
+impl Term {
+    /// The number of a thread of a launch whose blocks have so many, along x.
+    pub fn thread_of_launch(threads: u32) -> Self {
+        Coordinate::Block.along(Axis::X).times(threads).plus(Coordinate::Thread.along(Axis::X))
+    }
+}
+
 impl From<ValueId> for Term {
     fn from(value: ValueId) -> Self {
         Self::Value(value)

@@ -70,7 +70,7 @@ impl Strategy for Tiled {
         let places = Places::new(&mut writer, group, row_width, row_of, (Relation::Ne, i64::from(NOWHERE)));
         let entry_here = |writer: &mut Writer, place: ValueId| {
             let entry = if row_width.is_some() { half(here, place) } else { here.at(place) };
-            writer.own.name("entry_here", entry).into()
+            writer.own.name("entry_here", entry)
         };
         places.each(&mut writer, entry_here, |writer, _, entry| columns.gather(writer, &arrays, &sums, entry));
         let has_target = own.thread.less(own.rows[1].minus(own.rows[0]));

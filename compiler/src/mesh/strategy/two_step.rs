@@ -142,7 +142,7 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     let row_width = is_row(degrees).then_some(degrees.max);
     let places = Places::new(&mut writer, group, row_width, target, (Relation::Ge, 0));
     let entries = row_width.map_or(entries, |width| row(&mut writer, entries, width, target));
-    let entry_here = |writer: &mut Writer, place: ValueId| writer.own.name("entry_here", entries.at(place)).into();
+    let entry_here = |writer: &mut Writer, place: ValueId| writer.own.name("entry_here", entries.at(place));
     places.each(&mut writer, entry_here, |writer, _, entry| add(writer, group, &between, &sums, entry));
     let is_led_to = places.any(&mut writer, entries);
     sums.store(&mut writer, target, &|_| true, Some(is_led_to));

@@ -197,8 +197,7 @@ impl<'a> Writer<'a> {
 
     /// The number of the thread in its launch.
     pub fn item(&self) -> Term {
-        let [block, thread] = [Coordinate::Block, Coordinate::Thread].map(|own| own.along(Axis::X));
-        block.times(self.choices.block).plus(thread)
+        Term::thread_of_launch(self.choices.block)
     }
 
     /// The number of the thread in its launch, by a name. Threads that have no item of so many are done.

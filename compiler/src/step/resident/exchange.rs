@@ -12,9 +12,10 @@ impl Maker<'_> {
         let columns = self.lower.task.extents[0];
         let barrier = self.barrier(neighbours, now, here.warp);
         let own = self.own();
-        let is_first = own.term(here.lane.is(Relation::Eq, 0));
         let bytes = own.term(neighbours.bytes.to(Type::U32));
-        own.when(is_first, |own| own.perform(Routine::BarrierExpect, vec![barrier, Operand::Value(bytes)]));
+        own.when(here.lane.is(Relation::Eq, 0), |own| {
+            own.perform(Routine::BarrierExpect, vec![barrier, Operand::Value(bytes)])
+        });
         for &(_, field) in self.carry {
             let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { continue };
             let window = window(self.flow, field);

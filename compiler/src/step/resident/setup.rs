@@ -114,8 +114,8 @@ impl Maker<'_> {
         let own = self.own();
         own.gap();
         let goes_on = own.term(0.less(first_step));
-        let block = own.coordinate(Coordinate::Block, Axis::X);
-        own.when(goes_on, |own| own.perform(Routine::FlagWait, vec![Operand::Place(here.flags, block)]));
+        let flag = own.place(here.flags, Coordinate::Block.along(Axis::X));
+        own.when(goes_on, |own| own.perform(Routine::FlagWait, vec![flag]));
         for &(to, from) in self.carry {
             let arrays = (self.lower.inputs.get(&from), self.lower.outputs.get(&to));
             let (Some(&input), Some(&output)) = arrays else { continue };

@@ -115,11 +115,9 @@ impl<'a> Maker<'a> {
         }
         let warps_of_block = self.shape.block / LANES;
         let own = self.own();
-        let warp = warp_of_thread(own, warps_of_block);
-        let warp = own.name("warp", warp);
+        let warp = own.name("warp", warp_of_thread(warps_of_block));
         if !warps.is_multiple_of(warps_of_block) {
-            let is_beyond = own.term(warp.is(Relation::Ge, warps));
-            own.leave_if(is_beyond);
+            own.leave_if(warp.is(Relation::Ge, warps));
         }
         self.walk(warp);
     }
@@ -133,8 +131,7 @@ impl<'a> Maker<'a> {
         let own = self.own();
         own.note("NVRTC 13.0 can lose the end of a loop whose length it knows; a launch has one block along y.");
         // Numbers with a sign do not overflow, which compilers make use of.
-        let blocks = own.coordinate(Coordinate::Blocks, Axis::Y);
-        let blocks = own.name("blocks", blocks);
+        let blocks = own.name("blocks", Coordinate::Blocks.along(Axis::Y));
         let count = own.name("count", steps.plus(blocks).minus(1));
         self.registers();
         if !self.coming.is_empty() {
@@ -146,8 +143,7 @@ impl<'a> Maker<'a> {
                 let now = maker.own().term(step.plus(turn));
                 maker.takes(&here, turn);
                 if !maker.coming.is_empty() {
-                    let is_there = maker.own().term(now.plus(ahead).less(count));
-                    maker.when(is_there, |maker| {
+                    maker.when(now.plus(ahead).less(count), |maker| {
                         let to = maker.turned(turn, ahead);
                         maker.loads(&here, to);
                     });
@@ -175,8 +171,7 @@ impl<'a> Maker<'a> {
         let (beyond, strip_shape) = (self.beyond(), self.shape.strip);
         let leads: BTreeSet<i64> = self.flow.fields().map(|(place, _)| self.lead(place)).collect();
         let own = self.own();
-        let thread = own.coordinate(Coordinate::Thread, Axis::X);
-        let lane = own.name("lane", thread.rem(LANES));
+        let lane = own.name("lane", Coordinate::Thread.along(Axis::X).rem(LANES));
         // Warps beside each other share what is fastest: rows above each other, or strips side by side.
         let (part, strip) = match strip_shape {
             Strip::Overlapping => {

@@ -30,8 +30,8 @@ impl Maker<'_> {
     }
 
     /// How far it is in a plane to a row that is so many further on.
-    fn rows_on(&self, row: ValueId) -> Term {
-        row.to(self.lower.task.index()).times(self.lower.task.rows.row)
+    fn rows_on(&self, row: impl Into<Term>) -> Term {
+        row.into().to(self.lower.task.index()).times(self.lower.task.rows.row)
     }
 
     /// Loads the next row of each field.
@@ -39,9 +39,7 @@ impl Maker<'_> {
         let (task, all_beyond) = (self.lower.task, self.beyond());
         for (place, Coming { from, rows, beyond }) in self.coming.clone() {
             let Source::Field(field, _) = self.flow.rows[place].source else { continue };
-            let row = here.rows[&self.lead(place)];
-            let row = self.own().get(row);
-            let at_row = self.rows_on(row);
+            let at_row = self.rows_on(here.rows[&self.lead(place)]);
             let at_once = task.at_once(field, self.tiling.lane, &[]);
             let [before, after] = self.tiling.held[place].halo;
             let own = self.own();
@@ -106,7 +104,7 @@ impl Maker<'_> {
             let wish = format!("{}_back{age}", self.lower.name(self.flow.rows[place].source));
             let slot = self.slot(turn, place, age);
             let Some(kept) = self.kept.get(&place).copied() else { continue };
-            let row = self.own().row(&wish, kept, slot);
+            let row = self.own().row(&wish, kept, slot, false);
             self.views.insert((place, age), View { row, halo: self.tiling.held[place].halo });
         }
     }

@@ -3,17 +3,13 @@
 use super::kernel::Maker;
 use super::{Carry, LANES};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::{Builder, Computing, Making};
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, StepData, Type, ValueId};
 
 /// The number of a thread's warp, in blocks of so many.
-pub fn warp_of_thread(own: &mut Builder, warps_of_block: usize) -> ValueId {
-    let block = own.coordinate(Coordinate::Block, Axis::X);
-    if warps_of_block == 1 {
-        return block;
-    }
-    let thread = own.coordinate(Coordinate::Thread, Axis::X);
-    own.term(block.times(warps_of_block).plus(thread.over(LANES)))
+pub fn warp_of_thread(warps_of_block: usize) -> Term {
+    let [block, thread] = [Coordinate::Block, Coordinate::Thread].map(|own| own.along(Axis::X));
+    if warps_of_block == 1 { block } else { block.times(warps_of_block).plus(thread.over(LANES)) }
 }
 
 /// An output that is carried: where steps write it, and where they read what it was.
@@ -47,14 +43,12 @@ impl Maker<'_> {
                 maker.of_step(step, time, is_output);
             }
             let warps_of_block = maker.shape.block / LANES;
-            let own = maker.own();
-            let first = warp_of_thread(own, warps_of_block);
-            let by = own.coordinate(Coordinate::Blocks, Axis::X).times(warps_of_block);
+            let first = warp_of_thread(warps_of_block);
+            let by = Coordinate::Blocks.along(Axis::X).times(warps_of_block);
             maker.repeated("warp", (first, warps, by), |maker, warp| maker.walk(warp));
             let own = maker.own();
-            let goes_on = own.term(time.plus(1).less(steps));
             let barrier = own.place(barrier, 0);
-            own.when(goes_on, |own| own.perform(Routine::GridBarrier, vec![barrier]));
+            own.when(time.plus(1).less(steps), |own| own.perform(Routine::GridBarrier, vec![barrier]));
         });
     }
 

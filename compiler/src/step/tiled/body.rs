@@ -84,8 +84,7 @@ impl<'a> Tile<'a> {
     fn begin(&mut self) {
         let Layout { task, tiles, computed, .. } = self.layout;
         let own = self.own();
-        let block = own.coordinate(Coordinate::Block, Axis::X);
-        let block = own.name("block", block);
+        let block = own.name("block", Coordinate::Block.along(Axis::X));
         self.first_column = self.first("first_column", block.into(), 0, (0, task.extents[0]));
         self.first_row = self.first("first_row", block.over(tiles[0]), 1, (computed[1].start, computed[1].len()));
         let k = self.own().name("k", block.over(tiles[0] * tiles[1]));
@@ -122,7 +121,7 @@ impl<'a> Tile<'a> {
     /// Does something for each of so many items of a block, which stand in columns: the threads take them in turn.
     pub fn each_item(&mut self, items: usize, columns: usize, write: impl FnOnce(&mut Self, ValueId, ValueId)) {
         let threads = self.layout.shape.threads;
-        let first = self.own().coordinate(Coordinate::Thread, Axis::X).to(Type::U32);
+        let first = Coordinate::Thread.along(Axis::X).to(Type::U32);
         self.repeated("item", (first, items, threads), |own, item| {
             let (column, row) = (own.own().term(item.rem(columns)), own.own().term(item.over(columns)));
             write(own, column, row);
@@ -154,16 +153,15 @@ impl<'a> Tile<'a> {
         let area = loops.loops[number].area;
         let mut looks = BTreeMap::new();
         for (place, used) in loops.uses(flow, number) {
-            let (array, index) = match (self.tiles[place], self.planes[place]) {
+            let element = match (self.tiles[place], self.planes[place]) {
                 (Some((slot, tile)), _) => {
-                    let by = memory.index(slot, area.i.low + used.i, area.j.low + used.j);
-                    (tile, self.own().term(here.plus(by)))
+                    tile.at(here.plus(memory.index(slot, area.i.low + used.i, area.j.low + used.j)))
                 }
-                (None, Some(plane)) => (plane, cell),
+                (None, Some(plane)) => plane.at(cell),
                 // It is in a register.
                 (None, None) => continue,
             };
-            let element = self.own().load(array, index);
+            let element = self.own().term(element);
             looks.insert(used, self.lowering.element(used.source, element));
         }
         looks
@@ -232,11 +230,8 @@ impl<'a> Tile<'a> {
         if !kept.is_empty() {
             self.each_row(&cells, |own, r| {
                 for &(slot, tile, array) in kept.values() {
-                    let own = own.own();
                     let by = memory.index(slot, area.i.low, area.j.low);
-                    let index = own.term(at.plus(r.times(memory.pitch)).plus(by));
-                    let value = own.load(array, r);
-                    own.store(tile, index, value);
+                    own.own().store(tile, at.plus(r.times(memory.pitch)).plus(by), array.at(r));
                 }
             });
         }
@@ -248,11 +243,7 @@ impl<'a> Tile<'a> {
         self.unrolled("r", (0, rows), |own, r| {
             if longer > 0 {
                 // Some parts have a row less.
-                let own = own.own();
-                let is_last = own.term(r.is(Relation::Eq, rows - 1));
-                let is_short = own.term(cells.part.is(Relation::Ge, longer));
-                let is_over = own.and(is_last, is_short);
-                own.break_if(is_over);
+                own.own().break_if(r.is(Relation::Eq, rows - 1).and(cells.part.is(Relation::Ge, longer)));
             }
             write(own, r);
         });
