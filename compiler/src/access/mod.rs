@@ -12,7 +12,7 @@ mod zloop_sliced;
 use crate::analysis::extents::Extents;
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Path};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
 use crate::storage::neighbors::Hop;
@@ -252,8 +252,7 @@ impl Neighbourhood<'_> {
             Shape::Plane => Stride::One,
         };
         let stride = self.sizes.stride(own, stride);
-        let distance = own.mul(distance, stride);
-        own.add(cell.index(shape), distance)
+        own.term(cell.index(shape).plus(distance.times(stride)))
     }
 
     /// Distances from the thread's own place to the end of each hop. Those that `keep` asks for, and those that others start from,

@@ -3,7 +3,7 @@
 use super::{Access, LevelsPerThread, Needs, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{Axis, Coordinate, ValueId};
 use crate::storage::Storage;
 
@@ -54,36 +54,25 @@ impl Access for Shared {
         // Only what a neighbour's index needs is shared, not the hops on the way.
         let last_hops = neighbourhood.last_hops();
         let stride = stride(last_hops.len());
-        let mut thread = own.coordinate(Coordinate::Thread, Axis::X);
+        let mut thread = Coordinate::Thread.along(Axis::X);
         if y > 1 {
-            let (row, width) = (own.coordinate(Coordinate::Thread, Axis::Y), own.int(i64::from(x)));
-            let before = own.mul(row, width);
-            thread = own.add(thread, before);
+            thread = thread.plus(Coordinate::Thread.along(Axis::Y).times(x));
         }
-        let distance = own.int(stride as i64);
-        let pillar = own.mul(thread, distance);
-        let pillar = own.name("pillar", pillar);
+        let pillar = own.name("pillar", thread.times(stride));
         let shared = own.shared("distances", neighbourhood.sizes.index, (x * y) as usize * stride);
-        let slot = |own: &mut Builder, number: usize| {
-            let number = own.int(number as i64);
-            own.add(pillar, number)
-        };
-        let (level, zero) = (own.coordinate(Coordinate::Thread, Axis::Z), own.int(0));
-        let (is_first, has_cell) = (own.compare(Relation::Eq, level, zero), own.not(neighbourhood.coordinates.outside));
-        let is_leader = own.and(is_first, has_cell);
+        let has_cell = own.not(neighbourhood.coordinates.outside);
+        let is_leader = Coordinate::Thread.along(Axis::Z).is(Relation::Eq, 0).and(has_cell);
         let nothing = own.literal(0, neighbourhood.sizes.index);
         let mut distances = vec![nothing; neighbourhood.hops.len()];
         own.when(is_leader, |own| {
             distances = neighbourhood.hop_distances(own, false);
             for (number, &end) in last_hops.iter().enumerate() {
-                let slot = slot(own, number);
-                own.store(shared, slot, distances[end]);
+                own.store(shared, pillar.plus(number), distances[end]);
             }
         });
         own.barrier();
         for (number, &end) in last_hops.iter().enumerate() {
-            let slot = slot(own, number);
-            distances[end] = own.load(shared, slot);
+            distances[end] = own.load(shared, pillar.plus(number));
         }
         Some(distances)
     }

@@ -3,8 +3,8 @@
 use super::{Access, LevelsPerThread, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
-use crate::kernel::build::Builder;
-use crate::kernel::{Axis, Binary, Coordinate, ValueId};
+use crate::kernel::build::{Builder, Computing, Making, Term};
+use crate::kernel::{Axis, Coordinate, ValueId};
 use crate::names::path_name;
 use crate::storage::Storage;
 
@@ -46,23 +46,18 @@ impl Access for Warp {
 
     fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {
         let [x, y, z] = neighbourhood.block;
-        let thread = thread_of_block(own, neighbourhood.block);
-        let lanes = own.int(i64::from(LANES));
-        let lane = own.binary(Binary::Rem, thread, lanes);
-        let lane = own.name("lane", lane);
+        let thread = own.term(thread_of_block(neighbourhood.block));
+        let lane = own.name("lane", thread.rem(LANES));
         // Threads are numbered column by column, so lanes this far apart have the same column.
-        let columns = own.int(i64::from(x * y));
-        let leader = own.binary(Binary::Rem, lane, columns);
-        let leader = own.name("leader", leader);
+        let leader = own.name("leader", lane.rem(x * y));
         let (threads, last) = (x * y * z, (x * y * z) % LANES);
         let all = own.mask(u32::MAX);
         let here = match last {
             0 => all,
             // The last warp of a block is not full.
             _ => {
-                let (full, rest) = (own.int(i64::from(threads - last)), own.mask((1 << last) - 1));
-                let is_full = own.less(thread, full);
-                own.choose(is_full, all, rest)
+                let rest = own.mask((1 << last) - 1);
+                own.term(thread.less(threads - last).picks(all, rest))
             }
         };
         let here = own.name("lanes", here);
@@ -73,11 +68,9 @@ impl Access for Warp {
             (end, own.variable(&name, zero))
         });
         let handed: Vec<_> = handed.collect();
-        let (is_first, has_cell) =
-            (own.compare(Relation::Eq, lane, leader), own.not(neighbourhood.coordinates.outside));
-        let is_leader = own.and(is_first, has_cell);
+        let has_cell = own.not(neighbourhood.coordinates.outside);
         let mut distances = vec![zero; neighbourhood.hops.len()];
-        own.when(is_leader, |own| {
+        own.when(lane.is(Relation::Eq, leader).and(has_cell), |own| {
             distances = neighbourhood.hop_distances(own, false);
             handed.iter().for_each(|&(end, variable)| own.assign(variable, distances[end]));
         });
@@ -96,18 +89,13 @@ impl Access for Warp {
 }
 
 /// The number of a thread in its block.
-fn thread_of_block(own: &mut Builder, [x, y, z]: [u32; 3]) -> ValueId {
-    let [along_x, along_y, along_z] = [Axis::X, Axis::Y, Axis::Z].map(|axis| own.coordinate(Coordinate::Thread, axis));
-    let [width, height] = [x, y].map(|extent| own.int(i64::from(extent)));
+fn thread_of_block([x, y, z]: [u32; 3]) -> Term {
+    let [along_x, along_y, along_z] = [Axis::X, Axis::Y, Axis::Z].map(|axis| Coordinate::Thread.along(axis));
     let rows = match (y, z) {
         (1, 1) => return along_x,
         (_, 1) => along_y,
         (1, _) => along_z,
-        _ => {
-            let planes = own.mul(height, along_z);
-            own.add(along_y, planes)
-        }
+        _ => along_y.plus(y.times(along_z)),
     };
-    let before = own.mul(width, rows);
-    own.add(along_x, before)
+    along_x.plus(x.times(rows))
 }

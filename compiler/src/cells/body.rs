@@ -4,7 +4,7 @@ use super::checked::{self, Site};
 use super::{Ahead, Elements, Frame};
 use crate::access::Cell;
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Relation, Role, Store};
-use crate::kernel::build::{BlockKey, Builder};
+use crate::kernel::build::{BlockKey, Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::{Math, Type, ValueId, VariableId};
 use crate::names::{Identifier, name_at};
@@ -143,13 +143,11 @@ impl<'a> Writer<'a> {
                 return value;
             }
         }
-        let mut by = self.own.int(i64::from(shift));
+        let mut by = Term::from(shift);
         if shift != 0 && !sure {
-            let exists = self.frame.level_exists(self.own, self.cell, shift, Levels::Full);
-            let zero = self.own.int(0);
-            by = self.own.choose(exists, by, zero);
+            by = self.frame.level_exists(self.own, self.cell, shift, Levels::Full).picks(by, 0);
         }
-        let level = self.own.add(self.cell.k, by);
+        let level = self.own.term(self.cell.k.plus(by));
         // Planned: whatever is read here is kept.
         self.frame.carried.at(self.own, field, level).unwrap_or(self.cell.k)
     }
@@ -194,21 +192,11 @@ impl<'a> Writer<'a> {
             (false, Levels::None) => Some(self.own.and(first, is_first_level)),
         };
         let site = Site { field, path: item.at.clone(), written: true };
-        let write = self.own.open();
-        self.own.within(write, |own| {
+        self.own.when_if(one_thread, |own| {
             let element = frame.element(own, field, true, index);
-            match checked::condition(frame, own, self.cell, self.sites, site, index) {
-                None => own.store(target, element, value),
-                Some(condition) => own.when(condition, |own| own.store(target, element, value)),
-            }
+            let condition = checked::condition(frame, own, self.cell, self.sites, site, index);
+            own.when_if(condition, |own| own.store(target, element, value));
         });
-        match one_thread {
-            None => self.own.append(write),
-            Some(condition) => {
-                let other = self.own.open();
-                self.own.branch(condition, write, other);
-            }
-        }
     }
 
     /// Writes what a body needs into the blocks of its nodes. Returns its value, which is called as wished.
@@ -349,10 +337,7 @@ impl<'a> Writer<'a> {
         let frame = self.frame;
         match &body[id] {
             Node::Param(param) => frame.params[param],
-            Node::Level => {
-                let by = self.own.int(i64::from(at.levels()));
-                self.own.add(self.cell.k, by)
-            }
+            Node::Level => self.own.term(self.cell.k.plus(at.levels())),
             Node::LevelCount => frame.sizes.level_count,
             Node::Read { field, path, .. } => self.read(*field, &frame.plan.path_classes.join(at, path), sure),
             Node::Use { def, path } => self.values[&(*def, frame.plan.path_classes.join(at, path))],
@@ -380,11 +365,7 @@ impl<'a> Writer<'a> {
             let site = Site { field, path: at.clone(), written: false };
             match checked::condition(frame, self.own, self.cell, self.sites, site, index) {
                 None => loaded,
-                Some(condition) => {
-                    let kind = self.own.kind(loaded);
-                    let nothing = self.own.literal(0, kind);
-                    self.own.choose(condition, loaded, nothing)
-                }
+                Some(condition) => self.own.term(condition.picks(loaded, 0)),
             }
         });
         self.scalar(plan.choices.math).read(self.own, element, plan.stencil.fields[field].stored)

@@ -2,7 +2,7 @@
 //! shared memory, or where a block's threads do not find room there, in an array of its own.
 
 use crate::ir::{FieldId, Kind};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId, VariableId};
 use crate::plan::Plan;
 use std::collections::BTreeMap;
@@ -60,11 +60,9 @@ impl Carried {
         });
         let fields = fields.collect();
         let shared = has_room.then(|| {
-            let mut thread = own.coordinate(Coordinate::Thread, Axis::X);
+            let mut thread = Coordinate::Thread.along(Axis::X);
             if y > 1 {
-                let (row, width) = (own.coordinate(Coordinate::Thread, Axis::Y), own.int(i64::from(x)));
-                let before = own.mul(row, width);
-                thread = own.add(before, thread);
+                thread = Coordinate::Thread.along(Axis::Y).times(x).plus(thread);
             }
             [own.int(threads as i64), own.name("thread", thread)]
         });
@@ -88,8 +86,7 @@ impl Carried {
     /// Where a thread's value of a level is.
     fn index(&self, own: &mut Builder, level: ValueId) -> ValueId {
         let Some([threads, thread]) = self.shared else { return level };
-        let before = own.mul(level, threads);
-        own.add(before, thread)
+        own.term(level.times(threads).plus(thread))
     }
 
     /// Keeps the values of level `k`.
@@ -105,8 +102,7 @@ impl Carried {
         // What is known of the levels before changes after everything was stored that is made of it.
         for (Kept { before, .. }, value) in kept {
             for pair in before.windows(2).rev() {
-                let nearer = own.get(pair[0]);
-                own.assign(pair[1], nearer);
+                own.assign(pair[1], pair[0]);
             }
             if let Some(&first) = before.first() {
                 own.assign(first, value);

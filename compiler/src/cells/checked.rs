@@ -8,7 +8,7 @@ use super::Frame;
 use crate::access::Cell;
 use crate::grid::{Grid, Topology};
 use crate::ir::{FieldId, Levels, Path};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{Array, ArrayId, Function, Meaning, Space, Type, ValueId, Watch};
 use crate::plan::{KnownGrid, Plan};
 
@@ -83,10 +83,7 @@ pub(super) fn condition(
     });
     let level = match place.levels {
         Levels::None => own.int(0),
-        Levels::Full | Levels::Interfaces => {
-            let shift = own.int(i64::from(path.levels()));
-            own.add(cell.k, shift)
-        }
+        Levels::Full | Levels::Interfaces => own.term(cell.k.plus(path.levels())),
     };
     let mut int = |number: usize| own.int(number as i64);
     let (number, levels) = (int(number), int(place.levels.count(known_grid.grid.nk)));

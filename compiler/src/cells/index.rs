@@ -4,7 +4,7 @@ use super::Frame;
 use crate::access::{Cell, Shape};
 use crate::ir::{FieldId, Levels, Path, Relation};
 use crate::kernel::ValueId;
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::plan::shape_of;
 
 impl Frame<'_> {
@@ -29,20 +29,19 @@ impl Frame<'_> {
             Some(Shape::Volume | Shape::Plane) => plan.storage.levels_apart(own, &self.sizes, shift.unsigned_abs()),
         };
         if !sure {
-            let (exists, zero) = (self.level_exists(own, cell, shift, levels), own.literal(0, self.sizes.index));
-            distance = own.choose(exists, distance, zero);
+            let exists = self.level_exists(own, cell, shift, levels);
+            distance = own.term(exists.picks(distance, 0));
         }
         if shift < 0 { own.sub(index, distance) } else { own.add(index, distance) }
     }
 
     /// Whether the level `shift` away from a cell exists.
     pub(super) fn level_exists(&self, own: &mut Builder, cell: Cell, shift: i32, levels: Levels) -> ValueId {
-        let apart = own.int(i64::from(shift.unsigned_abs()));
+        let apart = shift.unsigned_abs();
         if shift < 0 {
-            return own.compare(Relation::Ge, cell.k, apart);
+            return own.term(cell.k.is(Relation::Ge, apart));
         }
-        let end = own.sub(self.sizes.level_count, apart);
         let relation = if levels == Levels::Interfaces { Relation::Le } else { Relation::Lt };
-        own.compare(relation, cell.k, end)
+        own.term(cell.k.is(relation, self.sizes.level_count.minus(apart)))
     }
 }

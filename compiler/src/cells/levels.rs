@@ -7,7 +7,7 @@ use super::{Elements, Frame};
 use crate::access::{Addresses, Cell, Reads, Shape};
 use crate::analysis::extents::extents;
 use crate::ir::{Direction, Relation};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
 use crate::names::name_at;
 use crate::plan::shape_of;
@@ -22,6 +22,15 @@ pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Opt
     let access = frame.plan.access;
     let is_now = access.is_together() == together && !frame.plan.wanted.is_empty();
     is_now.then(|| access.distances(own, &frame.neighbourhood())).flatten()
+}
+
+/// Finds the neighbours of a cell, by distances that all threads of a block looked up together, or else by its own.
+pub(super) fn find_neighbours(frame: &mut Frame, own: &mut Builder, handed: Option<Vec<ValueId>>, cell: Cell) {
+    let Some(distances) = handed.or_else(|| distances(frame, own, false)) else { return };
+    frame.addresses = match frame.plan.access.has_index_variables() {
+        true => frame.neighbourhood().index_variables(own, &distances, cell),
+        false => Addresses::Distances(distances),
+    };
 }
 
 /// The place of the thread's column, as a variable where more than its cells' indices are made of it.
@@ -45,8 +54,7 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     let plan = frame.plan;
     let [first, end] = frame.sizes.levels;
     let thread = plan.storage.levels_along().number(own, plan.choices.block);
-    let k = own.add(first, thread);
-    let k = own.name("k", k);
+    let k = own.name("k", first.plus(thread));
     let handed = distances(frame, own, true);
     let is_together = plan.access.is_together();
     let mut loaded = Elements::new();
@@ -55,18 +63,10 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
         let c = plan.storage.index(own, &frame.sizes, column, k);
         loaded = elements(frame, own, Cell { k, c, column });
     }
-    let beyond = own.compare(Relation::Ge, k, end);
-    let outside = own.or(frame.coordinates.outside, beyond);
-    own.leave_if(outside);
+    own.leave_if(frame.coordinates.outside.or(k.is(Relation::Ge, end)));
     let column = column(frame, own);
     let cell = cell(frame, own, column, k);
-    let distances = handed.or_else(|| distances(frame, own, false));
-    if let Some(distances) = distances {
-        frame.addresses = match plan.access.has_index_variables() {
-            true => frame.neighbourhood().index_variables(own, &distances, cell),
-            false => Addresses::Distances(distances),
-        };
-    }
+    find_neighbours(frame, own, handed, cell);
     own.gap();
     if !is_together {
         loaded = elements(frame, own, cell);
@@ -110,20 +110,14 @@ pub(super) fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut 
     own.gap();
     let [first, end] = frame.sizes.levels;
     let thread = plan.storage.levels_along().number(own, plan.choices.block);
-    let slice = own.int(i64::from(slice));
-    let before = own.mul(thread, slice);
-    let start = own.add(first, before);
-    let start = own.name("k_start", start);
+    let start = own.name("k_start", first.plus(thread.times(slice)));
     let is_whole = plan.has_whole_slices();
     if is_whole {
-        let is_over = own.compare(Relation::Ge, start, end);
-        own.leave_if(is_over);
+        own.leave_if(start.is(Relation::Ge, end));
     }
-    let (behind, one) = (own.add(start, slice), own.int(1));
-    own.each("k", (start, behind, Step::By(one)), Unroll::Whole, |own, k| {
+    own.unrolled("k", (start, start.plus(slice)), |own, k| {
         if !is_whole {
-            let is_over = own.compare(Relation::Ge, k, end);
-            own.break_if(is_over);
+            own.break_if(k.is(Relation::Ge, end));
         }
         let cell = cell(frame, own, column, k);
         for phase in &plan.phases {
@@ -142,13 +136,10 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
     for phase in &plan.phases {
         let is_down = phase.direction == Some(Direction::Down);
         let ahead = body::loaded_ahead(plan, phase);
-        let level = |own: &mut Builder, by: ValueId| {
-            let last = own.sub(end, by);
-            if is_down { (last, first, Step::Down(by)) } else { (first, end, Step::By(by)) }
-        };
+        let (from, to) = if is_down { (end.minus(1), first) } else { (first.into(), end) };
+        let step = if is_down { Step::Down } else { Step::By };
         if ahead.is_empty() {
-            let levels = level(own, one);
-            own.each("k", levels, Unroll::Times(4), |own, k| {
+            own.each("k", (from, to, step(one)), Unroll::Times(4), |own, k| {
                 let cell = cell(frame, own, column, k);
                 Writer::new(frame, phase, own, sites, cell, Elements::new()).write();
             });
@@ -164,17 +155,13 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
                 ((*field, at.clone()), own.local(&name, element, AHEAD as usize))
             })
             .collect();
-        let (count, zero) = (own.int(AHEAD), own.int(0));
-        let (from, to, _) = level(own, one);
-        let step = if is_down { Step::Down(count) } else { Step::By(count) };
-        own.each("k_start", (from, to, step), Unroll::Times(1), |own, start| {
+        let count = own.int(AHEAD);
+        own.each("k_start", (from, to, step(count)), Unroll::Times(1), |own, start| {
             let levels = |own: &mut Builder, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
-                own.each("n", (zero, count, Step::By(one)), Unroll::Whole, |own, number| {
-                    let k = if is_down { own.sub(start, number) } else { own.add(start, number) };
-                    let k = own.name("k", k);
+                own.unrolled("n", (0, count), |own, number| {
+                    let k = own.name("k", if is_down { start.minus(number) } else { start.plus(number) });
                     let relation = if is_down { Relation::Lt } else { Relation::Ge };
-                    let is_over = own.compare(relation, k, if is_down { first } else { end });
-                    own.break_if(is_over);
+                    own.break_if(k.is(relation, if is_down { first } else { end }));
                     let cell = cell(frame, own, column, k);
                     write(own, cell, number);
                 });

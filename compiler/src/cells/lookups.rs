@@ -1,8 +1,8 @@
 //! How often a kernel looks up where its neighbours are, counted in what strategy and storage make.
 
-use super::levels::distances;
+use super::levels::{distances, find_neighbours};
 use super::{Frame, sizes, tables};
-use crate::access::{Addresses, Cell, Shape};
+use crate::access::{Cell, Shape};
 use crate::analysis::reuse::Evaluation;
 use crate::ir::{Offset, Path};
 use crate::kernel::Type;
@@ -39,13 +39,7 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     let mut frame = Frame::new(plan, sizes, coordinates);
     let (together, alone) = (own.open(), own.open());
     let handed = own.within(together, |own| distances(&frame, own, true));
-    own.within(alone, |own| {
-        let Some(distances) = handed.or_else(|| distances(&frame, own, false)) else { return };
-        frame.addresses = match plan.access.has_index_variables() {
-            true => frame.neighbourhood().index_variables(own, &distances, cell),
-            false => Addresses::Distances(distances),
-        };
-    });
+    own.within(alone, |own| find_neighbours(&mut frame, own, handed, cell));
     let uses = uses(plan, evaluations);
     let is_wanted =
         |(path, shape): &(Path, Shape)| plan.wanted.iter().any(|wanted| wanted.path == *path && wanted.shape == *shape);

@@ -5,7 +5,7 @@ use super::{prelude, print, values};
 use crate::analysis::levels::{Judge, Rules};
 use crate::depth::needed_first;
 use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Precision, Relation, Stencil};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
 use crate::kernel::{Math, Meaning, Operation, Statement, Type, ValueId};
@@ -40,8 +40,8 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let truth = rules.computed();
     let mut own = rules.into_judge().own;
     // What is returned counts as written, and all that does not lead to it is left out.
-    let (result, zero) = (own.output("result", Type::BOOL), own.int(0));
-    own.store(result, zero, truth);
+    let result = own.output("result", Type::BOOL);
+    own.store(result, 0, truth);
     let mut kernel = simplify(own.finish());
     let mut lines = Vec::new();
     if let Some(Statement::Store(_, _, truth)) = kernel.body.0.pop() {
@@ -122,10 +122,7 @@ impl Writer<'_> {
         for (id, node) in body.iter() {
             let value = match node {
                 Node::Param(param) => self.params[param],
-                Node::Level => {
-                    let by = self.own.int(i64::from(shift));
-                    self.own.add(self.k, by)
-                }
+                Node::Level => self.own.term(self.k.plus(shift)),
                 Node::LevelCount => self.nk,
                 Node::Use { def, path } => self.values[&(*def, shift.saturating_add(path.levels()))],
                 _ => {
@@ -178,13 +175,12 @@ impl Judge for Writer<'_> {
     fn exists(&mut self, _: FieldId, shift: i32, levels: Levels) -> ValueId {
         let (relation, level) = match (shift, levels) {
             (0, _) | (_, Levels::None) | (1, Levels::Interfaces) => return self.own.truth(true),
-            (..0, _) => (Relation::Ge, self.own.int(i64::from(shift.unsigned_abs()))),
+            (..0, _) => (Relation::Ge, Term::from(shift.unsigned_abs())),
             (_, Levels::Interfaces | Levels::Full) => {
-                let apart = self.own.int(i64::from(if levels == Levels::Full { shift } else { shift - 1 }));
-                (Relation::Lt, self.own.sub(self.nk, apart))
+                (Relation::Lt, self.nk.minus(if levels == Levels::Full { shift } else { shift - 1 }))
             }
         };
-        self.own.compare(relation, self.k, level)
+        self.own.term(self.k.is(relation, level))
     }
 
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> ValueId {

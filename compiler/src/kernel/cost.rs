@@ -394,7 +394,7 @@ fn turns(kernel: &Kernel, own: &For) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::build::Builder;
+    use super::super::build::{Builder, Making};
     use super::super::{Array, Axis, Follow, Meaning, MeshData, Unroll};
     use super::*;
     use crate::ir::Relation;

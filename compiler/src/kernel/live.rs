@@ -41,21 +41,10 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Finds the loops that are written out, and the arrays that cannot be in registers.
     fn look_around(&mut self) {
-        let (mut blocks, mut statements) = (vec![&self.kernel.body], Vec::new());
-        while let Some(block) = blocks.pop() {
-            blocks.extend(block.0.iter().flat_map(Statement::blocks));
-            statements.extend(&block.0);
-        }
-        for statement in &statements {
-            if let Statement::For(own) = statement
-                && own.unroll == Unroll::Whole
-            {
-                self.unrolled.insert(own.counter);
-            }
-        }
         let mut indexed: Vec<(ArrayId, ValueId)> = Vec::new();
-        for statement in &statements {
+        for statement in self.kernel.body.all() {
             match statement {
+                Statement::For(own) if own.unroll == Unroll::Whole => _ = self.unrolled.insert(own.counter),
                 Statement::Store(array, index, _) | Statement::AtomicAdd(array, index, _) => {
                     indexed.push((*array, *index))
                 }

@@ -231,7 +231,7 @@ impl Kernel {
 
 #[cfg(test)]
 mod tests {
-    use super::super::build::Builder;
+    use super::super::build::{Builder, Making};
     use super::super::verify::verify;
     use super::super::{Axis, Contents, Coordinate, Space, StepData, Type};
     use super::*;

@@ -1,6 +1,6 @@
 //! The operations of stencils (`ir::scalar`) as operations of kernels.
 
-use super::build::Builder;
+use super::build::{Builder, Computing};
 use super::{Binary, Function, Math, Type, ValueId};
 use crate::ir::{self, Body, Kind, Node, NodeId, Precision, Relation, Stored};
 
@@ -30,10 +30,7 @@ impl Scalar {
             Node::Int(x) => own.int(i64::from(*x)),
             Node::Bool(x) => own.truth(*x),
             Node::ToReal(a) => own.convert(of(*a), real),
-            Node::ToSingle(a) => {
-                let single = own.convert(of(*a), Type::real(Precision::F32));
-                own.convert(single, real)
-            }
+            Node::ToSingle(a) => own.term(of(*a).to(Type::real(Precision::F32)).to(real)),
             Node::Negate(a) if is_real(*a) => own.negate(of(*a)),
             Node::Negate(a) => {
                 let zero = own.int(0);
@@ -92,10 +89,7 @@ impl Scalar {
     pub fn read(self, own: &mut Builder, element: ValueId, stored: Stored) -> ValueId {
         match stored {
             Stored::F32 | Stored::F64 => own.convert(element, Type::real(self.precision)),
-            Stored::Bool => {
-                let zero = own.literal(0, Type::U8);
-                own.compare(Relation::Ne, element, zero)
-            }
+            Stored::Bool => own.term(element.is(Relation::Ne, 0)),
             Stored::Real | Stored::Int => element,
         }
     }
@@ -104,10 +98,7 @@ impl Scalar {
     pub fn stored(self, own: &mut Builder, value: ValueId, stored: Stored) -> ValueId {
         match stored {
             Stored::F32 | Stored::F64 => own.convert(value, Type::stored(stored, self.precision)),
-            Stored::Bool => {
-                let [zero, one] = [0, 1].map(|number| own.literal(number, Type::U8));
-                own.choose(value, one, zero)
-            }
+            Stored::Bool => own.term(value.picks(1.to(Type::U8), 0.to(Type::U8))),
             Stored::Real | Stored::Int => value,
         }
     }

@@ -199,7 +199,7 @@ fn kept<H: Handle, T: Clone>(arena: &Arena<H, T>, keep: impl Fn(usize, &T) -> bo
 
 #[cfg(test)]
 mod tests {
-    use super::super::build::Builder;
+    use super::super::build::{Builder, Making};
     use super::super::verify::verify;
     use super::super::{Coordinate, Step, Type, Unroll};
     use super::*;

@@ -6,6 +6,7 @@
 use super::rows::row;
 use super::writer::Writer;
 use crate::ir::{Path, Relation};
+use crate::kernel::build::{Computing, Term};
 use crate::kernel::{ArrayId, Binary, Element, Meaning, MeshData, MeshTable, Type, ValueId};
 
 /// More than these are not chosen from.
@@ -79,8 +80,7 @@ impl Read {
         let (wish, table) = (format!("{set}_codes"), MeshData::Table(group, MeshTable::Codes(paths.clone())));
         let codes = if shape.is_short() {
             let codes = writer.array(&wish, Type::one(Element::U16), false, Meaning::Mesh(table));
-            let code = writer.own.load(codes, item);
-            let code = writer.own.convert(code, Type::I32);
+            let code = writer.own.term(codes.at(item).to(Type::I32));
             writer.own.list(&format!("{wish}_here"), Type::I32, vec![code])
         } else {
             let codes = writer.table(&wish, table);
@@ -93,26 +93,16 @@ impl Read {
     /// Says where the paths of a place lead, which is the counter of an unrolled loop.
     pub fn step(&self, writer: &mut Writer, place: ValueId) {
         let shape = self.shape;
-        let (word, within) = match shape.words() {
-            1 => (writer.own.int(0), place),
-            _ => {
-                let of_word = writer.own.int(shape.places_of_word() as i64);
-                let word = writer.own.binary(Binary::Div, place, of_word);
-                (word, writer.own.binary(Binary::Rem, place, of_word))
-            }
+        let (word, within) = match (shape.words(), shape.places_of_word()) {
+            (1, _) => (0.into(), place),
+            (_, of_word) => (place.over(of_word), writer.own.term(place.rem(of_word))),
         };
-        let word = writer.own.load(self.codes, word);
-        let word = writer.own.convert(word, Type::U32);
+        let word = writer.own.term(self.codes.at(word).to(Type::U32));
         for (number, path) in self.paths.iter().enumerate() {
-            let [each, by] = [shape.place_bits(), number * shape.bits()].map(|bits| writer.own.int(bits as i64));
-            let before = writer.own.mul(each, within);
-            let before = writer.own.add(before, by);
-            let before = writer.own.convert(before, Type::U32);
-            let mask = writer.own.literal((1 << shape.bits()) - 1, Type::U32);
-            let entry = writer.own.binary(Binary::ShiftRight, word, before);
-            let entry = writer.own.binary(Binary::BitAnd, entry, mask);
+            let before = shape.place_bits().times(within).plus(number * shape.bits()).to(Type::U32);
+            let entry = word.by(Binary::ShiftRight, before).by(Binary::BitAnd, (1 << shape.bits()) - 1);
             let entry = writer.own.name("chosen", entry);
-            let end = chosen(writer, self.entries, entry, 0..shape.entries);
+            let end = chosen(self.entries, entry, 0..shape.entries);
             let end = writer.own.name(&writer.end_name(path), end);
             writer.set_index(path.hops(), end);
         }
@@ -120,18 +110,14 @@ impl Read {
 }
 
 /// One of some numbers of an array: bit after bit, from the highest.
-fn chosen(writer: &mut Writer, array: ArrayId, which: ValueId, from: std::ops::Range<usize>) -> ValueId {
+fn chosen(array: ArrayId, which: ValueId, from: std::ops::Range<usize>) -> Term {
     if from.len() == 1 {
-        let at = writer.own.int(from.start as i64);
-        return writer.own.load(array, at);
+        return array.at(from.start);
     }
     let half = from.len().next_power_of_two() / 2;
-    let low = chosen(writer, array, which, from.start..from.start + half);
-    let high = chosen(writer, array, which, from.start + half..from.end);
-    let [half, none] = [half, 0].map(|bits| writer.own.literal(bits as i64, Type::U32));
-    let bit = writer.own.binary(Binary::BitAnd, which, half);
-    let is_high = writer.own.compare(Relation::Ne, bit, none);
-    writer.own.choose(is_high, high, low)
+    let low = chosen(array, which, from.start..from.start + half);
+    let high = chosen(array, which, from.start + half..from.end);
+    which.by(Binary::BitAnd, half).is(Relation::Ne, 0).picks(high, low)
 }
 
 #[cfg(test)]

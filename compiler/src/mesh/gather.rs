@@ -12,7 +12,7 @@ use super::{Degrees, MeshTask};
 use crate::diagnostic::Refusal;
 use crate::ir::mesh::Missing;
 use crate::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Node, Path, Relation, SetId};
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Binary, MeshData, MeshTable, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -182,14 +182,11 @@ impl<'a> Gather<'a> {
         if let Some(entries) = columns.entries {
             let here = writer.own.load(entries, place);
             let paths = self.group.paths.len();
-            let element = entry(writer, here, paths, Binary::Div);
             // Not by the name of its set, which may be the target's.
-            let element = writer.own.name("element", element);
+            let element = writer.own.name("element", entry(here, paths, Binary::Div));
             writer.set_index(&[], element);
-            path = (paths > 1 && self.mirror.is_none()).then(|| {
-                let path = entry(writer, here, paths, Binary::Rem);
-                writer.own.name("path", path)
-            });
+            path =
+                (paths > 1 && self.mirror.is_none()).then(|| writer.own.name("path", entry(here, paths, Binary::Rem)));
         }
         for (leaf, ends) in &columns.leaves {
             let end = writer.own.load(*ends, place);
@@ -211,9 +208,8 @@ impl<'a> Gather<'a> {
             self.share_reads(writer, &by_path);
         }
         for (path, adds) in by_path.iter().enumerate() {
-            let number = writer.own.int(path as i64);
-            let is_here = led_along.map(|own| writer.own.compare(Relation::Eq, own, number));
-            writer.when_if(is_here.filter(|_| paths > 1), |writer| {
+            let is_here = led_along.filter(|_| paths > 1).map(|own| own.is(Relation::Eq, path));
+            writer.when_if(is_here, |writer| {
                 // Loads and values first, so that none waits for a sum.
                 let values: Vec<ValueId> =
                     adds.iter().map(|add| writer.body(&stores[add.store].body, &Path::default())).collect();
@@ -245,28 +241,21 @@ impl<'a> Gather<'a> {
 
 /// Finds the other element of a place, and which of two places the own one has.
 fn other(writer: &mut Writer, here: ValueId, ends: Ends) {
-    let [zero, beyond] = [0, -2].map(|number| writer.own.int(number));
-    let is_second = writer.own.less(here, zero);
-    let is_second = writer.own.name("is_second", is_second);
-    let (bits, sign) = (writer.own.convert(here, Type::U32), writer.own.literal(1 << 31, Type::U32));
-    let bit = writer.own.binary(Binary::BitAnd, bits, sign);
-    let bit = writer.own.convert(bit, Type::I32);
+    let is_second = writer.own.name("is_second", here.less(0));
+    let bit = here.to(Type::U32).by(Binary::BitAnd, 1i64 << 31).to(Type::I32);
     let bit = writer.own.name("turn", bit);
-    let other = writer.own.sub(beyond, here);
-    let other = writer.own.choose(is_second, other, here);
-    let other = writer.own.name("other", other);
+    let other = writer.own.name("other", is_second.picks((-2).minus(here), here));
     writer.turn = Some(Turn { is_second, bit });
     writer.set_index(&[ends.other], other);
 }
 
 /// What an entry says: its number divided by that of the paths is the element's, and the rest is the path's.
-pub fn entry(writer: &mut Writer, entry: ValueId, paths: usize, operation: Binary) -> ValueId {
-    if paths == 1 {
-        return if operation == Binary::Div { entry } else { writer.own.int(0) };
+pub fn entry(entry: ValueId, paths: usize, operation: Binary) -> Term {
+    match (paths, operation) {
+        (1, Binary::Div) => entry.into(),
+        (1, _) => 0.into(),
+        _ => entry.to(Type::U32).by(operation, paths).to(Type::I32),
     }
-    let (bits, paths) = (writer.own.convert(entry, Type::U32), writer.own.literal(paths as i64, Type::U32));
-    let number = writer.own.binary(operation, bits, paths);
-    writer.own.convert(number, Type::I32)
 }
 
 /// Reads the own element's numbers, and computes what is made of them alone, before the loop over the elements.

@@ -5,7 +5,7 @@ use super::writer::numbers::part_name;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels, Relation, SetId};
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making};
 use crate::kernel::{Axis, Coordinate, Meaning, MeshData, ValueId};
 use std::collections::BTreeMap;
 
@@ -83,8 +83,7 @@ impl Written {
             let array = writer.output(field);
             let declared = writer.field(field);
             let once = stencil.mesh.levels && declared.place.levels == Levels::None;
-            let [zero, level] = [writer.own.int(0), writer.own.coordinate(Coordinate::Block, Axis::Y)];
-            let is_first = once.then(|| writer.own.compare(Relation::Eq, level, zero));
+            let is_first = once.then(|| Coordinate::Block.along(Axis::Y).is(Relation::Eq, 0));
             let scalar = writer.scalar();
             writer.when_if(is_first, |writer| {
                 let stored = values.iter().map(|&value| scalar.stored(&mut writer.own, value, declared.stored));
@@ -99,12 +98,9 @@ impl Written {
 fn leaf_of(writer: &mut Writer, set: SetId, element: ValueId) -> ValueId {
     let name = &writer.task.stencil.mesh.sets[set].name;
     let users = writer.table(&format!("{name}_user"), MeshData::Users(set));
-    let user = writer.own.load(users, element);
-    let levels = writer.task.computed.len();
-    if levels == 1 {
-        return user;
-    }
-    let [levels, level] = [writer.own.int(levels as i64), writer.own.coordinate(Coordinate::Block, Axis::Y)];
-    let row = writer.own.mul(user, levels);
-    writer.own.add(row, level)
+    let user = users.at(element);
+    writer.own.term(match writer.task.computed.len() {
+        1 => user,
+        levels => user.times(levels).plus(Coordinate::Block.along(Axis::Y)),
+    })
 }

@@ -6,15 +6,13 @@
 //! computes everything again, by the device's own divisions. The bits are those of the division, either way: P. W. Markstein,
 //! "Computation of elementary functions on the IBM RISC System/6000 processor", 1990.
 
-use crate::ir::{Binary, Body, Kind, MeshStencil, Node, Precision};
+use crate::ir::{Binary, Kind, MeshStencil, Node, Precision};
 
 /// Whether real numbers are divided anywhere.
 pub fn divides(stencil: &MeshStencil) -> bool {
-    let divides = |body: &Body| {
+    stencil.stencil.bodies().any(|body| {
         body.iter().any(|(id, node)| matches!(node, Node::Binary(Binary::Div, ..)) && body.kind_of(id) == Kind::Real)
-    };
-    let inner = &stencil.stencil;
-    inner.defs.iter().any(|(_, def)| divides(&def.body)) || inner.stores.iter().any(|store| divides(&store.body))
+    })
 }
 
 /// The inverse of a number, if a division by it is a usual one.

@@ -4,7 +4,7 @@ use super::Degrees;
 use super::group::Group;
 use super::writer::Writer;
 use crate::ir::Relation;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, MeshData, MeshTable, Step, Type, Unroll, ValueId};
 
 /// Up to so many places a target, a row is walked without a loop.
@@ -16,10 +16,7 @@ pub fn row(writer: &mut Writer, table: ArrayId, width: usize, item: ValueId) -> 
     let at_once = [4, 2, 1].into_iter().find(|count| width.is_multiple_of(*count)).unwrap_or(1);
     let mut parts = Vec::new();
     for first in (0..width).step_by(at_once) {
-        let [length, first] = [width, first].map(|number| writer.own.int(number as i64));
-        let row = writer.own.mul(length, item);
-        let at = writer.own.add(row, first);
-        let mut some = writer.own.load_run(table, at, at_once as u8);
+        let mut some = writer.own.load_run(table, width.times(item).plus(first), at_once as u8);
         if at_once > 1 {
             some = writer.own.name(&format!("{name}_row"), some);
         }
@@ -68,19 +65,15 @@ impl Places {
         here: impl FnOnce(&mut Writer<'a>, ValueId) -> ValueId,
         walk: impl FnOnce(&mut Writer<'a>, ValueId, ValueId),
     ) {
-        let one = Step::By(writer.own.int(1));
         match &self.walked {
-            Walked::Row(width) => {
-                let [zero, width] = [0, *width as i64].map(|number| writer.own.int(number));
-                writer.each("place", (zero, width, one), Unroll::Whole, |writer, place| {
-                    let here = here(writer, place);
-                    let is_taken = self.is_taken(writer, here);
-                    writer.when(is_taken, |writer| walk(writer, place, here));
-                });
-            }
+            Walked::Row(width) => writer.unrolled("place", (0, *width), |writer, place| {
+                let here = here(writer, place);
+                writer.when(self.is_taken(here), |writer| walk(writer, place, here));
+            }),
             Walked::List { offsets, item } => {
-                let [first, end] = ends_of(writer, *offsets, *item);
-                writer.each("place", (first, end, one), Unroll::Free, |writer, place| {
+                let one = Step::By(writer.own.int(1));
+                let bounds = (offsets.at(*item), offsets.at(item.plus(1)), one);
+                writer.each("place", bounds, Unroll::Free, |writer, place| {
                     let here = here(writer, place);
                     walk(writer, place, here);
                 });
@@ -90,31 +83,16 @@ impl Places {
 
     /// Whether anything stands anywhere, as a column says.
     pub fn any(&self, writer: &mut Writer, column: ArrayId) -> ValueId {
-        match &self.walked {
-            Walked::Row(_) => {
-                let zero = writer.own.int(0);
-                let first = writer.own.load(column, zero);
-                self.is_taken(writer, first)
-            }
-            Walked::List { offsets, item } => {
-                let [first, end] = ends_of(writer, *offsets, *item);
-                writer.own.less(first, end)
-            }
-        }
+        writer.own.term(match &self.walked {
+            Walked::Row(_) => self.is_taken(column.at(0)),
+            Walked::List { offsets, item } => offsets.at(*item).less(offsets.at(item.plus(1))),
+        })
     }
 
-    fn is_taken(&self, writer: &mut Writer, here: ValueId) -> ValueId {
+    fn is_taken(&self, here: impl Into<Term>) -> Term {
         let (relation, number) = self.taken;
-        let number = writer.own.int(number);
-        writer.own.compare(relation, here, number)
+        here.into().is(relation, number)
     }
-}
-
-/// Where the list of an item begins and ends.
-fn ends_of(writer: &mut Writer, offsets: ArrayId, item: ValueId) -> [ValueId; 2] {
-    let one = writer.own.int(1);
-    let next = writer.own.add(item, one);
-    [item, next].map(|at| writer.own.load(offsets, at))
 }
 
 /// The target that stands at a number among those to which any element leads.
@@ -122,6 +100,5 @@ pub fn led_to(writer: &mut Writer, group: &Group, item: ValueId) -> ValueId {
     let name = &writer.task.stencil.mesh.sets[group.target].name;
     let table = MeshData::Table(group.number, MeshTable::Targets);
     let targets = writer.table(&format!("{name}_led_to"), table);
-    let target = writer.own.load(targets, item);
-    writer.own.name(name, target)
+    writer.own.name(name, targets.at(item))
 }

@@ -2,6 +2,7 @@
 
 use super::writer::Writer;
 use crate::diagnostic::Refusal;
+use crate::kernel::build::Computing;
 use crate::kernel::{ArrayId, Axis, Coordinate, Meaning, MeshData, PieceTable, Type, ValueId};
 
 /// Bytes that every GPU gives to a block, without being asked.
@@ -40,9 +41,8 @@ pub fn piece(writer: &mut Writer, [table, name]: [&str; 2], by_colour: bool) -> 
     let first = by_colour.then(|| writer.count("first", MeshData::First));
     let [thread, block] = [Coordinate::Thread, Coordinate::Block].map(|own| writer.own.coordinate(own, Axis::X));
     let thread = writer.own.name("thread", thread);
-    let number = first.map_or(block, |first| writer.own.add(first, block));
-    let range = writer.own.load(ranges, number);
-    let range = writer.own.name(name, range);
+    let number = first.map_or(block.into(), |first| first.plus(block));
+    let range = writer.own.name(name, ranges.at(number));
     (thread, [0, 1, 2, 3].map(|lane| writer.own.lane(range, lane)))
 }
 

@@ -22,8 +22,8 @@ impl Sums {
         for &field in fields {
             let (name, width) = (&writer.field(field).name, writer.width(field));
             let starts = if (writer.task.from_zero)(field) && !in_place {
-                let computing = writer.computing(writer.field(field).stored.kind());
-                let kind = if as_stored { writer.stored(field) } else { computing };
+                let stored = writer.field(field).stored;
+                let kind = if as_stored { writer.stored(field) } else { writer.computing(stored.kind()) };
                 let zero = match kind.is_real() {
                     true => writer.own.real(0.0, kind),
                     false => writer.own.literal(0, kind),

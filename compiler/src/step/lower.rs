@@ -1,12 +1,11 @@
 //! What all kernels of whole steps are made of: arguments by the user's names, planes of arrays, values of bodies.
 
 use super::flow::{Flow, Source, Use, used};
-use super::terms::{Computing, Counting, Term};
 use super::{Kernel, Launch, StepTask};
 use crate::cuda;
 use crate::diagnostic::Refusal;
 use crate::ir::{Body, FieldId, Handle, Levels, Node, ParamId, Relation, Role, Store};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
 use crate::kernel::{Array, ArrayId, Contents, Math, Meaning, Operand, Routine, Space, StepData, Type, ValueId};
@@ -205,11 +204,8 @@ impl<'a> Lowering<'a> {
 
     /// A level some levels away from the one at hand.
     pub fn level(&mut self, shift: i32) -> ValueId {
-        let by = self.own.int(i64::from(shift));
-        match self.level {
-            Some(k) => self.own.add(k, by),
-            None => by,
-        }
+        let level = self.level.map_or(shift.into(), |k| k.plus(shift));
+        self.own.term(level)
     }
 
     /// Where the plane of a field begins in its array, some levels away from the one at hand.
@@ -227,7 +223,7 @@ impl<'a> Lowering<'a> {
         let Source::Field(field, shift) = source else { return None };
         let input = *self.inputs.get(&field)?;
         let first = self.plane(field, shift).plus(cell);
-        let (wish, first) = (format!("{}_from", self.name(source)), self.own.term(first));
+        let wish = format!("{}_from", self.name(source));
         Some(self.own.view(&wish, input, first))
     }
 
@@ -235,7 +231,7 @@ impl<'a> Lowering<'a> {
     pub fn view_to(&mut self, field: FieldId, cell: impl Into<Term>) -> Option<ArrayId> {
         let output = *self.outputs.get(&field)?;
         let first = self.plane(field, 0).plus(cell);
-        let (wish, first) = (format!("{}_to", self.written_name(field)), self.own.term(first));
+        let wish = format!("{}_to", self.written_name(field));
         Some(self.own.view(&wish, output, first))
     }
 
@@ -318,8 +314,7 @@ impl<'a> Lowering<'a> {
         self.unrolled("e", (0, count), |lower, e| {
             let mut found = BTreeMap::new();
             for &Look { used, row, on, is_stored } in looks {
-                let at = lower.own.term(e.plus(on));
-                let element = lower.own.load(row, at);
+                let element = lower.own.load(row, e.plus(on));
                 found.insert(used, if is_stored { lower.element(used.source, element) } else { element });
             }
             let value = value(lower, &|used| found.get(&used).copied());

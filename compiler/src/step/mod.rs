@@ -16,7 +16,6 @@ mod flow;
 mod lower;
 pub mod resident;
 pub mod stream;
-mod terms;
 pub mod tiled;
 
 use crate::cuda::Parameter;

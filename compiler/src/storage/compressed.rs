@@ -6,13 +6,11 @@
 //! 4.2.2.
 
 use super::neighbors::Hop;
-use super::tables::{self, Patterns, Plane};
-use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
-use crate::grid::{Grid, Region};
-use crate::kernel::build::Builder;
-use crate::kernel::{Follow, ValueId};
+use super::tables::{Patterns, Plane};
+use super::{Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage};
+use crate::kernel::build::{Builder, Computing, Term};
+use crate::kernel::{Follow, Type, ValueId};
 use crate::names::name_at;
-use std::ops::Range;
 
 /// Neighbours are looked up: a pattern a cell, an offset a pattern and relation.
 pub struct Compressed;
@@ -47,20 +45,15 @@ impl Storage for Compressed {
         Some(TABLE)
     }
 
-    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads, Along::XY)
-    }
-
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
         let cell = from.axes[0];
         let place = match chain {
             [hop] => {
                 let pattern = own.load(sizes.tables[0], cell);
-                let distance = entry(own, sizes, hop, pattern);
-                own.add(cell, distance)
+                own.term(cell.plus(entry(sizes, hop, pattern)))
             }
             _ => chain.iter().fold(cell, |place, hop| {
-                let start = tables::narrow_start(own, hop.relation, sizes.own[LENGTH]);
+                let start = own.term(hop.relation.times(sizes.own[LENGTH]).to(Type::I32));
                 own.follow(Follow { patterns: Some(sizes.tables[0]), table: sizes.tables[TABLE], start, place })
             }),
         };
@@ -69,10 +62,8 @@ impl Storage for Compressed {
 
     fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
         // All hops from a place share its pattern.
-        let pattern = own.load(sizes.tables[0], from.place);
-        let pattern = own.name(&name_at("p", &from.path), pattern);
-        let distance = entry(own, sizes, hop, pattern);
-        own.convert(distance, sizes.index)
+        let pattern = own.name(&name_at("p", &from.path), sizes.tables[0].at(from.place));
+        own.term(entry(sizes, hop, pattern).to(sizes.index))
     }
 
     fn layout(&self, request: &LayoutRequest) -> Layout {
@@ -82,29 +73,11 @@ impl Storage for Compressed {
         let tables = vec![of_place, table.collect()];
         plane.layout(request.smallest, offsets.len(), tables)
     }
-
-    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
-        tables::arrangement(known, place)
-    }
-
-    fn columns_along(&self) -> &'static [Along] {
-        &[Along::XY]
-    }
-
-    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
-        tables::BOUNDS
-    }
-
-    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
-        tables::columns(region, layout)
-    }
 }
 
 /// The offset of a hop for a pattern.
-fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, pattern: ValueId) -> ValueId {
-    let (start, pattern) = (tables::start(own, hop.relation, sizes.own[LENGTH]), own.convert(pattern, sizes.index));
-    let index = own.add(start, pattern);
-    own.load(sizes.tables[TABLE], index)
+fn entry(sizes: &Sizes, hop: &Hop, pattern: ValueId) -> Term {
+    sizes.tables[TABLE].at(hop.relation.times(sizes.own[LENGTH]).plus(pattern.to(sizes.index)))
 }
 
 #[cfg(test)]
@@ -113,7 +86,7 @@ mod tests {
 
     #[test]
     fn offsets_lead_to_the_neighbours() {
-        tables::tests::leads_to_the_neighbours(&Compressed, |layout, relation, place| {
+        super::super::tables::tests::leads_to_the_neighbours(&Compressed, |layout, relation, place| {
             let (pattern, table, patterns) = (&layout.tables[0], &layout.tables[TABLE], layout.sizes[LENGTH]);
             table[relation * patterns + pattern[place] as usize]
         });

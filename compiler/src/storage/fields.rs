@@ -1,6 +1,6 @@
 //! How several fields lie in memory: each in an array of its own, or those of a kind together.
 
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{Function, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -65,10 +65,7 @@ impl Fields {
         let kind = own.kind(number);
         match (self, slot.fields) {
             (_, 1) | (Fields::Soa, _) => number,
-            (Fields::Aos, count) => {
-                let count = own.literal(count as i64, kind);
-                own.mul(count, number)
-            }
+            (Fields::Aos, count) => own.term(count.times(number)),
             (Fields::Aosoa, count) => own.call(Function::Interleaved(count as u32), vec![number], kind),
         }
     }

@@ -18,7 +18,7 @@ mod uncompressed;
 
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Path};
-use crate::kernel::build::Builder;
+use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId};
 use neighbors::Hop;
 use order::Order;
@@ -34,7 +34,7 @@ pub const ALIGNMENT: usize = 128;
 /// The size that levels are apart where they follow each other plane by plane.
 const PLANE: (&str, &str) = ("plane", "elements from a level to the next");
 
-/// A way to store a grid.
+/// A way to store a grid: in any order, with tables, unless a storage says otherwise.
 pub trait Storage: Sync {
     /// What the command line calls it.
     fn name(&self) -> &'static str;
@@ -65,7 +65,9 @@ pub trait Storage: Sync {
     }
 
     /// How a thread finds its column.
-    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates;
+    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
+        tables::coordinates(own, sizes, threads, self.columns_along()[0])
+    }
 
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId;
@@ -76,32 +78,33 @@ pub trait Storage: Sync {
     /// The index of a value on a level of a column, by the column's place.
     fn index(&self, own: &mut Builder, sizes: &Sizes, place: ValueId, level: ValueId) -> ValueId {
         let strides = self.strides();
-        let level = own.convert(level, sizes.index);
-        let [along, above] = [(place, strides.place), (level, strides.level)].map(|(number, stride)| {
-            let stride = sizes.stride(own, stride);
-            own.mul(number, stride)
-        });
-        own.add(along, above)
+        let [along, above] = [strides.place, strides.level].map(|stride| sizes.stride(own, stride));
+        own.term(place.times(along).plus(level.to(sizes.index).times(above)))
     }
 
     /// The distance between the indices of two levels that are so many apart.
     fn levels_apart(&self, own: &mut Builder, sizes: &Sizes, levels: u32) -> ValueId {
-        let levels = own.literal(i64::from(levels), sizes.index);
         let stride = sizes.stride(own, self.strides().level);
-        own.mul(levels, stride)
+        own.term(levels.times(stride))
     }
 
     /// How a grid is laid out.
     fn layout(&self, request: &LayoutRequest) -> Layout;
 
     /// Where columns are, for the header of a launcher: in a grid that is known, whose places a function of a name tells, or in any.
-    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String>;
+    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
+        tables::arrangement(known, place)
+    }
 
     /// Names of the first and the end of the columns, along each axis of columns.
-    fn bounds(&self) -> &'static [(&'static str, &'static str)];
+    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
+        &[("cell_first", "cell_end")]
+    }
 
     /// How threads go along each axis of columns.
-    fn columns_along(&self) -> &'static [Along];
+    fn columns_along(&self) -> &'static [Along] {
+        &[Along::XY]
+    }
 
     /// How threads go along levels.
     fn levels_along(&self) -> Along {
@@ -109,7 +112,9 @@ pub trait Storage: Sync {
     }
 
     /// Values of [`Storage::bounds`].
-    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>>;
+    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
+        tables::columns(region, layout)
+    }
 }
 
 /// The numbers and tables that addresses are made of, in a kernel.
@@ -183,16 +188,11 @@ impl Along {
 
     /// The number of a thread among those of all blocks.
     pub fn number(self, own: &mut Builder, block: [u32; 3]) -> ValueId {
-        let mut number = own.coordinate(Coordinate::Block, self.blocks);
-        for &axis in self.threads.iter().rev() {
-            let threads = block[axis as usize];
-            if threads > 1 {
-                let (threads, thread) = (own.int(i64::from(threads)), own.coordinate(Coordinate::Thread, axis));
-                let before = own.mul(number, threads);
-                number = own.add(before, thread);
-            }
-        }
-        number
+        let axes = self.threads.iter().rev().filter(|&&axis| block[axis as usize] > 1);
+        let number = axes.fold(Coordinate::Block.along(self.blocks), |number, &axis| {
+            number.times(block[axis as usize]).plus(Coordinate::Thread.along(axis))
+        });
+        own.term(number)
     }
 }
 

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Relation};
-use crate::kernel::build::Builder;
-use crate::kernel::{Binary, ValueId};
+use crate::kernel::ValueId;
+use crate::kernel::build::{Builder, Computing, Term};
 use std::ops::Range;
 
 /// Neighbours lie at fixed distances: 1 along i, a row along j.
@@ -38,30 +38,22 @@ impl Storage for Regular {
         for (number, (along, name)) in self.columns_along().iter().zip(["i", "j"]).enumerate() {
             let [first, end] = sizes.bounds[number];
             let thread = along.number(own, threads.block);
-            let columns = own.int(i64::from(threads.tile.columns[number]));
-            let before = own.mul(thread, columns);
-            let mut at = own.add(first, before);
-            let start = match threads.tile.whole[number] {
-                true => None,
-                false => Some(own.name(["i_start", "j_start"][number], at)),
-            };
-            if let Some(start) = start {
+            let columns = threads.tile.columns[number];
+            let mut at = first.plus(thread.times(columns));
+            let mut start = None;
+            if !threads.tile.whole[number] {
+                let from = own.name(["i_start", "j_start"][number], at);
                 // A tile that would reach beyond the last column stands back, onto another. By a remainder: a minimum is what
                 // compilers do not get right (`docs/trust.md`).
-                let behind = own.add(start, columns);
-                let is_inside = own.compare(Relation::Le, behind, end);
-                let computed = own.sub(end, first);
-                let rest = own.binary(Binary::Rem, computed, columns);
-                let (zero, missing) = (own.int(0), own.sub(columns, rest));
-                let back = own.choose(is_inside, zero, missing);
-                at = own.sub(start, back);
+                let missing = columns.minus(end.minus(first).rem(columns));
+                at = from.minus(from.plus(columns).is(Relation::Le, end).picks(0, missing));
+                start = Some(from);
             }
             let at = own.name(name, at);
-            outside.push(own.compare(Relation::Ge, start.unwrap_or(at), end));
+            outside.push(own.term(start.unwrap_or(at).is(Relation::Ge, end)));
             axes.push(at);
         }
-        let [i, j] = [axes[0], axes[1]];
-        let column = place(own, sizes, i, j);
+        let column = own.term(place(sizes, axes[0], axes[1]));
         let [is_i, is_j] = [0, 1].map(|axis| own.compare(Relation::Eq, axes[axis], sizes.bounds[axis][0]));
         let (outside, first) = (own.or(outside[0], outside[1]), own.and(is_i, is_j));
         Coordinates { axes, outside, column, first }
@@ -69,19 +61,14 @@ impl Storage for Regular {
 
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
         let Offset { i, j, .. } = chain.last().map(|hop| hop.path.offset()).unwrap_or_default();
-        let [i, j] = [(0, i), (1, j)].map(|(axis, by)| {
-            let by = own.int(i64::from(by));
-            own.add(from.axes[axis], by)
-        });
-        place(own, sizes, i, j)
+        let [i, j] = [(0, i), (1, j)].map(|(axis, by)| from.axes[axis].plus(by));
+        own.term(place(sizes, i, j))
     }
 
     fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, _: &Origin) -> ValueId {
         let Offset { i, j, .. } = hop.path.offset();
-        let (count, columns) = (i64::from(j.unsigned_abs()), i64::from(i));
-        let rows = own.literal(count, sizes.index);
-        let rows = own.mul(rows, sizes.own[ROW]);
-        let columns = own.literal(columns, sizes.index);
+        let rows = own.term(j.unsigned_abs().times(sizes.own[ROW]));
+        let columns = own.literal(i64::from(i), sizes.index);
         match (i, j) {
             (_, 0) => columns,
             (0, ..0) => own.negate(rows),
@@ -134,10 +121,8 @@ impl Storage for Regular {
 }
 
 /// The place of the column at i and j.
-fn place(own: &mut Builder, sizes: &Sizes, i: ValueId, j: ValueId) -> ValueId {
-    let [i, j] = [i, j].map(|at| own.convert(at, sizes.index));
-    let rows = own.mul(j, sizes.own[ROW]);
-    own.add(i, rows)
+fn place(sizes: &Sizes, i: impl Into<Term>, j: impl Into<Term>) -> Term {
+    i.into().to(sizes.index).plus(j.into().to(sizes.index).times(sizes.own[ROW]))
 }
 
 #[cfg(test)]

@@ -3,13 +3,9 @@
 use super::{Along, Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Stride, Strides, Threads, padded};
 use crate::grid::{Form, Grid, Region, Topology};
 use crate::ir::Relation;
-use crate::kernel::build::Builder;
-use crate::kernel::{Type, ValueId};
+use crate::kernel::build::{Builder, Computing, Term};
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// Names of [`super::Storage::bounds`].
-pub const BOUNDS: &[(&str, &str)] = &[("cell_first", "cell_end")];
 
 /// Cells to which the first inner one, and planes, are aligned: a warp, or a block of an array of structs of arrays.
 pub const WARP: usize = 32;
@@ -18,50 +14,23 @@ pub const WARP: usize = 32;
 pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads, along: Along) -> Coordinates {
     let [cell_first, cell_end] = sizes.bounds[0];
     let thread = along.number(own, threads.block);
-    let number = own.add(cell_first, thread);
-    let place = |own: &mut Builder, cell: ValueId| own.convert(cell, sizes.index);
-    match &threads.placement {
-        Placement::Aligned => {
-            let cell = own.name("cell", number);
-            let outside = own.compare(Relation::Ge, cell, cell_end);
-            let first = own.compare(Relation::Eq, cell, cell_first);
-            Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
-        }
+    let number =
+        own.name(if threads.placement == Placement::Listed { "rank" } else { "cell" }, cell_first.plus(thread));
+    let (cell, outside, first) = match &threads.placement {
+        Placement::Aligned => (number, number.is(Relation::Ge, cell_end), cell_first.into()),
         // Warps begin at an aligned cell, which others may compute.
         Placement::From(first) => {
-            let cell = own.name("cell", number);
-            let first = own.int(*first as i64);
-            let (before, behind) = (own.less(cell, first), own.compare(Relation::Ge, cell, cell_end));
-            let outside = own.or(before, behind);
-            let first = own.compare(Relation::Eq, cell, first);
-            Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
+            (number, number.less(*first).or(number.is(Relation::Ge, cell_end)), Term::from(*first))
         }
         Placement::Listed => {
-            let rank = own.name("rank", number);
-            let (zero, nowhere) = (own.int(0), own.int(-1));
             // The list stands after the storage's own tables.
             let list = sizes.tables[sizes.tables.len() - 1];
-            let (is_listed, listed) = (own.less(rank, cell_end), own.load(list, rank));
-            let cell = own.choose(is_listed, listed, nowhere);
-            let cell = own.name("cell", cell);
-            let outside = own.less(cell, zero);
-            let first = own.compare(Relation::Eq, rank, cell_first);
-            Coordinates { axes: vec![cell], outside, column: place(own, cell), first }
+            let cell = own.name("cell", number.less(cell_end).picks(list.at(number), -1));
+            (cell, cell.less(0), cell_first.into())
         }
-    }
-}
-
-/// Where a relation begins in a table: `2 * patterns`.
-pub fn start(own: &mut Builder, relation: usize, length: ValueId) -> ValueId {
-    let kind = own.kind(length);
-    let relation = own.literal(relation as i64, kind);
-    own.mul(relation, length)
-}
-
-/// The same as [`crate::kernel::Follow`] has it.
-pub fn narrow_start(own: &mut Builder, relation: usize, length: ValueId) -> ValueId {
-    let start = start(own, relation, length);
-    own.convert(start, Type::I32)
+    };
+    let (outside, first) = (own.term(outside), own.term(number.is(Relation::Eq, first)));
+    Coordinates { axes: vec![cell], outside, column: own.convert(cell, sizes.index), first }
 }
 
 /// Where cells are: as a function tells, or in the order that every kernel relies on.

@@ -5,12 +5,10 @@
 //! Zurich, 2020), section 4.2.2.
 
 use super::neighbors::Hop;
-use super::tables::{self, Plane};
-use super::{Along, Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage, Threads};
-use crate::grid::{Grid, Region};
-use crate::kernel::build::Builder;
-use crate::kernel::{Follow, ValueId};
-use std::ops::Range;
+use super::tables::Plane;
+use super::{Coordinates, Layout, LayoutRequest, Origin, PLANE, Sizes, Storage};
+use crate::kernel::build::{Builder, Computing, Term};
+use crate::kernel::{Follow, Type, ValueId};
 
 /// Neighbours are looked up: an offset a cell and relation.
 pub struct Uncompressed;
@@ -35,19 +33,12 @@ impl Storage for Uncompressed {
         &[("table", "relative offsets: relation r of a cell is at `r * entries + cell`")]
     }
 
-    fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads, Along::XY)
-    }
-
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
         let cell = from.axes[0];
         let place = match chain {
-            [hop] => {
-                let distance = entry(own, sizes, hop, cell);
-                own.add(cell, distance)
-            }
+            [hop] => own.term(cell.plus(entry(sizes, hop, cell))),
             _ => chain.iter().fold(cell, |place, hop| {
-                let start = tables::narrow_start(own, hop.relation, sizes.own[LENGTH]);
+                let start = own.term(hop.relation.times(sizes.own[LENGTH]).to(Type::I32));
                 own.follow(Follow { patterns: None, table: sizes.tables[0], start, place })
             }),
         };
@@ -55,8 +46,7 @@ impl Storage for Uncompressed {
     }
 
     fn distance(&self, own: &mut Builder, sizes: &Sizes, hop: &Hop, from: &Origin) -> ValueId {
-        let distance = entry(own, sizes, hop, from.place);
-        own.convert(distance, sizes.index)
+        own.term(entry(sizes, hop, from.place).to(sizes.index))
     }
 
     fn layout(&self, request: &LayoutRequest) -> Layout {
@@ -70,29 +60,11 @@ impl Storage for Uncompressed {
         }
         plane.layout(request.smallest, entries, vec![table])
     }
-
-    fn arrangement(&self, known: Option<(Grid, &Layout)>, place: &str) -> Vec<String> {
-        tables::arrangement(known, place)
-    }
-
-    fn columns_along(&self) -> &'static [Along] {
-        &[Along::XY]
-    }
-
-    fn bounds(&self) -> &'static [(&'static str, &'static str)] {
-        tables::BOUNDS
-    }
-
-    fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
-        tables::columns(region, layout)
-    }
 }
 
 /// The offset of a hop for the cell at a place.
-fn entry(own: &mut Builder, sizes: &Sizes, hop: &Hop, place: ValueId) -> ValueId {
-    let (start, place) = (tables::start(own, hop.relation, sizes.own[LENGTH]), own.convert(place, sizes.index));
-    let index = own.add(start, place);
-    own.load(sizes.tables[0], index)
+fn entry(sizes: &Sizes, hop: &Hop, place: ValueId) -> Term {
+    sizes.tables[0].at(hop.relation.times(sizes.own[LENGTH]).plus(place.to(sizes.index)))
 }
 
 #[cfg(test)]
@@ -101,7 +73,7 @@ mod tests {
 
     #[test]
     fn offsets_lead_to_the_neighbours() {
-        tables::tests::leads_to_the_neighbours(&Uncompressed, |layout, relation, place| {
+        super::super::tables::tests::leads_to_the_neighbours(&Uncompressed, |layout, relation, place| {
             layout.tables[0][relation * layout.sizes[LENGTH] + place]
         });
     }

@@ -1,5 +1,6 @@
 //! Loops and branches of a kernel, for those who write into it while they know more than it.
 
+use super::terms::{Computing, Term};
 use super::{BlockKey, Builder};
 use crate::kernel::{Step, Unroll, ValueId};
 
@@ -26,7 +27,8 @@ pub trait Making: Sized {
     }
 
     /// Does something where a truth holds.
-    fn when(&mut self, condition: ValueId, write: impl FnOnce(&mut Self)) {
+    fn when(&mut self, condition: impl Into<Term>, write: impl FnOnce(&mut Self)) {
+        let condition = self.own().term(condition);
         let yes = self.block(write);
         let own = self.own();
         let no = own.open();
@@ -34,7 +36,7 @@ pub trait Making: Sized {
     }
 
     /// The same, or always if nothing is asked.
-    fn when_if(&mut self, condition: Option<ValueId>, write: impl FnOnce(&mut Self)) {
+    fn when_if(&mut self, condition: Option<impl Into<Term>>, write: impl FnOnce(&mut Self)) {
         match condition {
             Some(condition) => self.when(condition, write),
             None => write(self),
@@ -45,12 +47,45 @@ pub trait Making: Sized {
     fn each(
         &mut self,
         wish: &str,
-        bounds: (ValueId, ValueId, Step),
+        (first, end, step): (impl Into<Term>, impl Into<Term>, Step),
         unroll: Unroll,
         write: impl FnOnce(&mut Self, ValueId),
     ) {
-        let (counter, value) = self.own().counter(wish, bounds.0);
+        let own = self.own();
+        let bounds = (own.term(first), own.term(end), step);
+        let (counter, value) = own.counter(wish, bounds.0);
         let body = self.block(|own| write(own, value));
         self.own().repeat(counter, bounds, unroll, body);
+    }
+
+    /// A loop whose turns all stand there.
+    fn unrolled(
+        &mut self,
+        wish: &str,
+        (first, end): (impl Into<Term>, impl Into<Term>),
+        write: impl FnOnce(&mut Self, ValueId),
+    ) {
+        let one = Step::By(self.own().int(1));
+        self.each(wish, (first, end, one), Unroll::Whole, write);
+    }
+
+    /// One that goes on by some numbers at a time.
+    fn repeated(
+        &mut self,
+        wish: &str,
+        (first, end, by): (impl Into<Term>, impl Into<Term>, impl Into<Term>),
+        write: impl FnOnce(&mut Self, ValueId),
+    ) {
+        let own = self.own();
+        let first = own.term(first);
+        let kind = own.kind(first);
+        let step = Step::By(own.term(by.to(kind)));
+        self.each(wish, (first, end.to(kind), step), Unroll::Times(1), write);
+    }
+}
+
+impl Making for Builder {
+    fn own(&mut self) -> &mut Builder {
+        self
     }
 }

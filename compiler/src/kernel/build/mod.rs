@@ -1,9 +1,11 @@
 //! Makes kernels: statements in blocks, values once each, names by what somebody wished for.
 
 mod making;
+mod terms;
 mod values;
 
 pub use making::Making;
+pub use terms::{Computing, Term};
 
 use super::{
     Argument, ArgumentKind, Array, ArrayId, Attempt, Block, Contents, For, Kernel, Meaning, Operand, Operation,
@@ -166,7 +168,8 @@ impl Builder {
     }
 
     /// A view of another array, from an element on.
-    pub fn view(&mut self, wish: &str, of: ArrayId, first: ValueId) -> ArrayId {
+    pub fn view(&mut self, wish: &str, of: ArrayId, first: impl Into<Term>) -> ArrayId {
+        let first = self.term(first);
         let Array { element, is_written, .. } = self.kernel.arrays[of];
         self.made(wish, element, (Space::View(of), is_written), Contents::From(first))
     }
@@ -231,7 +234,8 @@ impl Builder {
     }
 
     /// Computes a value here, and calls it so. One that has a name keeps it.
-    pub fn name(&mut self, wish: &str, value: ValueId) -> ValueId {
+    pub fn name(&mut self, wish: &str, value: impl Into<Term>) -> ValueId {
+        let value = self.term(value);
         if self.kernel.values[value].name.is_some() {
             return value;
         }
@@ -261,7 +265,8 @@ impl Builder {
     }
 
     /// A variable with its first value.
-    pub fn variable(&mut self, wish: &str, first: ValueId) -> VariableId {
+    pub fn variable(&mut self, wish: &str, first: impl Into<Term>) -> VariableId {
+        let first = self.term(first);
         let (name, kind) = (self.names.declared(wish), self.kind(first));
         let variable = self.undeclared(name, kind);
         self.push(Statement::Declare(variable, Some(first)));
@@ -279,12 +284,14 @@ impl Builder {
     }
 
     /// Gives a variable another value.
-    pub fn assign(&mut self, variable: VariableId, value: ValueId) {
+    pub fn assign(&mut self, variable: VariableId, value: impl Into<Term>) {
+        let value = self.term(value);
         self.push(Statement::Assign(variable, value));
     }
 
     /// Writes an element of an array, or as many as the value has numbers.
-    pub fn store(&mut self, array: ArrayId, index: ValueId, value: ValueId) {
+    pub fn store(&mut self, array: ArrayId, index: impl Into<Term>, value: impl Into<Term>) {
+        let (index, value) = (self.term(index), self.term(value));
         self.push(Statement::Store(array, index, value));
     }
 
@@ -315,14 +322,9 @@ impl Builder {
         self.made(wish, element, (Space::Rows(count, width), true), contents)
     }
 
-    /// A row of them, to be read.
-    pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
-        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), false), Contents::From(number))
-    }
-
-    /// The same, to be written.
-    pub fn row_to_write(&mut self, wish: &str, of: ArrayId, number: ValueId) -> ArrayId {
-        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), true), Contents::From(number))
+    /// A row of them, to be read alone or to be written.
+    pub fn row(&mut self, wish: &str, of: ArrayId, number: ValueId, is_written: bool) -> ArrayId {
+        self.made(wish, self.kernel.arrays[of].element, (Space::View(of), is_written), Contents::From(number))
     }
 
     /// A view of one of two arrays: of the first where a truth holds.
@@ -347,12 +349,12 @@ impl Builder {
     }
 
     /// Ends threads for which a truth holds.
-    pub fn leave_if(&mut self, condition: ValueId) {
+    pub fn leave_if(&mut self, condition: impl Into<Term>) {
         self.when(condition, |own| own.push(Statement::Return));
     }
 
     /// Leaves the innermost loop where a truth holds.
-    pub fn break_if(&mut self, condition: ValueId) {
+    pub fn break_if(&mut self, condition: impl Into<Term>) {
         self.when(condition, |own| own.push(Statement::Break));
     }
 
@@ -402,36 +404,10 @@ impl Builder {
         std::mem::take(&mut own.block)
     }
 
-    fn block(&mut self, write: impl FnOnce(&mut Self)) -> BlockKey {
-        let block = self.open();
-        self.within(block, write);
-        block
-    }
-
-    /// Does something where a truth holds.
-    pub fn when(&mut self, condition: ValueId, write: impl FnOnce(&mut Self)) {
-        let yes = self.block(write);
-        let no = self.open();
-        self.branch(condition, yes, no);
-    }
-
     /// Does what is in one block where a truth holds, and what is in another where it does not.
     pub fn branch(&mut self, condition: ValueId, yes: BlockKey, no: BlockKey) {
         let (yes, no) = (self.close(yes), self.close(no));
         self.push(Statement::If(condition, yes, no));
-    }
-
-    /// A loop whose counter begins with a number, goes on by a step, and stays below an end.
-    pub fn each(
-        &mut self,
-        wish: &str,
-        (first, end, step): (ValueId, ValueId, Step),
-        unroll: Unroll,
-        write: impl FnOnce(&mut Self, ValueId),
-    ) {
-        let (counter, value) = self.counter(wish, first);
-        let body = self.block(|own| write(own, value));
-        self.repeat(counter, (first, end, step), unroll, body);
     }
 
     /// The counter of a loop, and what it holds.

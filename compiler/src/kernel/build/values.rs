@@ -1,6 +1,6 @@
 //! The values of a builder: each once, and what is known is worked out.
 
-use super::Builder;
+use super::{Builder, Term};
 use crate::ir::Relation;
 use crate::kernel::{
     ArrayId, Axis, Binary, Coordinate, Element, Follow, Function, Operation, Space, Type, Value, ValueId, VariableId,
@@ -231,12 +231,13 @@ impl Builder {
     }
 
     /// An element of an array.
-    pub fn load(&mut self, array: ArrayId, index: ValueId) -> ValueId {
+    pub fn load(&mut self, array: ArrayId, index: impl Into<Term>) -> ValueId {
         self.load_run(array, index, 1)
     }
 
     /// Elements that follow each other, moved at once.
-    pub fn load_run(&mut self, array: ArrayId, index: ValueId, count: u8) -> ValueId {
+    pub fn load_run(&mut self, array: ArrayId, index: impl Into<Term>, count: u8) -> ValueId {
+        let index = self.term(index);
         let Type { element, lanes } = self.kernel.arrays[array].element;
         self.value(Operation::Load(array, index), Type { element, lanes: lanes * count })
     }

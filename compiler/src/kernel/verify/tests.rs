@@ -1,4 +1,4 @@
-use super::super::build::Builder;
+use super::super::build::{Builder, Making};
 use super::super::{Attempt, Axis, Coordinate, Element, Kernel, Unroll};
 use super::*;
 

@@ -9,7 +9,7 @@ use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Kind, Precision, Relation, Stored};
 use crate::kernel::ValueId;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making};
 use crate::mesh::group::{Add, Group};
 use crate::mesh::writer::Writer;
 use crate::mesh::{Items, Kernel, MeshChoices, MeshTask};
@@ -46,13 +46,10 @@ impl Strategy for Atomic {
         let all_stay = runs.iter().flatten().any(|run| run.lanes > 1);
         let (element, is_there) = if all_stay {
             // All lanes take part in turning.
-            let item = writer.item();
-            let item = writer.own.name("item", item);
-            let (n, one) = (writer.size(set), writer.own.int(1));
-            let is_there = writer.own.less(item, n);
-            let is_there = writer.own.name("is_there", is_there);
-            let last = writer.own.sub(n, one);
-            let element = writer.own.choose(is_there, item, last);
+            let item = writer.own.name("item", writer.item());
+            let n = writer.size(set);
+            let is_there = writer.own.name("is_there", item.less(n));
+            let element = is_there.picks(item, n.minus(1));
             (writer.own.name(&stencil.mesh.sets[set].name, element), Some(is_there))
         } else {
             (writer.thread_of(set), None)
@@ -60,13 +57,11 @@ impl Strategy for Atomic {
         writer.find_level();
         writer.set_index(&[], element);
         let values = values(&mut writer, group);
-        let [zero, nowhere] = [0, -1].map(|number| writer.own.int(number));
         let mut targets: Vec<ValueId> = Vec::new();
         for path in &group.paths {
             let mut to = writer.raw(path.hops());
             if let Some(is_there) = is_there {
-                to = writer.own.choose(is_there, to, nowhere);
-                to = writer.own.name(&format!("{}_or_none", writer.end_name(path)), to);
+                to = writer.own.name(&format!("{}_or_none", writer.end_name(path)), is_there.picks(to, -1));
             }
             targets.push(to);
         }
@@ -82,16 +77,14 @@ impl Strategy for Atomic {
                 let array = writer.output(run.field);
                 let place = writer.index_at(run.field, (Some(to), 0), run.first);
                 if run.lanes > 1 {
-                    let is_hole = writer.own.less(to, zero);
-                    let place = writer.own.choose(is_hole, nowhere, place);
-                    let wish = writer.own.kernel().arrays[array].name.to_string();
-                    let index = writer.own.name(&format!("{wish}_at"), place);
+                    let wish = format!("{}_at", writer.own.kernel().arrays[array].name);
+                    let index = writer.own.name(&wish, to.less(0).picks(-1, place));
                     let values = run.adds.iter().map(|&add| values_of[path][add]).collect();
                     writer.own.atomic_add(array, index, values);
                     continue;
                 }
                 let can_miss = all_stay || writer.can_miss(group.paths[path].hops());
-                let is_somewhere = can_miss.then(|| writer.own.compare(Relation::Ge, to, zero));
+                let is_somewhere = can_miss.then(|| to.is(Relation::Ge, 0));
                 let value = values_of[path][run.adds[0]];
                 writer.when_if(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
             }
@@ -153,14 +146,10 @@ impl Run {
 
 /// Changes two targets round, and what is added to them, where the second is the smaller.
 fn smaller_first(writer: &mut Writer, [a, b]: [&mut ValueId; 2], [xs, ys]: [&mut Vec<ValueId>; 2], adds: &[Add]) {
-    let is_turned = writer.own.less(*b, *a);
-    let is_turned = writer.own.name("is_turned", is_turned);
+    let is_turned = writer.own.name("is_turned", b.less(*a));
     let turn = |writer: &mut Writer, [x, y]: [&mut ValueId; 2], end: &str| {
         let both = [(*x, *y, "smaller"), (*y, *x, "larger")];
-        [*x, *y] = both.map(|(no, yes, name)| {
-            let own = writer.own.choose(is_turned, yes, no);
-            writer.own.name(&format!("{name}{end}"), own)
-        });
+        [*x, *y] = both.map(|(no, yes, name)| writer.own.name(&format!("{name}{end}"), is_turned.picks(yes, no)));
     };
     turn(writer, [a, b], "");
     for ((x, y), add) in xs.iter_mut().zip(ys).zip(adds) {

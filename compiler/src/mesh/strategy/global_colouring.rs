@@ -2,7 +2,7 @@
 
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making};
 use crate::kernel::{MeshData, MeshTable};
 use crate::mesh::group::Group;
 use crate::mesh::sums::add_to;
@@ -32,9 +32,7 @@ impl Strategy for GlobalColouring {
         let first = writer.count("first", MeshData::First);
         let coloured = writer.table("coloured", MeshData::Table(group.number, MeshTable::Coloured));
         let item = writer.item_below("item", n);
-        let at = writer.own.add(first, item);
-        let element = writer.own.load(coloured, at);
-        let element = writer.own.name(&stencil.mesh.sets[set].name, element);
+        let element = writer.own.name(&stencil.mesh.sets[set].name, coloured.at(first.plus(item)));
         writer.find_level();
         writer.set_index(&[], element);
         let values = values(&mut writer, group);

@@ -7,8 +7,8 @@
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Path, Relation};
-use crate::kernel::build::Making;
-use crate::kernel::{ArrayId, Binary, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId};
+use crate::kernel::build::{Computing, Making, Term};
+use crate::kernel::{ArrayId, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId};
 use crate::mesh::footprint::Footprint;
 use crate::mesh::group::Group;
 use crate::mesh::shared::{Shared, USUAL, bytes, fitting, piece};
@@ -126,12 +126,10 @@ impl<'g> Block<'g> {
     /// A loop over the targets of the block: the target, and its place among them.
     fn each_target(&self, writer: &mut Writer, write: impl FnOnce(&mut Writer, ValueId, ValueId)) {
         let [first, end] = self.targets;
-        let (count, step) = (writer.own.sub(end, first), writer.own.int(i64::from(writer.choices.block)));
-        writer.each("place", (self.thread, count, Step::By(step)), Unroll::Free, |writer, place| {
-            let at = writer.own.add(first, place);
-            let target = writer.own.load(self.table, at);
+        let step = Step::By(writer.own.term(writer.choices.block));
+        writer.each("place", (self.thread, end.minus(first), step), Unroll::Free, |writer, place| {
             let set_name = &writer.task.stencil.mesh.sets[self.group.target].name;
-            let target = writer.own.name(set_name, target);
+            let target = writer.own.name(set_name, self.table.at(first.plus(place)));
             write(writer, target, place);
         });
     }
@@ -165,41 +163,29 @@ impl<'g> Block<'g> {
         let table = Meaning::Mesh(MeshData::Piece(PieceTable::Places));
         let places = writer.array("places", Type::one(Element::U16), false, table);
         // Of an element, its colour and then its places.
-        let of_element = |writer: &mut Writer, element: ValueId, number: usize| {
-            let [columns, number] = [group.paths.len() + 1, number].map(|number| writer.own.int(number as i64));
-            let row = writer.own.mul(columns, element);
-            let at = writer.own.add(row, number);
-            let number = writer.own.load(places, at);
-            writer.own.convert(number, Type::I32)
+        let of_element = |element: Term, number: usize| -> Term {
+            places.at((group.paths.len() + 1).times(element).plus(number)).to(Type::I32)
         };
-        let [zero, one, none] = [0, 1, -1].map(|number| writer.own.int(number));
         // Threads without an element of their own compute the last one's, and add nothing.
-        let (item, last) = (writer.own.add(first, self.thread), writer.own.sub(end, one));
-        let item = writer.own.binary(Binary::Min, item, last);
-        let item = writer.own.name("item", item);
-        let count = writer.own.sub(end, first);
-        let (is_own, colour) = (writer.own.less(self.thread, count), of_element(writer, item, 0));
-        let colour = writer.own.choose(is_own, colour, none);
+        let item = writer.own.name("item", first.plus(self.thread).at_most(end.minus(1)));
+        let colour = self.thread.less(end.minus(first)).picks(of_element(item.into(), 0), -1);
         let colour = writer.own.name("colour", colour);
         writer.in_piece = Some(item);
         let mut own_places = Vec::new();
         for path in 0..group.paths.len() {
-            let place = of_element(writer, item, path + 1);
-            own_places.push(writer.own.name(&format!("place_{path}"), place));
+            own_places.push(writer.own.name(&format!("place_{path}"), of_element(item.into(), path + 1)));
         }
         self.near(writer, &own_places);
         // Values come before all barriers.
         let values = values(writer, group);
         // The last element has the last colour.
-        let colours = of_element(writer, last, 0);
-        let colours = writer.own.add(colours, one);
-        let colours = writer.own.name("colours", colours);
-        writer.each("turn", (zero, colours, Step::By(one)), Unroll::Free, |writer, turn| {
-            let is_turn = writer.own.compare(Relation::Eq, turn, colour);
-            writer.when(is_turn, |writer| {
+        let colours = of_element(end.minus(1), 0);
+        let colours = writer.own.name("colours", colours.plus(1));
+        let one = Step::By(writer.own.int(1));
+        writer.each("turn", (0, colours, one), Unroll::Free, |writer, turn| {
+            writer.when(turn.is(Relation::Eq, colour), |writer| {
                 for (path, &place) in own_places.iter().enumerate() {
-                    let is_there = self.is_there(writer, path, place);
-                    writer.when_if(is_there, |writer| {
+                    writer.when_if(self.is_there(writer, path, place), |writer| {
                         for (add, &value) in group.adds.iter().zip(&values).filter(|(add, _)| add.path == path) {
                             let arrays = self.kept.iter().find(|(field, _)| *field == add.field);
                             let array = arrays.and_then(|(_, arrays)| arrays.get(add.part as usize));
@@ -216,10 +202,9 @@ impl<'g> Block<'g> {
     }
 
     /// Whether there is a target at a place, if there may be none.
-    fn is_there(&self, writer: &mut Writer, path: usize, place: ValueId) -> Option<ValueId> {
-        let nowhere = writer.own.int(i64::from(NOWHERE));
+    fn is_there(&self, writer: &Writer, path: usize, place: ValueId) -> Option<Term> {
         let can_miss = writer.can_miss(self.group.paths[path].hops());
-        can_miss.then(|| writer.own.compare(Relation::Ne, place, nowhere))
+        can_miss.then(|| place.is(Relation::Ne, u32::from(NOWHERE)))
     }
 
     /// Says what is read of targets: what lies in shared memory.
@@ -229,10 +214,8 @@ impl<'g> Block<'g> {
             for (path, part) in &own.reads {
                 let Some(&array) = own.arrays.get(part) else { continue };
                 // Nobody looks at what comes through a hole.
-                let (mut place, first) = (places[*path], writer.own.int(0));
-                if let Some(is_there) = self.is_there(writer, *path, place) {
-                    place = writer.own.choose(is_there, place, first);
-                }
+                let place = places[*path];
+                let place = self.is_there(writer, *path, place).map_or(place.into(), |own| own.picks(place, 0));
                 let at = self.group.paths[*path].then(&Path::levels_only(own.shift));
                 let wish = part_name(&writer.read_name(own.field, &at), writer.width(own.field), *part as usize);
                 let number = writer.own.load(array, place);

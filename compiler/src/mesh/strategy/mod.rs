@@ -13,6 +13,7 @@ use super::{Kernel, MeshChoices, MeshTask};
 use crate::diagnostic::Refusal;
 use crate::ir::{Path, Relation};
 use crate::kernel::ValueId;
+use crate::kernel::build::Computing;
 use std::fmt;
 
 /// Every strategy, in the order that lists show. The first is the one that is taken if none is chosen.
@@ -99,13 +100,10 @@ fn values(writer: &mut Writer, group: &Group) -> Vec<ValueId> {
 
 /// What is added of a value along the path with a number in `path`: by path, whether it is the negative.
 fn signed(writer: &mut Writer, value: ValueId, path: ValueId, is_negative: &[bool]) -> ValueId {
-    let mut negative = Vec::new();
-    for number in (0..is_negative.len()).filter(|&number| is_negative[number]) {
-        let number = writer.own.int(number as i64);
-        negative.push(writer.own.compare(Relation::Eq, path, number));
-    }
-    let is_always = negative.len() == is_negative.len();
-    let Some(is_negative) = negative.into_iter().reduce(|any, own| writer.own.or(any, own)) else { return value };
+    let negative = (0..is_negative.len()).filter(|&number| is_negative[number]);
+    let is_always = negative.clone().count() == is_negative.len();
+    let any = negative.map(|number| path.is(Relation::Eq, number)).reduce(|any, own| any.or(own));
+    let Some(is_negative) = any else { return value };
     let negated = writer.own.negate(value);
-    if is_always { negated } else { writer.own.choose(is_negative, negated, value) }
+    if is_always { negated } else { writer.own.term(is_negative.picks(negated, value)) }
 }

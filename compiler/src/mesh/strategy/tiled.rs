@@ -6,7 +6,7 @@
 use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
 use crate::ir::{Path, Relation};
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Binary, MeshData, PieceTable, Step, Type, Unroll, ValueId};
 use crate::mesh::gather::entry;
 use crate::mesh::group::{Add, Group};
@@ -52,8 +52,7 @@ impl Strategy for Tiled {
         let own = Tile::find(&mut writer);
         writer.find_level();
         // Threads without a target of their own do as the last one does, but for the end.
-        let target = writer.own.add(own.rows[0], own.thread);
-        let target = writer.own.binary(Binary::Min, target, own.last_row);
+        let target = own.rows[0].plus(own.thread).at_most(own.rows[1].minus(1));
         let (target, row_of) = if is_sparse {
             let item = writer.own.name("item", target);
             (led_to(&mut writer, group, item), item)
@@ -70,12 +69,11 @@ impl Strategy for Tiled {
         writer.own.barrier();
         let places = Places::new(&mut writer, group, row_width, row_of, (Relation::Ne, i64::from(NOWHERE)));
         let entry_here = |writer: &mut Writer, place: ValueId| {
-            let entry = if row_width.is_some() { half(writer, here, place) } else { writer.own.load(here, place) };
+            let entry = if row_width.is_some() { half(here, place) } else { here.at(place) };
             writer.own.name("entry_here", entry)
         };
         places.each(&mut writer, entry_here, |writer, _, entry| columns.gather(writer, &arrays, &sums, entry));
-        let count = writer.own.sub(own.rows[1], own.rows[0]);
-        let has_target = writer.own.less(own.thread, count);
+        let has_target = own.thread.less(own.rows[1].minus(own.rows[0]));
         writer.when(has_target, |writer| sums.store(writer, target, &|_| true, None));
 
         let what = format!("a block of threads a tile, of {set_name} at most {targets}");
@@ -86,16 +84,10 @@ impl Strategy for Tiled {
 }
 
 /// The number of 16 bits at a place, of which an array holds two in each of its own.
-fn half(writer: &mut Writer, array: ArrayId, place: ValueId) -> ValueId {
-    let [two, bits] = [2, 16].map(|number| writer.own.int(number));
-    let [word, half] = [Binary::Div, Binary::Rem].map(|own| writer.own.binary(own, place, two));
-    let pair = writer.own.load(array, word);
-    let by = writer.own.mul(bits, half);
-    let [pair, by] = [pair, by].map(|bits| writer.own.convert(bits, Type::U32));
-    let mask = writer.own.literal(i64::from(NOWHERE), Type::U32);
-    let entry = writer.own.binary(Binary::ShiftRight, pair, by);
-    let entry = writer.own.binary(Binary::BitAnd, entry, mask);
-    writer.own.convert(entry, Type::I32)
+fn half(array: ArrayId, place: ValueId) -> Term {
+    let (pair, by) = (array.at(place.over(2)), 16.times(place.rem(2)));
+    let entry = pair.to(Type::U32).by(Binary::ShiftRight, by.to(Type::U32)).by(Binary::BitAnd, u32::from(NOWHERE));
+    entry.to(Type::I32)
 }
 
 /// What a block of threads works on.
@@ -103,7 +95,6 @@ struct Tile {
     thread: ValueId,
     /// Where its rows of targets begin and end.
     rows: [ValueId; 2],
-    last_row: ValueId,
     /// Where its elements do.
     elements: [ValueId; 2],
 }
@@ -112,18 +103,15 @@ impl Tile {
     /// Finds the tile of the block.
     fn find(writer: &mut Writer) -> Self {
         let (thread, [x, y, z, w]) = piece(writer, ["tiles", "tile"], false);
-        let one = writer.own.int(1);
-        Self { thread, rows: [x, y], last_row: writer.own.sub(y, one), elements: [z, w] }
+        Self { thread, rows: [x, y], elements: [z, w] }
     }
 
     /// Computes what the elements of the tile add.
     fn compute(&self, writer: &mut Writer, columns: &Columns, arrays: &[ArrayId]) {
         let [first, end] = self.elements;
-        let begin = writer.own.add(first, self.thread);
-        let step = writer.own.int(i64::from(writer.choices.block));
-        writer.each("at", (begin, end, Step::By(step)), Unroll::Free, |writer, at| {
-            let place = writer.own.sub(at, first);
-            let place = writer.own.name("place", place);
+        let step = Step::By(writer.own.term(writer.choices.block));
+        writer.each("at", (first.plus(self.thread), end, step), Unroll::Free, |writer, at| {
+            let place = writer.own.name("place", at.minus(first));
             writer.in_piece = Some(at);
             columns.store(writer, arrays, place);
             writer.in_piece = None;
@@ -208,31 +196,28 @@ impl Columns {
             }
         }
         for (path, column, value) in values {
-            let mut index = place;
-            if self.columns[column].by_path {
-                let [paths, path] = [self.paths, path].map(|number| writer.own.int(number as i64));
-                let first = writer.own.mul(paths, place);
-                index = writer.own.add(first, path);
-            }
+            let index = match self.columns[column].by_path {
+                true => self.paths.times(place).plus(path),
+                false => place.into(),
+            };
             writer.own.store(arrays[column], index, value);
         }
     }
 
     /// Adds what lies at an entry.
     fn gather(&self, writer: &mut Writer, arrays: &[ArrayId], sums: &Sums, at: ValueId) {
-        let element = entry(writer, at, self.paths, Binary::Div);
-        let element = if self.paths == 1 { element } else { writer.own.name("at", element) };
-        let path = entry(writer, at, self.paths, Binary::Rem);
-        let path = if self.paths == 1 { path } else { writer.own.name("path", path) };
+        let [element, path] = [("at", Binary::Div), ("path", Binary::Rem)].map(|(name, operation)| {
+            let part = writer.own.term(entry(at, self.paths, operation));
+            if self.paths == 1 { part } else { writer.own.name(name, part) }
+        });
         for number in 0..if self.are_alike { 1 } else { self.paths } {
-            let own = writer.own.int(number as i64);
-            let is_own = (!self.are_alike).then(|| writer.own.compare(Relation::Eq, path, own));
+            let is_own = (!self.are_alike).then(|| path.is(Relation::Eq, number));
             writer.when_if(is_own, |writer| {
                 // Loads first, so that none waits for a sum.
                 let mut values = Vec::new();
                 for (_, column) in &self.along[number] {
                     let own = &self.columns[*column];
-                    let value = writer.own.load(arrays[*column], if own.by_path { at } else { element });
+                    let value = arrays[*column].at(if own.by_path { at } else { element });
                     let value = writer.own.name("value", value);
                     values.push(signed(writer, value, path, &own.is_negative));
                 }

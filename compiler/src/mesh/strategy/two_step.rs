@@ -3,7 +3,7 @@
 use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Path, Relation};
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Type, ValueId};
 use crate::mesh::gather::entry;
 use crate::mesh::group::Group;
@@ -78,26 +78,20 @@ impl Between {
     }
 
     /// Where the values begin that stand for an element, or for an element and a path.
-    fn place(&self, writer: &mut Writer, entry: ValueId) -> ValueId {
-        let each = writer.own.int(self.each as i64);
+    fn place(&self, writer: &mut Writer, entry: Term) -> ValueId {
         let mut entry = entry;
         if writer.task.computed.len() > 1 {
-            let n = writer.size(writer.task.stencil.set());
-            let (level, paths) = (writer.own.coordinate(Coordinate::Block, Axis::Y), writer.own.int(self.paths as i64));
-            let rows = writer.own.mul(level, n);
-            let before = writer.own.mul(rows, paths);
-            entry = writer.own.add(entry, before);
+            let rows = Coordinate::Block.along(Axis::Y).times(writer.size(writer.task.stencil.set()));
+            entry = entry.plus(rows.times(self.paths));
         }
-        writer.own.mul(each, entry)
+        writer.own.term(self.each.times(entry))
     }
 
     /// What lies at a place.
     fn load(&self, writer: &mut Writer, place: ValueId) -> Vec<ValueId> {
         let at_once = self.at_once();
         let runs = (0..self.each).step_by(at_once).flat_map(|first| {
-            let first = writer.own.int(first as i64);
-            let at = writer.own.add(place, first);
-            let run = writer.own.load_run(self.array, at, at_once as u8);
+            let run = writer.own.load_run(self.array, place.plus(first), at_once as u8);
             let run = writer.own.name("added", run);
             writer.lanes_of(run, at_once)
         });
@@ -110,10 +104,8 @@ impl Between {
         for (n, run) in values.chunks(at_once).enumerate() {
             // What is left over goes one by one.
             for (m, moved) in run.chunks(if run.len() == at_once { at_once } else { 1 }).enumerate() {
-                let first = writer.own.int((n * at_once + m) as i64);
-                let at = writer.own.add(place, first);
                 let value = writer.side_by_side(moved);
-                writer.own.store(self.array, at, value);
+                writer.own.store(self.array, place.plus(n * at_once + m), value);
             }
         }
     }
@@ -131,10 +123,7 @@ fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
         let values = values.map(|add| writer.body(&stencil.stencil.stores[add.store].body, &Path::default()));
         let values: Vec<ValueId> = values.collect();
         // A path along which less comes leaves some places as they are.
-        let [paths, path] = [between.paths, path].map(|number| writer.own.int(number as i64));
-        let first = writer.own.mul(paths, element);
-        let entry = writer.own.add(first, path);
-        let place = between.place(&mut writer, entry);
+        let place = between.place(&mut writer, between.paths.times(element).plus(path));
         between.store(&mut writer, place, &values);
     }
     writer.finish("a thread an element, which writes what it adds", Items::Set(set), Vec::new())
@@ -153,10 +142,7 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     let row_width = is_row(degrees).then_some(degrees.max);
     let places = Places::new(&mut writer, group, row_width, target, (Relation::Ge, 0));
     let entries = row_width.map_or(entries, |width| row(&mut writer, entries, width, target));
-    let entry_here = |writer: &mut Writer, place: ValueId| {
-        let entry = writer.own.load(entries, place);
-        writer.own.name("entry_here", entry)
-    };
+    let entry_here = |writer: &mut Writer, place: ValueId| writer.own.name("entry_here", entries.at(place));
     places.each(&mut writer, entry_here, |writer, _, entry| add(writer, group, &between, &sums, entry));
     let is_led_to = places.any(&mut writer, entries);
     sums.store(&mut writer, target, &|_| true, Some(is_led_to));
@@ -167,25 +153,21 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
 /// Adds what lies at an entry to the sums: where paths add to the same numbers, it does not matter which one it was, but for signs.
 fn add(writer: &mut Writer, group: &Group, between: &Between, sums: &Sums, at: ValueId) {
     let paths = group.paths.len();
-    let mut first = at;
-    if between.turned.is_some() {
-        let element = entry(writer, at, paths, Binary::Div);
-        first = writer.own.name("element", element);
-    }
-    let place = between.place(writer, first);
+    let first = match between.turned {
+        Some(_) => writer.own.name("element", entry(at, paths, Binary::Div)),
+        None => at,
+    };
+    let place = between.place(writer, first.into());
     let mut values = between.load(writer, place);
     if let Some(turned) = &between.turned {
-        let path = entry(writer, at, paths, Binary::Rem);
-        let path = writer.own.name("path", path);
+        let path = writer.own.name("path", entry(at, paths, Binary::Rem));
         for (value, turned) in values.iter_mut().zip(turned) {
             *value = signed(writer, *value, path, turned);
         }
     }
     let is_alike = group.is_alike();
-    let path = entry(writer, at, between.paths, Binary::Rem);
     for number in 0..if is_alike { 1 } else { between.paths } {
-        let own = writer.own.int(number as i64);
-        let is_own = (!is_alike).then(|| writer.own.compare(Relation::Eq, path, own));
+        let is_own = (!is_alike).then(|| entry(at, between.paths, Binary::Rem).is(Relation::Eq, number));
         writer.when_if(is_own, |writer| {
             for (add, value) in group.along(number).iter().zip(&values) {
                 sums.add(writer, add, *value);

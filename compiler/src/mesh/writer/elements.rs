@@ -3,6 +3,7 @@
 use super::Writer;
 use crate::ir::mesh::Missing;
 use crate::ir::{Hop, Path, Relation, SetId};
+use crate::kernel::build::Computing;
 use crate::kernel::{MeshData, PieceTable, Type, ValueId};
 
 impl Writer<'_> {
@@ -32,8 +33,7 @@ impl Writer<'_> {
 
     /// Whether there is an element where hops lead, if there may be none.
     pub fn presence(&mut self, hops: &[Hop], raw: ValueId) -> Option<ValueId> {
-        let zero = self.own.int(0);
-        self.can_miss(hops).then(|| self.own.compare(Relation::Ge, raw, zero))
+        self.can_miss(hops).then(|| self.own.term(raw.is(Relation::Ge, 0)))
     }
 
     /// The number of the element where hops lead; -1 from a hole.
@@ -57,15 +57,9 @@ impl Writer<'_> {
             }
             _ => (self.table(&map_name, MeshData::Map(last.map)), self.index(before)),
         };
-        let [arity, slot] = [arity, last.slot].map(|number| self.own.int(i64::from(number)));
-        let row = self.own.mul(arity, from);
-        let at = self.own.add(row, slot);
-        let mut raw = self.own.load(map, at);
+        let mut raw = map.at(arity.times(from).plus(last.slot));
         if self.can_miss(before) {
-            let from = self.raw(before);
-            let [hole, zero] = [-1, 0].map(|number| self.own.int(number));
-            let is_hole = self.own.less(from, zero);
-            raw = self.own.choose(is_hole, hole, raw);
+            raw = self.raw(before).less(0).picks(-1, raw);
         }
         let raw = self.own.name(&self.hops_name(hops), raw);
         self.scope().raw.insert(hops.to_vec(), raw);
@@ -82,8 +76,7 @@ impl Writer<'_> {
         };
         let stencil = self.task.stencil;
         let elements = self.table("elements", MeshData::Piece(PieceTable::Elements));
-        let element = self.own.load(elements, place);
-        let element = self.own.name(&stencil.mesh.sets[stencil.set()].name, element);
+        let element = self.own.name(&stencil.mesh.sets[stencil.set()].name, elements.at(place));
         self.set_index(&[], element);
         element
     }
@@ -98,10 +91,7 @@ impl Writer<'_> {
             self.set_index(hops, raw);
             return raw;
         }
-        let zero = self.own.int(0);
-        let is_hole = self.own.less(raw, zero);
-        let index = self.own.choose(is_hole, zero, raw);
-        let index = self.own.name(&format!("{}_or_0", self.hops_name(hops)), index);
+        let index = self.own.name(&format!("{}_or_0", self.hops_name(hops)), raw.less(0).picks(0, raw));
         self.scope().index.insert(hops.to_vec(), index);
         index
     }

@@ -7,7 +7,7 @@ pub mod values;
 use super::ends::Ends;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::{DefId, Field, FieldId, Hop, Kind, Path, Relation, Role};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
 use crate::kernel::{
@@ -190,27 +190,20 @@ impl<'a> Writer<'a> {
     /// Finds the level of the thread, if there are levels: launches have one for each that is computed along y.
     pub fn find_level(&mut self) {
         if self.task.stencil.mesh.levels {
-            let block = self.own.coordinate(Coordinate::Block, Axis::Y);
-            let first = self.own.int(self.task.computed.start as i64);
-            let k = self.own.add(block, first);
+            let k = Coordinate::Block.along(Axis::Y).plus(self.task.computed.start);
             self.k = Some(self.own.name("k", k));
         }
     }
 
     /// The number of the thread in its launch.
-    pub fn item(&mut self) -> ValueId {
-        let [block, thread] = [Coordinate::Block, Coordinate::Thread].map(|own| self.own.coordinate(own, Axis::X));
-        let threads = self.own.int(i64::from(self.choices.block));
-        let before = self.own.mul(block, threads);
-        self.own.add(before, thread)
+    pub fn item(&self) -> Term {
+        Term::thread_of_launch(self.choices.block)
     }
 
     /// The number of the thread in its launch, by a name. Threads that have no item of so many are done.
     pub fn item_below(&mut self, wish: &str, n: ValueId) -> ValueId {
-        let item = self.item();
-        let item = self.own.name(wish, item);
-        let outside = self.own.compare(Relation::Ge, item, n);
-        self.own.leave_if(outside);
+        let item = self.own.name(wish, self.item());
+        self.own.leave_if(item.is(Relation::Ge, n));
         item
     }
 

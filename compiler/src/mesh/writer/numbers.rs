@@ -2,6 +2,7 @@
 
 use super::Writer;
 use crate::ir::{FieldId, Levels, Role};
+use crate::kernel::build::Computing;
 use crate::kernel::{ArrayId, Binary, Meaning, ValueId};
 use crate::mesh::vector_layout::at_once;
 
@@ -14,16 +15,12 @@ impl Writer<'_> {
         let own = self.field(field);
         let level = self.level(shift, own.place.levels);
         let (Some(home), Some(element)) = (own.place.home, element) else {
-            let first = self.own.int(0);
-            return (level.unwrap_or(first), 1);
+            return (level.unwrap_or_else(|| self.own.int(0)), 1);
         };
         let together = self.choices.layout.together(home, own.stored, self.task.precision);
         let Some(level) = level else { return (element, together) };
-        let groups = self.own.int((home.width as usize / together) as i64);
-        let n = self.size(home.set);
-        let rows = self.own.mul(level, groups);
-        let before = self.own.mul(rows, n);
-        (self.own.add(before, element), together)
+        let rows = level.times(home.width as usize / together).times(self.size(home.set));
+        (self.own.term(rows.plus(element)), together)
     }
 
     /// The index of a field's number `part` at a spot.
@@ -34,13 +31,8 @@ impl Writer<'_> {
 
     fn part_index(&mut self, field: FieldId, place: ValueId, together: usize, part: usize) -> ValueId {
         let Some(home) = self.field(field).place.home else { return place };
-        let [group, part, together] =
-            [part / together, part % together, together].map(|number| self.own.int(number as i64));
-        let n = self.size(home.set);
-        let before = self.own.mul(group, n);
-        let place = self.own.add(place, before);
-        let first = self.own.mul(together, place);
-        self.own.add(first, part)
+        let place = place.plus((part / together).times(self.size(home.set)));
+        self.own.term(together.times(place).plus(part % together))
     }
 
     /// The level `shift` away, kept inside, where there are several.
@@ -51,14 +43,13 @@ impl Writer<'_> {
             Levels::Interfaces => self.task.levels as i32,
         };
         let computed = self.task.computed;
-        let [by, last_level, first_level] = [shift, last, 0].map(|number| self.own.int(i64::from(number)));
-        let level = self.own.add(self.k?, by);
+        let level = self.k?.plus(shift);
         // What lies beyond the levels is looked at by nobody.
-        Some(match shift {
-            1.. if computed.end as i32 - 1 + shift > last => self.own.binary(Binary::Min, level, last_level),
-            _ if shift < 0 && (computed.start as i32) < -shift => self.own.binary(Binary::Max, level, first_level),
+        Some(self.own.term(match shift {
+            1.. if computed.end as i32 - 1 + shift > last => level.at_most(last),
+            _ if shift < 0 && (computed.start as i32) < -shift => level.by(Binary::Max, 0),
             _ => level,
-        })
+        }))
     }
 
     /// The array of a field that is read.

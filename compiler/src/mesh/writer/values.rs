@@ -1,7 +1,8 @@
 //! Values: reads, definitions and bodies, where some path leads.
 
 use super::Writer;
-use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path};
+use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path, Relation};
+use crate::kernel::build::Computing;
 use crate::kernel::{Function, Meaning, Operation, ValueId};
 use crate::mesh::ends::Ends;
 use crate::mesh::quotient;
@@ -166,8 +167,8 @@ impl Writer<'_> {
                     self.number(&own.name, self.computing(own.kind), Meaning::Param(*param))
                 }
                 Node::Level => {
-                    let by = self.own.int(i64::from(at.levels()));
-                    self.k.map_or(by, |k| self.own.add(k, by))
+                    let level = self.k.map_or(at.levels().into(), |k| k.plus(at.levels()));
+                    self.own.term(level)
                 }
                 Node::LevelCount => self.own.int(self.task.levels as i64),
                 _ => self.operation(begun.body, id, &begun.values),
@@ -186,8 +187,7 @@ impl Writer<'_> {
             return self.own.truth(true);
         }
         let raw = self.raw(hops);
-        let sure = self.own.truth(true);
-        self.presence(hops, raw).unwrap_or(sure)
+        self.own.term(raw.is(Relation::Ge, 0))
     }
 
     /// A number, or an operation whose operands are known.
@@ -204,9 +204,8 @@ impl Writer<'_> {
                 self.own.call(Function::Turned, vec![of(*no), turn.bit], self.computing(Kind::Real))
             }
             _ => {
-                let scalar = self.scalar();
-                let none = self.own.int(0);
-                scalar.value(&mut self.own, body, id, &of).unwrap_or(none)
+                let value = self.scalar().value(&mut self.own, body, id, &of);
+                value.unwrap_or_else(|| self.own.int(0))
             }
         }
     }

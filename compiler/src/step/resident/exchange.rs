@@ -1,10 +1,9 @@
 //! Rows that warps send to the warps beside them.
 
-use super::super::terms::{Computing, Counting, Term};
 use super::kernel::{Here, Maker, Neighbours, Now};
 use super::spans::{Part, window};
 use crate::ir::Relation;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{Operand, Routine, Type, ValueId};
 
 impl Maker<'_> {
@@ -13,9 +12,10 @@ impl Maker<'_> {
         let columns = self.lower.task.extents[0];
         let barrier = self.barrier(neighbours, now, here.warp);
         let own = self.own();
-        let is_first = own.term(here.lane.is(Relation::Eq, 0));
         let bytes = own.term(neighbours.bytes.to(Type::U32));
-        own.when(is_first, |own| own.perform(Routine::BarrierExpect, vec![barrier, Operand::Value(bytes)]));
+        own.when(here.lane.is(Relation::Eq, 0), |own| {
+            own.perform(Routine::BarrierExpect, vec![barrier, Operand::Value(bytes)])
+        });
         for &(_, field) in self.carry {
             let (Some(&sent), Some(&own_rows)) = (self.sent.get(&field), self.state.get(&field)) else { continue };
             let window = window(self.flow, field);
@@ -54,10 +54,7 @@ impl Maker<'_> {
         let slot = match (before, after) {
             (_, 0) => above,
             (0, _) => own.term(below),
-            _ => {
-                let is_above = own.term(r.less(lag));
-                own.one_of(is_above, [above.into(), below])
-            }
+            _ => own.term(r.less(lag).picks(above, below)),
         };
         let at = at.times(before + after).plus(slot).times(columns);
         let operands = vec![Operand::Place(own_rows, above), own.place(sent, at), Operand::Value(here.lane)];

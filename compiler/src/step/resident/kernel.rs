@@ -2,13 +2,12 @@
 
 use super::super::flow::Flow;
 use super::super::lower::{Frame, Lowering};
-use super::super::terms::{Computing, Counting};
 use super::super::{LANES, StepTask};
 use super::rows::halos;
 use super::spans::{Part, Span};
 use super::{Carry, Shape};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 
@@ -132,38 +131,29 @@ impl<'a> Maker<'a> {
         let neighbours = self.neighbours(&here);
         let share = self.share(&here);
         let own = self.own();
-        let (none, one) = (own.literal(0, Type::U32), own.int(1));
-        let turn = own.variable("turn", none);
+        let (turn, one) = (own.variable("turn", 0.to(Type::U32)), own.int(1));
         // The last plane first: another cluster may wait for what a plane's first steps come to.
         let bounds = (share.last_plane, share.first_plane, Step::Down(one));
         let blocks = self.shape.blocks;
         self.each("k", bounds, Unroll::Times(1), |maker, k| {
             maker.lower.at_level(k);
             let own = maker.own();
-            let is_first = own.term(k.is(Relation::Eq, share.first_plane));
-            let is_last = own.term(k.is(Relation::Eq, share.last_plane));
-            let first_step = own.one_of(is_first, [share.before.into(), 0.into()]);
+            let first_step = k.is(Relation::Eq, share.first_plane).picks(share.before, 0);
             let first_step = own.name("first_step", first_step);
-            let last_step = own.choose(is_last, share.after, here.steps);
+            let last_step = k.is(Relation::Eq, share.last_plane).picks(share.after, here.steps);
             let last_step = own.name("last_step", last_step);
             maker.begin(&here, first_step);
             maker.repeated("step", (first_step, last_step, 1), |maker, step| {
                 let own = maker.own();
-                let now = own.get(turn);
-                let half = own.called("buffer", now.rem(2).to(Type::I32));
-                let parity = own.term(now.over(2).rem(2));
+                let half = own.name("buffer", turn.rem(2).to(Type::I32));
+                let parity = own.term(turn.over(2).rem(2));
                 maker.step(&here, neighbours.as_ref(), Now { step, half }, parity);
-                let own = maker.own();
-                let now = own.get(turn);
-                let next = own.term(now.plus(1));
-                own.assign(turn, next);
+                maker.own().assign(turn, turn.plus(1));
             });
             maker.end(&here);
             let own = maker.own();
-            let goes_on = own.term(last_step.less(here.steps));
-            let next = own.coordinate(Coordinate::Block, Axis::X).plus(blocks);
-            let next = own.place(here.flags, next);
-            own.when(goes_on, |own| own.perform(Routine::FlagRaise, vec![next]));
+            let next = own.place(here.flags, Coordinate::Block.along(Axis::X).plus(blocks));
+            own.when(last_step.less(here.steps), |own| own.perform(Routine::FlagRaise, vec![next]));
         });
         if neighbours.is_some() {
             let own = self.own();

@@ -2,11 +2,10 @@
 
 use super::super::flow::{Flow, Row, Source, Use, Window};
 use super::super::lower::Look;
-use super::super::terms::{Computing, Counting};
 use super::kernel::{Here, Maker, Neighbours, Now};
 use super::spans::{Part, Span, window};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making};
 use crate::kernel::{Contents, Operand, Routine, ValueId};
 
 /// How a row comes about.
@@ -158,7 +157,7 @@ impl Maker<'_> {
                 let name = self.lower.name(row.source).to_owned();
                 let (kind, lane, own) = (task.kind(row.source), self.lane(), self.own());
                 let made = match (halo, to) {
-                    ([0, 0], Operand::Place(rows, number)) => own.row_to_write(&format!("{name}_row"), rows, number),
+                    ([0, 0], Operand::Place(rows, number)) => own.row(&format!("{name}_row"), rows, number, true),
                     _ => own.local(&format!("{name}_own"), kind, lane),
                 };
                 self.lower.elements(made, lane, &looks, |lower, looks| lower.value(body, shift, looks));
@@ -216,7 +215,7 @@ impl Maker<'_> {
                         _ => format!("above{}", j.unsigned_abs()),
                     };
                     let wish = format!("{name}_{ending}");
-                    let row = self.own().row(&wish, of, number);
+                    let row = self.own().row(&wish, of, number, false);
                     (row, kept[0], is_state && kept == [0, 0])
                 }
             };
@@ -236,7 +235,7 @@ impl Maker<'_> {
         let own = self.own();
         let of_warp = own.term(r.plus(-flow.lag));
         let made = match new {
-            Some(new) => own.row_to_write(&wish, new, of_warp),
+            Some(new) => own.row(&wish, new, of_warp, true),
             None => own.local(&wish, task.stored(store.field), lane),
         };
         self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, looks));

@@ -1,11 +1,10 @@
 //! Where a warp of a resident kernel is, whose rows it needs, which steps its cluster computes, and what is there before and after them.
 
 use super::super::LANES;
-use super::super::terms::{Computing, Counting, Term};
 use super::kernel::{Here, Maker, Neighbours, WorkRange};
 use super::spans::{Part, sent, window};
 use super::{Shape, sent_bytes};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{Axis, Contents, Coordinate, Function, Operand, Routine, StepData, Type, ValueId};
 
 impl Maker<'_> {
@@ -17,8 +16,8 @@ impl Maker<'_> {
         let flags = self.lower.beside("flags", Type::U32, StepData::Flags(planes * blocks));
         let own = self.own();
         let thread = own.coordinate(Coordinate::Thread, Axis::X);
-        let lane = own.called("lane", thread.rem(LANES));
-        let warp = own.called("warp", thread.over(LANES));
+        let lane = own.name("lane", thread.rem(LANES));
+        let warp = own.name("warp", thread.over(LANES));
         let rank = match blocks {
             1 => own.int(0),
             _ => {
@@ -26,8 +25,8 @@ impl Maker<'_> {
                 own.name("rank", rank)
             }
         };
-        let first_row = own.called("first_row", rank.times(warps).plus(warp).times(rows));
-        let column = own.called("column", lane.times(width));
+        let first_row = own.name("first_row", rank.times(warps).plus(warp).times(rows));
+        let column = own.name("column", lane.times(width));
         Here { lane, warp, rank, first_row, column, steps, flags }
     }
 
@@ -42,17 +41,15 @@ impl Maker<'_> {
         let own = self.own();
         own.note("The warps with the rows above and below: the ends of a plane meet.");
         let beside = |own: &mut Builder, name: &str, by: [usize; 2], is_inside: Term| {
-            let warp = own.called(name, here.warp.plus(by[0]).rem(warps));
-            let (is_inside, rank) = (own.term(is_inside), here.rank.plus(by[1]).rem(blocks));
-            let rank = own.one_of(is_inside, [here.rank.into(), rank]);
-            [warp, own.called(&format!("{name}_rank"), rank.to(Type::U32))]
+            let warp = own.name(name, here.warp.plus(by[0]).rem(warps));
+            let rank = is_inside.picks(here.rank, here.rank.plus(by[1]).rem(blocks));
+            [warp, own.name(&format!("{name}_rank"), rank.to(Type::U32))]
         };
         let above = beside(own, "above", [warps - 1, blocks - 1], 0.less(here.warp));
         let below = beside(own, "below", [1, 1], here.warp.less(warps - 1));
         let arrived = own.shared("arrived", Type::BARRIER, 2 * warps);
         let thread = own.coordinate(Coordinate::Thread, Axis::X);
-        let has_barrier = own.term(thread.less(2 * warps));
-        own.when(has_barrier, |own| {
+        own.when(thread.less(2 * warps), |own| {
             let arrivals = own.literal(1, Type::U32);
             own.perform(Routine::BarrierInit, vec![Operand::Place(arrived, thread), Operand::Value(arrivals)]);
             own.perform(Routine::BarrierFence, Vec::new());
@@ -79,26 +76,20 @@ impl Maker<'_> {
         let (planes, blocks) = (self.lower.task.extents[2], self.shape.blocks);
         let own = self.own();
         own.note("All steps of all planes are shared evenly; a share ends amid a plane, and the next cluster goes on.");
-        let of_launch = own.coordinate(Coordinate::Blocks, Axis::X);
-        let clusters = own.called("clusters", of_launch.over(blocks));
-        let block = own.coordinate(Coordinate::Block, Axis::X);
-        let cluster = own.called("cluster", block.over(blocks));
+        let clusters = own.name("clusters", Coordinate::Blocks.along(Axis::X).over(blocks));
+        let cluster = own.name("cluster", Coordinate::Block.along(Axis::X).over(blocks));
         let [clusters, cluster, steps] = [clusters, cluster, here.steps].map(|number| own.convert(number, Type::I64));
-        let all = own.called("all", planes.times(steps));
-        let even = own.called("even", all.plus(clusters).minus(1).over(clusters));
-        let is_short = own.term(even.less(steps));
-        let share = own.choose(is_short, steps, even);
-        let share = own.name("share", share);
-        let begin = own.called("begin", cluster.times(share).at_most(all));
-        let is_last = own.term(all.minus(begin).less(share));
-        let end = own.one_of(is_last, [all.into(), begin.plus(share)]);
-        let end = own.name("end", end);
+        let all = own.name("all", planes.times(steps));
+        let even = own.name("even", all.plus(clusters).minus(1).over(clusters));
+        let share = own.name("share", even.less(steps).picks(steps, even));
+        let begin = own.name("begin", cluster.times(share).at_most(all));
+        let end = own.name("end", all.minus(begin).less(share).picks(all, begin.plus(share)));
         let last = own.term(end.minus(1));
         WorkRange {
-            first_plane: own.called("first_plane", begin.over(steps).to(Type::I32)),
-            before: own.called("first_of_all", begin.rem(steps).to(Type::I32)),
-            last_plane: own.called("last_plane", last.over(steps).to(Type::I32)),
-            after: own.called("last_of_all", last.rem(steps).to(Type::I32).plus(1)),
+            first_plane: own.name("first_plane", begin.over(steps).to(Type::I32)),
+            before: own.name("first_of_all", begin.rem(steps).to(Type::I32)),
+            last_plane: own.name("last_plane", last.over(steps).to(Type::I32)),
+            after: own.name("last_of_all", last.rem(steps).to(Type::I32).plus(1)),
         }
     }
 
@@ -123,8 +114,8 @@ impl Maker<'_> {
         let own = self.own();
         own.gap();
         let goes_on = own.term(0.less(first_step));
-        let block = own.coordinate(Coordinate::Block, Axis::X);
-        own.when(goes_on, |own| own.perform(Routine::FlagWait, vec![Operand::Place(here.flags, block)]));
+        let flag = own.place(here.flags, Coordinate::Block.along(Axis::X));
+        own.when(goes_on, |own| own.perform(Routine::FlagWait, vec![flag]));
         for &(to, from) in self.carry {
             let arrays = (self.lower.inputs.get(&from), self.lower.outputs.get(&to));
             let (Some(&input), Some(&output)) = arrays else { continue };

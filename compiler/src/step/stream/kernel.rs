@@ -2,12 +2,11 @@
 
 use super::super::flow::{Flow, Source, Window};
 use super::super::lower::{Frame, Lowering};
-use super::super::terms::{Computing, Counting, Term};
 use super::tiling::{Held, Tiling, wanted};
 use super::turns::warp_of_thread;
 use super::{Carry, LANES, Shape, StepTask, Strip};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Contents, Coordinate, Type, ValueId, VariableId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,11 +115,9 @@ impl<'a> Maker<'a> {
         }
         let warps_of_block = self.shape.block / LANES;
         let own = self.own();
-        let warp = warp_of_thread(own, warps_of_block);
-        let warp = own.name("warp", warp);
+        let warp = own.name("warp", warp_of_thread(warps_of_block));
         if !warps.is_multiple_of(warps_of_block) {
-            let is_beyond = own.term(warp.is(Relation::Ge, warps));
-            own.leave_if(is_beyond);
+            own.leave_if(warp.is(Relation::Ge, warps));
         }
         self.walk(warp);
     }
@@ -134,9 +131,8 @@ impl<'a> Maker<'a> {
         let own = self.own();
         own.note("NVRTC 13.0 can lose the end of a loop whose length it knows; a launch has one block along y.");
         // Numbers with a sign do not overflow, which compilers make use of.
-        let blocks = own.coordinate(Coordinate::Blocks, Axis::Y);
-        let blocks = own.name("blocks", blocks);
-        let count = own.called("count", steps.plus(blocks).minus(1));
+        let blocks = own.name("blocks", Coordinate::Blocks.along(Axis::Y));
+        let count = own.name("count", steps.plus(blocks).minus(1));
         self.registers();
         if !self.coming.is_empty() {
             self.unrolled("q", (0, ahead), |maker, turn| maker.loads(&here, turn));
@@ -147,8 +143,7 @@ impl<'a> Maker<'a> {
                 let now = maker.own().term(step.plus(turn));
                 maker.takes(&here, turn);
                 if !maker.coming.is_empty() {
-                    let is_there = maker.own().term(now.plus(ahead).less(count));
-                    maker.when(is_there, |maker| {
+                    maker.when(now.plus(ahead).less(count), |maker| {
                         let to = maker.turned(turn, ahead);
                         maker.loads(&here, to);
                     });
@@ -176,20 +171,19 @@ impl<'a> Maker<'a> {
         let (beyond, strip_shape) = (self.beyond(), self.shape.strip);
         let leads: BTreeSet<i64> = self.flow.fields().map(|(place, _)| self.lead(place)).collect();
         let own = self.own();
-        let thread = own.coordinate(Coordinate::Thread, Axis::X);
-        let lane = own.called("lane", thread.rem(LANES));
+        let lane = own.name("lane", Coordinate::Thread.along(Axis::X).rem(LANES));
         // Warps beside each other share what is fastest: rows above each other, or strips side by side.
         let (part, strip) = match strip_shape {
             Strip::Overlapping => {
-                let part = own.called("part", warp.rem(parts));
-                (part, own.called("strip", warp.over(parts).rem(strips)))
+                let part = own.name("part", warp.rem(parts));
+                (part, own.name("strip", warp.over(parts).rem(strips)))
             }
             Strip::Aligned => {
-                let strip = own.called("strip", warp.rem(strips));
-                (own.called("part", warp.over(strips).rem(parts)), strip)
+                let strip = own.name("strip", warp.rem(strips));
+                (own.name("part", warp.over(strips).rem(parts)), strip)
             }
         };
-        let k = own.called("k", warp.over(strips * parts));
+        let k = own.name("k", warp.over(strips * parts));
         self.lower.at_level(k);
         let own = self.own();
         let strip_start = own.term(back(strip, columns, ni));
@@ -199,18 +193,16 @@ impl<'a> Maker<'a> {
         if before > 0 || halo[1] > 0 || ni < columns {
             column = column.rem(ni);
         }
-        let column = own.called("column", column);
-        let first_row = own.called("first_row", back(part, rows, computed_rows.len()).plus(computed_rows.start));
+        let column = own.name("column", column);
+        let first_row = own.name("first_row", back(part, rows, computed_rows.len()).plus(computed_rows.start));
         let end = (LANES - halo[1]).min(halo[0] + ni / width);
         let is_own = own.in_range(lane, halo[0] as i64..end as i64, 0..LANES as i64);
         let is_own = is_own.map(|is_own| own.name("is_own", is_own));
         let edge = (beyond > 0).then(|| {
             let is_first = own.term(lane.is(Relation::Eq, 0));
-            let is_last = own.term(lane.is(Relation::Eq, LANES - 1));
-            let at_edge = own.or(is_first, is_last);
-            let at_edge = own.name("at_edge", at_edge);
-            let by = own.one_of(is_first, [((ni - beyond) % ni).into(), (LANES * width).into()]);
-            [at_edge, own.called("column_beyond", strip_start.plus(by).rem(ni))]
+            let at_edge = own.name("at_edge", is_first.or(lane.is(Relation::Eq, LANES - 1)));
+            let by = is_first.picks((ni - beyond) % ni, LANES * width);
+            [at_edge, own.name("column_beyond", strip_start.plus(by).rem(ni))]
         });
         let rows = leads.into_iter().map(|lead| {
             let row = match lead {

@@ -2,12 +2,11 @@
 
 use super::super::flow::{Source, Use};
 use super::super::lower::Look;
-use super::super::terms::{Computing, Term};
 use super::LANES;
 use super::kernel::{Coming, Here, Maker, View};
 use super::tiling::{Held, Tiling};
 use crate::ir::Relation;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Binary, Operand, Routine, ValueId};
 
 impl Maker<'_> {
@@ -31,8 +30,8 @@ impl Maker<'_> {
     }
 
     /// How far it is in a plane to a row that is so many further on.
-    fn rows_on(&self, row: ValueId) -> Term {
-        row.to(self.lower.task.index()).times(self.lower.task.rows.row)
+    fn rows_on(&self, row: impl Into<Term>) -> Term {
+        row.into().to(self.lower.task.index()).times(self.lower.task.rows.row)
     }
 
     /// Loads the next row of each field.
@@ -40,9 +39,7 @@ impl Maker<'_> {
         let (task, all_beyond) = (self.lower.task, self.beyond());
         for (place, Coming { from, rows, beyond }) in self.coming.clone() {
             let Source::Field(field, _) = self.flow.rows[place].source else { continue };
-            let row = here.rows[&self.lead(place)];
-            let row = self.own().get(row);
-            let at_row = self.rows_on(row);
+            let at_row = self.rows_on(here.rows[&self.lead(place)]);
             let at_once = task.at_once(field, self.tiling.lane, &[]);
             let [before, after] = self.tiling.held[place].halo;
             let own = self.own();
@@ -54,9 +51,7 @@ impl Maker<'_> {
             // The same columns for all fields: those next to the strip are the last at its left and the first at its right.
             let skip = all_beyond - before.max(after);
             if skip > 0 {
-                let is_first = own.term(here.lane.is(Relation::Eq, 0));
-                let skipped = own.one_of(is_first, [skip, 0].map(|columns| columns.to(task.index())));
-                at = at.plus(skipped);
+                at = at.plus(here.lane.is(Relation::Eq, 0).picks(skip.to(task.index()), 0.to(task.index())));
             }
             let operands = vec![Operand::Place(beyond, to), own.place(from, at), Operand::Value(at_edge)];
             own.perform(Routine::LoadRowWhere, operands);
@@ -64,19 +59,14 @@ impl Maker<'_> {
         let nj = task.extents[1];
         for &row in here.rows.values() {
             let own = self.own();
-            let now = own.get(row);
-            let next = own.term(now.plus(1));
-            let next = match nj.is_power_of_two() {
-                true => {
-                    let last = own.term(nj - 1);
-                    own.binary(Binary::BitAnd, next, last)
-                }
-                false => {
-                    let is_last = own.term(now.is(Relation::Eq, nj - 1));
-                    own.one_of(is_last, [0.into(), next.into()])
-                }
-            };
-            own.assign(row, next);
+            let next = own.term(row.plus(1));
+            own.assign(
+                row,
+                match nj.is_power_of_two() {
+                    true => next.by(Binary::BitAnd, nj - 1),
+                    false => row.is(Relation::Eq, nj - 1).picks(0, next),
+                },
+            );
         }
     }
 
@@ -114,7 +104,7 @@ impl Maker<'_> {
             let wish = format!("{}_back{age}", self.lower.name(self.flow.rows[place].source));
             let slot = self.slot(turn, place, age);
             let Some(kept) = self.kept.get(&place).copied() else { continue };
-            let row = self.own().row(&wish, kept, slot);
+            let row = self.own().row(&wish, kept, slot, false);
             self.views.insert((place, age), View { row, halo: self.tiling.held[place].halo });
         }
     }

@@ -1,20 +1,15 @@
 //! Many steps in one kernel, between which all threads wait for each other.
 
-use super::super::terms::{Computing, Counting};
 use super::kernel::Maker;
 use super::{Carry, LANES};
 use crate::ir::{FieldId, Relation};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, StepData, Type, ValueId};
 
 /// The number of a thread's warp, in blocks of so many.
-pub fn warp_of_thread(own: &mut Builder, warps_of_block: usize) -> ValueId {
-    let block = own.coordinate(Coordinate::Block, Axis::X);
-    if warps_of_block == 1 {
-        return block;
-    }
-    let thread = own.coordinate(Coordinate::Thread, Axis::X);
-    own.term(block.times(warps_of_block).plus(thread.over(LANES)))
+pub fn warp_of_thread(warps_of_block: usize) -> Term {
+    let [block, thread] = [Coordinate::Block, Coordinate::Thread].map(|own| own.along(Axis::X));
+    if warps_of_block == 1 { block } else { block.times(warps_of_block).plus(thread.over(LANES)) }
 }
 
 /// An output that is carried: where steps write it, and where they read what it was.
@@ -42,20 +37,18 @@ impl Maker<'_> {
         self.repeated("time_step", (0, steps, 1), |maker, time| {
             let own = maker.own();
             // So that the last step writes the output.
-            let is_output = own.called("writes_output", steps.minus(time).rem(2).is(Relation::Eq, 1));
+            let is_output = own.name("writes_output", steps.minus(time).rem(2).is(Relation::Eq, 1));
             own.note("Steps write the output and what is spare in turn, the last one the output.");
             for step in &carried {
                 maker.of_step(step, time, is_output);
             }
             let warps_of_block = maker.shape.block / LANES;
-            let own = maker.own();
-            let first = warp_of_thread(own, warps_of_block);
-            let by = own.coordinate(Coordinate::Blocks, Axis::X).times(warps_of_block);
+            let first = warp_of_thread(warps_of_block);
+            let by = Coordinate::Blocks.along(Axis::X).times(warps_of_block);
             maker.repeated("warp", (first, warps, by), |maker, warp| maker.walk(warp));
             let own = maker.own();
-            let goes_on = own.term(time.plus(1).less(steps));
             let barrier = own.place(barrier, 0);
-            own.when(goes_on, |own| own.perform(Routine::GridBarrier, vec![barrier]));
+            own.when(time.plus(1).less(steps), |own| own.perform(Routine::GridBarrier, vec![barrier]));
         });
     }
 

@@ -2,11 +2,10 @@
 
 use super::super::flow::{Source, Use, Window};
 use super::super::lower::{Frame, Lowering};
-use super::super::terms::{Computing, Counting, Term};
 use super::Layout;
 use super::loops::{Loop, Parts};
 use crate::ir::{Relation, Store};
-use crate::kernel::build::{Builder, Making};
+use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Type, ValueId};
 use std::collections::BTreeMap;
 
@@ -85,11 +84,10 @@ impl<'a> Tile<'a> {
     fn begin(&mut self) {
         let Layout { task, tiles, computed, .. } = self.layout;
         let own = self.own();
-        let block = own.coordinate(Coordinate::Block, Axis::X);
-        let block = own.called("block", block);
+        let block = own.name("block", Coordinate::Block.along(Axis::X));
         self.first_column = self.first("first_column", block.into(), 0, (0, task.extents[0]));
         self.first_row = self.first("first_row", block.over(tiles[0]), 1, (computed[1].start, computed[1].len()));
-        let k = self.own().called("k", block.over(tiles[0] * tiles[1]));
+        let k = self.own().name("k", block.over(tiles[0] * tiles[1]));
         self.lowering.at_level(k);
     }
 
@@ -102,7 +100,7 @@ impl<'a> Tile<'a> {
         }
         let begin = number.rem(count).times(size);
         let begin = if extent.is_multiple_of(size) { begin } else { begin.at_most(extent - size) };
-        own.called(wish, begin.plus(first))
+        own.name(wish, begin.plus(first))
     }
 
     /// Where the block reads and writes.
@@ -123,7 +121,7 @@ impl<'a> Tile<'a> {
     /// Does something for each of so many items of a block, which stand in columns: the threads take them in turn.
     pub fn each_item(&mut self, items: usize, columns: usize, write: impl FnOnce(&mut Self, ValueId, ValueId)) {
         let threads = self.layout.shape.threads;
-        let first = self.own().coordinate(Coordinate::Thread, Axis::X).to(Type::U32);
+        let first = Coordinate::Thread.along(Axis::X).to(Type::U32);
         self.repeated("item", (first, items, threads), |own, item| {
             let (column, row) = (own.own().term(item.rem(columns)), own.own().term(item.over(columns)));
             write(own, column, row);
@@ -132,21 +130,21 @@ impl<'a> Tile<'a> {
 
     /// A number of items as one that is computed with.
     pub fn whole(&mut self, wish: &str, value: impl Into<Term>) -> ValueId {
-        self.own().called(wish, value.to(Type::I32))
+        self.own().name(wish, value.to(Type::I32))
     }
 
     /// A column of the plane, from one of an area that is so much wider than the tile.
     pub fn column(&mut self, column: ValueId, window: Window) -> ValueId {
         let i = around(self.first_column.plus(column), window, self.layout.task.extents[0]);
-        self.own().called("i", i)
+        self.own().name("i", i)
     }
 
     /// Where a cell is in its plane, by its column, and by its row as one of such an area.
     pub fn cell(&mut self, i: ValueId, row: Term, window: Window) -> ValueId {
         let task = self.layout.task;
         let (kind, own) = (task.index(), self.own());
-        let j = own.called("j", around(row, window, task.extents[1]));
-        own.called("cell", j.to(kind).times(task.rows.row).plus(i.to(kind)))
+        let j = own.name("j", around(row, window, task.extents[1]));
+        own.name("cell", j.to(kind).times(task.rows.row).plus(i.to(kind)))
     }
 
     /// What is looked at in a loop, at the present cell.
@@ -155,16 +153,15 @@ impl<'a> Tile<'a> {
         let area = loops.loops[number].area;
         let mut looks = BTreeMap::new();
         for (place, used) in loops.uses(flow, number) {
-            let (array, index) = match (self.tiles[place], self.planes[place]) {
+            let element = match (self.tiles[place], self.planes[place]) {
                 (Some((slot, tile)), _) => {
-                    let by = memory.index(slot, area.i.low + used.i, area.j.low + used.j);
-                    (tile, self.own().term(here.plus(by)))
+                    tile.at(here.plus(memory.index(slot, area.i.low + used.i, area.j.low + used.j)))
                 }
-                (None, Some(plane)) => (plane, cell),
+                (None, Some(plane)) => plane.at(cell),
                 // It is in a register.
                 (None, None) => continue,
             };
-            let element = self.own().load(array, index);
+            let element = self.own().term(element);
             looks.insert(used, self.lowering.element(used.source, element));
         }
         looks
@@ -188,7 +185,7 @@ impl<'a> Tile<'a> {
                 0 => part.times(parts.rows),
                 longer => part.times(parts.rows - 1).plus(part.at_most(longer)),
             };
-            let row = own.own().called("row", own_rows);
+            let row = own.own().name("row", own_rows);
             own.rows_of_thread(number, Cells { column, row, part, parts });
         });
     }
@@ -198,7 +195,7 @@ impl<'a> Tile<'a> {
         let Layout { task, flow, loops, memory, .. } = self.layout;
         let Loop { area, values, .. } = &loops.loops[number];
         let is_last = number + 1 == loops.loops.len();
-        let at = self.own().called("at", cells.row.times(memory.pitch).plus(cells.column));
+        let at = self.own().name("at", cells.row.times(memory.pitch).plus(cells.column));
         let i = self.column(cells.column, area.i);
         let kept = values.iter().filter_map(|&place| {
             let (slot, tile) = self.tiles[place]?;
@@ -206,7 +203,7 @@ impl<'a> Tile<'a> {
         });
         let kept: BTreeMap<usize, (usize, ArrayId, ArrayId)> = kept.collect();
         self.each_row(&cells, |own, r| {
-            let here = own.own().called("here", at.plus(r.times(memory.pitch)));
+            let here = own.own().name("here", at.plus(r.times(memory.pitch)));
             let row = own.first_row.plus(cells.row).plus(r);
             let cell = own.cell(i, row, area.j);
             let mut looks = own.looks(number, here, cell);
@@ -233,11 +230,8 @@ impl<'a> Tile<'a> {
         if !kept.is_empty() {
             self.each_row(&cells, |own, r| {
                 for &(slot, tile, array) in kept.values() {
-                    let own = own.own();
                     let by = memory.index(slot, area.i.low, area.j.low);
-                    let index = own.term(at.plus(r.times(memory.pitch)).plus(by));
-                    let value = own.load(array, r);
-                    own.store(tile, index, value);
+                    own.own().store(tile, at.plus(r.times(memory.pitch)).plus(by), array.at(r));
                 }
             });
         }
@@ -249,11 +243,7 @@ impl<'a> Tile<'a> {
         self.unrolled("r", (0, rows), |own, r| {
             if longer > 0 {
                 // Some parts have a row less.
-                let own = own.own();
-                let is_last = own.term(r.is(Relation::Eq, rows - 1));
-                let is_short = own.term(cells.part.is(Relation::Ge, longer));
-                let is_over = own.and(is_last, is_short);
-                own.break_if(is_over);
+                own.own().break_if(r.is(Relation::Eq, rows - 1).and(cells.part.is(Relation::Ge, longer)));
             }
             write(own, r);
         });

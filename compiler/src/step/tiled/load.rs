@@ -1,11 +1,10 @@
 //! How tiles of fields come from memory.
 
 use super::super::flow::{Area, Window};
-use super::super::terms::Computing;
 use super::body::Tile;
 use super::{Layout, TOGETHER};
 use crate::ir::FieldId;
-use crate::kernel::build::Making;
+use crate::kernel::build::{Computing, Making};
 use crate::kernel::{Operand, Routine};
 
 /// How a field's tile is loaded.
