@@ -177,14 +177,7 @@ impl Mesh {
     /// A path as it is written: `[cells.0, k-1]`; nothing for the element itself.
     pub fn written(&self, path: &Path) -> String {
         let hops: Vec<String> = path.hops().iter().map(|hop| self.hop(hop.map, hop.slot)).collect();
-        let mut parts = Vec::new();
-        if !hops.is_empty() {
-            parts.push(hops.join("."));
-        }
-        if path.levels() != 0 {
-            parts.push(format!("k{:+}", path.levels()));
-        }
-        if parts.is_empty() { String::new() } else { format!("[{}]", parts.join(", ")) }
+        path.written((!hops.is_empty()).then(|| hops.join(".")).into_iter())
     }
 
     /// `cells.0`, or `cell` of a map with one slot.
