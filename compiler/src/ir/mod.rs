@@ -281,36 +281,38 @@ pub struct Stencil {
     pub prints: Vec<Print>,
 }
 
-/// An operation on two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// `a + b`
-    Add,
-    /// `a - b`
-    Sub,
-    /// `a * b`
-    Mul,
-    /// `a / b`, of reals only.
-    Div,
-    /// `a % b`, with the sign of b.
-    Rem,
-}
+named! {
+    /// An operation on two numbers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Binary {
+        /// `a + b`
+        Add = "+";
+        /// `a - b`
+        Sub = "-";
+        /// `a * b`
+        Mul = "*";
+        /// `a / b`, of reals only.
+        Div = "/";
+        /// `a % b`, with the sign of b.
+        Rem = "%";
+    }
 
-/// A comparison of two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relation {
-    /// `a < b`
-    Lt,
-    /// `a <= b`
-    Le,
-    /// `a > b`
-    Gt,
-    /// `a >= b`
-    Ge,
-    /// `a == b`
-    Eq,
-    /// `a != b`
-    Ne,
+    /// A comparison of two numbers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Relation {
+        /// `a < b`
+        Lt = "<";
+        /// `a <= b`
+        Le = "<=";
+        /// `a > b`
+        Gt = ">";
+        /// `a >= b`
+        Ge = ">=";
+        /// `a == b`
+        Eq = "==";
+        /// `a != b`
+        Ne = "!=";
+    }
 }
 
 /// A step of an expression. Operands are earlier nodes of the same body.
