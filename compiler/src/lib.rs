@@ -48,6 +48,7 @@ pub mod kernel;
 pub mod lower;
 mod math;
 pub mod mesh;
+mod named;
 pub mod names;
 pub mod parse;
 pub mod plan;

@@ -131,8 +131,8 @@ impl Constructs {
                 match op {
                     Infix::Or => self.meet("||"),
                     Infix::And => self.meet("&&"),
-                    Infix::Compare(relation) => self.meet(relation.symbol()),
-                    Infix::Arithmetic(op) => self.meet(op.symbol()),
+                    Infix::Compare(relation) => self.meet(relation.name()),
+                    Infix::Arithmetic(op) => self.meet(op.name()),
                     Infix::Power if matches!(file.exprs[*right], Expr::Prefix(..)) => self.meet("** of a negative"),
                     Infix::Power => self.meet("**"),
                 }

@@ -44,16 +44,8 @@ pub fn columns_where(
 /// Which definitions an output needs.
 fn used(stencil: &Stencil) -> Vec<bool> {
     let mut used = vec![false; stencil.defs.len()];
-    stencil.at_places(
-        stencil.outputs(),
-        (),
-        |(), _| (),
-        |def, _, ()| {
-            if let Some(def) = def {
-                used[def.index()] = true;
-            }
-        },
-    );
+    let mut look = |body: &Body, ()| body.uses().for_each(|(def, _)| used[def.index()] = true);
+    stencil.at_joined_places((), |(), _| (), |(), ()| (), &mut look);
     used
 }
 

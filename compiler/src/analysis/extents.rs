@@ -1,7 +1,7 @@
 //! How far a stencil reaches, and the values it needs.
 
 use crate::ir::program::GridAxis;
-use crate::ir::{Body, DefId, FieldId, Handle, Offset, Path, Stencil};
+use crate::ir::{DefId, FieldId, Handle, Offset, Path, Stencil};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reach of a stencil: its reads lie within `low..=high` of the cell.
@@ -55,22 +55,16 @@ pub fn reaches(stencil: &Stencil) -> Vec<Option<Extents>> {
 /// The smallest and largest offsets of the reads of each field, whether the cell itself lies between them or not.
 pub fn bounds(stencil: &Stencil) -> Vec<Option<Extents>> {
     let mut fields: Vec<Option<Extents>> = vec![None; stencil.fields.len()];
-    let mut defs: Vec<Option<Extents>> = vec![None; stencil.defs.len()];
-    let mut visit = |body: &Body, at: Extents, defs: &mut [Option<Extents>]| {
-        let widen = |entry: &mut Option<Extents>, path: &Path| {
-            let step = path.offset();
-            let reached = Extents { low: at.low.plus(step), high: at.high.plus(step) };
-            *entry = Some(entry.map_or(reached, |known| known.union(reached)));
-        };
-        body.reads().for_each(|(field, path)| widen(&mut fields[field.index()], path));
-        body.uses().for_each(|(def, path)| widen(&mut defs[def.index()], path));
+    let then = |at: Extents, path: &Path| {
+        let step = path.offset();
+        Extents { low: at.low.plus(step), high: at.high.plus(step) }
     };
-    stencil.outputs().for_each(|body| visit(body, Extents::default(), &mut defs));
-    for (id, def) in stencil.defs.iter().rev() {
-        if let Some(at) = defs[id.index()] {
-            visit(&def.body, at, &mut defs);
+    stencil.at_joined_places(Extents::default(), then, Extents::union, |body, at| {
+        for (field, path) in body.reads() {
+            let (entry, reached) = (&mut fields[field.index()], then(at, path));
+            *entry = Some(entry.map_or(reached, |known| known.union(reached)));
         }
-    }
+    });
     fields
 }
 

@@ -6,7 +6,7 @@
 
 use super::levels::{known_defs, known_nodes};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Binary, Body, DefId, Handle, Kind, Levels, Node, NodeId, Relation, Stencil};
+use crate::ir::{Binary, Body, DefId, Handle, Kind, Levels, Node, NodeId, Path, Relation, Stencil};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashSet};
 
@@ -122,15 +122,16 @@ fn forms(body: &Body, defs: &[Option<Linear>]) -> Vec<Option<Linear>> {
 /// Comparisons that come out the same on every level, wherever their text stands for something: `true` or `false`.
 fn idle(stencil: &Stencil, forms: &Forms) -> BTreeMap<Span, bool> {
     let mut verdicts: BTreeMap<Span, Option<bool>> = BTreeMap::new();
-    let mut shifts: Vec<Option<(i64, i64)>> = vec![None; stencil.defs.len()];
-    let mut look = |body: &Body, at: (i64, i64), shifts: &mut [Option<(i64, i64)>]| {
-        spread(body, at, shifts);
+    // How far away, in levels, something is evaluated: at least, and at most.
+    let then = |(low, high): (i64, i64), path: &Path| (low + i64::from(path.levels()), high + i64::from(path.levels()));
+    let join = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
+    stencil.at_joined_places((0, 0), then, join, |body, (low, high)| {
         let linear = forms.of(body);
         for (id, node) in body.iter() {
             let Node::Compare(relation, a, b) = node else { continue };
             let difference = linear[a.index()].zip(linear[b.index()]).map(|(a, b)| a.plus(b, -1));
             let verdict = difference.filter(|form| form.k != 0).and_then(|form| {
-                let (least, most) = form.range(at.0, -at.1);
+                let (least, most) = form.range(low, -high);
                 holds(*relation, least, most)
             });
             let entry = verdicts.entry(body.span_of(id)).or_insert(verdict);
@@ -138,24 +139,8 @@ fn idle(stencil: &Stencil, forms: &Forms) -> BTreeMap<Span, bool> {
                 *entry = None;
             }
         }
-    };
-    stencil.outputs().for_each(|body| look(body, (0, 0), &mut shifts));
-    for (id, def) in stencil.defs.iter().rev() {
-        if let Some(at) = shifts[id.index()] {
-            look(&def.body, at, &mut shifts);
-        }
-    }
+    });
     verdicts.into_iter().filter_map(|(span, verdict)| verdict.map(|holds| (span, holds))).collect()
-}
-
-/// Notes how far away, in levels, the definitions that `body` uses are evaluated.
-fn spread(body: &Body, at: (i64, i64), shifts: &mut [Option<(i64, i64)>]) {
-    for (def, path) in body.uses() {
-        let by = i64::from(path.levels());
-        let (low, high) = (at.0 + by, at.1 + by);
-        let known = &mut shifts[def.index()];
-        *known = Some(known.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
-    }
 }
 
 /// Whether `x relation 0` is the same for all `least <= x <= most`.

@@ -3,7 +3,7 @@
 use super::prelude::Helpers;
 use super::{Kernel, Parameter, levels, render, values};
 use crate::access::LevelsPerThread;
-use crate::analysis::extents::extents;
+use crate::analysis::extents::{Extents, extents};
 use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
@@ -44,12 +44,11 @@ struct Table {
     values: String,
 }
 
-/// The table of where columns are, for the host.
-#[derive(Serialize)]
-struct PlaceTable {
-    symbol: Identifier,
-    length: usize,
-    values: String,
+impl Table {
+    fn new<T: ToString>(name: &Identifier, symbol: Identifier, values: &[T]) -> Self {
+        let (length, values) = (values.len(), wrapped(values.iter().map(T::to_string)));
+        Self { name: name.clone(), symbol, length, values }
+    }
 }
 
 /// What a launcher is made from.
@@ -75,7 +74,8 @@ struct HostTexts {
     members: Vec<Member>,
     layout: Vec<Comment>,
     tables: Vec<Table>,
-    places: Option<PlaceTable>,
+    /// Where columns are, for the host.
+    places: Option<Table>,
     /// What finds a column's place: its parameters, when there is no such column, and its number.
     column: [String; 3],
     level_parameters: String,
@@ -160,26 +160,15 @@ impl<'a> Host<'a> {
         let mut global = |what: &str| names.declared(&format!("{}_{what}", stencil.name));
         let [args, launch, computed, place, places] =
             ["args", "launch", "computed", "place", "places"].map(&mut global);
-        let known_grid = plan.known_grid.as_ref();
-        let mut tables = Vec::new();
-        for parameter in &kernel.parameters {
-            if let (Meaning::Table(number), Some(known_grid)) = (&parameter.meaning, known_grid) {
-                let values = &known_grid.layout.tables[*number];
-                tables.push(Table {
-                    name: parameter.name.clone(),
-                    symbol: global(&parameter.name),
-                    length: values.len(),
-                    values: wrapped(values.iter().map(i32::to_string)),
-                });
-            }
-        }
-        let places = known_grid.and_then(|known_grid| match &known_grid.layout.columns {
+        let layout = plan.known_grid.as_ref().map(|known_grid| &known_grid.layout);
+        let tables = kernel.parameters.iter().filter_map(|own| match own.meaning {
+            Meaning::Table(number) => Some(Table::new(&own.name, global(&own.name), &layout?.tables[number])),
+            _ => None,
+        });
+        let tables: Vec<Table> = tables.collect();
+        let places = layout.and_then(|layout| match &layout.columns {
             Columns::Rows { .. } => None,
-            Columns::Places(list) => Some(PlaceTable {
-                symbol: places.clone(),
-                length: list.len(),
-                values: wrapped(list.iter().map(u32::to_string)),
-            }),
+            Columns::Places(list) => Some(Table::new(&places, places.clone(), list)),
         });
         let [x, y, z] = plan.choices.block;
         HostTexts {
@@ -198,7 +187,7 @@ impl<'a> Host<'a> {
             layout: layout_text(plan, &place).into_iter().map(Comment::new).collect(),
             tables,
             places,
-            column: known_grid.map(column_texts).unwrap_or_default(),
+            column: plan.known_grid.as_ref().map(column_texts).unwrap_or_default(),
             level_parameters: if has_params { format!("const {args}* args, ") } else { String::new() },
             level_arguments: if has_params { "args, ".into() } else { String::new() },
             level_lines,
@@ -274,42 +263,26 @@ impl<'a> Host<'a> {
     /// Declarations of what the launch needs.
     fn sizes(&self) -> Vec<String> {
         let plan = self.plan;
-        let reach = extents(&plan.stencil);
-        let mut lines = Vec::new();
-        match &plan.known_grid {
+        let member = |name: &str| format!("args->{}", self.member(name));
+        let less = |name: &str, by: i32| if by == 0 { member(name) } else { format!("{} - {by}", member(name)) };
+        let bounds = plan.storage.bounds();
+        // First and end of the columns, along each axis.
+        let columns: Vec<[String; 2]> = match &plan.known_grid {
             Some(known_grid) => {
-                for (range, (first, end)) in
-                    plan.storage.columns(&known_grid.region, &known_grid.layout).iter().zip(plan.storage.bounds())
-                {
-                    lines.push(format!("const int {first} = {}, {end} = {};", range.start, range.end));
-                }
-                lines.push(format!("const int nk = {};", known_grid.grid.nk));
+                let columns = plan.storage.columns(&known_grid.region, &known_grid.layout);
+                columns.iter().map(|range| [range.start.to_string(), range.end.to_string()]).collect()
             }
             None if !plan.storage.has_tables() => {
-                let (low, high) = (reach.low, reach.high);
-                let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| self.member(name));
-                let less = |by: i32| if by == 0 { String::new() } else { format!(" - {by}") };
-                lines.push(format!(
-                    "const int i_first = {}, i_end = args->{ni}{};",
-                    low.i.unsigned_abs(),
-                    less(high.i)
-                ));
-                lines.push(format!(
-                    "const int j_first = {}, j_end = args->{nj}{};",
-                    low.j.unsigned_abs(),
-                    less(high.j)
-                ));
-                lines.push(format!("const int nk = args->{nk};"));
+                let Extents { low, high } = extents(&plan.stencil);
+                let along = |name, low: i32, high| [low.unsigned_abs().to_string(), less(name, high)];
+                vec![along("ni", low.i, high.i), along("nj", low.j, high.j)]
             }
-            None => {
-                for (first, end) in plan.storage.bounds() {
-                    let members = (self.member(first), self.member(end));
-                    lines.push(format!("const int {first} = args->{}, {end} = args->{};", members.0, members.1));
-                }
-                lines.push(format!("const int nk = args->{};", self.member("nk")));
-            }
-        }
-        lines
+            None => bounds.iter().map(|(first, end)| [member(first), member(end)]).collect(),
+        };
+        let declared = bounds.iter().zip(columns);
+        let declared = declared.map(|((first, end), [from, to])| format!("const int {first} = {from}, {end} = {to};"));
+        let nk = plan.known_grid.as_ref().map_or_else(|| member("nk"), |known_grid| known_grid.grid.nk.to_string());
+        declared.chain([format!("const int nk = {nk};")]).collect()
     }
 
     /// Conditions under which nothing can be launched.

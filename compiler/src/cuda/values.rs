@@ -167,7 +167,7 @@ pub(super) fn operation(kernel: &Kernel, value: ValueId) -> (String, Tie) {
                 Tie::Equality if is_number(other) => within(value, Tie::Sum),
                 _ => signed(value, Tie::Sum),
             };
-            (format!("{} {} {}", side(*a, *b), relation.symbol(), side(*b, *a)), tie)
+            (format!("{} {} {}", side(*a, *b), relation.name(), side(*b, *a)), tie)
         }
         Operation::And(a, b) => infix(*a, "&&", *b, Tie::And, Tie::Equality),
         Operation::Or(a, b) => {

@@ -205,8 +205,8 @@ impl fmt::Display for Text<'_> {
                 Node::ToSingle(a) => texts.call("f32", &[*a]),
                 Node::Negate(a) => texts.prefix("-", *a),
                 Node::Not(a) => texts.prefix("!", *a),
-                Node::Binary(op, a, b) => texts.infix(*a, op.written(), *b),
-                Node::Compare(relation, a, b) => texts.infix(*a, relation.written(), *b),
+                Node::Binary(op, a, b) => texts.infix(*a, (op.name(), op.binding()), *b),
+                Node::Compare(relation, a, b) => texts.infix(*a, (relation.name(), relation.binding()), *b),
                 Node::And(a, b) => texts.infix(*a, ("&&", Binding::And), *b),
                 Node::Or(a, b) => texts.infix(*a, ("||", Binding::Or), *b),
                 Node::Call(function, operands) => texts.call(function.name(), operands),
@@ -226,38 +226,21 @@ impl fmt::Display for Text<'_> {
 }
 
 impl Binary {
-    /// As the language writes it, and how tightly it holds its operands.
-    fn written(self) -> (&'static str, Binding) {
+    /// How tightly it holds its operands.
+    fn binding(self) -> Binding {
         match self {
-            Binary::Add => ("+", Binding::Sum),
-            Binary::Sub => ("-", Binding::Sum),
-            Binary::Mul => ("*", Binding::Product),
-            Binary::Div => ("/", Binding::Product),
-            Binary::Rem => ("%", Binding::Product),
+            Binary::Add | Binary::Sub => Binding::Sum,
+            Binary::Mul | Binary::Div | Binary::Rem => Binding::Product,
         }
-    }
-
-    /// As the language writes it.
-    pub fn symbol(self) -> &'static str {
-        self.written().0
     }
 }
 
 impl Relation {
-    /// As the language writes it, and how tightly it holds its operands.
-    fn written(self) -> (&'static str, Binding) {
+    /// How tightly it holds its operands.
+    fn binding(self) -> Binding {
         match self {
-            Relation::Lt => ("<", Binding::Comparison),
-            Relation::Le => ("<=", Binding::Comparison),
-            Relation::Gt => (">", Binding::Comparison),
-            Relation::Ge => (">=", Binding::Comparison),
-            Relation::Eq => ("==", Binding::Equality),
-            Relation::Ne => ("!=", Binding::Equality),
+            Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge => Binding::Comparison,
+            Relation::Eq | Relation::Ne => Binding::Equality,
         }
-    }
-
-    /// As the language writes it.
-    pub fn symbol(self) -> &'static str {
-        self.written().0
     }
 }

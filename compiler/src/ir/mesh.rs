@@ -20,6 +20,7 @@
 //! (`analysis::levels`). Reductions go over levels of one element before the next element.
 
 use super::{Arena, FieldId, Handle, Kind, Levels, MapId, Path, Place, Program, Role, SetId, Stencil, VariableId};
+use crate::named::named;
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -125,15 +126,17 @@ pub enum How {
     Reduce(Fold),
 }
 
-/// How many numbers become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
-    /// Their sum.
-    Sum,
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
+named! {
+    /// How many numbers become one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Fold {
+        /// Their sum.
+        Sum = "sum";
+        /// The smallest.
+        Min = "min";
+        /// The largest.
+        Max = "max";
+    }
 }
 
 /// A program over a mesh.
@@ -174,14 +177,7 @@ impl Mesh {
     /// A path as it is written: `[cells.0, k-1]`; nothing for the element itself.
     pub fn written(&self, path: &Path) -> String {
         let hops: Vec<String> = path.hops().iter().map(|hop| self.hop(hop.map, hop.slot)).collect();
-        let mut parts = Vec::new();
-        if !hops.is_empty() {
-            parts.push(hops.join("."));
-        }
-        if path.levels() != 0 {
-            parts.push(format!("k{:+}", path.levels()));
-        }
-        if parts.is_empty() { String::new() } else { format!("[{}]", parts.join(", ")) }
+        path.written((!hops.is_empty()).then(|| hops.join(".")).into_iter())
     }
 
     /// `cells.0`, or `cell` of a map with one slot.
@@ -234,15 +230,6 @@ impl MeshStencil {
 }
 
 impl Fold {
-    /// The language's word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fold::Sum => "sum",
-            Fold::Min => "min",
-            Fold::Max => "max",
-        }
-    }
-
     /// What nothing comes to.
     pub fn empty(self, kind: Kind) -> f64 {
         match (self, kind) {

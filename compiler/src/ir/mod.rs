@@ -55,6 +55,7 @@ mod test;
 mod verify;
 mod walk;
 
+use crate::named::named;
 use crate::source::Span;
 use crate::text::FreeText;
 pub use arena::{Arena, Handle};
@@ -93,61 +94,63 @@ arena::handles! {
     MapId
 }
 
-/// What one computes with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A floating-point number of the chosen [`Precision`].
-    Real,
-    /// A 32-bit integer.
-    Int,
-    /// A truth value.
-    Bool,
-}
+named! {
+    /// What one computes with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Kind {
+        /// A floating-point number of the chosen [`Precision`].
+        Real = "real";
+        /// A 32-bit integer.
+        Int = "int";
+        /// A truth value.
+        Bool = "bool";
+    }
 
-/// What `real` is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// Single precision.
-    F32,
-    /// Double precision.
-    #[default]
-    F64,
-}
+    /// What `real` is.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Precision {
+        /// Single precision.
+        F32 = "f32";
+        /// Double precision.
+        #[default]
+        F64 = "f64";
+    }
 
-/// How a field is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stored {
-    /// As the chosen precision.
-    Real,
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// 32-bit integers.
-    Int,
-    /// Truth values, a byte each.
-    Bool,
-}
+    /// How a field is stored.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Stored {
+        /// As the chosen precision.
+        Real = "real";
+        /// Single precision.
+        F32 = "f32";
+        /// Double precision.
+        F64 = "f64";
+        /// 32-bit integers.
+        Int = "int";
+        /// Truth values, a byte each.
+        Bool = "bool";
+    }
 
-/// What a stencil does with a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Read only.
-    In,
-    /// Written only.
-    Out,
-    /// Read (the value before) and written.
-    InOut,
-    /// No array of the user's: a value of a [`Sweep`] on every level.
-    Carried,
-    /// On a mesh: what is there before is added to.
-    Inc,
-    /// On a mesh: one number, made of all elements.
-    Reduce,
+    /// What a stencil does with a field.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Role {
+        /// Read only.
+        In = "in";
+        /// Written only.
+        Out = "out";
+        /// Read (the value before) and written.
+        InOut = "inout";
+        /// No array of the user's: a value of a [`Sweep`] on every level.
+        Carried = "carried";
+        /// On a mesh: what is there before is added to.
+        Inc = "inc";
+        /// On a mesh: one number, made of all elements.
+        Reduce = "reduce";
+    }
 }
 
 /// Which axes a field has. Horizontal axes come together: an unstructured grid has no `i` of its own.
@@ -278,36 +281,38 @@ pub struct Stencil {
     pub prints: Vec<Print>,
 }
 
-/// An operation on two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// `a + b`
-    Add,
-    /// `a - b`
-    Sub,
-    /// `a * b`
-    Mul,
-    /// `a / b`, of reals only.
-    Div,
-    /// `a % b`, with the sign of b.
-    Rem,
-}
+named! {
+    /// An operation on two numbers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Binary {
+        /// `a + b`
+        Add = "+";
+        /// `a - b`
+        Sub = "-";
+        /// `a * b`
+        Mul = "*";
+        /// `a / b`, of reals only.
+        Div = "/";
+        /// `a % b`, with the sign of b.
+        Rem = "%";
+    }
 
-/// A comparison of two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relation {
-    /// `a < b`
-    Lt,
-    /// `a <= b`
-    Le,
-    /// `a > b`
-    Gt,
-    /// `a >= b`
-    Ge,
-    /// `a == b`
-    Eq,
-    /// `a != b`
-    Ne,
+    /// A comparison of two numbers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Relation {
+        /// `a < b`
+        Lt = "<";
+        /// `a <= b`
+        Le = "<=";
+        /// `a > b`
+        Gt = ">";
+        /// `a >= b`
+        Ge = ">=";
+        /// `a == b`
+        Eq = "==";
+        /// `a != b`
+        Ne = "!=";
+    }
 }
 
 /// A step of an expression. Operands are earlier nodes of the same body.
@@ -409,17 +414,6 @@ impl Stored {
             Stored::Bool => 1,
         }
     }
-
-    /// The language's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stored::Real => "real",
-            Stored::F32 => "f32",
-            Stored::F64 => "f64",
-            Stored::Int => "int",
-            Stored::Bool => "bool",
-        }
-    }
 }
 
 impl Precision {
@@ -428,25 +422,6 @@ impl Precision {
         match self {
             Precision::F32 => 4,
             Precision::F64 => 8,
-        }
-    }
-
-    /// `f32` or `f64`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Precision::F32 => "f32",
-            Precision::F64 => "f64",
-        }
-    }
-}
-
-impl Kind {
-    /// The language's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Real => "real",
-            Kind::Int => "int",
-            Kind::Bool => "bool",
         }
     }
 }
@@ -471,18 +446,6 @@ impl Role {
     /// Whether the stencil writes it.
     pub fn is_written(self) -> bool {
         matches!(self, Role::Out | Role::InOut | Role::Inc | Role::Reduce)
-    }
-
-    /// The language's word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::In => "in",
-            Role::Out => "out",
-            Role::InOut => "inout",
-            Role::Carried => "carried",
-            Role::Inc => "inc",
-            Role::Reduce => "reduce",
-        }
     }
 }
 

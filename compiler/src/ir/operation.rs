@@ -1,84 +1,54 @@
 //! What evaluating a node costs.
 
 use super::{Binary, Body, Kind, Node, NodeId};
+use crate::named::named;
 
-/// What an evaluated node costs. Everything else is free: literals, signs, conversions, truth values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// `a + b` and `a - b`, of reals.
-    Add,
-    /// `a * b`, of reals.
-    Multiply,
-    /// `a * b + c`, rounded once.
-    Fma,
-    /// `a / b`.
-    Divide,
-    /// `a % b`, of reals.
-    Remainder,
-    /// `sqrt`.
-    Root,
-    /// `exp`, `log`, `sin` and their kin.
-    Function,
-    /// `min` and `max`, of reals.
-    MinMax,
-    /// `floor`, `ceil` and `sign`, of reals.
-    Round,
-    /// A comparison of reals.
-    Compare,
-    /// A choice between two branches that both may be taken.
-    Choose,
-    /// Anything of whole numbers.
-    Whole,
+named! {
+    /// What an evaluated node costs. Everything else is free: literals, signs, conversions, truth values.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Operation {
+        /// `a + b` and `a - b`, of reals.
+        Add = "additions";
+        /// `a * b`, of reals.
+        Multiply = "multiplications";
+        /// `a * b + c`, rounded once.
+        Fma = "fused multiply-adds";
+        /// `a / b`.
+        Divide = "divisions";
+        /// `a % b`, of reals.
+        Remainder = "remainders";
+        /// `sqrt`.
+        Root = "square roots";
+        /// `exp`, `log`, `sin` and their kin.
+        Function = "exp, log, sin and their kin";
+        /// `min` and `max`, of reals.
+        MinMax = "min and max";
+        /// `floor`, `ceil` and `sign`, of reals.
+        Round = "floor, ceil and sign";
+        /// A comparison of reals.
+        Compare = "comparisons";
+        /// A choice between two branches that both may be taken.
+        Choose = "choices by data";
+        /// Anything of whole numbers.
+        Whole = "whole-number operations";
+    }
 }
 
 impl Operation {
-    /// Each, in the order that lists show.
-    pub const ALL: [Operation; 12] = [
-        Operation::Add,
-        Operation::Multiply,
-        Operation::Fma,
-        Operation::Divide,
-        Operation::Remainder,
-        Operation::Root,
-        Operation::Function,
-        Operation::MinMax,
-        Operation::Round,
-        Operation::Compare,
-        Operation::Choose,
-        Operation::Whole,
-    ];
-
-    /// What lists call it, the floating-point operations that it counts as, and whether hardware takes many instructions for it.
-    fn facts(self) -> (&'static str, u64, bool) {
-        match self {
-            Operation::Add => ("additions", 1, false),
-            Operation::Multiply => ("multiplications", 1, false),
-            Operation::Fma => ("fused multiply-adds", 2, false),
-            Operation::Divide => ("divisions", 1, true),
-            Operation::Remainder => ("remainders", 1, true),
-            Operation::Root => ("square roots", 1, true),
-            Operation::Function => ("exp, log, sin and their kin", 1, true),
-            Operation::MinMax => ("min and max", 1, false),
-            Operation::Round => ("floor, ceil and sign", 1, false),
-            Operation::Compare => ("comparisons", 0, false),
-            Operation::Choose => ("choices by data", 0, false),
-            Operation::Whole => ("whole-number operations", 0, false),
-        }
-    }
-
-    /// What lists call it.
-    pub fn name(self) -> &'static str {
-        self.facts().0
-    }
-
     /// Floating-point operations that it counts as.
     pub fn flops(self) -> u64 {
-        self.facts().1
+        match self {
+            Operation::Fma => 2,
+            Operation::Compare | Operation::Choose | Operation::Whole => 0,
+            Operation::Add | Operation::Multiply | Operation::Divide | Operation::Remainder => 1,
+            Operation::Root | Operation::Function | Operation::MinMax | Operation::Round => 1,
+        }
     }
 
     /// Whether hardware takes many instructions for it, so that counting it as one flop flatters.
     pub fn is_slow(self) -> bool {
-        self.facts().2
+        use Operation::{Divide, Function, Remainder, Root};
+        matches!(self, Divide | Remainder | Root | Function)
     }
 
     /// What evaluating a node costs by itself, without its operands.

@@ -129,6 +129,13 @@ impl Path {
         self.steps.is_empty() && self.hops.is_empty() && self.levels == 0
     }
 
+    /// Its horizontal parts and the shift of levels in brackets; nothing for the cell itself.
+    pub(super) fn written(&self, horizontal: impl Iterator<Item = String>) -> String {
+        let levels = (self.levels != 0).then(|| format!("k{:+}", self.levels));
+        let parts: Vec<String> = horizontal.chain(levels).collect();
+        if parts.is_empty() { String::new() } else { format!("[{}]", parts.join(", ")) }
+    }
+
     /// The steps added up.
     pub fn offset(&self) -> Offset {
         let along = |axis| {
@@ -180,16 +187,9 @@ impl Offset {
 /// `[i-1, j+1]`, or nothing for the cell itself.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = self
-            .steps
-            .iter()
-            .map(|step| format!("{}{:+}", if step.axis == Axis::I { "i" } else { "j" }, step.by))
-            .collect();
-        parts.extend(self.hops.iter().map(|hop| format!("map {} slot {}", hop.map.index(), hop.slot)));
-        if self.levels != 0 {
-            parts.push(format!("k{:+}", self.levels));
-        }
-        if parts.is_empty() { Ok(()) } else { write!(f, "[{}]", parts.join(", ")) }
+        let step = |step: &Step| format!("{}{:+}", if step.axis == Axis::I { "i" } else { "j" }, step.by);
+        let hop = |hop: &Hop| format!("map {} slot {}", hop.map.index(), hop.slot);
+        f.write_str(&self.written(self.steps.iter().map(step).chain(self.hops.iter().map(hop))))
     }
 }
 

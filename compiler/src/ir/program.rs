@@ -16,6 +16,7 @@
 //! of a program are evaluated there.
 
 use super::{Arena, Body, Field, Levels, Place, Role, Stencil, Stored, VariableId};
+use crate::named::named;
 use crate::source::Span;
 use crate::text::FreeText;
 use std::fmt;
@@ -60,24 +61,26 @@ pub struct Variable {
     pub span: Span,
 }
 
-/// An axis of a grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GridAxis {
-    /// The first horizontal axis.
-    I,
-    /// The second horizontal axis.
-    J,
-    /// Levels.
-    K,
-}
+named! {
+    /// An axis of a grid.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum GridAxis {
+        /// The first horizontal axis.
+        I = "i";
+        /// The second horizontal axis.
+        J = "j";
+        /// Levels.
+        K = "k";
+    }
 
-/// An end of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
-    /// Before the first cell.
-    Low,
-    /// After the last.
-    High,
+    /// An end of an axis.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Side {
+        /// Before the first cell.
+        Low = "low";
+        /// After the last.
+        High = "high";
+    }
 }
 
 /// What reads beyond the edges of a field mean.
@@ -169,18 +172,6 @@ pub struct Repeat {
 }
 
 impl GridAxis {
-    /// All of them.
-    pub const ALL: [GridAxis; 3] = [GridAxis::I, GridAxis::J, GridAxis::K];
-
-    /// The language's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            GridAxis::I => "i",
-            GridAxis::J => "j",
-            GridAxis::K => "k",
-        }
-    }
-
     /// Both ends of all of them.
     pub fn ends() -> impl Iterator<Item = (GridAxis, Side)> {
         GridAxis::ALL.into_iter().flat_map(|axis| Side::BOTH.map(|side| (axis, side)))
@@ -197,15 +188,7 @@ impl GridAxis {
 
 impl Side {
     /// Both of them.
-    pub const BOTH: [Side; 2] = [Side::Low, Side::High];
-
-    /// The language's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Low => "low",
-            Side::High => "high",
-        }
-    }
+    pub const BOTH: [Side; 2] = Side::ALL;
 }
 
 impl Edges {

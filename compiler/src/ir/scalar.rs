@@ -1,7 +1,7 @@
 //! What each operation means, to the last bit. The interpreter, the folding of constants and every device compute these.
 
 use super::{Binary, Function, Kind, Node, Precision, Relation};
-use crate::math::{double, single};
+use crate::math::{choose, double, single};
 use serde::{Deserialize, Serialize};
 
 /// A number or truth value. A real one is exact in the precision that computed it.
@@ -163,13 +163,8 @@ macro_rules! real {
                     Binary::Rem => {
                         // Rust's `%` is C's fmod, which is exact.
                         let rest = a % b;
-                        if rest == 0.0 {
-                            rest.copysign(b)
-                        } else if (rest < 0.0) != (b < 0.0) {
-                            rest + b
-                        } else {
-                            rest
-                        }
+                        let with_sign = choose((rest < 0.0) != (b < 0.0), rest + b, rest);
+                        choose(rest == 0.0, rest.copysign(b), with_sign)
                     }
                 }
             }
@@ -177,41 +172,15 @@ macro_rules! real {
             fn call(function: Function, [a, b, c]: [Self; 3]) -> Self {
                 match function {
                     // NaN if either is.
-                    Function::Min => {
-                        if a < b || a.is_nan() {
-                            a
-                        } else {
-                            b
-                        }
-                    }
-                    Function::Max => {
-                        if a > b || a.is_nan() {
-                            a
-                        } else {
-                            b
-                        }
-                    }
+                    Function::Min => choose(a < b || a.is_nan(), a, b),
+                    Function::Max => choose(a > b || a.is_nan(), a, b),
                     Function::Abs => a.abs(),
                     Function::Sqrt => a.sqrt(),
                     Function::Floor => a.floor(),
                     Function::Ceil => a.ceil(),
-                    Function::Sign => {
-                        if a > 0.0 {
-                            1.0
-                        } else if a < 0.0 {
-                            -1.0
-                        } else {
-                            a
-                        }
-                    }
+                    Function::Sign => choose(a > 0.0, 1.0, choose(a < 0.0, -1.0, a)),
                     // A NaN has no sign that devices agree on.
-                    Function::CopySign => {
-                        if b.is_nan() {
-                            a.abs()
-                        } else {
-                            a.copysign(b)
-                        }
-                    }
+                    Function::CopySign => choose(b.is_nan(), a.abs(), a.copysign(b)),
                     Function::Fma => a.mul_add(b, c),
                     Function::Cbrt => $functions::cbrt(a),
                     Function::Exp => $functions::exp(a),

@@ -1,19 +1,22 @@
 //! Vertical recurrences, and the phases in which a stencil that has some is computed.
 
 use super::{Body, FieldId, Handle, Path, Role, Stencil, Store, SweepId, Verify};
+use crate::named::named;
 use crate::source::Span;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::mem::replace;
 
-/// Which way a sweep goes through the levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From level 0 on.
-    Up,
-    /// From the last level on.
-    Down,
+named! {
+    /// Which way a sweep goes through the levels.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Direction {
+        /// From level 0 on.
+        Up = "up";
+        /// From the last level on.
+        Down = "down";
+    }
 }
 
 /// Values that are computed level by level.
@@ -35,14 +38,6 @@ pub struct Phase {
 }
 
 impl Direction {
-    /// The language's word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Up => "up",
-            Direction::Down => "down",
-        }
-    }
-
     /// How many levels before the one at hand a level comes that is `shift` away; none if it comes with it or after it.
     pub fn before(self, shift: i32) -> u32 {
         match self {

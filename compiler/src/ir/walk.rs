@@ -88,4 +88,28 @@ impl Stencil {
             waiting.extend(body.uses().map(|(def, path)| (def, then(&place, path))));
         }
     }
+
+    /// Looks at its outputs, `here`, and once at each definition that they need: `join` makes one of two places where it is used.
+    pub fn at_joined_places<P: Copy>(
+        &self,
+        here: P,
+        then: impl Fn(P, &Path) -> P,
+        join: impl Fn(P, P) -> P,
+        mut look: impl FnMut(&Body, P),
+    ) {
+        let mut places: Vec<Option<P>> = vec![None; self.defs.len()];
+        let mut visit = |body: &Body, at: P, places: &mut [Option<P>]| {
+            look(body, at);
+            for (def, path) in body.uses() {
+                let (known, next) = (&mut places[def.index()], then(at, path));
+                *known = Some(known.map_or(next, |known| join(known, next)));
+            }
+        };
+        self.outputs().for_each(|body| visit(body, here, &mut places));
+        for (id, def) in self.defs.iter().rev() {
+            if let Some(at) = places[id.index()] {
+                visit(&def.body, at, &mut places);
+            }
+        }
+    }
 }

@@ -28,6 +28,7 @@ pub mod verify;
 
 use crate::ir::arena::handles;
 use crate::ir::{self, Arena, Relation};
+use crate::named::named;
 use crate::names::Identifier;
 use crate::text::Comment;
 pub use cost::Memory;
@@ -312,24 +313,16 @@ pub enum Function {
     WatchLevel,
 }
 
-/// Whose `exp`, `log`, `sin` and their kin a kernel calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Math {
-    /// The language's own: the same bits everywhere.
-    #[default]
-    Own,
-    /// The device's: what it rounds differently is different.
-    Device,
-}
-
-impl Math {
-    /// `own` or `device`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Math::Own => "own",
-            Math::Device => "device",
-        }
+named! {
+    /// Whose `exp`, `log`, `sin` and their kin a kernel calls.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Math {
+        /// The language's own: the same bits everywhere.
+        #[default]
+        Own = "own";
+        /// The device's: what it rounds differently is different.
+        Device = "device";
     }
 }
 

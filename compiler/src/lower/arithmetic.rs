@@ -95,7 +95,7 @@ impl Lowering<'_> {
                 let (a, b) = (self.widen(a, kind, spans.0)?, self.widen(b, kind, spans.1)?);
                 self.node(Node::Compare(relation, a, b), Kind::Bool, spans.2)
             }
-            _ => self.do_not_meet(relation.symbol(), (a_kind, b_kind), spans),
+            _ => self.do_not_meet(relation.name(), (a_kind, b_kind), spans),
         }
     }
 
@@ -110,7 +110,7 @@ impl Lowering<'_> {
     pub(super) fn arithmetic(&mut self, op: Binary, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
         let (a_kind, b_kind) = (self.kind(a)?, self.kind(b)?);
         let kind = match meet(a_kind, b_kind) {
-            Some(Kind::Bool) | None => return self.do_not_meet(op.symbol(), (a_kind, b_kind), spans),
+            Some(Kind::Bool) | None => return self.do_not_meet(op.name(), (a_kind, b_kind), spans),
             Some(_) if op == Binary::Div => Kind::Real,
             Some(kind) => kind,
         };

@@ -12,3 +12,5 @@ mod operations;
 pub(crate) mod single;
 mod turn;
 mod wide;
+
+pub(crate) use operations::choose;

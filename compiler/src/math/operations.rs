@@ -10,6 +10,17 @@ macro_rules! series {
 }
 pub(super) use series;
 
+/// Declares functions that are one expression each: they are always inlined.
+macro_rules! inlined {
+    ($($(#[$doc:meta])* $name:ident($($x:ident: $type:ty),*) -> $result:ty = $value:expr;)*) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name($($x: $type),*) -> $result {
+            $value
+        }
+    )* };
+}
+
 macro_rules! operations {
     ($module:ident, $real:ty, $bits:ty) => {
         #[doc = concat!("Of `", stringify!($real), "`.")]
@@ -23,41 +34,21 @@ macro_rules! operations {
             /// The square root of 1/2: mantissas are from here to twice as much.
             const LEAST: $bits = (std::f64::consts::FRAC_1_SQRT_2 as $real).to_bits();
 
-            #[inline(always)]
-            pub fn fma(a: $real, b: $real, c: $real) -> $real {
-                a.mul_add(b, c)
+            inlined! {
+                fma(a: $real, b: $real, c: $real) -> $real = a.mul_add(b, c);
+                abs(x: $real) -> $real = x.abs();
+                floor(x: $real) -> $real = x.floor();
+                copysign(x: $real, sign: $real) -> $real = x.copysign(sign);
+                real(n: i32) -> $real = n as $real;
+                /// The lowest binary digits of a number to which 1.5 * 2^52 (or 2^23) was added: the number as a whole one.
+                low(x: $real) -> i32 =
+                    x.to_bits().wrapping_sub((1.5 as $real * (1u64 << DIGITS) as $real).to_bits()) as i32;
+                /// `2^k`; anything if that is no normal number.
+                power_of_two(k: i32) -> $real = <$real>::from_bits(((k as u32 as $bits) << DIGITS).wrapping_add(ONE));
+                /// `k` of `2^k m` with `m` around 1; anything for what is no normal positive number.
+                exponent(x: $real) -> i32 = (x.to_bits().wrapping_sub(LEAST).cast_signed() >> DIGITS) as i32;
             }
-            #[inline(always)]
-            pub fn abs(x: $real) -> $real {
-                x.abs()
-            }
-            #[inline(always)]
-            pub fn floor(x: $real) -> $real {
-                x.floor()
-            }
-            #[inline(always)]
-            pub fn copysign(x: $real, sign: $real) -> $real {
-                x.copysign(sign)
-            }
-            #[inline(always)]
-            pub fn real(n: i32) -> $real {
-                n as $real
-            }
-            /// The lowest binary digits of a number to which 1.5 * 2^52 (or 2^23) was added: the number as a whole one.
-            #[inline(always)]
-            pub fn low(x: $real) -> i32 {
-                x.to_bits().wrapping_sub((1.5 as $real * (1u64 << DIGITS) as $real).to_bits()) as i32
-            }
-            /// `2^k`; anything if that is no normal number.
-            #[inline(always)]
-            pub fn power_of_two(k: i32) -> $real {
-                <$real>::from_bits(((k as u32 as $bits) << DIGITS).wrapping_add(ONE))
-            }
-            /// `k` of `2^k m` with `m` around 1; anything for what is no normal positive number.
-            #[inline(always)]
-            pub fn exponent(x: $real) -> i32 {
-                (x.to_bits().wrapping_sub(LEAST).cast_signed() >> DIGITS) as i32
-            }
+
             /// `m` of `2^k m`, from `sqrt(1/2)` to `sqrt(2)`; anything for what is no normal positive number.
             #[inline(always)]
             pub fn mantissa(x: $real) -> $real {
@@ -91,68 +82,27 @@ pub fn inverse_root_f64(x: f64) -> f64 {
     f64::from_bits(u64::from(1_430_186_309 - high / 3) << 32)
 }
 
-/// The same in single precision.
-#[inline(always)]
-pub fn inverse_root_f32(x: f32) -> f32 {
-    f32::from_bits(1_419_900_111 - x.to_bits() / 3)
-}
-
-/// From single precision to double, exactly.
-#[inline(always)]
-pub fn widened(x: f32) -> f64 {
-    f64::from(x)
-}
-
-/// From double precision to single, rounded to nearest even.
-#[inline(always)]
-pub fn narrowed(x: f64) -> f32 {
-    x as f32
-}
-
-/// The binary digits of a number.
-#[inline(always)]
-pub fn bits(x: f64) -> u64 {
-    x.to_bits()
-}
-
-/// The number of these binary digits.
-#[inline(always)]
-pub fn number(bits: u64) -> f64 {
-    f64::from_bits(bits)
-}
-
-/// The lower half of a word as a whole number.
-#[inline(always)]
-pub fn whole(word: u64) -> i32 {
-    word as i32
-}
-
-/// A word below 2^53 as a real number.
-#[inline(always)]
-pub fn real_of(word: u64) -> f64 {
-    word as f64
-}
-
-/// Each binary digit the other way.
-#[inline(always)]
-pub fn complement(a: u64) -> u64 {
-    !a
-}
-
-/// The lower word of a sum.
-#[inline(always)]
-pub fn sum(a: u64, b: u64) -> u64 {
-    a.wrapping_add(b)
-}
-
-/// The lower word of a product.
-#[inline(always)]
-pub fn product(a: u64, b: u64) -> u64 {
-    a.wrapping_mul(b)
-}
-
-/// The upper word of a product.
-#[inline(always)]
-pub fn product_high(a: u64, b: u64) -> u64 {
-    ((u128::from(a) * u128::from(b)) >> 64) as u64
+inlined! {
+    /// The same in single precision.
+    inverse_root_f32(x: f32) -> f32 = f32::from_bits(1_419_900_111 - x.to_bits() / 3);
+    /// From single precision to double, exactly.
+    widened(x: f32) -> f64 = f64::from(x);
+    /// From double precision to single, rounded to nearest even.
+    narrowed(x: f64) -> f32 = x as f32;
+    /// The binary digits of a number.
+    bits(x: f64) -> u64 = x.to_bits();
+    /// The number of these binary digits.
+    number(bits: u64) -> f64 = f64::from_bits(bits);
+    /// The lower half of a word as a whole number.
+    whole(word: u64) -> i32 = word as i32;
+    /// A word below 2^53 as a real number.
+    real_of(word: u64) -> f64 = word as f64;
+    /// Each binary digit the other way.
+    complement(a: u64) -> u64 = !a;
+    /// The lower word of a sum.
+    sum(a: u64, b: u64) -> u64 = a.wrapping_add(b);
+    /// The lower word of a product.
+    product(a: u64, b: u64) -> u64 = a.wrapping_mul(b);
+    /// The upper word of a product.
+    product_high(a: u64, b: u64) -> u64 = ((u128::from(a) * u128::from(b)) >> 64) as u64;
 }

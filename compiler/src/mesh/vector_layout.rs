@@ -1,41 +1,23 @@
 //! How the numbers of a field lie in memory: which of them stand together.
 
 use crate::ir::{Home, Levels, Place, Precision, Stored};
+use crate::named::named;
 
-/// How vectors lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum VectorLayout {
-    /// Element after element, each with all its parts: an array of structures.
-    Aos,
-    /// Part after part, each of all elements: a structure of arrays.
-    Soa,
-    /// As many parts as 16 bytes hold together, each such group of all elements.
-    #[default]
-    Pairs,
+named! {
+    /// How vectors lie.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum VectorLayout {
+        /// Element after element, each with all its parts: an array of structures.
+        Aos = "aos", "an element's parts together";
+        /// Part after part, each of all elements: a structure of arrays.
+        Soa = "soa", "each part by itself";
+        /// As many parts as 16 bytes hold together, each such group of all elements.
+        #[default]
+        Pairs = "pairs", "as many parts together as 16 bytes hold";
+    }
 }
 
 impl VectorLayout {
-    /// All of them.
-    pub const ALL: [VectorLayout; 3] = [VectorLayout::Aos, VectorLayout::Soa, VectorLayout::Pairs];
-
-    /// What the command line calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            VectorLayout::Aos => "aos",
-            VectorLayout::Soa => "soa",
-            VectorLayout::Pairs => "pairs",
-        }
-    }
-
-    /// One line about it.
-    pub fn summary(self) -> &'static str {
-        match self {
-            VectorLayout::Aos => "an element's parts together",
-            VectorLayout::Soa => "each part by itself",
-            VectorLayout::Pairs => "as many parts together as 16 bytes hold",
-        }
-    }
-
     /// How many parts of a field stand together.
     pub fn together(self, home: Home, stored: Stored, precision: Precision) -> usize {
         let width = home.width as usize;

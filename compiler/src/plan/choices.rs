@@ -220,24 +220,19 @@ pub(super) fn check(
         ))
         .help("give --storage compressed or --storage uncompressed"));
     }
-    if choices.constant && target.is_none() {
-        return Err(Refusal::new("a table in constant memory is part of the kernel, so the grid must be known")
-            .help("give the grid: --grid 512x512x64"));
-    }
-    if !choices.share.is_empty() && target.is_none() {
-        return Err(Refusal::new("where the cells of a shared layout stand depends on the grid")
-            .help("give the grid: --grid 512x512x64"));
+    let of_grid = [
+        (choices.constant, "a table in constant memory is part of the kernel, so the grid must be known"),
+        (!choices.share.is_empty(), "where the cells of a shared layout stand depends on the grid"),
+        (choices.checked, "a kernel for any grid cannot check its indices"),
+    ];
+    if let (None, Some((_, why))) = (target, of_grid.into_iter().find(|(is_chosen, _)| *is_chosen)) {
+        return Err(Refusal::new(why).help("give the grid: --grid 512x512x64"));
     }
     if !choices.share.is_empty() && choices.fields != Fields::Soa {
         return Err(Refusal::new(
             "fields that lie together are those of one stencil, so their arrays cannot be shared",
         )
         .help("give --fields soa, or leave --share out"));
-    }
-    if choices.checked && target.is_none() {
-        return Err(
-            Refusal::new("a kernel for any grid cannot check its indices").help("give the grid: --grid 512x512x64")
-        );
     }
     Ok(())
 }
@@ -348,10 +343,8 @@ pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
     }
     // What is shared grows with the columns of a block alone.
     let [x, y, z] = block;
-    let rows =
-        std::iter::successors(Some([x, y / 2, z]), |&[x, y, z]| Some([x, y / 2, z])).take_while(|block| block[1] > 0);
-    let short =
-        std::iter::successors(Some([x / 2, 1, z]), |&[x, y, z]| Some([x / 2, y, z])).take_while(|block| block[0] > 0);
+    let halves = |from: u32| std::iter::successors(Some(from), |most| Some(most / 2)).take_while(|&most| most > 0);
+    let (rows, short) = (halves(y / 2).map(|y| [x, y, z]), halves(x / 2).map(|x| [x, 1, z]));
     let smaller = rows.chain(short).find(|&block| shared(block) <= SHARED);
     let other = "give another access: --access idxvar";
     Err(Refusal::new(format!(

@@ -6,8 +6,8 @@
 //! out, are not known before a kernel is compiled.
 
 use super::phases::Phase;
-use super::{Plan, schedule::Item, shape_of};
-use crate::ir::{Body, FieldId, Node, Path};
+use super::{Plan, shape_of};
+use crate::ir::{FieldId, Path};
 use std::collections::BTreeSet;
 
 /// Bytes that the first-level cache passes in the time of one from memory.
@@ -53,15 +53,9 @@ pub fn estimate(plan: &Plan, levels: usize, memory: f64, table_loads: f64) -> Es
 /// Bytes of fields with levels that a thread loads and stores, of each of its cells. Every value is loaded once, but those
 /// of other levels for each level anew.
 fn of_fields(plan: &Plan) -> f64 {
-    let mut read: BTreeSet<(FieldId, Path)> = BTreeSet::new();
-    let mut look = |body: &Body, Item { at, contexts, .. }: &Item| {
-        for ((_, node), context) in body.iter().zip(contexts) {
-            if let (Node::Read { field, path, .. }, Some(_)) = (node, context) {
-                read.insert((*field, plan.path_classes.join(at, path)));
-            }
-        }
-    };
-    plan.phases.iter().flat_map(Phase::bodies).for_each(|(body, item)| look(body, item));
+    let reads = plan.phases.iter().flat_map(Phase::reads);
+    let read: BTreeSet<(FieldId, Path)> =
+        reads.map(|(field, [at, path], _)| (field, plan.path_classes.join(at, path))).collect();
     let bytes = |field: FieldId| match shape_of(&plan.stencil, field) {
         Some(_) => plan.stencil.fields[field].stored.bytes(plan.choices.precision) as f64,
         None => 0.0,

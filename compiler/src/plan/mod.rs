@@ -10,7 +10,7 @@ pub mod schedule;
 use crate::access::{self, Access, LevelsPerThread, Neighbourhood, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
-use crate::ir::{self, FieldId, Levels, Node, Path, Precision, Role, Stencil, Stored, Verify};
+use crate::ir::{self, FieldId, Levels, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
 use crate::kernel::build::Builder;
 use crate::storage::fields::{self, FieldSlot, Fields};
@@ -24,7 +24,7 @@ pub use belongs::{OfSome, SOME};
 pub use choices::{CONSTANT, Choices, check_block, check_tile, variants};
 use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
-use schedule::{Context, Item, KERNEL};
+use schedule::{Context, KERNEL};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -182,12 +182,8 @@ fn reached(phases: &[Phase], walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<
     for (store, item) in phases.iter().flat_map(Phase::stores) {
         reached.entry(store.field).or_default().insert(item.at.clone());
     }
-    for (body, Item { at, contexts, .. }) in phases.iter().flat_map(Phase::bodies) {
-        for ((_, node), context) in body.iter().zip(contexts) {
-            if let (Node::Read { field, path, .. }, Some(_)) = (node, context) {
-                reached.entry(*field).or_default().insert(walker.join(at, path).without_levels());
-            }
-        }
+    for (field, [at, path], _) in phases.iter().flat_map(Phase::reads) {
+        reached.entry(field).or_default().insert(walker.join(at, path).without_levels());
     }
     reached
 }
@@ -314,17 +310,11 @@ impl Plan {
 
     /// The reads of fields with horizontal axes that each thread makes, whatever the conditions.
     pub fn surely_read(&self) -> BTreeSet<(FieldId, Path)> {
-        let mut read = BTreeSet::new();
-        for (body, Item { at, contexts, .. }) in self.phases.iter().flat_map(Phase::bodies) {
-            for ((_, node), context) in body.iter().zip(contexts) {
-                if let (Node::Read { field, path, .. }, Some(Context { block: KERNEL, sure: true })) = (node, context)
-                    && shape_of(&self.stencil, *field).is_some()
-                {
-                    read.insert((*field, self.path_classes.join(at, path)));
-                }
-            }
-        }
-        read
+        let reads = self.phases.iter().flat_map(Phase::reads);
+        let sure = reads.filter(|(field, _, context)| {
+            matches!(context, Context { block: KERNEL, sure: true }) && shape_of(&self.stencil, *field).is_some()
+        });
+        sure.map(|(field, [at, path], _)| (field, self.path_classes.join(at, path))).collect()
     }
 
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].

@@ -4,9 +4,9 @@
 //! only what is known at the level at hand, and at those before, is computed in the same loop.
 
 use super::path_classes::Walker;
-use super::schedule::{self, Item, Schedule};
+use super::schedule::{self, Context, Item, Schedule};
 use crate::diagnostic::Refusal;
-use crate::ir::{self, Body, Direction, FieldId, Path, Role, Stencil, Store, reads_of_sweeps};
+use crate::ir::{self, Body, Direction, FieldId, Node, Path, Role, Stencil, Store, reads_of_sweeps};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is computed in one loop.
@@ -99,5 +99,15 @@ impl Phase {
     pub fn bodies(&self) -> impl Iterator<Item = (&Body, &Item)> {
         let values = self.schedule.values.iter().map(|((def, _), item)| (&self.stencil.defs[*def].body, item));
         values.chain(self.stores().map(|(store, item)| (&store.body, item)))
+    }
+
+    /// Every read that is evaluated: the field, the cell of the body and the path from there, and where in the kernel.
+    pub fn reads(&self) -> impl Iterator<Item = (FieldId, [&Path; 2], Context)> {
+        self.bodies().flat_map(|(body, item)| {
+            body.iter().zip(&item.contexts).filter_map(|((_, node), context)| match node {
+                Node::Read { field, path, .. } => Some((*field, [&item.at, path], (*context)?)),
+                _ => None,
+            })
+        })
     }
 }

@@ -49,20 +49,14 @@ pub struct Schedule {
     parents: Vec<BlockId>,
 }
 
-/// How a value is used so far.
-#[derive(Clone, Copy)]
-struct Uses {
-    block: BlockId,
-    sure: bool,
-}
-
 /// The schedule of `stencil` for the cells at `tile` of each thread, on a grid whose paths `walker` knows.
 ///
 /// # Errors
 /// It would compute too many values a cell.
 pub fn schedule(stencil: &Stencil, walker: &mut Walker, tile: &[Path]) -> Result<Schedule, Refusal> {
     let mut schedule = Schedule { parents: vec![KERNEL], ..Schedule::default() };
-    let mut uses: BTreeMap<(DefId, Path), Uses> = BTreeMap::new();
+    // In which context each value is used so far.
+    let mut uses: BTreeMap<(DefId, Path), Context> = BTreeMap::new();
     let mut operations = 0;
     for (at, store) in tile.iter().flat_map(|at| stencil.stores.iter().map(move |store| (at, store))) {
         let here = Context { block: KERNEL, sure: true };
@@ -71,8 +65,7 @@ pub fn schedule(stencil: &Stencil, walker: &mut Walker, tile: &[Path]) -> Result
         operations += store.body.len();
     }
     // Users come after what they use, so backwards all uses of a value are known when its turn comes.
-    while let Some(((def, at), found)) = uses.pop_last() {
-        let context = Context { block: found.block, sure: found.sure };
+    while let Some(((def, at), context)) = uses.pop_last() {
         operations += stencil.defs[def].body.len();
         if operations > OPERATIONS {
             return Err(Refusal::new(format!(
@@ -103,13 +96,16 @@ impl Schedule {
         at: Path,
         root: Context,
         walker: &mut Walker,
-        uses: &mut BTreeMap<(DefId, Path), Uses>,
+        uses: &mut BTreeMap<(DefId, Path), Context>,
     ) -> Item {
         let mut item = Item { at, contexts: vec![None; body.len()], branches: BTreeMap::new() };
         item.contexts[body.root().index()] = Some(root);
         for (id, node) in body.iter().rev() {
             let Some(context) = item.contexts[id.index()] else { continue };
             let unsure = Context { sure: false, ..context };
+            if let Node::Choose { .. } = node {
+                item.branches.insert(id, (self.block(context.block), self.block(context.block)));
+            }
             let mut reach = |operand: NodeId, context: Context| {
                 let known = &mut item.contexts[operand.index()];
                 *known = Some(known.map_or(context, |known| self.merge(known, context)));
@@ -117,17 +113,7 @@ impl Schedule {
             match node {
                 Node::Use { def, path } => {
                     let key = (*def, walker.join(&item.at, path));
-                    let use_here = Uses { block: context.block, sure: context.sure };
-                    let merged = match uses.get(&key) {
-                        Some(known) => {
-                            let both = self.merge(
-                                Context { block: known.block, sure: known.sure },
-                                Context { block: use_here.block, sure: use_here.sure },
-                            );
-                            Uses { block: both.block, sure: both.sure }
-                        }
-                        None => use_here,
-                    };
+                    let merged = uses.get(&key).map_or(context, |known| self.merge(*known, context));
                     uses.insert(key, merged);
                 }
                 Node::And(a, b) | Node::Or(a, b) => {
@@ -135,16 +121,10 @@ impl Schedule {
                     reach(*b, unsure);
                 }
                 Node::Choose { condition, yes, no } => {
+                    let (for_yes, for_no) = item.branches[&id];
                     reach(*condition, context);
-                    let blocks = (self.block(context.block), self.block(context.block));
-                    item.branches.insert(id, blocks);
-                    let mut reach = |operand: NodeId, block: BlockId| {
-                        let inner = Context { block, sure: context.sure };
-                        let known = &mut item.contexts[operand.index()];
-                        *known = Some(known.map_or(inner, |known| self.merge(known, inner)));
-                    };
-                    reach(*yes, blocks.0);
-                    reach(*no, blocks.1);
+                    reach(*yes, Context { block: for_yes, ..context });
+                    reach(*no, Context { block: for_no, ..context });
                 }
                 _ => node.operands().into_iter().for_each(|operand| reach(operand, context)),
             }

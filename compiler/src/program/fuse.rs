@@ -7,9 +7,9 @@
 
 use super::{Beyond, Loop, Stage, Staged, Step, Unrolled, region};
 use crate::analysis::extents::{Extents, reaches};
-use crate::fuse::{Fused, Fusion};
+use crate::fuse::Fusion;
 use crate::grid::Region;
-use crate::ir::program::{Call, FieldBinding, GridAxis, Side};
+use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{Field, Handle, Node, Role, Stencil, VariableId, Verify, fold, share_invariants};
 use crate::text::FreeText;
@@ -200,7 +200,7 @@ impl Fuser<'_> {
 
     fn new_group(&self) -> Group {
         Group {
-            fusion: Fusion::new(&self.staged.program.name, self.staged.precision, Vec::new()),
+            fusion: Fusion::new(&self.staged.program.name, self.staged.precision),
             computed: BTreeMap::new(),
             read: BTreeSet::new(),
             aliases: BTreeMap::new(),
@@ -217,12 +217,8 @@ impl Fuser<'_> {
                     return false;
                 }
                 let own = &self.staged.stages[stage];
-                let stencil = with_numbers(&own.stencil, &own.params);
-                let fields = own.call.fields.iter();
-                let fields =
-                    fields.map(|binding| (binding.read.map(VariableId::index), binding.written.map(VariableId::index)));
                 if own.stencil.sweeps.is_empty() {
-                    group.fusion.call(&Fused { stencil: &stencil, fields: fields.collect(), params: Vec::new() });
+                    group.fusion.call(&with_numbers(&own.stencil, &own.params), &own.call.fields);
                 }
                 for (_, variable) in own.reads() {
                     if !group.computed.contains_key(&variable) {
@@ -243,7 +239,7 @@ impl Fuser<'_> {
                     // What the group does not compute of one, the other has, too.
                     Some(region) if !self.staged.computes_all(&region, from) => return false,
                     Some(region) => {
-                        group.fusion.rename(from.index(), to.index(), &self.field(from));
+                        group.fusion.rename(from, to, &self.field(from));
                         group.computed.insert(to, region);
                     }
                     None if group.stages().next().is_some() => return false,
@@ -268,7 +264,7 @@ impl Fuser<'_> {
         if computed.as_ref().is_some_and(|region| !self.staged.computes_all(region, from)) {
             return false;
         }
-        group.fusion.rename(from.index(), to.index(), &self.field(from));
+        group.fusion.rename(from, to, &self.field(from));
         match computed {
             Some(region) => {
                 group.aliases.remove(&to);
@@ -402,8 +398,7 @@ impl Fuser<'_> {
         let own = &self.staged.stages[last];
         let outputs: Vec<VariableId> =
             group.computed.keys().copied().filter(|&variable| self.is_wanted(&group, variable, None)).collect();
-        let numbers: Vec<usize> = outputs.iter().map(|variable| variable.index()).collect();
-        let (mut stencil, reads, writes) = group.fusion.finish(&numbers);
+        let (mut stencil, fields) = group.fusion.finish(&outputs);
         stencil.name = match stages {
             [only] => self.staged.stages[*only].stencil.name.clone(),
             _ => self.staged.program.name.clone(),
@@ -411,13 +406,6 @@ impl Fuser<'_> {
         stencil.file = self.staged.program.file.clone();
         let folded = fold(&stencil, self.staged.precision).verified("folding");
         let stencil = share_invariants(&folded).verified("sharing of invariants");
-        let mut fields = vec![FieldBinding::default(); stencil.fields.len()];
-        for (variable, field) in reads {
-            fields[field.index()].read = Some(VariableId::new(variable));
-        }
-        for (variable, field) in writes {
-            fields[field.index()].written = Some(VariableId::new(variable));
-        }
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
         Stage { stencil, params: Vec::new(), wraps: self.fusing.wraps, carry: Vec::new(), call, ..own.clone() }
     }

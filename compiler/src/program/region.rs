@@ -254,19 +254,6 @@ pub fn region(
     adjacency: Option<&Adjacency>,
     there: &[Option<There>],
 ) -> Result<Region, Wrong> {
-    let region = computed(staged, stencil, params, adjacency, there)?;
-    check_edges(staged, stencil, call, &region, there)?;
-    Ok(region)
-}
-
-/// The cells for which everything that is read is there.
-fn computed(
-    staged: &Staged,
-    stencil: &Stencil,
-    params: &[Value],
-    adjacency: Option<&Adjacency>,
-    there: &[Option<There>],
-) -> Result<Region, Wrong> {
     let mut region = staged.inner();
     let program = &staged.program.name;
     if staged.domain.form == Form::Rows {
@@ -321,6 +308,7 @@ fn computed(
         .into());
     }
     region.k = first..last + 1;
+    check_edges(staged, stencil, call, &region, there)?;
     Ok(region)
 }
 

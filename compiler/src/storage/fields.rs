@@ -2,46 +2,31 @@
 
 use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{Function, ValueId};
+use crate::named::named;
 use serde::{Deserialize, Serialize};
 
-/// How fields of the same type, on the same axes, lie in memory. Others always have arrays of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Fields {
-    /// Struct of arrays: each field has its own.
-    #[default]
-    Soa,
-    /// Array of structs: all fields of a cell together.
-    Aos,
-    /// Array of structs of arrays: all fields of a block of cells together, each field's values of the block in a row.
-    Aosoa,
+named! {
+    /// How fields of the same type, on the same axes, lie in memory. Others always have arrays of their own.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Fields {
+        /// Struct of arrays: each field has its own.
+        #[default]
+        Soa = "soa", "struct of arrays: an array a field";
+        /// Array of structs: all fields of a cell together.
+        Aos = "aos", "array of structs: all fields of a cell together";
+        /// Array of structs of arrays: all fields of a block of cells together, each field's values of the block in a row.
+        Aosoa = "aosoa", "array of structs of arrays: all fields of 32 cells together";
+    }
 }
 
 /// Every way, in the order that lists show.
-pub const FIELDS: [Fields; 3] = [Fields::Soa, Fields::Aos, Fields::Aosoa];
+pub const FIELDS: [Fields; 3] = Fields::ALL;
 
 /// Cells of a block in an array of structs of arrays: a warp.
 pub const BLOCK: usize = 32;
 
 impl Fields {
-    /// `soa`, `aos` or `aosoa`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fields::Soa => "soa",
-            Fields::Aos => "aos",
-            Fields::Aosoa => "aosoa",
-        }
-    }
-
-    /// One line about it.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Fields::Soa => "struct of arrays: an array a field",
-            Fields::Aos => "array of structs: all fields of a cell together",
-            Fields::Aosoa => "array of structs of arrays: all fields of 32 cells together",
-        }
-    }
-
     /// Where a field's element lies, in elements from the beginning of its group.
     pub fn index(self, slot: FieldSlot, element: usize) -> usize {
         match self {

@@ -3,18 +3,21 @@
 
 use crate::grid::adjacency::DIRECTIONS;
 use crate::ir::Path;
+use crate::named::named;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-/// How longer paths are followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Neighbors {
-    /// One look-up: a table for every path that the stencil needs.
-    #[default]
-    Direct,
-    /// Step by step: tables for the four direct neighbours.
-    Chasing,
+named! {
+    /// How longer paths are followed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Neighbors {
+        /// One look-up: a table for every path that the stencil needs.
+        #[default]
+        Direct = "direct", "tables hold every path that the stencil needs: one look-up each";
+        /// Step by step: tables for the four direct neighbours.
+        Chasing = "chasing", "tables hold the four direct neighbours; longer paths are followed step by step";
+    }
 }
 
 /// The most steps of all paths together of a kernel that follows them step by step: some strategies write each path down where it
@@ -22,7 +25,7 @@ pub enum Neighbors {
 const STEPS: usize = 3_000;
 
 /// Every way, in the order that lists show.
-pub const NEIGHBORS: [Neighbors; 2] = [Neighbors::Direct, Neighbors::Chasing];
+pub const NEIGHBORS: [Neighbors; 2] = Neighbors::ALL;
 
 /// One look-up on the way to a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,22 +39,6 @@ pub struct Hop {
 }
 
 impl Neighbors {
-    /// `direct` or `chasing`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Neighbors::Direct => "direct",
-            Neighbors::Chasing => "chasing",
-        }
-    }
-
-    /// One line about it.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Neighbors::Direct => "tables hold every path that the stencil needs: one look-up each",
-            Neighbors::Chasing => "tables hold the four direct neighbours; longer paths are followed step by step",
-        }
-    }
-
     /// Whether it makes a difference for a stencil that reads at `paths`.
     pub fn suits(self, paths: &[Path]) -> bool {
         match self {
