@@ -423,7 +423,10 @@ fn blocks(plan: &Plan) -> String {
     let mut blocks = ["1", "1", "1"].map(str::to_owned);
     let mut launch = |along: Along, (first, end): (&str, &str), each: u32| {
         let threads = along.threads_of(plan.choices.block) * each;
-        blocks[along.blocks as usize] = format!("({end} - {first} + {}) / {threads}", threads - 1);
+        blocks[along.blocks as usize] = match threads {
+            1 => format!("{end} - {first}"),
+            _ => format!("({end} - {first} + {}) / {threads}", threads - 1),
+        };
     };
     for ((&along, &bounds), columns) in
         plan.storage.columns_along().iter().zip(plan.storage.bounds()).zip(plan.tile.columns)
