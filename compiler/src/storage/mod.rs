@@ -367,7 +367,10 @@ impl Layout {
 
     /// Elements of an array with so many levels.
     pub fn elements(&self, levels: usize) -> usize {
-        self.index(self.places.max(1) - 1, levels.max(1) - 1) + 1
+        // More than fits is the most that fits: nobody makes such an array, and indices of 64 bits are chosen for it.
+        let along = (self.places.max(1) - 1).saturating_mul(self.stride(self.strides.place));
+        let above = (levels.max(1) - 1).saturating_mul(self.stride(self.strides.level));
+        along.saturating_add(above).saturating_add(1)
     }
 
     /// Elements before the first one, so that the first computed place is aligned.
