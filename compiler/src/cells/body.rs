@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
     /// Writes what a body needs into the blocks of its nodes. Returns its value, which is called as wished.
     fn body(&mut self, body: &Body, item: &Item, wish: Option<&str>) -> ValueId {
         self.reads = reading(body, &self.reading);
-        let name = wish.map(|wish| self.own.names().declared(wish));
+        let name = wish.map(|wish| self.own.declared(wish));
         let statements = self.statements(body, item);
         let targets = self.targets(body, item, &statements, name.clone());
         let mut values: Vec<ValueId> = Vec::with_capacity(body.len());
@@ -314,8 +314,8 @@ impl<'a> Writer<'a> {
                     let kind = Type::computing(body.kind_of(id), self.frame.plan.choices.precision);
                     let own = match &name {
                         Some(name) if id == body.root() => name.clone(),
-                        Some(name) => self.own.names().declared(name),
-                        None => self.own.names().declared("chosen"),
+                        Some(name) => self.own.declared(name),
+                        None => self.own.declared("chosen"),
                     };
                     Target { variable: self.own.undeclared(own, kind), is_inherited: false }
                 }

@@ -111,7 +111,7 @@ pub(super) fn arguments(plan: &Plan, own: &mut Builder) -> Option<[ArrayId; 2]> 
     }
     let arrays = [("report", Type::I64, true, Meaning::Report), ("columns", Type::I32, false, Meaning::Columns)];
     Some(arrays.map(|(name, element, is_written, meaning)| {
-        let name = own.names().declared(name);
+        let name = own.declared(name);
         let space = Space::Global { aliased: false };
         own.add_array(Array { name, element, space, is_written, watched: None }, meaning)
     }))
@@ -119,7 +119,7 @@ pub(super) fn arguments(plan: &Plan, own: &mut Builder) -> Option<[ArrayId; 2]> 
 
 /// Makes a kernel a checked one.
 pub(super) fn watch(own: &mut Builder, [report, columns]: [ArrayId; 2], plane: ValueId) {
-    let name = own.names().declared("watch");
+    let name = own.declared("watch");
     own.watch(Watch { name, report, columns, plane });
 }
 

@@ -133,7 +133,7 @@ pub fn declared(plan: &Plan, names: &mut Names) -> Declared {
 fn tables(plan: &Plan, own: &mut Builder) -> Vec<ArrayId> {
     let mut tables = Vec::new();
     for (number, (table, _)) in plan.tables().iter().enumerate() {
-        let name = own.names().declared(table);
+        let name = own.declared(table);
         let known_grid = plan.known_grid.as_ref();
         let space = match known_grid {
             Some(known_grid) if plan.choices.constant && plan.storage.constant() == Some(number) => {
@@ -142,7 +142,7 @@ fn tables(plan: &Plan, own: &mut Builder) -> Vec<ArrayId> {
             _ => Space::Global { aliased: false },
         };
         let watched = known_grid.filter(|_| plan.choices.checked).map(|known_grid| Watched {
-            entries: own.names().declared(&format!("{name}_entries")),
+            entries: own.declared(&format!("{name}_entries")),
             length: known_grid.layout.tables[number].len(),
             site: checked::TABLES + number,
         });
@@ -158,7 +158,7 @@ fn sizes(plan: &Plan, own: &mut Builder, tables: Vec<ArrayId>) -> Sizes {
     let known_grid = plan.known_grid.as_ref();
     let value = |get: &dyn Fn(&KnownGrid) -> usize| known_grid.map(get);
     let mut size = |name: &str, known: Option<usize>, kind: Type, size: Size| {
-        let name = own.names().declared(name);
+        let name = own.declared(name);
         own.size(name, known, kind, Meaning::Size(size))
     };
     let bounds = plan.storage.bounds().iter().enumerate().map(|(axis, (first, end))| {

@@ -29,7 +29,7 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
     let mut own = Builder::with_names(names, name, 1, Vec::new());
     let [k, nk] = ["k", "nk"].map(|name| own.number(name, Type::I32));
     let names: Vec<(ParamId, Identifier)> =
-        stencil.params.iter().map(|(id, param)| (id, own.names().declared(&param.name))).collect();
+        stencil.params.iter().map(|(id, param)| (id, own.declared(&param.name))).collect();
     let arguments = names.iter().map(|(id, name)| {
         let kind = Type::computing(stencil.params[*id].kind, precision);
         (*id, own.argument(name.clone(), kind, Meaning::Documented))

@@ -264,7 +264,7 @@ mod tests {
 
     fn waits(own: &mut Builder, of: Coordinate) {
         let meaning = Meaning::Step(StepData::Barrier);
-        let name = own.names().declared("barrier");
+        let name = own.declared("barrier");
         let space = Space::Global { aliased: true };
         let state = own.add_array(Array { name, element: Type::U32, space, is_written: true, watched: None }, meaning);
         let (number, zero) = (own.coordinate(of, Axis::X), own.int(0));

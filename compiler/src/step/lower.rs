@@ -150,13 +150,13 @@ impl<'a> Lowering<'a> {
 
     /// An array that a kernel of many steps takes beside fields.
     pub fn beside(&mut self, wish: &str, element: Type, what: StepData) -> ArrayId {
-        let name = self.own.names().declared(wish);
+        let name = self.own.declared(wish);
         self.argument(name, element, true, Meaning::Step(what))
     }
 
     /// The number of steps, which such a kernel takes.
     pub fn steps(&mut self) -> ValueId {
-        let name = self.own.names().declared("steps");
+        let name = self.own.declared("steps");
         self.own.argument(name, Type::I32, Meaning::Step(StepData::Count))
     }
 
@@ -190,7 +190,7 @@ impl<'a> Lowering<'a> {
     pub fn local(&mut self, source: Source, count: usize) -> ArrayId {
         let name = self.free.remove(&source).unwrap_or_else(|| {
             let wish = self.names.get(&source).map_or("", String::as_str);
-            self.own.names().declared(wish)
+            self.own.declared(wish)
         });
         let element = self.task.kind(source);
         let array = Array { name, element, space: Space::Local(count), is_written: true, watched: None };

@@ -34,12 +34,15 @@ pub struct Builder {
     is_used: Vec<bool>,
     /// The block that each value was made in.
     made_in: Vec<usize>,
+    /// The blocks within which each name ended.
+    closed: HashMap<Identifier, Vec<usize>>,
 }
 
 /// A block that is being written.
 #[derive(Default)]
 struct Opened {
     parent: Option<usize>,
+    is_closed: bool,
     block: Block,
     /// The values that are known there, and not yet around it.
     known: Known,
@@ -78,7 +81,8 @@ impl Builder {
             watch: None,
             attempt: None,
         };
-        Self { kernel, names, blocks: vec![Opened::default()], current: 0, is_used: Vec::new(), made_in: Vec::new() }
+        let blocks = vec![Opened::default()];
+        Self { kernel, names, blocks, current: 0, is_used: Vec::new(), made_in: Vec::new(), closed: HashMap::new() }
     }
 
     /// The kernel, when all is said.
@@ -94,7 +98,7 @@ impl Builder {
 
     /// A number that the kernel takes.
     pub fn number(&mut self, name: &str, kind: Type) -> ValueId {
-        let name = self.names.declared(name);
+        let name = self.declared(name);
         self.argument(name, kind, Meaning::Documented)
     }
 
@@ -175,7 +179,7 @@ impl Builder {
     }
 
     fn array(&mut self, name: &str, element: Type, space: Space, is_written: bool) -> ArrayId {
-        let name = self.names.declared(name);
+        let name = self.declared(name);
         let array = Array { name, element, space, is_written, watched: None };
         self.add_array(array, Meaning::Documented)
     }
@@ -211,9 +215,39 @@ impl Builder {
         self.kernel.values[value].kind
     }
 
-    /// The name of something, for readers of the code: one that nothing else has.
-    pub fn names(&mut self) -> &mut Names {
-        &mut self.names
+    /// A name like `wish` for something that is written to the block at hand or to one within it: one that nothing has there, around
+    /// it, or in blocks that will stand behind it.
+    pub fn declared(&mut self, wish: &str) -> Identifier {
+        let mut name = self.names.declared(wish);
+        let mut passed = Vec::new();
+        while self.is_behind(&name) {
+            passed.push(std::mem::replace(&mut name, self.names.declared(wish)));
+        }
+        passed.iter().for_each(|name| self.names.release(name));
+        name
+    }
+
+    /// Whether something has this name that will stand behind what is written to the block at hand: in a block that is closed, and
+    /// part of an open one within this one.
+    fn is_behind(&self, name: &Identifier) -> bool {
+        self.closed.get(name).into_iter().flatten().any(|&block| {
+            let mut open = self.around(block).skip_while(|&block| self.blocks[block].is_closed).skip(1);
+            open.any(|block| block == self.current)
+        })
+    }
+
+    /// Gives a name back that ends within a block.
+    fn retire(&mut self, name: Identifier, block: usize) {
+        self.names.release(&name);
+        let blocks = self.closed.entry(name).or_default();
+        if blocks.last() != Some(&block) {
+            blocks.push(block);
+        }
+    }
+
+    /// A block, then the one around it, and so on.
+    fn around(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(block), |&block| self.blocks[block].parent)
     }
 
     fn push(&mut self, statement: Statement) {
@@ -239,7 +273,7 @@ impl Builder {
         if self.kernel.values[value].name.is_some() {
             return value;
         }
-        let name = self.names.declared(wish);
+        let name = self.declared(wish);
         self.named(name, value)
     }
 
@@ -267,7 +301,7 @@ impl Builder {
     /// A variable with its first value.
     pub fn variable(&mut self, wish: &str, first: impl Into<Term>) -> VariableId {
         let first = self.term(first);
-        let (name, kind) = (self.names.declared(wish), self.kind(first));
+        let (name, kind) = (self.declared(wish), self.kind(first));
         let variable = self.undeclared(name, kind);
         self.push(Statement::Declare(variable, Some(first)));
         variable
@@ -385,6 +419,7 @@ impl Builder {
     /// Does here what is in a block.
     pub fn append(&mut self, block: BlockKey) {
         let own = &mut self.blocks[block.0];
+        own.is_closed = true;
         let (mut names, Block(mut statements)) = (std::mem::take(&mut own.names), std::mem::take(&mut own.block));
         let current = &mut self.blocks[self.current];
         current.names.append(&mut names);
@@ -399,9 +434,12 @@ impl Builder {
     /// What is in a block, which is empty then. Its names can be those of others from now on.
     pub fn close(&mut self, block: BlockKey) -> Block {
         let own = &mut self.blocks[block.0];
-        own.names.drain(..).for_each(|name| self.names.release(&name));
+        own.is_closed = true;
         own.known.clear();
-        std::mem::take(&mut own.block)
+        let (names, statements, parent) =
+            (std::mem::take(&mut own.names), std::mem::take(&mut own.block), own.parent.unwrap_or(block.0));
+        names.into_iter().for_each(|name| self.retire(name, parent));
+        statements
     }
 
     /// Does what is in one block where a truth holds, and what is in another where it does not.
@@ -412,7 +450,7 @@ impl Builder {
 
     /// The counter of a loop, and what it holds.
     pub fn counter(&mut self, wish: &str, first: ValueId) -> (VariableId, ValueId) {
-        let (name, kind) = (self.names.declared(wish), self.kind(first));
+        let (name, kind) = (self.declared(wish), self.kind(first));
         let counter = self.kernel.variables.add(Variable { name, kind, is_counter: true });
         (counter, self.get(counter))
     }
@@ -427,7 +465,7 @@ impl Builder {
     ) {
         let body = self.close(body);
         let name = self.kernel.variables[counter].name.clone();
-        self.names.release(&name);
+        self.retire(name, self.current);
         self.push(Statement::For(Box::new(For { counter, first, end, step, unroll, body })));
     }
 }

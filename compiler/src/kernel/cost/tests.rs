@@ -15,7 +15,7 @@ fn kernel(write: impl FnOnce(&mut Builder, ValueId)) -> Kernel {
 }
 
 fn array(own: &mut Builder, name: &str, (element, is_written): (Type, bool), meaning: Meaning) -> ArrayId {
-    let name = own.names().declared(name);
+    let name = own.declared(name);
     let space = Space::Global { aliased: false };
     own.add_array(Array { name, element, space, is_written, watched: None }, meaning)
 }

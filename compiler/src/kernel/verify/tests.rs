@@ -91,7 +91,7 @@ fn each_fault_is_found() {
         ("is used before it has a value", |own| {
             let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
             let condition = own.less(thread, two);
-            let name = own.names().declared("late");
+            let name = own.declared("late");
             let late = own.undeclared(name, Type::I32);
             own.declare(late);
             own.when(condition, |own| own.assign(late, two));
@@ -99,7 +99,7 @@ fn each_fault_is_found() {
             own.variable("read", value);
         }),
         ("two things are called `twice`", |own| {
-            let name = own.names().declared("twice");
+            let name = own.declared("twice");
             for _ in 0..2 {
                 let variable = own.undeclared(name.clone(), Type::I32);
                 own.declare(variable);
@@ -196,7 +196,7 @@ fn a_kernel_that_was_changed_is_looked_at_again() {
 #[test]
 fn attempts_write_nothing_before_they_are_sure() {
     fn tried(own: &mut Builder) -> [ValueId; 2] {
-        let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| own.names().declared(name));
+        let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| own.declared(name));
         own.attempt(Attempt { is_quick, is_usual });
         let real = Type::one(Element::F64);
         let (a, thread) = (own.input("a", real), own.coordinate(Coordinate::Thread, Axis::X));
@@ -296,4 +296,34 @@ fn additions_and_lists_are_of_their_arrays() {
         let told = told(fault);
         assert!(told.contains(expected), "{told:?} is not: {expected}");
     }
+}
+
+#[test]
+fn what_is_put_around_an_open_block_has_a_name_of_its_own() {
+    // A branch within a branch is finished, and then something is found to belong before both.
+    let write = |own: &mut Builder| {
+        let out = own.output("out", Type::I32);
+        let (thread, two) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(2));
+        let (condition, whole) = (own.less(thread, two), own.current());
+        own.when(condition, |own| {
+            let other = own.less(two, thread);
+            own.when(other, |own| {
+                let inside = own.add(thread, two);
+                let inside = own.name("sum", inside);
+                own.store(out, thread, inside);
+            });
+            let product = own.mul(thread, two);
+            let before = own.within(whole, |own| own.name("sum", product));
+            own.store(out, thread, before);
+        });
+        // Behind them a name is free again.
+        let product = own.mul(thread, thread);
+        own.within(whole, |own| own.name("sum", product));
+    };
+    assert_eq!(told(write), "");
+    let mut builder = Builder::new("own", 64, "");
+    write(&mut builder);
+    let text = builder.finish().to_string();
+    let names = text.lines().filter_map(|line| line.trim().strip_prefix("let ")?.split_once(':'));
+    assert_eq!(names.map(|(name, _)| name).collect::<Vec<_>>(), ["sum_2", "sum", "sum"], "{text}");
 }

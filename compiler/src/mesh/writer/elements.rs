@@ -70,7 +70,7 @@ impl Writer<'_> {
     fn element(&mut self) -> ValueId {
         let Some(place) = self.in_piece else {
             // A fault of ours, which neither the IR's rules nor a compiler let pass: a variable that is nowhere declared.
-            let name = self.own.names().declared("no_element_is_known_here");
+            let name = self.own.declared("no_element_is_known_here");
             let nowhere = self.own.undeclared(name, Type::I32);
             return self.own.get(nowhere);
         };

@@ -101,7 +101,7 @@ impl<'a> Writer<'a> {
     /// Lets divisions share what they can, if there are any.
     pub fn share_divisions(&mut self, divides: bool) {
         if divides {
-            let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| self.own.names().declared(name));
+            let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| self.own.declared(name));
             self.own.attempt(Attempt { is_quick, is_usual });
         }
     }
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
         // The user's own names are theirs, as far as C++ lets them.
         match self.users.get(wish) {
             Some(known) if is_users => known.clone(),
-            _ => self.own.names().declared(wish),
+            _ => self.own.declared(wish),
         }
     }
 
