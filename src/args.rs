@@ -3,6 +3,7 @@
 pub mod given;
 pub mod grid;
 pub mod kernels;
+pub mod knobs;
 pub mod mesh;
 pub mod method;
 pub mod program;
@@ -11,6 +12,7 @@ mod variants;
 
 use self::given::{Given, Names};
 pub use self::grid::{Chosen, GridArg};
+use self::knobs::KnobArgs;
 pub use self::variants::VariantArgs;
 use clap::ArgAction;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -82,13 +84,8 @@ pub struct LaunchArgs {
     /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp` and 64x4x1 for `tile`
     #[arg(long, value_name = "XxYxZ")]
     block: Option<Block>,
-    /// Levels a thread, for strategies that slice
-    #[arg(long, value_name = "N", default_value_t = Choices::default().slice)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    slice: u32,
-    /// Cells a thread along i and j, for strategies that tile: 1, 2, 4 or 8, and 1 to 16; 2x2 if not given, 4x2 in f32
-    #[arg(long, value_name = "IxJ")]
-    tile: Option<Tile>,
+    #[command(flatten)]
+    knobs: KnobArgs,
     #[command(flatten)]
     pub code: CodeArgs,
 }
@@ -164,8 +161,7 @@ impl LaunchArgs {
     /// What they choose, for one strategy, storage and precision.
     pub fn choices(&self, variant: Choices, precision: Precision) -> Choices {
         let block = self.block.map_or_else(|| Choices::usual_block(&variant.access), |block| block.0);
-        let tile = self.tile.map_or_else(|| Choices::usual_tile(precision), |tile| tile.0);
-        self.code.choices(Choices { block, slice: self.slice, tile, ..variant }, precision)
+        self.knobs.set(self.code.choices(Choices { block, ..variant }, precision))
     }
 
     /// What they choose, for every strategy and storage.
@@ -211,23 +207,6 @@ impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self([x, y, z]) = self;
         write!(f, "{x}x{y}x{z}")
-    }
-}
-
-/// Cells a thread along i and j.
-#[derive(Clone, Copy)]
-pub struct Tile(pub [u32; 2]);
-
-impl FromStr for Tile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let [i, j] = extents(text, "a tile is two numbers of cells, as in 2x4")?;
-        let narrow = |n: usize| u32::try_from(n).map_err(|_| format!("{n} cells are too many"));
-        let tile = [narrow(i)?, narrow(j)?];
-        plan::check_tile(tile)
-            .map_err(|refusal| format!("{}: {}", refusal.message, refusal.help.unwrap_or_default()))?;
-        Ok(Self(tile))
     }
 }
 

@@ -237,7 +237,7 @@ fn plan_as_text(plan: &Plan) -> String {
             rows.push(vec!["blocks".into(), format!("{x}x{y}x{z}")]);
         }
     }
-    if plan.access.tiles() {
+    if plan.tile.columns != [1, 1] {
         let [i, j] = plan.tile.columns;
         let moved = plan.run_width().map_or("each alone".into(), |width| format!("{width} at once"));
         rows.push(vec!["tile".into(), format!("{i}x{j} cells a thread; elements are moved {moved}")]);

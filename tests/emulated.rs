@@ -20,7 +20,7 @@ use stencilc_runtime::verify::{Expected, Verdict, expect, plan_for, verify_emula
 /// Every combination with the usual blocks, with small ones, and with 64-bit indices.
 fn choices(precision: Precision) -> Vec<Choices> {
     let usual = combinations();
-    let small = combinations().map(|choices| Choices { block: [8, 2, 3], slice: 3, ..choices });
+    let small = combinations().map(|choices| Choices { block: [8, 2, 3], ..choices }.with("slice", [3]));
     let wide =
         combinations().filter(|choices| choices.access == "idxvar").map(|choices| Choices { wide: true, ..choices });
     usual.chain(small).chain(wide).map(|choices| Choices { precision, ..choices }).collect()
@@ -107,12 +107,8 @@ fn tiles_of_several_shapes() {
             let expected = expect(&problem, &|_| {}).unwrap();
             let tiles =
                 [[2, 2], [4, 1], [8, 3], [1, 4], [2, 5]].into_iter().zip([[32, 2, 1], [3, 5, 2]].into_iter().cycle());
-            let choices = tiles.map(|(tile, block)| Choices {
-                access: "tile".into(),
-                precision,
-                tile,
-                block,
-                ..Choices::default()
+            let choices = tiles.map(|(tile, block)| {
+                Choices { access: "tile".into(), precision, block, ..Choices::default() }.with("tile", tile)
             });
             let choices: Vec<Choices> = choices.collect();
             count += choices.iter().filter(|own| plan_for(&problem, own).unwrap().run_width().is_some()).count();

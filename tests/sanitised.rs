@@ -109,7 +109,8 @@ fn check(name: &str, text: &str) {
     for stencil in lowered(name, text) {
         let problem = problem(&stencil, Precision::F32, Grid::rows(21, 17, 10), &[]);
         let expected = expect(&problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let choices = combinations_for(&stencil).map(|choices| Choices { block: [8, 2, 3], slice: 4, ..choices });
+        let choices =
+            combinations_for(&stencil).map(|choices| Choices { block: [8, 2, 3], ..choices }.with("slice", [4]));
         let choices: Vec<_> = choices.map(|choices| Choices { precision: Precision::F32, ..choices }).collect();
         for verdict in verify_emulated(&problem, &expected, &choices, &compiler, &SETTINGS).unwrap() {
             assert!(matches!(verdict, Verdict::Equal { .. }), "{name}: {verdict:?}");

@@ -291,7 +291,7 @@ fn values_for_nobody_are_left_out() {
 /// Stencils for kernels: values of several levels before, of all levels, of kinds, in one loop and in several.
 const KERNELS: &str = "
     stencil far { in a; out r, s
-        sweep k up { let f = if k < 2 { a } else { f[k-2] * 0.5 + a }; let g = if k < 6 { f } else { g[k-6] - f[k-1] } }
+        sweep k up { let f = if k < 3 { a } else { f[k-2] * 0.5 - f[k-3] / 3 + a }; let g = if k < 6 { f } else { g[k-6] - f[k-1] } }
         sweep k up { r = if k == 0 { g } else { r[k-1] / 3 + f + (if k > 2 { g[k-2] } else { 0 }) } }
         s = if a > 0 && k > 0 { f[k-1] } else { r }
     }

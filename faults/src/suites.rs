@@ -114,8 +114,9 @@ impl Suite {
     fn run(&self, fault: Option<(u32, &Path)>, most: Duration) -> Result<End, Failure> {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // A snapshot that differs is to fail, and to leave nothing behind.
-        command.env("INSTA_WORKSPACE_ROOT", &self.folder).env("INSTA_UPDATE", "no").env("RUST_BACKTRACE", "0");
+        // A snapshot that differs is to fail, and to leave nothing behind. They are found from where the lock file is.
+        let root = self.folder.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap_or(&self.folder);
+        command.env("INSTA_WORKSPACE_ROOT", root).env("INSTA_UPDATE", "no").env("RUST_BACKTRACE", "0");
         if let Some((number, scratch)) = fault {
             command.env("STENCILC_FAULT", number.to_string());
             command.env("STENCILC_FAULT_REACHED", scratch.join("reached")).env("TMPDIR", scratch);

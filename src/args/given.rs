@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
-use stencilc_compiler::plan::{Choices, SOME};
+use stencilc_compiler::plan::{self, Choices};
 
 /// What only programs have, in whatever command.
 const OF_PROGRAMS: [&str; 10] =
@@ -65,13 +65,13 @@ impl Names {
     /// # Errors
     /// One was given.
     pub fn refuse_idle(&self, kernels: &[Choices]) -> stencilc_runtime::Result<()> {
-        for own in &SOME {
+        for own in plan::options() {
             // Where several values can be given, the name says so.
-            let is_given = self.0.iter().any(|name| name == own.name || name.strip_suffix('s') == Some(own.name));
-            let refusals: Option<Vec<_>> = kernels.iter().map(|kernel| own.refusal(kernel)).collect();
+            let is_given = self.0.iter().any(|name| name == own || name.strip_suffix('s') == Some(own));
+            let refusals: Option<Vec<_>> = kernels.iter().map(|kernel| plan::idle(own, kernel)).collect();
             if let (true, Some(first)) = (is_given, refusals.and_then(|all| all.into_iter().next())) {
                 let refusal: stencilc_runtime::Error = first.into();
-                let option = own.name.replace('_', "-");
+                let option = own.replace('_', "-");
                 let message = format!("--{option} makes no difference here: {}", refusal.message);
                 return Err(stencilc_runtime::Error { message, ..refusal });
             }

@@ -1,14 +1,15 @@
 //! Many kernels of one stencil, on several grids: what `bench` measures, and what `profile` looks into.
 
 use super::given::Names;
+use super::knobs::KnobLists;
 use super::shapes::{Shapes, blocks};
-use super::{CodeArgs, Device, GridArg, PRECISIONS, Pair, ShareArgs, Tile, VariantArgs};
+use super::{CodeArgs, Device, GridArg, PRECISIONS, Pair, ShareArgs, VariantArgs};
 use crate::drawn::Drawn;
 use crate::input::Input;
 use crate::terminal;
 use clap::builder::PossibleValuesParser;
 use std::collections::BTreeSet;
-use stencilc_compiler::access::{self, LevelsPerThread};
+use stencilc_compiler::access;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::Choices;
@@ -40,14 +41,8 @@ pub struct KernelsArgs {
     variants: VariantArgs,
     #[command(flatten)]
     shared: ShareArgs,
-    /// Levels a thread, for strategies that slice; several with commas between them
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [Choices::default().slice])]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    slices: Vec<u32>,
-    /// Cells a thread along i and j, for strategies that tile; several with commas between them. 2x2 if not given, 4x2 in
-    /// f32
-    #[arg(long, value_name = "IxJ,...", value_delimiter = ',')]
-    tiles: Vec<Tile>,
+    #[command(flatten)]
+    knobs: KnobLists,
     #[command(flatten)]
     pub code: CodeArgs,
     /// What `real` is
@@ -133,20 +128,9 @@ impl KernelsArgs {
         let mut all = Vec::new();
         for variant in self.variants.choices() {
             let Ok(access) = access::find(&variant.access) else { continue };
-            // A strategy that makes no use of a choice is not taken for each.
-            let usual = Choices::default();
-            let slices = |&slice: &u32| matches!(access.levels(slice), LevelsPerThread::Slice(_));
-            let slices = if self.slices.iter().any(slices) { &self.slices[..] } else { &[usual.slice] };
-            let usual_tile = [Tile(Choices::usual_tile(precision))];
-            let tiles = if access.tiles() && !self.tiles.is_empty() { &self.tiles[..] } else { &usual_tile };
             for block in blocks(shapes, access) {
-                for &slice in slices {
-                    for &Tile(tile) in tiles {
-                        let share = self.shared.share.clone();
-                        let choices = Choices { block, slice, tile, share, ..variant.clone() };
-                        all.push(self.code.choices(choices, precision));
-                    }
-                }
+                let choices = Choices { block, share: self.shared.share.clone(), ..variant.clone() };
+                all.extend(self.knobs.each(self.code.choices(choices, precision)));
             }
         }
         let mut seen = BTreeSet::new();

@@ -60,8 +60,7 @@ pub fn others(choices: &Choices) -> String {
         layout: usual.layout,
         fields: usual.fields,
         block: Choices::usual_block(&choices.access),
-        slice: usual.slice,
-        tile: Choices::usual_tile(choices.precision),
+        knobs: usual.knobs,
         ..choices.clone()
     };
     let always = Choices {
@@ -69,7 +68,6 @@ pub fn others(choices: &Choices) -> String {
         storage: choices.storage.clone(),
         block: plain.block,
         precision: choices.precision,
-        tile: plain.tile,
         ..Choices::default()
     };
     let words = plain.words();
@@ -125,7 +123,7 @@ mod tests {
     #[test]
     fn what_has_no_column_is_told() {
         let plain =
-            Choices { access: "tile".into(), layout: "hilbert".into(), tile: [2, 4], slice: 2, ..Choices::default() };
+            Choices { access: "tile".into(), layout: "hilbert".into(), ..Choices::default() }.with("tile", [2, 4]);
         assert_eq!(others(&plain), "");
         assert_eq!(others(&Choices { run_width: 8, wide: true, ..plain }), "--run-width 8 --index 64");
     }

@@ -6,7 +6,7 @@ use super::kernels::{Facts, Kernels};
 use super::read::Found;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use stencilc_compiler::access::{self, ACCESSES, LevelsPerThread};
+use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::analysis::roofline::Gpu;
 use stencilc_compiler::storage;
 use stencilc_runtime::bench::date;
@@ -95,10 +95,9 @@ struct RowData {
     access: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     block: Option<[u32; 3]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slice: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tile: Option<[u32; 2]>,
+    /// How the knobs of its strategy are set.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    knobs: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     others: String,
     options: String,
@@ -259,10 +258,7 @@ fn row_data(case: &Case, row: &Row) -> RowData {
         data.fields = Some(choices.fields.name());
         data.access = choices.access.clone();
         data.block = Some(choices.block);
-        if let Ok(access) = access::find(&choices.access) {
-            data.slice = matches!(access.levels(choices.slice), LevelsPerThread::Slice(_)).then_some(choices.slice);
-            data.tile = access.tiles().then_some(choices.tile);
-        }
+        data.knobs = choices.settings().map(|(knob, setting)| (knob.name, setting.to_string())).collect();
         data.others = others(choices);
     }
     match &row.outcome {

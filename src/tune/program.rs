@@ -115,11 +115,7 @@ fn choices(args: &Args, precision: Precision) -> Result<Vec<Choices>> {
     }
     let usual = |access: &str| {
         let own = Choices { access: access.to_owned(), precision, ..Choices::default() };
-        Choices {
-            block: Choices::usual_block(access),
-            tile: Choices::usual_tile(precision),
-            ..kernels.code.choices(own, precision)
-        }
+        Choices { block: Choices::usual_block(access), ..kernels.code.choices(own, precision) }
     };
     Ok(["idxvar", "tile"].map(usual).to_vec())
 }

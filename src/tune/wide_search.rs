@@ -2,6 +2,7 @@
 
 use crate::args::ALL;
 use crate::args::kernels::KernelsArgs;
+use crate::args::knobs::KnobLists;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// [`KernelsArgs`] with other defaults.
@@ -9,15 +10,10 @@ pub struct WideSearch(pub KernelsArgs);
 
 impl WideSearch {
     fn widen(command: Command) -> Command {
-        command
+        KnobLists::widened(command)
             .mut_arg("neighbors", |arg| arg.default_value(ALL))
             // Not the random order, which is there to see how bad an order can be.
             .mut_arg("layout", |arg| arg.default_values(["row-major", "z-curve", "hilbert"]))
-            .mut_arg("slices", |arg| arg.default_values(["2", "4", "8"]))
-            .mut_arg("tiles", |arg| arg.default_values(["2x1", "1x4", "2x2", "4x1", "4x2", "2x4", "4x4", "8x2"]))
-            .mut_arg("tiles", |arg| {
-                arg.help("Cells a thread along i and j, for strategies that tile; several with commas between them")
-            })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::evaluate::{Evaluated, Given, evaluate};
 use crate::generate;
 use crate::tree::Program;
 use std::collections::BTreeMap;
+use stencilc_compiler::access::knobs::Knobs;
 use stencilc_compiler::analysis::extents::{demand, extents};
 use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::diagnostic;
@@ -174,8 +175,10 @@ impl Case {
             precision,
             contract: pick(&[0, 1, 1, 1]) == 1,
             block: blocks[pick(&[0, 1, 2, 3, 4, 5, 6])],
-            slice: pick(&[1, 2, 3, 8]) as u32,
-            tile: [pick(&[1, 2, 2, 4, 8]) as u32, pick(&[1, 2, 3, 4]) as u32],
+            knobs: Knobs::from([
+                ("slice".to_owned(), [pick(&[1, 2, 3, 8]) as u32].into()),
+                ("tile".to_owned(), [pick(&[1, 2, 2, 4, 8]) as u32, pick(&[1, 2, 3, 4]) as u32].into()),
+            ]),
             wide: pick(&[0, 0, 0, 1]) == 1,
             checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1,
             math: Math::Own,

@@ -126,7 +126,7 @@ pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usiz
     let mut counts = BTreeMap::new();
     for case in cases {
         let Choices { access, storage, neighbors, layout, run_width, short_last, fields, constant, .. } = &case.choices;
-        let Choices { precision, contract, block, slice, wide, checked, math, .. } = &case.choices;
+        let Choices { precision, contract, block, wide, checked, math, .. } = &case.choices;
         let chosen = [
             format!("storage {storage}"),
             format!("access {access}"),
@@ -139,12 +139,12 @@ pub fn knobs<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeMap<String, usiz
             format!("precision {}", precision.name()),
             format!("contract {contract}"),
             format!("block {block:?}"),
-            format!("slice {slice}"),
             format!("wide {wide}"),
             format!("checked {checked}"),
             format!("math {}", math.name()),
         ];
-        for chosen in chosen {
+        let settings = case.choices.settings().map(|(knob, setting)| format!("{} {setting}", knob.name));
+        for chosen in chosen.into_iter().chain(settings) {
             *counts.entry(chosen).or_insert(0) += 1;
         }
     }

@@ -87,7 +87,8 @@ pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> u
         let constant = number % 5 == 0 && choices.storage == "compressed";
         let short_last = number % 4 == 0 && choices.storage != "regular";
         let tile = [[2, 2], [4, 3], [1, 2]][number % 3];
-        Choices { precision: problem.precision, block, slice: 4, tile, run_width: 8, short_last, constant, ..choices }
+        let choices = choices.with("tile", tile).with("slice", [4]);
+        Choices { precision: problem.precision, block, run_width: 8, short_last, constant, ..choices }
     });
     let choices: Vec<Choices> = choices.collect();
     let how = Settings { optimise: 1, strict: true, ..Settings::default() };

@@ -1,6 +1,6 @@
 //! `idxvar`: all indices first, in variables.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -14,10 +14,6 @@ impl Access for IdxVar {
 
     fn summary(&self) -> &'static str {
         "a thread a cell; every neighbour's index once, in a variable"
-    }
-
-    fn levels(&self, _: u32) -> LevelsPerThread {
-        LevelsPerThread::One
     }
 
     fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {

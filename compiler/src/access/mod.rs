@@ -2,6 +2,7 @@
 //! strategy, after A. Roesti, "Efficient GPU Implementation of Stencils on Unstructured Grids" (ETH Zurich, 2020), chapter 5.
 
 mod idxvar;
+pub mod knobs;
 mod naive;
 mod shared;
 mod tile;
@@ -11,12 +12,13 @@ mod zloop_sliced;
 
 use crate::analysis::extents::Extents;
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Path};
+use crate::ir::{FieldId, Path, Precision};
 use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
 use crate::storage::neighbors::Hop;
 use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride};
+use knobs::{Knob, Knobs};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every access strategy, in the order that lists show.
@@ -43,17 +45,24 @@ pub trait Access: Sync {
     /// One line about it.
     fn summary(&self) -> &'static str;
 
-    /// How many levels a thread computes, where `slice` are asked for.
-    fn levels(&self, slice: u32) -> LevelsPerThread;
+    /// What users can choose beside, for it alone.
+    fn knobs(&self) -> &'static [Knob] {
+        &[]
+    }
+
+    /// How many levels a thread computes.
+    fn levels(&self, _knobs: &Knobs) -> LevelsPerThread {
+        LevelsPerThread::One
+    }
 
     /// Threads of a block along x, y and z, if nothing else is asked for.
     fn block(&self) -> [u32; 3] {
         [64, 2, 1]
     }
 
-    /// Whether a thread computes a tile of cells, as `--tile` says.
-    fn tiles(&self) -> bool {
-        false
+    /// How many cells a thread computes along i and j.
+    fn tile(&self, _knobs: &Knobs, _precision: Precision) -> [u32; 2] {
+        [1, 1]
     }
 
     /// Why it makes no sense for a storage, or cannot work with it.

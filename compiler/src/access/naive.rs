@@ -1,6 +1,6 @@
 //! `naive`: every use computes, or looks up, its address again.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -14,10 +14,6 @@ impl Access for Naive {
 
     fn summary(&self) -> &'static str {
         "a thread a cell; every use computes its address again"
-    }
-
-    fn levels(&self, _: u32) -> LevelsPerThread {
-        LevelsPerThread::One
     }
 
     fn distances(&self, _: &mut Builder, _: &Neighbourhood) -> Option<Vec<ValueId>> {

@@ -1,6 +1,6 @@
 //! `shared`: one thread of a column looks its neighbours up, all threads of the column read them from shared memory.
 
-use super::{Access, LevelsPerThread, Needs, Neighbourhood};
+use super::{Access, Needs, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
 use crate::kernel::build::{Builder, Computing, Making};
@@ -23,10 +23,6 @@ impl Access for Shared {
 
     fn summary(&self) -> &'static str {
         "a thread a cell; the first of a column's threads in a block looks up for all, through shared memory"
-    }
-
-    fn levels(&self, _: u32) -> LevelsPerThread {
-        LevelsPerThread::One
     }
 
     fn block(&self) -> [u32; 3] {

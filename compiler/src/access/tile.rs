@@ -1,13 +1,27 @@
 //! `tile`: a tile of cells a thread, whose values stay in registers.
 
-use super::{Access, Elements, LevelsPerThread, Neighbourhood, Reads};
+use super::{Access, Elements, Knob, Knobs, Neighbourhood, Reads};
 use crate::diagnostic::Refusal;
-use crate::ir::{FieldId, Offset, Path};
+use crate::ir::{FieldId, Offset, Path, Precision};
 use crate::kernel::ValueId;
 use crate::kernel::build::{Builder, Computing};
 use crate::names::path_name;
 use crate::storage::Storage;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How many cells a thread computes along i and j: along i, if nothing else is asked for, what 16 bytes hold.
+const TILE: [Knob; 1] = [Knob {
+    name: "tile",
+    form: "IxJ",
+    summary: "Cells a thread along i and j, for strategies that tile: 1, 2, 4 or 8, and 1 to 16",
+    usual: |precision| match precision {
+        Precision::F64 => &[2, 2],
+        Precision::F32 => &[4, 2],
+    },
+    is_possible: |cells| matches!(cells, [1 | 2 | 4 | 8, 1..=16]),
+    others: ["cells a thread are not possible", "a tile has 1, 2, 4 or 8 cells along i and 1 to 16 along j, as 2x4"],
+    searched: &["2x1", "1x4", "2x2", "4x1", "4x2", "2x4", "4x4", "8x2"],
+}];
 
 /// One thread for a tile of cells, `--tile` of them along i and j. What several of them need is read and computed once, and
 /// cells that follow each other along i are read and written by one instruction.
@@ -26,16 +40,16 @@ impl Access for Tiles {
         "a thread for --tile cells along i and j (2x2, in f32 4x2), which share what they read and compute"
     }
 
-    fn levels(&self, _: u32) -> LevelsPerThread {
-        LevelsPerThread::One
-    }
-
     fn block(&self) -> [u32; 3] {
         [64, 4, 1]
     }
 
-    fn tiles(&self) -> bool {
-        true
+    fn knobs(&self) -> &'static [Knob] {
+        &TILE
+    }
+
+    fn tile(&self, knobs: &Knobs, precision: Precision) -> [u32; 2] {
+        TILE[0].of(knobs, precision)
     }
 
     fn refusal(&self, storage: &dyn Storage) -> Option<Refusal> {

@@ -1,6 +1,6 @@
 //! `warp`: one lane of a column looks its neighbours up and hands them to the others of its warp.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, Neighbourhood};
 use crate::diagnostic::Refusal;
 use crate::ir::Relation;
 use crate::kernel::build::{Builder, Computing, Making, Term};
@@ -21,10 +21,6 @@ impl Access for Warp {
 
     fn summary(&self) -> &'static str {
         "a thread a cell; the first of a column's lanes in a warp looks up for all, by shuffles"
-    }
-
-    fn levels(&self, _: u32) -> LevelsPerThread {
-        LevelsPerThread::One
     }
 
     fn block(&self) -> [u32; 3] {
@@ -54,6 +50,7 @@ impl Access for Warp {
         let all = own.mask(u32::MAX);
         let here = match last {
             0 => all,
+            _ if threads < LANES => own.mask((1 << last) - 1),
             // The last warp of a block is not full.
             _ => {
                 let rest = own.mask((1 << last) - 1);

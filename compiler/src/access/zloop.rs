@@ -1,6 +1,6 @@
 //! `zloop`: a thread computes a whole column; neighbours are looked up once, before the loop over the levels.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, Knobs, LevelsPerThread, Neighbourhood};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 
@@ -16,7 +16,7 @@ impl Access for ZLoop {
         "a thread a column; neighbours are looked up once, before the loop over its levels"
     }
 
-    fn levels(&self, _: u32) -> LevelsPerThread {
+    fn levels(&self, _: &Knobs) -> LevelsPerThread {
         LevelsPerThread::All
     }
 

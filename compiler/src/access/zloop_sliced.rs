@@ -1,8 +1,20 @@
 //! `zloop-sliced`: as `zloop`, with a few levels a thread, so that there are enough threads.
 
-use super::{Access, LevelsPerThread, Neighbourhood};
+use super::{Access, Knob, Knobs, LevelsPerThread, Neighbourhood};
+use crate::ir::Precision;
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
+
+/// How many levels a thread computes.
+const SLICE: [Knob; 1] = [Knob {
+    name: "slice",
+    form: "N",
+    summary: "Levels a thread, for strategies that slice",
+    usual: |_| &[8],
+    is_possible: |levels| matches!(levels, [1..=1024]),
+    others: ["levels a thread are not possible", "1 to 1024 are"],
+    searched: &["2", "4", "8"],
+}];
 
 /// One thread for several levels of a column.
 pub struct ZLoopSliced;
@@ -16,8 +28,13 @@ impl Access for ZLoopSliced {
         "a thread for --slice levels of a column (8 unless told otherwise)"
     }
 
-    fn levels(&self, slice: u32) -> LevelsPerThread {
-        LevelsPerThread::Slice(slice)
+    fn knobs(&self) -> &'static [Knob] {
+        &SLICE
+    }
+
+    fn levels(&self, knobs: &Knobs) -> LevelsPerThread {
+        let [levels] = SLICE[0].of(knobs, Precision::F64);
+        LevelsPerThread::Slice(levels)
     }
 
     fn distances(&self, own: &mut Builder, neighbourhood: &Neighbourhood) -> Option<Vec<ValueId>> {

@@ -59,12 +59,12 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
     // Sums begin with 0: that of nothing would be -0.
     let of_uses =
         used.iter().fold(0.0, |sum, &(index, uses)| sum + counter.of_value(index).lookups as f64 * uses as f64 / cells);
-    let lookups = match plan.access.tiles() {
+    let lookups = match plan.tile.columns.iter().product::<u32>() {
         // Of a tile each place is worked out once, and serves all its cells.
-        true => plan.wanted.len() as f64 / f64::from(plan.tile.columns.iter().product::<u32>()),
+        tile @ 2.. => plan.wanted.len() as f64 / f64::from(tile),
         // What stands in front of the first use is worked out once a thread; without it, every use works it out.
-        false if !alone.0.is_empty() => plan.wanted.len() as f64 * threads / cells / sharing,
-        false => uses.values().fold(0.0, |sum, &uses| sum + uses as f64 / cells),
+        _ if !alone.0.is_empty() => plan.wanted.len() as f64 * threads / cells / sharing,
+        _ => uses.values().fold(0.0, |sum, &uses| sum + uses as f64 / cells),
     };
     Work { levels: own, index_variables: alone.0.len(), lookups, table_loads: in_front * threads / cells + of_uses }
 }

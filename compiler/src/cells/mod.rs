@@ -253,7 +253,7 @@ kernel mean_kernel of 128 threads
     /// A distance that has a name is a number all the same.
     #[test]
     fn numbers_stay_numbers() {
-        let choices = Choices { access: "zloop-sliced".into(), slice: 2, ..Choices::default() };
+        let choices = Choices { access: "zloop-sliced".into(), ..Choices::default() }.with("slice", [2]);
         let shown =
             shown("stencil s { in a; in q: int; out n: int; n = if a[i+2] > a[i-1] { 2 * q } else { q } }", &choices);
         assert!(shown.contains("let to_right2: i32 = 2\n") && shown.contains("wrapping_mul(2, q[c])"), "{shown}");

@@ -201,7 +201,7 @@ fn kept<H: Handle, T: Clone>(arena: &Arena<H, T>, keep: impl Fn(usize, &T) -> bo
 mod tests {
     use super::super::build::{Builder, Making};
     use super::super::verify::verify;
-    use super::super::{Coordinate, Step, Type, Unroll};
+    use super::super::{Coordinate, Follow, Step, Type, Unroll};
     use super::*;
     use crate::kernel::Axis;
 
@@ -242,5 +242,21 @@ kernel own of 64 threads
     b[thread.x] = add(a[thread.x], count)
 ";
         assert_eq!(kernel.to_string(), expected);
+    }
+    #[test]
+    fn tables_keep_their_patterns_where_an_array_leaves() {
+        let mut own = Builder::new("own", 64, "");
+        own.input("unread", Type::I32);
+        let [patterns, table, out] = [own.input("p", Type::I32), own.input("t", Type::I32), own.output("o", Type::I32)];
+        let (thread, start) = (own.coordinate(Coordinate::Thread, Axis::X), own.int(3));
+        let far = own.follow(Follow { patterns: Some(patterns), table, start, place: thread });
+        own.store(out, thread, far);
+        let before = own.kernel().arrays[patterns].name.clone();
+        let kernel = simplify(own.finish());
+        let follow = kernel.values.iter().find_map(|(_, own)| match &own.operation {
+            Operation::Follow(follow) => Some(follow),
+            _ => None,
+        });
+        assert_eq!((kernel.arrays.len(), &kernel.arrays[follow.unwrap().patterns.unwrap()].name), (3, &before));
     }
 }

@@ -123,6 +123,8 @@ fn chosen(array: ArrayId, which: ValueId, from: std::ops::Range<usize>) -> Term 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Operation;
+    use crate::kernel::build::Builder;
 
     #[test]
     fn a_dictionary_is_taken_where_it_is_less() {
@@ -135,6 +137,32 @@ mod tests {
         assert_eq!(shape(8, 2, 4), None);
         assert_eq!(shape(9, 4, 8), None);
         assert_eq!(shape(0, 2, 4), None);
+    }
+
+    /// Whichever bits are 0, the entry that is chosen is the one of that number.
+    #[test]
+    fn each_number_chooses_its_entry() {
+        for count in 1..=MOST {
+            let mut own = Builder::new("own", 32, "");
+            let entries = own.input("e", Type::I32);
+            let which = own.number("w", Type::I32);
+            let chosen = own.term(chosen(entries, which, 0..count));
+            for number in 0..count {
+                let mut at = chosen;
+                while let Operation::Choose(condition, high, low) = own.kernel().values[at].operation {
+                    let Operation::Compare(Relation::Ne, bit, _) = own.kernel().values[condition].operation else {
+                        panic!()
+                    };
+                    let Operation::Binary(Binary::BitAnd, _, bit) = own.kernel().values[bit].operation else {
+                        panic!()
+                    };
+                    let Operation::Int(bit) = own.kernel().values[bit].operation else { panic!() };
+                    at = if number as i64 & bit != 0 { high } else { low };
+                }
+                let Operation::Load(_, index) = own.kernel().values[at].operation else { panic!() };
+                assert_eq!(own.kernel().values[index].operation, Operation::Int(number as i64), "of {count}");
+            }
+        }
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Options that make a difference for some kernels alone: which, and why they make none for others.
 
 use super::Choices;
-use crate::access::{Access, LevelsPerThread};
+use crate::access::knobs::knobs;
+use crate::access::{ACCESSES, Access};
 use crate::diagnostic::Refusal;
 use crate::storage::neighbors::Neighbors;
 use crate::storage::{Storage, order};
 use crate::{access, storage};
 
 /// An option that belongs to some choices of strategy, storage and order.
-pub struct OfSome {
+pub(super) struct OfSome {
     /// Its name, without the dashes.
-    pub name: &'static str,
+    name: &'static str,
     /// Whether plans refuse it, and where it says something else than what is usual. Numbers that make no difference may be left
     /// over from another kernel.
     pub(super) is_planned: fn(&Choices) -> bool,
@@ -22,28 +23,7 @@ pub struct OfSome {
 const TABLES: &str = "--storage compressed and --storage uncompressed have them";
 
 /// All of them.
-pub const SOME: [OfSome; 7] = [
-    OfSome {
-        name: "slice",
-        is_planned: |_| false,
-        refusal: |choices, access, _| {
-            let levels = match access.levels(choices.slice) {
-                LevelsPerThread::Slice(_) => return None,
-                LevelsPerThread::One => "one level",
-                LevelsPerThread::All => "all levels",
-            };
-            let why = format!("`{}` access gives a thread {levels}: there are no slices", access.name());
-            Some(Refusal::new(why).help("--access zloop-sliced has them"))
-        },
-    },
-    OfSome {
-        name: "tile",
-        is_planned: |_| false,
-        refusal: |_, access, _| {
-            let why = || format!("`{}` access gives a thread one column: there are no tiles", access.name());
-            (!access.tiles()).then(|| Refusal::new(why()).help("--access tile has them"))
-        },
-    },
+pub(super) const SOME: [OfSome; 5] = [
     OfSome {
         name: "neighbors",
         is_planned: |choices| choices.neighbors != Neighbors::Direct,
@@ -78,12 +58,21 @@ pub const SOME: [OfSome; 7] = [
     },
 ];
 
-impl OfSome {
-    /// Why the option makes no difference for a kernel of these choices; nothing if it makes one, or there is no such kernel.
-    pub fn refusal(&self, choices: &Choices) -> Option<Refusal> {
-        let (access, storage) = (access::find(&choices.access).ok()?, storage::find(&choices.storage).ok()?);
-        (self.refusal)(choices, access, storage)
+/// Names of the options that belong to some kernels alone: those above, and the knobs of strategies.
+pub fn options() -> impl Iterator<Item = &'static str> {
+    SOME.iter().map(|own| own.name).chain(knobs().into_iter().map(|knob| knob.name))
+}
+
+/// Why an option makes no difference for a kernel of these choices; nothing if it makes one, or there is no such kernel.
+pub fn idle(option: &str, choices: &Choices) -> Option<Refusal> {
+    let (access, storage) = (access::find(&choices.access).ok()?, storage::find(&choices.storage).ok()?);
+    if let Some(own) = SOME.iter().find(|own| own.name == option) {
+        return (own.refusal)(choices, access, storage);
     }
+    let has = |access: &dyn Access| access.knobs().iter().any(|knob| knob.name == option);
+    let others = ACCESSES.iter().filter(|&&other| has(other)).map(|other| format!("--access {}", other.name()));
+    let why = || format!("`{}` access makes no use of it", access.name());
+    (!has(access)).then(|| Refusal::new(why()).help(format!("for {}", others.collect::<Vec<_>>().join(" and "))))
 }
 
 fn no_layouts(storage: &dyn Storage) -> Option<Refusal> {
@@ -105,11 +94,11 @@ mod tests {
 
     #[test]
     fn every_option_belongs_to_some_kernels_and_not_to_others() {
-        for own in SOME {
+        for option in options() {
             let (not, are): (Vec<Choices>, Vec<Choices>) =
-                variants().partition(|choices| own.refusal(choices).is_some());
-            assert!(!not.is_empty() && !are.is_empty(), "{}", own.name);
-            let refusal = own.refusal(&not[0]).unwrap();
+                variants().partition(|choices| idle(option, choices).is_some());
+            assert!(!not.is_empty() && !are.is_empty(), "{option}");
+            let refusal = idle(option, &not[0]).unwrap();
             assert!(refusal.help.is_some_and(|help| help.contains("--")), "{}", refusal.message);
         }
     }

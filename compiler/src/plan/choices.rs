@@ -2,6 +2,7 @@
 
 use super::belongs::SOME;
 use super::{KnownGrid, Plan, Target};
+use crate::access::knobs::{Knob, Knobs, Setting};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
 use crate::diagnostic::Refusal;
 use crate::grid::Form;
@@ -43,10 +44,9 @@ pub struct Choices {
     pub contract: bool,
     /// Threads of a block along x, y and z.
     pub block: [u32; 3],
-    /// Levels a thread, for strategies that slice.
-    pub slice: u32,
-    /// Cells a thread along i and j, for strategies that tile.
-    pub tile: [u32; 2],
+    /// How the knobs of the strategy are set. Those of others make no difference.
+    #[serde(flatten)]
+    pub knobs: Knobs,
     /// Whether 64-bit indices are forced.
     pub wide: bool,
     /// Whether every index is checked, and the first wrong one told; for a known grid only.
@@ -75,8 +75,7 @@ impl Default for Choices {
             precision: Precision::F64,
             contract: true,
             block: [64, 2, 1],
-            slice: 8,
-            tile: Self::usual_tile(Precision::F64),
+            knobs: Knobs::new(),
             wide: false,
             checked: false,
             math: Math::Own,
@@ -111,7 +110,7 @@ pub fn variants() -> impl Iterator<Item = Choices> {
 impl Choices {
     /// Whether the strategy can compute a stencil: sweeps need a thread that goes through its whole column.
     pub fn suits(&self, stencil: &Stencil) -> bool {
-        let levels = access::find(&self.access).map(|access| access.levels(self.slice));
+        let levels = access::find(&self.access).map(|access| access.levels(&self.knobs));
         stencil.sweeps.is_empty() || levels == Ok(LevelsPerThread::All)
     }
 
@@ -132,12 +131,16 @@ impl Choices {
         access::find(access).map_or(Choices::default().block, Access::block)
     }
 
-    /// The tile of a thread, if nothing else is asked for: along i what 16 bytes hold.
-    pub fn usual_tile(precision: Precision) -> [u32; 2] {
-        match precision {
-            Precision::F64 => [2, 2],
-            Precision::F32 => [4, 2],
-        }
+    /// The same with a knob set to these numbers.
+    pub fn with(mut self, knob: &str, numbers: impl Into<Setting>) -> Self {
+        self.knobs.insert(knob.to_owned(), numbers.into());
+        self
+    }
+
+    /// The settings of the strategy's knobs, by their names.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static Knob, Setting)> {
+        let knobs = access::find(&self.access).map_or(&[][..], Access::knobs);
+        knobs.iter().map(|knob| (knob, knob.setting(&self.knobs, self.precision)))
     }
 
     /// The options that choose this: access, storage and precision always, the others where they are not the usual.
@@ -163,10 +166,9 @@ impl Choices {
         say(self.fields != usual.fields, format!(" --fields {}", self.fields.name()));
         say(self.constant, " --table constant".to_owned());
         say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));
-        say(self.slice != usual.slice, format!(" --slice {}", self.slice));
-        let [i, j] = self.tile;
-        let tiles = access::find(&self.access).is_ok_and(|access| access.tiles());
-        say(tiles && self.tile != Self::usual_tile(self.precision), format!(" --tile {i}x{j}"));
+        for (knob, setting) in self.settings() {
+            say(setting.numbers() != (knob.usual)(self.precision), format!(" --{} {setting}", knob.name));
+        }
         say(!self.contract, " --contract off".to_owned());
         say(self.wide, " --index 64".to_owned());
         say(self.checked, " --checked".to_owned());
@@ -198,10 +200,9 @@ pub(super) fn check(
     target: Option<&Target>,
 ) -> Result<(), Refusal> {
     check_block(choices.block)?;
-    if choices.slice == 0 || choices.slice > 1024 {
-        return Err(Refusal::new(format!("{} levels a thread are not possible", choices.slice)).help("1 to 1024 are"));
+    for (knob, setting) in choices.settings() {
+        knob.checked(setting)?;
     }
-    check_tile(choices.tile)?;
     if !choices.run_width.is_power_of_two() || choices.run_width > 1 << 20 {
         return Err(Refusal::new(format!("runs of {} cells are not possible", choices.run_width))
             .help("a run width is a power of two, as 32"));
@@ -245,7 +246,7 @@ pub(super) fn check_sweeps(stencil: &Stencil, choices: &Choices, access: &dyn Ac
     if choices.suits(stencil) {
         return Ok(());
     }
-    let levels = match access.levels(choices.slice) {
+    let levels = match access.levels(&choices.knobs) {
         LevelsPerThread::Slice(_) => "a few levels",
         LevelsPerThread::One | LevelsPerThread::All => "one level",
     };
@@ -282,18 +283,6 @@ pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
     if threads == 0 || threads > 1024 || z > 64 {
         return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
             .help("a block has 1 to 1024 threads, at most 64 of them along z"));
-    }
-    Ok(())
-}
-
-/// Whether a tile of cells a thread is possible.
-///
-/// # Errors
-/// It is not.
-pub fn check_tile([i, j]: [u32; 2]) -> Result<(), Refusal> {
-    if !i.is_power_of_two() || i > 8 || !(1..=16).contains(&j) {
-        return Err(Refusal::new(format!("a tile of {i}x{j} cells a thread is not possible"))
-            .help("a tile has 1, 2, 4 or 8 cells along i and 1 to 16 along j, as 2x4"));
     }
     Ok(())
 }

@@ -20,8 +20,8 @@ use crate::storage::sharing::Sharing;
 use crate::storage::{
     self, ALIGNMENT, Coordinates, LIST, Layout, LayoutRequest, Placement, Sizes, Storage, Threads, Tile, order,
 };
-pub use belongs::{OfSome, SOME};
-pub use choices::{CONSTANT, Choices, check_block, check_tile, variants};
+pub use belongs::{idle, options};
+pub use choices::{CONSTANT, Choices, check_block, variants};
 use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
 use schedule::{Context, KERNEL};
@@ -190,7 +190,7 @@ fn reached(phases: &[Phase], walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<
 
 /// The columns of a thread: tiles as chosen, but none larger than what is computed.
 fn tile(choices: &Choices, access: &dyn Access, target: Option<&Target>) -> Tile {
-    let columns = if access.tiles() { choices.tile } else { [1, 1] };
+    let columns = access.tile(&choices.knobs, choices.precision);
     let Some(target) = target else { return Tile { columns, whole: columns.map(|columns| columns == 1) } };
     let computed = [target.region.i.len(), target.region.j.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     // Along i tiles are powers of two.
@@ -357,7 +357,7 @@ impl Plan {
 
     /// How many levels a thread computes.
     pub fn levels_per_thread(&self) -> LevelsPerThread {
-        self.access.levels(self.choices.slice)
+        self.access.levels(&self.choices.knobs)
     }
 
     /// How many of `levels` levels a thread computes.

@@ -8,7 +8,6 @@
 use crate::bench::sweep::layout;
 use crate::error::Result;
 use std::collections::BTreeMap;
-use stencilc_compiler::access;
 use stencilc_compiler::plan::Choices;
 
 /// Blocks beside a strategy's own that each kind is begun with.
@@ -241,22 +240,20 @@ fn kind_of(choices: &Choices) -> String {
     Choices { block: Choices::usual_block(&choices.access), ..choices.clone() }.words()
 }
 
-/// Whether two kernels differ by a factor of two in one extent of block, slice or tile; or in two of the block, which has as
+/// Whether two kernels differ by a factor of two in one extent of the block, or one number of a knob; or in two of the block, which has as
 /// many threads all the same.
 fn are_beside(one: &Choices, other: &Choices) -> bool {
-    let slices = access::find(&one.access).is_ok_and(|access| access.levels(1) != access.levels(2));
-    let extents = |own: &Choices| {
-        let [x, y, z] = own.block;
-        let [i, j] = own.tile;
-        [x, y, z, if slices { own.slice } else { 1 }, i, j].map(f64::from)
+    let extents = |own: &Choices| -> Vec<u32> {
+        let settings = own.settings().flat_map(|(_, setting)| setting.numbers().to_vec());
+        own.block.into_iter().chain(settings).collect()
     };
     let (from, to) = (extents(one), extents(other));
-    let steps: Vec<f64> = from.iter().zip(to).map(|(from, to)| (to / from).log2()).collect();
+    let steps: Vec<f64> = from.iter().zip(to).map(|(&from, to)| (f64::from(to) / f64::from(from)).log2()).collect();
     let distance: f64 = steps.iter().map(|step| step.abs()).sum();
-    let turned = distance == 2.0 && steps[..3].iter().sum::<f64>() == 0.0 && steps[3..] == [0.0; 3];
+    let turned = distance == 2.0 && steps[..3].iter().sum::<f64>() == 0.0 && steps[3..].iter().all(|&step| step == 0.0);
     if !(distance == 1.0 || turned) {
         return false;
     }
-    let same = Choices { block: one.block, slice: one.slice, tile: one.tile, ..other.clone() };
+    let same = Choices { block: one.block, knobs: one.knobs.clone(), ..other.clone() };
     same == *one
 }

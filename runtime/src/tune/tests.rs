@@ -47,10 +47,12 @@ fn recorded() -> Vec<Recorded> {
         });
         for (block, time) in header.iter().zip(&line).skip(5).filter(|(_, time)| !time.is_empty()) {
             let usual = Choices { access: line[2].to_owned(), ..Choices::default() };
-            let slice = line[3].parse().unwrap_or(usual.slice);
-            let tile = if line[4].is_empty() { usual.tile } else { numbers(&line[4]).try_into().unwrap() };
-            let block = numbers(block).try_into().unwrap();
-            recorded.kernels.push(Choices { block, slice, tile, ..usual });
+            let mut choices = Choices { block: numbers(block).try_into().unwrap(), ..usual };
+            for (knob, setting) in [("slice", &line[3]), ("tile", &line[4])].into_iter().filter(|own| !own.1.is_empty())
+            {
+                choices = choices.with(knob, numbers(setting));
+            }
+            recorded.kernels.push(choices);
             recorded.times.push(time.parse().unwrap());
         }
     }

@@ -59,7 +59,7 @@ data.rows.forEach((row, number) => {
   row.number = number;
   row.shape = row.block ? row.block.join("x") : "";
   row.threads = row.block ? row.block[0] * row.block[1] * row.block[2] : 0;
-  row.thread = row.tile ? `${row.tile.join("x")} cells` : row.slice ? count(row.slice, "level") : "";
+  row.thread = Object.entries(row.knobs ?? {}).map((knob) => knob.join(" ")).join(", ");
   row.isMeasured = row.us !== undefined;
 });
 

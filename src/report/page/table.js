@@ -10,7 +10,7 @@ const COLUMNS = [
   { name: "layout", of: (row) => row.layout },
   { name: "fields", of: (row) => row.fields },
   { name: "block", of: (row) => row.shape, by: (row) => row.threads * 2048 + (row.block?.[0] ?? 0) },
-  { name: "a thread", of: (row) => row.thread, by: (row) => row.slice ?? (row.tile ? row.tile[0] * row.tile[1] : 0) },
+  { name: "a thread", of: (row) => row.thread, by: (row) => Object.values(row.knobs ?? {}).join("x").split("x").reduce((product, number) => product * number, 1) },
   { name: "others", of: (row) => row.others },
   { name: "µs", of: (row) => fixed(row.us, 2), by: (row) => row.us, isNumber: true },
   { name: "quartiles", of: (row) => (row.range ? `${fixed(row.range[1], 2)}–${fixed(row.range[2], 2)}` : ""), by: (row) => row.range?.[2] - row.range?.[1], isNumber: true },

@@ -2,6 +2,8 @@
 
 mod making;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use making::Making;
