@@ -279,26 +279,17 @@ impl Cuts<'_> {
         }
         for (id, node) in body.iter().rev() {
             let Some(domain) = domains[id.index()] else { continue };
-            let parts: Vec<(NodeId, Domain)> = match node {
+            match node {
                 Node::Read { field, path, .. } => {
                     let levels = self.stencil.fields[*field].place.levels;
                     self.read(body.span_of(id), i64::from(path.levels()), levels, domain);
-                    continue;
                 }
-                Node::Use { def, path } => {
-                    waiting.push((*def, domain.moved(path.levels())));
-                    continue;
-                }
-                Node::Choose { condition, yes, no } => vec![
-                    (*condition, domain),
-                    (*yes, self.guard(body, *condition, true, domain)),
-                    (*no, self.guard(body, *condition, false, domain)),
-                ],
-                Node::And(a, b) => vec![(*a, domain), (*b, self.guard(body, *a, true, domain))],
-                Node::Or(a, b) => vec![(*a, domain), (*b, self.guard(body, *a, false, domain))],
-                _ => node.operands().into_iter().map(|operand| (operand, domain)).collect(),
-            };
-            for (operand, domain) in parts {
+                Node::Use { def, path } => waiting.push((*def, domain.moved(path.levels()))),
+                _ => {}
+            }
+            for (operand, condition) in node.guarded_operands() {
+                let guarded = |(condition, truth)| self.guard(body, condition, truth, domain);
+                let domain = condition.map_or(domain, guarded);
                 let entry = &mut domains[operand.index()];
                 // What is needed twice on different levels is left alone.
                 *entry = Some(if entry.is_none_or(|known| known == domain) { domain } else { domain.unsure() });

@@ -6,7 +6,7 @@
 use super::levels::{Known, known_defs, known_nodes};
 use super::runs::runs;
 use crate::ir::scalar::Value;
-use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, Stencil};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -139,33 +139,14 @@ fn note_uses(body: &Body, reached: &[bool], shift: i32, uses: &mut BTreeSet<(Def
 fn mark(body: &Body, values: &[Option<Value>], known: &[bool]) -> Vec<bool> {
     let mut reached = vec![false; body.len()];
     reached[body.root().index()] = true;
-    let is = |node: NodeId, truth: bool| values[node.index()] == Some(Value::Bool(truth));
     for (id, node) in body.iter().rev() {
         if !reached[id.index()] {
             continue;
         }
-        let mut reach = |node: NodeId| reached[node.index()] = true;
-        match node {
-            Node::And(a, b) | Node::Or(a, b) => {
-                reach(*a);
-                if known[b.index()] || !is(*a, matches!(node, Node::Or(..))) {
-                    reach(*b);
-                }
-            }
-            Node::Choose { condition, yes, no } => {
-                reach(*condition);
-                if !is(*condition, false) {
-                    reach(*yes);
-                }
-                if !is(*condition, true) {
-                    reach(*no);
-                }
-            }
-            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
-            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => {}
-            Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => reach(*a),
-            Node::Binary(_, a, b) | Node::Compare(_, a, b) => [*a, *b].into_iter().for_each(reach),
-            Node::Call(_, operands) => operands.iter().copied().for_each(reach),
+        let connects = matches!(node, Node::And(..) | Node::Or(..));
+        for (operand, condition) in node.guarded_operands() {
+            let is_out = condition.is_some_and(|(id, truth)| values[id.index()] == Some(Value::Bool(!truth)));
+            reached[operand.index()] |= !is_out || connects && known[operand.index()];
         }
     }
     reached
@@ -247,21 +228,10 @@ fn guards(body: &Body, reached: &[bool], known_defs: &[bool], level_defs: &[bool
     let mut guards: Vec<Option<Guard>> = vec![None; body.len()];
     for (id, node) in body.iter().rev().filter(|(id, _)| reached[id.index()]) {
         let around = guards[id.index()];
-        let guard = |condition: NodeId, holds: bool| match decides[condition.index()] {
-            true => Some(Guard { span: body.span_of(condition), holds }),
-            false => around,
-        };
-        match node {
-            Node::And(a, b) | Node::Or(a, b) => {
-                guards[a.index()] = around;
-                guards[b.index()] = guard(*a, matches!(node, Node::And(..)));
-            }
-            Node::Choose { condition, yes, no } => {
-                guards[condition.index()] = around;
-                guards[yes.index()] = guard(*condition, true);
-                guards[no.index()] = guard(*condition, false);
-            }
-            _ => node.operands().into_iter().for_each(|operand| guards[operand.index()] = around),
+        for (operand, condition) in node.guarded_operands() {
+            let own = condition.filter(|(condition, _)| decides[condition.index()]);
+            let own = own.map(|(condition, holds)| Guard { span: body.span_of(condition), holds });
+            guards[operand.index()] = own.or(around);
         }
     }
     guards

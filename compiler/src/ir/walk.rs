@@ -42,7 +42,24 @@ impl Body {
     }
 }
 
+/// An operand, and this truth value of it.
+pub type Condition = (NodeId, bool);
+
 impl Node {
+    /// The operands, in order, each with the condition that alone lets it be evaluated, if there is one.
+    pub fn guarded_operands(&self) -> Vec<(NodeId, Option<Condition>)> {
+        let mut operands: Vec<_> = self.operands().into_iter().map(|operand| (operand, None)).collect();
+        match (self, operands.as_mut_slice()) {
+            (Node::And(a, _), [_, (_, right)]) => *right = Some((*a, true)),
+            (Node::Or(a, _), [_, (_, right)]) => *right = Some((*a, false)),
+            (Node::Choose { condition, .. }, [_, (_, yes), (_, no)]) => {
+                (*yes, *no) = (Some((*condition, true)), Some((*condition, false)));
+            }
+            _ => {}
+        }
+        operands
+    }
+
     /// The definition that it uses, and where.
     pub fn used(&self) -> Option<(DefId, &Path)> {
         match self {
