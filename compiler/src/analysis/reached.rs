@@ -165,37 +165,30 @@ impl Class {
         let mut reads: Vec<LevelRead> = Vec::new();
         // The guards of a definition's uses, by definition and shift; nothing stands for a way without.
         let mut uses: BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = BTreeMap::new();
-        let mut visit = |body: &Body, nodes: &[bool], shift: i32, around: &BTreeSet<Option<Guard>>, uses: &mut _| {
+        let stores = stencil.stores.iter().zip(&self.reached.stores).map(|(store, nodes)| (None, &store.body, nodes));
+        let defs = self.reached.defs.iter().rev().map(|(&at, nodes)| (Some(at), &stencil.defs[at.0].body, nodes));
+        for (at, body, nodes) in stores.chain(defs) {
+            let outside = at.map_or(BTreeSet::from([None]), |at| uses.remove(&at).unwrap_or_default());
+            let shift = at.map_or(0, |(_, shift)| shift);
             let own = guards(body, nodes, &known, &of_level);
             for (id, node) in body.iter().filter(|(id, _)| nodes[id.index()]) {
                 let around = match own[id.index()] {
                     Some(guard) => BTreeSet::from([Some(guard)]),
-                    None => around.clone(),
+                    None => outside.clone(),
                 };
                 match node {
                     Node::Use { def, path } => {
-                        let uses: &mut BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = uses;
                         uses.entry((*def, shift.saturating_add(path.levels()))).or_default().extend(around);
                     }
                     Node::Read { field, path, .. } if stencil.fields[*field].place.levels != Levels::None => {
-                        let guards = match around.contains(&None) {
-                            true => BTreeSet::new(),
-                            false => around.into_iter().flatten().collect(),
-                        };
+                        // What is reached by a way without guards has none.
+                        let guards = around.into_iter().collect::<Option<_>>().unwrap_or_default();
                         let shift = shift.saturating_add(path.levels());
                         reads.push(LevelRead { field: *field, shift, span: body.span_of(id), guards });
                     }
                     _ => {}
                 }
             }
-        };
-        let unguarded = BTreeSet::from([None]);
-        for (store, nodes) in stencil.stores.iter().zip(&self.reached.stores) {
-            visit(&store.body, nodes, 0, &unguarded, &mut uses);
-        }
-        for (&(def, shift), nodes) in self.reached.defs.iter().rev() {
-            let around = uses.remove(&(def, shift)).unwrap_or_default();
-            visit(&stencil.defs[def].body, nodes, shift, &around, &mut uses);
         }
         reads
     }
