@@ -53,6 +53,26 @@ impl<T> Value<T> {
         }
     }
 
+    /// Both values part by part; a single one goes with each part of the other.
+    pub fn spread<U: Clone>(self, other: Value<U>) -> Option<Value<(T, U)>>
+    where
+        T: Clone,
+    {
+        match (self, other) {
+            (Value::One(a), Value::Many(b)) => Some(Value::Many(b.into_iter().map(|b| (a.clone(), b)).collect())),
+            (Value::Many(a), Value::One(b)) => Some(Value::Many(a.into_iter().map(|a| (a, b.clone())).collect())),
+            (a, b) => a.zip(b),
+        }
+    }
+
+    /// Each part changed; nothing, and none of those after it, once one cannot be.
+    pub fn try_map<U>(self, mut map: impl FnMut(T) -> Option<U>) -> Option<Value<U>> {
+        match self {
+            Value::One(one) => map(one).map(Value::One),
+            Value::Many(many) => many.into_iter().map(map).collect::<Option<_>>().map(Value::Many),
+        }
+    }
+
     /// The parts.
     pub fn into_parts(self) -> Vec<T> {
         match self {
