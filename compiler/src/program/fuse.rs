@@ -6,7 +6,7 @@
 //! the kernel keeps them.
 
 use super::{Beyond, Loop, Stage, Staged, Step, Unrolled, region};
-use crate::analysis::extents::{Extents, reaches};
+use crate::analysis::extents::reaches;
 use crate::fuse::Fusion;
 use crate::grid::Region;
 use crate::ir::program::{Call, GridAxis, Side};
@@ -306,9 +306,10 @@ impl Fuser<'_> {
                 return false;
             }
             for axis in GridAxis::ALL {
-                if !lies_within(&own.region, region, reach, axis) {
+                let (there, cells) = (region.along(axis), own.region.along(axis));
+                if region::within(cells, there, reach.along(axis)) != *cells {
                     let is_circle = axis != GridAxis::K && self.edges[variable.index()].is_circle(axis);
-                    if !is_circle || !region::covers(region.along(axis), own.region.along(axis)) {
+                    if !is_circle || !region::covers(there, cells) {
                         return false;
                     }
                     circles.insert(axis);
@@ -409,14 +410,6 @@ impl Fuser<'_> {
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
         Stage { stencil, params: Vec::new(), wraps: self.fusing.wraps, carry: Vec::new(), call, ..own.clone() }
     }
-}
-
-/// Whether all that a reach leads to from one region lies in another, along an axis.
-fn lies_within(from: &Region, of: &Region, reach: Extents, axis: GridAxis) -> bool {
-    let (from, of, [low, high]) = (from.along(axis), of.along(axis), reach.along(axis));
-    let low = from.start as i64 + i64::from(low);
-    let high = from.end as i64 + i64::from(high);
-    low >= of.start as i64 && high <= of.end as i64
 }
 
 /// A stencil whose parameters are numbers.
