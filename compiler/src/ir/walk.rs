@@ -17,6 +17,11 @@ impl Body {
         self.iter().filter_map(|(_, node)| node.used())
     }
 
+    /// Whether any node is such, or uses a definition that is.
+    pub fn any(&self, defs: &[bool], is: impl Fn(&Node) -> bool) -> bool {
+        self.iter().any(|(_, node)| is(node) || node.used().is_some_and(|(def, _)| defs[def.index()]))
+    }
+
     /// How many operands each node is.
     pub fn times_used(&self) -> Vec<usize> {
         let mut times = vec![0; self.len()];
