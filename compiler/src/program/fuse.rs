@@ -352,22 +352,7 @@ impl Fuser<'_> {
         self.staged.program.variables[variable].role.is_some()
             || group.read.contains(&variable)
             || self.staged.stages.iter().enumerate().any(is_read)
-            || self.renames().any(|(from, _)| from == variable)
-    }
-
-    fn renames(&self) -> impl Iterator<Item = (VariableId, VariableId)> {
-        fn collect(steps: &[Step], found: &mut Vec<(VariableId, VariableId)>) {
-            for step in steps {
-                match step {
-                    Step::Stage(_) => {}
-                    Step::Rename(from, to) => found.push((*from, *to)),
-                    Step::Repeat(own) => own.turns.iter().for_each(|turn| collect(turn, found)),
-                }
-            }
-        }
-        let mut found = Vec::new();
-        collect(&self.staged.steps, &mut found);
-        found.into_iter()
+            || is_renamed(&self.staged.steps, variable)
     }
 
     /// A variable as a field.
@@ -410,6 +395,15 @@ impl Fuser<'_> {
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
         Stage { stencil, params: Vec::new(), wraps: self.fusing.wraps, carry: Vec::new(), call, ..own.clone() }
     }
+}
+
+/// Whether steps give another variable the value of this one.
+fn is_renamed(steps: &[Step], variable: VariableId) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Stage(_) => false,
+        Step::Rename(from, _) => *from == variable,
+        Step::Repeat(own) => own.turns.iter().any(|turn| is_renamed(turn, variable)),
+    })
 }
 
 /// A stencil whose parameters are numbers.
