@@ -17,13 +17,11 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         let found = wrong(place, "this `if` has no `else`", "expected `else { ... }`");
         return Some(found.help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"));
     }
-    if let Some(found) = stop.known("words as operators") {
-        return Some(found);
-    }
     if ["and", "or"].contains(&stop.found) {
-        return None;
+        return stop.known("words as operators");
     }
-    fortran(stop)
+    stop.known("words as operators")
+        .or_else(|| fortran(stop))
         .or_else(|| stop.known("ends of blocks"))
         .or_else(|| super::operators::guess(stop))
         .or_else(|| stop.known("signs in expressions"))
