@@ -196,23 +196,17 @@ impl Class {
 
 /// Which known definitions depend on the level.
 fn level_defs(stencil: &Stencil, known: &[bool]) -> Vec<bool> {
-    stencil
-        .of_defs(|body, of_level| known[of_level.len()] && body.iter().any(|(_, node)| of_level_node(node, of_level)))
-}
-
-fn of_level_node(node: &Node, defs: &[bool]) -> bool {
-    match node {
-        Node::Level => true,
-        Node::Use { def, .. } => defs[def.index()],
-        _ => false,
-    }
+    stencil.of_defs(|body, of_level| known[of_level.len()] && body.any(of_level, |node| *node == Node::Level))
 }
 
 /// Of each node the innermost condition around it that the level decides, wholly or in part.
 fn guards(body: &Body, reached: &[bool], known_defs: &[bool], level_defs: &[bool]) -> Vec<Option<Guard>> {
     let known = known_nodes(body, known_defs);
     let any = |node: &Node, truths: &[bool]| node.operands().iter().any(|operand| truths[operand.index()]);
-    let of_level = body.of_nodes(|_, node, of_level| of_level_node(node, level_defs) || any(node, of_level));
+    let of_level = body.of_nodes(|_, node, of_level| {
+        let uses_such = node.used().is_some_and(|(def, _)| level_defs[def.index()]);
+        *node == Node::Level || uses_such || any(node, of_level)
+    });
     let decides = body.of_nodes(|id, node, decides| {
         let connective = matches!(node, Node::And(..) | Node::Or(..) | Node::Not(_));
         let is_truth = body.kind_of(id) == Kind::Bool;
