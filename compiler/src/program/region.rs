@@ -361,11 +361,6 @@ fn check_edges(
     Ok(())
 }
 
-/// Whether a region is every cell of the arrays.
-pub fn is_whole(staged: &Staged, region: &Region) -> bool {
-    *region == staged.inner()
-}
-
 impl Stage {
     /// What the stage reads, and writes: fields with their variables.
     pub fn reads(&self) -> impl Iterator<Item = (FieldId, VariableId)> {

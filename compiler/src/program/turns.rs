@@ -207,7 +207,7 @@ impl<'a> Stager<'a> {
             None => {
                 let region = region::region(self.staged, stencil, call, params, self.adjacency, &there)
                     .map_err(|wrong| self.narrowed(call, &there, wrong))?;
-                let is_whole = region::is_whole(self.staged, &region);
+                let is_whole = region == self.staged.inner();
                 let (stencil, params, call) = (stencil.clone(), params.clone(), call.clone());
                 let carry = Vec::new();
                 self.staged.stages.push(Stage { stencil, params, region, is_whole, wraps: false, carry, call });
