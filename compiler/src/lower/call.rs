@@ -240,10 +240,8 @@ impl<'a> Lowering<'a> {
         }
         let own = self.kind(*operands.first()?)?;
         let kind = if function.takes_whole_numbers() { own } else { Kind::Real };
-        let mut widened = Vec::with_capacity(operands.len());
-        for (&operand, &at) in operands.iter().zip(spans) {
-            widened.push(self.widen(operand, kind, at)?);
-        }
+        let widened = operands.iter().zip(spans).map(|(&operand, &at)| self.widen(operand, kind, at));
+        let widened = widened.collect::<Option<Vec<_>>>()?;
         self.node(Node::Call(function, widened), kind, span)
     }
 

@@ -26,7 +26,8 @@ impl Lowering<'_> {
             _ => (None, false),
         };
         let bound = self.base(base)?;
-        if let (Value::Many(items), false) = (&bound, self.is_offset(parts)) {
+        let is_offset = parts.first().is_some_and(|&part| self.begins_with(part, &["i", "j", "k"]));
+        if let (Value::Many(items), false) = (&bound, is_offset) {
             return self.part(items.clone(), parts, span);
         }
         // `a[-1, 0, 0]`, as in GT4Py.
@@ -147,11 +148,6 @@ impl Lowering<'_> {
             }
         }
         Some((has_level, declared))
-    }
-
-    /// Whether what stands in brackets begins with an axis.
-    fn is_offset(&self, parts: &[ExprId]) -> bool {
-        parts.first().is_some_and(|&part| self.begins_with(part, &["i", "j", "k"]))
     }
 
     /// Whether an expression begins with one of these names: with `k` does `k - n + 1`.
