@@ -287,8 +287,9 @@ impl Fuser<'_> {
         if self.fusing.fuse == Fuse::Nothing || has_sweeps(stage) || group.stages().any(has_sweeps) {
             return false;
         }
-        // What a group gives, it gives on the same cells.
-        if !self.gives_one(group, stage) {
+        // What a group gives, it gives on the same cells: what it computes on others is looked at by its own stages alone.
+        let mut others = group.computed.iter().filter(|(_, region)| **region != own.region);
+        if others.any(|(&variable, _)| self.is_wanted(group, variable, Some(stage))) {
             return false;
         }
         let reaches = reaches(&own.stencil);
@@ -332,13 +333,6 @@ impl Fuser<'_> {
         }
         group.circles = circles;
         true
-    }
-
-    /// Whether a stage may join a group that gives other cells: what differs is looked at by stages of the group alone.
-    fn gives_one(&self, group: &Group, stage: usize) -> bool {
-        let region = &self.staged.stages[stage].region;
-        let mut others = group.computed.iter().filter(|(_, own)| *own != region);
-        !others.any(|(&variable, _)| self.is_wanted(group, variable, Some(stage)))
     }
 
     /// Whether a variable is looked at outside of the stages that compute it here, of which `next` may become one: by the
