@@ -83,18 +83,13 @@ struct Forms {
 
 impl Forms {
     fn new(stencil: &Stencil) -> Self {
-        let defs = stencil.of_defs(|body, defs| forms(body, defs).pop().flatten());
+        let defs = stencil.of_defs(|body, defs| linear(body, defs).pop().flatten());
         Self { defs, known: known_defs(stencil) }
-    }
-
-    /// The form of each node of a body.
-    fn of(&self, body: &Body) -> Vec<Option<Linear>> {
-        forms(body, &self.defs)
     }
 }
 
 /// The form of each node of a body, given those of definitions.
-fn forms(body: &Body, defs: &[Option<Linear>]) -> Vec<Option<Linear>> {
+fn linear(body: &Body, defs: &[Option<Linear>]) -> Vec<Option<Linear>> {
     body.of_nodes(|_, node, forms| {
         let form = |id: &NodeId| forms[id.index()];
         let own = match node {
@@ -126,7 +121,7 @@ fn idle(stencil: &Stencil, forms: &Forms) -> BTreeMap<Span, bool> {
     let then = |(low, high): (i64, i64), path: &Path| (low + i64::from(path.levels()), high + i64::from(path.levels()));
     let join = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
     stencil.at_joined_places((0, 0), then, join, |body, (low, high)| {
-        let linear = forms.of(body);
+        let linear = linear(body, &forms.defs);
         for (id, node) in body.iter() {
             let Node::Compare(relation, a, b) = node else { continue };
             let difference = linear[a.index()].zip(linear[b.index()]).map(|(a, b)| a.plus(b, -1));
@@ -279,26 +274,17 @@ impl Cuts<'_> {
         }
         for (id, node) in body.iter().rev() {
             let Some(domain) = domains[id.index()] else { continue };
-            let parts: Vec<(NodeId, Domain)> = match node {
+            match node {
                 Node::Read { field, path, .. } => {
                     let levels = self.stencil.fields[*field].place.levels;
                     self.read(body.span_of(id), i64::from(path.levels()), levels, domain);
-                    continue;
                 }
-                Node::Use { def, path } => {
-                    waiting.push((*def, domain.moved(path.levels())));
-                    continue;
-                }
-                Node::Choose { condition, yes, no } => vec![
-                    (*condition, domain),
-                    (*yes, self.guard(body, *condition, true, domain)),
-                    (*no, self.guard(body, *condition, false, domain)),
-                ],
-                Node::And(a, b) => vec![(*a, domain), (*b, self.guard(body, *a, true, domain))],
-                Node::Or(a, b) => vec![(*a, domain), (*b, self.guard(body, *a, false, domain))],
-                _ => node.operands().into_iter().map(|operand| (operand, domain)).collect(),
-            };
-            for (operand, domain) in parts {
+                Node::Use { def, path } => waiting.push((*def, domain.moved(path.levels()))),
+                _ => {}
+            }
+            for (operand, condition) in node.guarded_operands() {
+                let guarded = |(condition, truth)| self.guard(body, condition, truth, domain);
+                let domain = condition.map_or(domain, guarded);
                 let entry = &mut domains[operand.index()];
                 // What is needed twice on different levels is left alone.
                 *entry = Some(if entry.is_none_or(|known| known == domain) { domain } else { domain.unsure() });
@@ -310,7 +296,7 @@ impl Cuts<'_> {
     fn guard(&self, body: &Body, condition: NodeId, truth: bool, mut domain: Domain) -> Domain {
         let mut waiting = vec![(body, condition, truth, 0, 0)];
         while let Some((body, condition, truth, shift, depth)) = waiting.pop() {
-            let linear = self.forms.of(body);
+            let linear = linear(body, &self.forms.defs);
             let known = known_nodes(body, &self.forms.known);
             let mut parts = vec![(condition, truth)];
             while let Some((id, truth)) = parts.pop() {

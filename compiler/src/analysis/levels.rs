@@ -203,17 +203,12 @@ pub fn knowable_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
 
 /// Whether the levels that `stencil` computes depend on its parameters.
 pub fn depend_on_params(stencil: &Stencil) -> bool {
-    let with_params = stencil.of_defs(uses_param);
+    let with_params = stencil.of_defs(|body, with_params| body.any(with_params, is_param));
     matches!(Rules::new(stencil, Dependence { with_params }).computed(), Depends::On { params: true })
 }
 
-/// Whether a body's value depends on a parameter.
-fn uses_param(body: &Body, with_params: &[bool]) -> bool {
-    body.iter().any(|(_, node)| match node {
-        Node::Param(_) => true,
-        Node::Use { def, .. } => with_params[def.index()],
-        _ => false,
-    })
+fn is_param(node: &Node) -> bool {
+    matches!(node, Node::Param(_))
 }
 
 /// Finds out what a truth depends on.
@@ -260,7 +255,7 @@ impl Judge for Dependence {
         if always { Depends::Never(true) } else { Depends::On { params: false } }
     }
     fn condition(&mut self, body: &Body, node: NodeId, _: i32) -> Depends {
-        Depends::On { params: uses_param(&body.rooted(node), &self.with_params) }
+        Depends::On { params: body.rooted(node).any(&self.with_params, is_param) }
     }
 }
 
@@ -423,21 +418,17 @@ pub fn gap(levels: &[usize]) -> Option<usize> {
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
     let known = Known::new(stencil, precision, nk, params);
     let levels = readable(&known, 0..nk, None);
+    let refused = |what: &str, help: &str| {
+        let leaving = leaving(stencil, &known, nk);
+        Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.name)).help(help))
+    };
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
-        return Err(Refusal::new(format!(
-            "stencil `{}` can compute none of the {nk} levels: {}",
-            stencil.name,
-            leaving(stencil, &known, nk)
-        ))
-        .help("give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`"));
+        let help = "give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";
+        return refused("can compute none of the", help);
     };
     if !stencil.sweeps.is_empty() && levels.len() != nk {
-        return Err(Refusal::new(format!(
-            "stencil `{}` has a sweep, which goes through all of the {nk} levels: {}",
-            stencil.name,
-            leaving(stencil, &known, nk)
-        ))
-        .help("guard the read, as in `if k == 0 { a } else { a[k-1] }`"));
+        let help = "guard the read, as in `if k == 0 { a } else { a[k-1] }`";
+        return refused("has a sweep, which goes through all of the", help);
     }
     if let Some(gap) = gap(&levels) {
         return Err(Refusal::new(format!(

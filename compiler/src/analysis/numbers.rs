@@ -17,8 +17,7 @@ pub fn numbers(stencil: &Stencil, precision: Precision) -> Vec<Diagnostic> {
 
 /// The value of a body, if it is constant.
 fn look(body: &Body, precision: Precision, defs: &[Option<Value>], told: &mut Vec<Diagnostic>) -> Option<Value> {
-    let mut values: Vec<Option<Value>> = Vec::with_capacity(body.len());
-    for (id, node) in body.iter() {
+    let values = body.of_nodes(|id, node, values: &[Option<Value>]| {
         let operands = node.operands();
         let known: Option<Vec<Value>> = operands.iter().map(|operand| values[operand.index()]).collect();
         let value = match node {
@@ -62,9 +61,9 @@ fn look(body: &Body, precision: Precision, defs: &[Option<Value>], told: &mut Ve
             }
             _ => {}
         }
-        values.push(value);
-    }
-    values.pop().flatten()
+        value
+    });
+    values.last().copied().flatten()
 }
 
 /// A number that single precision cannot hold.

@@ -6,7 +6,7 @@
 use super::levels::{Known, known_defs, known_nodes};
 use super::runs::runs;
 use crate::ir::scalar::Value;
-use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, Stencil};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -139,33 +139,14 @@ fn note_uses(body: &Body, reached: &[bool], shift: i32, uses: &mut BTreeSet<(Def
 fn mark(body: &Body, values: &[Option<Value>], known: &[bool]) -> Vec<bool> {
     let mut reached = vec![false; body.len()];
     reached[body.root().index()] = true;
-    let is = |node: NodeId, truth: bool| values[node.index()] == Some(Value::Bool(truth));
     for (id, node) in body.iter().rev() {
         if !reached[id.index()] {
             continue;
         }
-        let mut reach = |node: NodeId| reached[node.index()] = true;
-        match node {
-            Node::And(a, b) | Node::Or(a, b) => {
-                reach(*a);
-                if known[b.index()] || !is(*a, matches!(node, Node::Or(..))) {
-                    reach(*b);
-                }
-            }
-            Node::Choose { condition, yes, no } => {
-                reach(*condition);
-                if !is(*condition, false) {
-                    reach(*yes);
-                }
-                if !is(*condition, true) {
-                    reach(*no);
-                }
-            }
-            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
-            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => {}
-            Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => reach(*a),
-            Node::Binary(_, a, b) | Node::Compare(_, a, b) => [*a, *b].into_iter().for_each(reach),
-            Node::Call(_, operands) => operands.iter().copied().for_each(reach),
+        let connects = matches!(node, Node::And(..) | Node::Or(..));
+        for (operand, condition) in node.guarded_operands() {
+            let is_out = condition.is_some_and(|(id, truth)| values[id.index()] == Some(Value::Bool(!truth)));
+            reached[operand.index()] |= !is_out || connects && known[operand.index()];
         }
     }
     reached
@@ -184,37 +165,30 @@ impl Class {
         let mut reads: Vec<LevelRead> = Vec::new();
         // The guards of a definition's uses, by definition and shift; nothing stands for a way without.
         let mut uses: BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = BTreeMap::new();
-        let mut visit = |body: &Body, nodes: &[bool], shift: i32, around: &BTreeSet<Option<Guard>>, uses: &mut _| {
+        let stores = stencil.stores.iter().zip(&self.reached.stores).map(|(store, nodes)| (None, &store.body, nodes));
+        let defs = self.reached.defs.iter().rev().map(|(&at, nodes)| (Some(at), &stencil.defs[at.0].body, nodes));
+        for (at, body, nodes) in stores.chain(defs) {
+            let outside = at.map_or(BTreeSet::from([None]), |at| uses.remove(&at).unwrap_or_default());
+            let shift = at.map_or(0, |(_, shift)| shift);
             let own = guards(body, nodes, &known, &of_level);
             for (id, node) in body.iter().filter(|(id, _)| nodes[id.index()]) {
                 let around = match own[id.index()] {
                     Some(guard) => BTreeSet::from([Some(guard)]),
-                    None => around.clone(),
+                    None => outside.clone(),
                 };
                 match node {
                     Node::Use { def, path } => {
-                        let uses: &mut BTreeMap<(DefId, i32), BTreeSet<Option<Guard>>> = uses;
                         uses.entry((*def, shift.saturating_add(path.levels()))).or_default().extend(around);
                     }
                     Node::Read { field, path, .. } if stencil.fields[*field].place.levels != Levels::None => {
-                        let guards = match around.contains(&None) {
-                            true => BTreeSet::new(),
-                            false => around.into_iter().flatten().collect(),
-                        };
+                        // What is reached by a way without guards has none.
+                        let guards = around.into_iter().collect::<Option<_>>().unwrap_or_default();
                         let shift = shift.saturating_add(path.levels());
                         reads.push(LevelRead { field: *field, shift, span: body.span_of(id), guards });
                     }
                     _ => {}
                 }
             }
-        };
-        let unguarded = BTreeSet::from([None]);
-        for (store, nodes) in stencil.stores.iter().zip(&self.reached.stores) {
-            visit(&store.body, nodes, 0, &unguarded, &mut uses);
-        }
-        for (&(def, shift), nodes) in self.reached.defs.iter().rev() {
-            let around = uses.remove(&(def, shift)).unwrap_or_default();
-            visit(&stencil.defs[def].body, nodes, shift, &around, &mut uses);
         }
         reads
     }
@@ -222,23 +196,17 @@ impl Class {
 
 /// Which known definitions depend on the level.
 fn level_defs(stencil: &Stencil, known: &[bool]) -> Vec<bool> {
-    stencil
-        .of_defs(|body, of_level| known[of_level.len()] && body.iter().any(|(_, node)| of_level_node(node, of_level)))
-}
-
-fn of_level_node(node: &Node, defs: &[bool]) -> bool {
-    match node {
-        Node::Level => true,
-        Node::Use { def, .. } => defs[def.index()],
-        _ => false,
-    }
+    stencil.of_defs(|body, of_level| known[of_level.len()] && body.any(of_level, |node| *node == Node::Level))
 }
 
 /// Of each node the innermost condition around it that the level decides, wholly or in part.
 fn guards(body: &Body, reached: &[bool], known_defs: &[bool], level_defs: &[bool]) -> Vec<Option<Guard>> {
     let known = known_nodes(body, known_defs);
     let any = |node: &Node, truths: &[bool]| node.operands().iter().any(|operand| truths[operand.index()]);
-    let of_level = body.of_nodes(|_, node, of_level| of_level_node(node, level_defs) || any(node, of_level));
+    let of_level = body.of_nodes(|_, node, of_level| {
+        let uses_such = node.used().is_some_and(|(def, _)| level_defs[def.index()]);
+        *node == Node::Level || uses_such || any(node, of_level)
+    });
     let decides = body.of_nodes(|id, node, decides| {
         let connective = matches!(node, Node::And(..) | Node::Or(..) | Node::Not(_));
         let is_truth = body.kind_of(id) == Kind::Bool;
@@ -247,21 +215,10 @@ fn guards(body: &Body, reached: &[bool], known_defs: &[bool], level_defs: &[bool
     let mut guards: Vec<Option<Guard>> = vec![None; body.len()];
     for (id, node) in body.iter().rev().filter(|(id, _)| reached[id.index()]) {
         let around = guards[id.index()];
-        let guard = |condition: NodeId, holds: bool| match decides[condition.index()] {
-            true => Some(Guard { span: body.span_of(condition), holds }),
-            false => around,
-        };
-        match node {
-            Node::And(a, b) | Node::Or(a, b) => {
-                guards[a.index()] = around;
-                guards[b.index()] = guard(*a, matches!(node, Node::And(..)));
-            }
-            Node::Choose { condition, yes, no } => {
-                guards[condition.index()] = around;
-                guards[yes.index()] = guard(*condition, true);
-                guards[no.index()] = guard(*condition, false);
-            }
-            _ => node.operands().into_iter().for_each(|operand| guards[operand.index()] = around),
+        for (operand, condition) in node.guarded_operands() {
+            let own = condition.filter(|(condition, _)| decides[condition.index()]);
+            let own = own.map(|(condition, holds)| Guard { span: body.span_of(condition), holds });
+            guards[operand.index()] = own.or(around);
         }
     }
     guards

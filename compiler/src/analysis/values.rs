@@ -4,7 +4,7 @@
 //! text can ask for more than any machine computes. So this is found out before anything else follows the definitions.
 
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Body, Handle, Path, Precision, Stencil, fold};
+use crate::ir::{Handle, Path, Precision, Stencil, fold};
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -19,29 +19,20 @@ pub fn values(stencil: &Stencil, what: &str, span: Span) -> Option<Diagnostic> {
     let stencil = fold(stencil, Precision::F64);
     let mut places: Vec<HashSet<Path>> = vec![HashSet::new(); stencil.defs.len()];
     let (mut values, mut operations) = (0, 0);
-    let bodies = |at: &HashSet<Path>, body: &Body, places: &mut Vec<HashSet<Path>>, values: &mut usize| {
+    let stores = stencil.outputs().map(|body| (None, body));
+    // Users come after what they use, so backwards every set is complete when its turn comes.
+    let defs = stencil.defs.iter().rev().map(|(id, def)| (Some(id), &def.body));
+    for (id, body) in stores.chain(defs) {
+        let at = id.map_or(HashSet::from([Path::default()]), |id| std::mem::take(&mut places[id.index()]));
+        operations += at.len().saturating_mul(body.len());
         for (def, path) in body.uses() {
-            for from in at {
-                *values += usize::from(places[def.index()].insert(joined(from, path)));
-                if *values > VALUES {
-                    return;
+            for from in &at {
+                if values > VALUES || operations > OPERATIONS {
+                    break;
                 }
+                values += usize::from(places[def.index()].insert(joined(from, path)));
             }
         }
-    };
-    let here = HashSet::from([Path::default()]);
-    for store in &stencil.stores {
-        operations += store.body.len();
-        bodies(&here, &store.body, &mut places, &mut values);
-    }
-    // Users come after what they use, so backwards every set is complete when its turn comes.
-    for (id, def) in stencil.defs.iter().rev() {
-        let at = std::mem::take(&mut places[id.index()]);
-        operations += at.len().saturating_mul(def.body.len());
-        if values > VALUES || operations > OPERATIONS {
-            break;
-        }
-        bodies(&at, &def.body, &mut places, &mut values);
     }
     let limit = match () {
         () if values > VALUES => format!("{VALUES} intermediate values"),

@@ -5,14 +5,16 @@ use super::{Handle, Node, Path, Stencil};
 /// Of each definition whether it reads a field with horizontal axes, itself or through others. The value of one that
 /// does not is the same on all columns, so a path to it leads nowhere and needs no cell.
 pub fn varying(stencil: &Stencil) -> Vec<bool> {
-    stencil.of_defs(|body, varying| {
-        body.iter().any(|(_, node)| match node {
-            Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
-            Node::Present { .. } => true,
-            Node::Use { def, .. } => varying[def.index()],
-            _ => false,
-        })
-    })
+    stencil.of_defs(|body, varying| body.any(varying, |node| varies_across(stencil, node)))
+}
+
+/// Whether a node by itself differs from column to column.
+pub fn varies_across(stencil: &Stencil, node: &Node) -> bool {
+    match node {
+        Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
+        Node::Present { .. } => true,
+        _ => false,
+    }
 }
 
 /// `stencil` with one value of each definition that is the same on all columns, whatever paths it is used at.

@@ -63,7 +63,7 @@ pub use contract::{contract, contract_body};
 pub(crate) use fold::fold_body;
 pub use fold::{Constants, fold};
 pub use function::Function;
-pub use invariant::{share_invariants, varying};
+pub use invariant::{share_invariants, varies_across, varying};
 pub use mesh::{Home, Mesh, MeshProgram, MeshStencil};
 pub use path::{Axis, Hop, Offset, Path, Step};
 pub use print::Print;

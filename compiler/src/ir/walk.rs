@@ -17,6 +17,11 @@ impl Body {
         self.iter().filter_map(|(_, node)| node.used())
     }
 
+    /// Whether any node is such, or uses a definition that is.
+    pub fn any(&self, defs: &[bool], is: impl Fn(&Node) -> bool) -> bool {
+        self.iter().any(|(_, node)| is(node) || node.used().is_some_and(|(def, _)| defs[def.index()]))
+    }
+
     /// How many operands each node is.
     pub fn times_used(&self) -> Vec<usize> {
         let mut times = vec![0; self.len()];
@@ -42,7 +47,24 @@ impl Body {
     }
 }
 
+/// An operand, and this truth value of it.
+pub type Condition = (NodeId, bool);
+
 impl Node {
+    /// The operands, in order, each with the condition that alone lets it be evaluated, if there is one.
+    pub fn guarded_operands(&self) -> Vec<(NodeId, Option<Condition>)> {
+        let mut operands: Vec<_> = self.operands().into_iter().map(|operand| (operand, None)).collect();
+        match (self, operands.as_mut_slice()) {
+            (Node::And(a, _), [_, (_, right)]) => *right = Some((*a, true)),
+            (Node::Or(a, _), [_, (_, right)]) => *right = Some((*a, false)),
+            (Node::Choose { condition, .. }, [_, (_, yes), (_, no)]) => {
+                (*yes, *no) = (Some((*condition, true)), Some((*condition, false)));
+            }
+            _ => {}
+        }
+        operands
+    }
+
     /// The definition that it uses, and where.
     pub fn used(&self) -> Option<(DefId, &Path)> {
         match self {

@@ -1,7 +1,7 @@
 //! Operators: kinds that meet, and whole numbers that are computed at once.
 
 use super::kind::{article, parts};
-use super::value::{Nodes, Value, meet};
+use super::value::{Nodes, meet};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::{Diagnostic, wrong};
@@ -48,25 +48,15 @@ impl Lowering<'_> {
         spans: (Span, Span, Span),
         mut of: impl FnMut(&mut Self, NodeId, NodeId) -> Found<NodeId>,
     ) -> Found<Nodes> {
-        match (a, b) {
-            (Value::One(a), Value::One(b)) => of(self, a, b).map(Value::One),
-            (Value::One(a), Value::Many(b)) => {
-                b.into_iter().map(|b| of(self, a, b)).collect::<Option<_>>().map(Value::Many)
-            }
-            (Value::Many(a), Value::One(b)) => {
-                a.into_iter().map(|a| of(self, a, b)).collect::<Option<_>>().map(Value::Many)
-            }
-            (Value::Many(a), Value::Many(b)) if a.len() == b.len() => {
-                let parts = a.into_iter().zip(b).map(|(a, b)| of(self, a, b));
-                parts.collect::<Option<_>>().map(Value::Many)
-            }
-            (Value::Many(a), Value::Many(b)) => self.report_number(
-                Diagnostic::error(spans.2, "two vectors of different lengths do not fit together")
-                    .note(spans.0, parts(a.len()))
-                    .note(spans.1, parts(b.len()))
-                    .help("operators work part by part"),
-            ),
+        if let Some(pairs) = a.clone().spread(b.clone()) {
+            return pairs.try_map(|(a, b)| of(self, a, b));
         }
+        self.report_number(
+            Diagnostic::error(spans.2, "two vectors of different lengths do not fit together")
+                .note(spans.0, parts(a.into_parts().len()))
+                .note(spans.1, parts(b.into_parts().len()))
+                .help("operators work part by part"),
+        )
     }
 
     fn infix_one(&mut self, op: Infix, a: NodeId, b: NodeId, spans: (Span, Span, Span)) -> Found<NodeId> {
@@ -182,17 +172,14 @@ impl Lowering<'_> {
     fn power_one(&mut self, base: NodeId, n: i32, base_span: Span, span: Span) -> Found<NodeId> {
         let kind = self.number_kind(base, base_span, "`**` takes a number")?;
         let spans = (base_span, base_span, span);
-        let mut product = None;
-        for _ in 0..n.unsigned_abs() {
-            product = Some(match product {
-                None => base,
-                Some(product) => self.arithmetic(Binary::Mul, product, base, spans)?,
-            });
-        }
-        let Some(product) = product else {
+        if n == 0 {
             let one = if kind == Kind::Int { Node::Int(1) } else { Node::Real(1.0) };
             return self.node(one, kind, span);
-        };
+        }
+        let mut product = base;
+        for _ in 1..n.unsigned_abs() {
+            product = self.arithmetic(Binary::Mul, product, base, spans)?;
+        }
         if n > 0 {
             return Some(product);
         }

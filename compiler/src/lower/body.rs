@@ -120,10 +120,7 @@ impl Lowering<'_> {
             self.check_constant(&body, place)?;
             Origin::Constant
         };
-        let below = body.iter().filter_map(|(_, node)| match node {
-            Node::Use { def, .. } => Some(self.size.chains[def.index()] + 1),
-            _ => None,
-        });
+        let below = body.uses().map(|(def, _)| self.size.chains[def.index()] + 1);
         let chain = below.max().unwrap_or(0);
         if chain > CHAIN {
             let message = format!("a chain of more than {CHAIN} names, each made of the one before");

@@ -49,18 +49,17 @@ impl<'a> Lowering<'a> {
             let found = wrong(name.span, "the arguments of a function have no names", "give the value alone");
             return self.report(found.help("names are for the calls of stencils in a `program`"));
         }
-        if function.text == PRINT {
-            let found = wrong(span, "a `print` is a statement of its own, and has no value", "inside an expression");
-            return self.report(found.help("name the value with `let` in the stencil, and print it on the next line"));
-        }
-        if self.is_over_mesh() && function.text == PRESENT {
-            return self.present(arguments, span);
-        }
-        if self.is_over_mesh() && function.text == SIZE {
-            return self.size(arguments, span);
-        }
-        if FUNCTIONS.contains(&function.text.as_str()) {
-            return self.call_own(function, arguments, span);
+        match function.text.as_str() {
+            PRINT => {
+                let found =
+                    wrong(span, "a `print` is a statement of its own, and has no value", "inside an expression");
+                let help = "name the value with `let` in the stencil, and print it on the next line";
+                return self.report(found.help(help));
+            }
+            PRESENT if self.is_over_mesh() => return self.present(arguments, span),
+            SIZE if self.is_over_mesh() => return self.size(arguments, span),
+            text if FUNCTIONS.contains(&text) => return self.call_own(function, arguments, span),
+            _ => {}
         }
         let (own, horizon) = match self.scope.use_name(&function.text).map(|symbol| symbol.binding) {
             Some(Binding::Function(own)) => (own, self.scope.position(&function.text)),
@@ -216,24 +215,15 @@ impl<'a> Lowering<'a> {
         let values: Vec<Found<Nodes>> = arguments.iter().map(|argument| self.value(argument.value)).collect();
         let values: Vec<Nodes> = values.into_iter().collect::<Option<_>>()?;
         let spans: Vec<Span> = arguments.iter().map(|argument| self.span(argument.value)).collect();
-        // Functions work part by part.
-        let mut lengths = values.iter().filter_map(|value| match value {
-            Value::Many(parts) => Some(parts.len()),
-            Value::One(_) => None,
-        });
-        let parts = lengths.next();
-        if lengths.any(|length| Some(length) != parts) {
-            let found = wrong(span, "the arguments have different numbers of parts", "functions work part by part");
-            return self.report_number(found);
+        let mut operands = Value::One(Vec::new());
+        for value in values {
+            let Some(pairs) = operands.spread(value) else {
+                let found = wrong(span, "the arguments have different numbers of parts", "functions work part by part");
+                return self.report_number(found);
+            };
+            operands = pairs.map(|(before, node)| [before, vec![node]].concat());
         }
-        let mut at = |index| {
-            let nodes: Vec<NodeId> = values.iter().map(|value| part(value, index)).collect::<Option<_>>()?;
-            self.apply(function, &nodes, &spans, span)
-        };
-        match parts {
-            Some(parts) => (0..parts).map(at).collect::<Option<_>>().map(Value::Many),
-            None => at(0).map(Value::One),
-        }
+        operands.try_map(|nodes| self.apply(function, &nodes, &spans, span))
     }
 
     fn apply(&mut self, function: Function, operands: &[NodeId], spans: &[Span], span: Span) -> Found<NodeId> {
@@ -250,10 +240,8 @@ impl<'a> Lowering<'a> {
         }
         let own = self.kind(*operands.first()?)?;
         let kind = if function.takes_whole_numbers() { own } else { Kind::Real };
-        let mut widened = Vec::with_capacity(operands.len());
-        for (&operand, &at) in operands.iter().zip(spans) {
-            widened.push(self.widen(operand, kind, at)?);
-        }
+        let widened = operands.iter().zip(spans).map(|(&operand, &at)| self.widen(operand, kind, at));
+        let widened = widened.collect::<Option<Vec<_>>>()?;
         self.node(Node::Call(function, widened), kind, span)
     }
 
@@ -286,24 +274,14 @@ impl<'a> Lowering<'a> {
         let mut sum = None;
         for (a, b) in a.into_iter().zip(b) {
             let product = self.arithmetic(Binary::Mul, a, b, spans)?;
-            sum = Some(match sum {
-                None => product,
-                Some(sum) => self.arithmetic(Binary::Add, sum, product, spans)?,
-            });
+            sum = Some(self.join("sum", sum, Value::One(product), span)?);
         }
-        sum.map(Value::One)
-    }
-}
-
-fn part(value: &Nodes, index: usize) -> Option<NodeId> {
-    match value {
-        Value::One(node) => Some(*node),
-        Value::Many(parts) => parts.get(index).copied(),
+        sum
     }
 }
 
 /// `no arguments`, `one argument`, `2 arguments`.
-fn count(n: usize) -> String {
+pub(super) fn count(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),
         1 => "one argument".to_owned(),

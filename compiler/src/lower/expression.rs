@@ -164,10 +164,7 @@ impl Lowering<'_> {
 
     /// The whole constant that a node is.
     pub(super) fn whole(&self, node: NodeId) -> Option<i32> {
-        match self.written(node) {
-            Some(Node::Int(x)) => Some(*x),
-            _ => None,
-        }
+        if let Some(Node::Int(x)) = self.written(node) { Some(*x) } else { None }
     }
 
     /// Gives the value a name of its own unless it is one already.

@@ -26,7 +26,8 @@ impl Lowering<'_> {
             _ => (None, false),
         };
         let bound = self.base(base)?;
-        if let (Value::Many(items), false) = (&bound, self.is_offset(parts)) {
+        let is_offset = parts.first().is_some_and(|&part| self.begins_with(part, &["i", "j", "k"]));
+        if let (Value::Many(items), false) = (&bound, is_offset) {
             return self.part(items.clone(), parts, span);
         }
         // `a[-1, 0, 0]`, as in GT4Py.
@@ -76,10 +77,7 @@ impl Lowering<'_> {
 
     /// The field that a visible name stands for.
     pub(super) fn field_at(&self, name: &str) -> Option<FieldId> {
-        match self.scope.binding(name)? {
-            Binding::Field(field) => Some(*field),
-            _ => None,
-        }
+        if let Some(Binding::Field(field)) = self.scope.binding(name) { Some(*field) } else { None }
     }
 
     /// Whether a name is that of a constant.
@@ -98,10 +96,7 @@ impl Lowering<'_> {
         if has_level && path.steps().is_empty() {
             return Some(());
         }
-        let own = match &self.file.exprs[base] {
-            Expr::Name(name) => Some(name.as_str()),
-            _ => None,
-        };
+        let own = if let Expr::Name(name) = &self.file.exprs[base] { Some(name.as_str()) } else { None };
         let what = own.map_or("this".to_owned(), |name| format!("`{name}`"));
         let found = match has_level {
             true => wrong(span, format!("{what} is the same in all columns"), "an offset to another column")
@@ -147,11 +142,6 @@ impl Lowering<'_> {
             }
         }
         Some((has_level, declared))
-    }
-
-    /// Whether what stands in brackets begins with an axis.
-    fn is_offset(&self, parts: &[ExprId]) -> bool {
-        parts.first().is_some_and(|&part| self.begins_with(part, &["i", "j", "k"]))
     }
 
     /// Whether an expression begins with one of these names: with `k` does `k - n + 1`.
@@ -281,10 +271,8 @@ impl Lowering<'_> {
             terms.push((*op, *right));
             first = *left;
         }
-        let axis = match &file.exprs[first] {
-            Expr::Name(name) => ["i", "j", "k"].iter().position(|axis| axis == name),
-            _ => None,
-        };
+        let axis =
+            ["i", "j", "k"].iter().position(|&axis| matches!(&file.exprs[first], Expr::Name(own) if own == axis));
         let Some(axis) = axis else { return self.no_offset(part, at) };
         let mut sum = 0i64;
         for (op, term) in terms {

@@ -117,10 +117,8 @@ impl<'a> Lowering<'a> {
         self.sweeps.current = Some(Current { id, direction, names, defining: None });
         for statement in &sweep.statements {
             if let Some(current) = &mut self.sweeps.current {
-                current.defining = match defined(statement).as_slice() {
-                    [(only, _)] => Some(only.text.clone()),
-                    _ => None,
-                };
+                let defined = defined(statement);
+                current.defining = if let [(only, _)] = &defined[..] { Some(only.text.clone()) } else { None };
             }
             if self.is_given_up() {
                 break;

@@ -56,7 +56,8 @@ impl Lowering<'_> {
 
     /// What can be read here, unless that is too much.
     fn visible(&self) -> String {
-        let visible: Vec<&str> = self.scope.names().filter(|name| self.is_readable(name)).collect();
+        let is_readable = |&name: &&str| self.field_at(name).is_none_or(|id| self.stencil.fields[id].role.is_read());
+        let visible: Vec<&str> = self.scope.names().filter(is_readable).collect();
         if visible.is_empty() || visible.len() > LISTED {
             return "fields are declared with `in`, values are named with `let`".to_owned();
         }
@@ -92,11 +93,6 @@ impl Lowering<'_> {
         };
         let before = self.file.items.iter().rfind(|item| start(item) <= place.start);
         matches!(before, Some(Item::Function(_) | Item::Constant(_) | Item::Param(_)))
-    }
-
-    /// Whether a visible name is no output, which cannot be read.
-    fn is_readable(&self, name: &str) -> bool {
-        self.field_at(name).is_none_or(|field| self.stencil.fields[field].role.is_read())
     }
 
     /// A name that is defined, but later, or in a stencil that a function of the file does not see.

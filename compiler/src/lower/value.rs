@@ -1,7 +1,7 @@
 //! Values under construction.
 
 use super::{Body, Found};
-use crate::ir::{DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Path, Stencil};
+use crate::ir::{DefId, FieldId, Kind, Levels, Node, NodeId, ParamId, Path, Stencil, varies_across};
 
 /// A number, or a vector of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +53,26 @@ impl<T> Value<T> {
         }
     }
 
+    /// Both values part by part; a single one goes with each part of the other.
+    pub fn spread<U: Clone>(self, other: Value<U>) -> Option<Value<(T, U)>>
+    where
+        T: Clone,
+    {
+        match (self, other) {
+            (Value::One(a), Value::Many(b)) => Some(Value::Many(b.into_iter().map(|b| (a.clone(), b)).collect())),
+            (Value::Many(a), Value::One(b)) => Some(Value::Many(a.into_iter().map(|a| (a, b.clone())).collect())),
+            (a, b) => a.zip(b),
+        }
+    }
+
+    /// Each part changed; nothing, and none of those after it, once one cannot be.
+    pub fn try_map<U>(self, mut map: impl FnMut(T) -> Option<U>) -> Option<Value<U>> {
+        match self {
+            Value::One(one) => map(one).map(Value::One),
+            Value::Many(many) => many.into_iter().map(map).collect::<Option<_>>().map(Value::Many),
+        }
+    }
+
     /// The parts.
     pub fn into_parts(self) -> Vec<T> {
         match self {
@@ -65,32 +85,20 @@ impl<T> Value<T> {
 impl<T> Value<Option<T>> {
     /// Nothing if any part is nothing.
     pub fn collected(self) -> Found<Value<T>> {
-        match self {
-            Value::One(one) => one.map(Value::One),
-            Value::Many(many) => many.into_iter().collect::<Option<Vec<T>>>().map(Value::Many),
-        }
+        self.try_map(|part| part)
     }
 }
 
 /// Whether a body's value varies horizontally, and along k.
 pub fn varies(stencil: &Stencil, body: &Body) -> (bool, bool) {
-    body_varies(stencil, body, &stencil.of_defs(|body, defs| body_varies(stencil, body, defs)))
-}
-
-fn body_varies(stencil: &Stencil, body: &Body, defs: &[(bool, bool)]) -> (bool, bool) {
-    body.iter().fold((false, false), |(across, along), (_, node)| {
-        let own = match node {
-            Node::Read { field, .. } => {
-                let place = stencil.fields[*field].place;
-                (place.horizontal, place.levels != Levels::None)
-            }
-            Node::Use { def, .. } => defs[def.index()],
-            Node::Present { .. } => (true, false),
-            Node::Level => (false, true),
-            _ => (false, false),
-        };
-        (across || own.0, along || own.1)
-    })
+    let across = |node: &Node| varies_across(stencil, node);
+    let along = |node: &Node| match node {
+        Node::Read { field, .. } => stencil.fields[*field].place.levels != Levels::None,
+        Node::Level => true,
+        _ => false,
+    };
+    let any = |is: &dyn Fn(&Node) -> bool| body.any(&stencil.of_defs(|body, defs| body.any(defs, is)), is);
+    (any(&across), any(&along))
 }
 
 /// What two kinds become where they meet; nothing if they do not.

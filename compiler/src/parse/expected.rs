@@ -70,10 +70,7 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
         ErrorVariant::ParsingError { positives, .. } => positives,
         ErrorVariant::CustomError { .. } => &[],
     };
-    let mut stop = Stop::new(&source.text, at, found);
-    stop.after_operand = positives.contains(&Rule::add);
-    stop.type_expected = positives.contains(&Rule::scalar);
-    stop.else_expected = positives.contains(&Rule::kw_else);
+    let stop = Stop::new(&source.text, at, found, |rule| positives.contains(&rule));
     if let Some(diagnostic) = mistakes::guess(&stop) {
         return diagnostic;
     }

@@ -1,7 +1,7 @@
 //! `print(...)`: its label and value, and what is written instead.
 
 use super::{Builder, Built, Node, Rule, parts, quoted, span, word};
-use crate::ast::{Name, Print};
+use crate::ast::Print;
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::source::Span;
 
@@ -11,7 +11,12 @@ const LABEL: usize = 60;
 impl Builder<'_> {
     pub(super) fn print(&mut self, pair: &Node) -> Built<Print> {
         let place = span(pair);
-        check_word(&word(pair, Rule::print_word)?)?;
+        let said = word(pair, Rule::print_word)?;
+        if said.text != "print" {
+            // Another language's word for it.
+            let message = format!("there is no `{}`", said.text);
+            return Err(wrong(said.span, message, "did you mean `print`?").help(EXAMPLE));
+        }
         let (mut label, mut values) = (None, Vec::new());
         for own in parts(pair, Rule::printed) {
             match quoted(&own) {
@@ -44,14 +49,6 @@ impl Builder<'_> {
 }
 
 const EXAMPLE: &str = "write `print(phi[i-1])`, or `print(\"on the left\", phi[i-1])`";
-
-/// Other languages' words for it.
-fn check_word(word: &Name) -> Built<()> {
-    if word.text == "print" {
-        return Ok(());
-    }
-    Err(wrong(word.span, format!("there is no `{}`", word.text), "did you mean `print`?").help(EXAMPLE))
-}
 
 /// A print where none can be.
 pub(super) fn misplaced(pair: &Node) -> Diagnostic {

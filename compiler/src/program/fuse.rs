@@ -6,7 +6,7 @@
 //! the kernel keeps them.
 
 use super::{Beyond, Loop, Stage, Staged, Step, Unrolled, region};
-use crate::analysis::extents::{Extents, reaches};
+use crate::analysis::extents::reaches;
 use crate::fuse::Fusion;
 use crate::grid::Region;
 use crate::ir::program::{Call, GridAxis, Side};
@@ -287,8 +287,9 @@ impl Fuser<'_> {
         if self.fusing.fuse == Fuse::Nothing || has_sweeps(stage) || group.stages().any(has_sweeps) {
             return false;
         }
-        // What a group gives, it gives on the same cells.
-        if !self.gives_one(group, stage) {
+        // What a group gives, it gives on the same cells: what it computes on others is looked at by its own stages alone.
+        let mut others = group.computed.iter().filter(|(_, region)| **region != own.region);
+        if others.any(|(&variable, _)| self.is_wanted(group, variable, Some(stage))) {
             return false;
         }
         let reaches = reaches(&own.stencil);
@@ -306,9 +307,10 @@ impl Fuser<'_> {
                 return false;
             }
             for axis in GridAxis::ALL {
-                if !lies_within(&own.region, region, reach, axis) {
+                let (there, cells) = (region.along(axis), own.region.along(axis));
+                if region::within(cells, there, reach.along(axis)) != *cells {
                     let is_circle = axis != GridAxis::K && self.edges[variable.index()].is_circle(axis);
-                    if !is_circle || !region::covers(region.along(axis), own.region.along(axis)) {
+                    if !is_circle || !region::covers(there, cells) {
                         return false;
                     }
                     circles.insert(axis);
@@ -333,13 +335,6 @@ impl Fuser<'_> {
         true
     }
 
-    /// Whether a stage may join a group that gives other cells: what differs is looked at by stages of the group alone.
-    fn gives_one(&self, group: &Group, stage: usize) -> bool {
-        let region = &self.staged.stages[stage].region;
-        let mut others = group.computed.iter().filter(|(_, own)| *own != region);
-        !others.any(|(&variable, _)| self.is_wanted(group, variable, Some(stage)))
-    }
-
     /// Whether a variable is looked at outside of the stages that compute it here, of which `next` may become one: by the
     /// user, or by another stage.
     fn is_wanted(&self, group: &Group, variable: VariableId, next: Option<usize>) -> bool {
@@ -351,22 +346,7 @@ impl Fuser<'_> {
         self.staged.program.variables[variable].role.is_some()
             || group.read.contains(&variable)
             || self.staged.stages.iter().enumerate().any(is_read)
-            || self.renames().any(|(from, _)| from == variable)
-    }
-
-    fn renames(&self) -> impl Iterator<Item = (VariableId, VariableId)> {
-        fn collect(steps: &[Step], found: &mut Vec<(VariableId, VariableId)>) {
-            for step in steps {
-                match step {
-                    Step::Stage(_) => {}
-                    Step::Rename(from, to) => found.push((*from, *to)),
-                    Step::Repeat(own) => own.turns.iter().for_each(|turn| collect(turn, found)),
-                }
-            }
-        }
-        let mut found = Vec::new();
-        collect(&self.staged.steps, &mut found);
-        found.into_iter()
+            || is_renamed(&self.staged.steps, variable)
     }
 
     /// A variable as a field.
@@ -411,12 +391,13 @@ impl Fuser<'_> {
     }
 }
 
-/// Whether all that a reach leads to from one region lies in another, along an axis.
-fn lies_within(from: &Region, of: &Region, reach: Extents, axis: GridAxis) -> bool {
-    let (from, of, [low, high]) = (from.along(axis), of.along(axis), reach.along(axis));
-    let low = from.start as i64 + i64::from(low);
-    let high = from.end as i64 + i64::from(high);
-    low >= of.start as i64 && high <= of.end as i64
+/// Whether steps give another variable the value of this one.
+fn is_renamed(steps: &[Step], variable: VariableId) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Stage(_) => false,
+        Step::Rename(from, _) => *from == variable,
+        Step::Repeat(own) => own.turns.iter().any(|turn| is_renamed(turn, variable)),
+    })
 }
 
 /// A stencil whose parameters are numbers.

@@ -246,7 +246,7 @@ impl Staged {
 
     /// Whether a stage on a region computes every element of a variable: of interfaces the last is never computed.
     pub fn computes_all(&self, region: &Region, variable: VariableId) -> bool {
-        region::is_whole(self, region) && self.program.variables[variable].place.levels != Levels::Interfaces
+        *region == self.inner() && self.program.variables[variable].place.levels != Levels::Interfaces
     }
 
     /// Whether a variable is read beyond an edge that has a rule, so that its halo has to be filled.

@@ -59,7 +59,7 @@ impl Rim {
     pub fn told(&self, staged: &Staged) -> String {
         let own = &staged.program.variables[self.variable];
         let (name, program) = (&own.name, &staged.program.name);
-        let said = |cells| along(cells, |axis, text| format!("{text} of {axis}")).join(" and ");
+        let said = |cells| along(cells).join(" and ");
         let (what, how) = match (self.is_kept, own.role) {
             (true, Some(Role::Out)) | (false, _) => ("have no value", "leaves them out"),
             (true, _) => ("keep what is given", "leaves them so"),
@@ -89,8 +89,8 @@ fn outside(whole: &Range<usize>, part: &Range<usize>) -> [usize; 2] {
     [part.start.saturating_sub(whole.start), whole.end.saturating_sub(part.end)]
 }
 
-/// `the first 2 and the last`: of each axis that has any.
-fn along(cells: [[usize; 2]; 3], said: impl Fn(GridAxis, String) -> String) -> Vec<String> {
+/// `the first 2 and the last of i`: of each axis that has any.
+fn along(cells: [[usize; 2]; 3]) -> Vec<String> {
     let each =
         |which: &str, count: usize| if count == 1 { format!("the {which}") } else { format!("the {which} {count}") };
     let axes = GridAxis::ALL.into_iter().zip(cells).filter(|(_, cells)| *cells != [0, 0]);
@@ -100,7 +100,7 @@ fn along(cells: [[usize; 2]; 3], said: impl Fn(GridAxis, String) -> String) -> V
             [0, high] => each("last", high),
             [low, high] => format!("{} and {}", each("first", low), each("last", high)),
         };
-        said(axis, text)
+        format!("{text} of {axis}")
     })
     .collect()
 }
@@ -157,7 +157,7 @@ impl Lost {
 
     fn refusal(&self, staged: &Staged, call: &Call, what: &str) -> Refusal {
         let stencil = &staged.program.stencils[call.stencil].name;
-        let mut less = along(self.cells, |axis, text| format!("{text} of {axis}"));
+        let mut less = along(self.cells);
         less.extend((self.columns > 0).then(|| format!("{} columns", self.columns)));
         let boundary = match rules(self.cells) {
             rules if rules.is_empty() => String::new(),

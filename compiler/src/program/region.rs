@@ -313,7 +313,7 @@ pub fn region(
 }
 
 /// The cells of `of` for which all from `low` to `high` lie in `there`.
-fn within(of: &Range<usize>, there: &Range<usize>, [low, high]: [i32; 2]) -> Range<usize> {
+pub(super) fn within(of: &Range<usize>, there: &Range<usize>, [low, high]: [i32; 2]) -> Range<usize> {
     let start = there.start as i64 - i64::from(low);
     let end = there.end as i64 - i64::from(high);
     let start = start.max(of.start as i64);
@@ -359,11 +359,6 @@ fn check_edges(
             .help(format!("say what lies there: `boundary {} {{ {axis}: copy }}`, or guard the read", what.trim_matches('`'))));
     }
     Ok(())
-}
-
-/// Whether a region is every cell of the arrays.
-pub fn is_whole(staged: &Staged, region: &Region) -> bool {
-    *region == staged.inner()
 }
 
 impl Stage {

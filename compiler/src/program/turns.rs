@@ -122,9 +122,15 @@ impl<'a> Stager<'a> {
             if is_over && turn >= AHEAD {
                 break turn;
             }
+            if turn > 1 && !is_over {
+                self.changing += 1;
+                if self.changing > CHANGING {
+                    return Err(self.too_many(turn));
+                }
+            }
             self.done.push(turn);
             self.ahead += usize::from(is_over);
-            let steps = self.turn(repeat, turn, is_over);
+            let steps = self.actions(&repeat.actions);
             self.ahead -= usize::from(is_over);
             self.done.pop();
             match steps {
@@ -158,16 +164,6 @@ impl<'a> Stager<'a> {
             self.reset(marks[own.turns.len()]);
         }
         Ok(own)
-    }
-
-    fn turn(&mut self, repeat: &Repeat, turn: usize, is_over: bool) -> Result<Vec<Step>, Refusal> {
-        if turn > 1 && !is_over {
-            self.changing += 1;
-            if self.changing > CHANGING {
-                return Err(self.too_many(turn));
-            }
-        }
-        self.actions(&repeat.actions)
     }
 
     fn too_many(&self, turn: usize) -> Refusal {
@@ -211,7 +207,7 @@ impl<'a> Stager<'a> {
             None => {
                 let region = region::region(self.staged, stencil, call, params, self.adjacency, &there)
                     .map_err(|wrong| self.narrowed(call, &there, wrong))?;
-                let is_whole = region::is_whole(self.staged, &region);
+                let is_whole = region == self.staged.inner();
                 let (stencil, params, call) = (stencil.clone(), params.clone(), call.clone());
                 let carry = Vec::new();
                 self.staged.stages.push(Stage { stencil, params, region, is_whole, wraps: false, carry, call });

@@ -52,10 +52,7 @@ impl<'a> Lowering<'a> {
 
     /// The names that the only argument of a call consists of.
     fn only_trail(&self, arguments: &[Argument]) -> Option<Vec<Name>> {
-        match arguments {
-            [argument] => self.trail_of(argument.value),
-            _ => None,
-        }
+        if let [argument] = arguments { self.trail_of(argument.value) } else { None }
     }
 
     /// The paths that lead to an element if an expression has this truth.

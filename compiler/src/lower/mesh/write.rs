@@ -136,10 +136,7 @@ impl<'a> Lowering<'a> {
         let path = match index {
             None => Path::default(),
             Some((parts, _)) => {
-                let names = match parts.as_slice() {
-                    [part] => self.trail_of(*part),
-                    _ => None,
-                };
+                let names = if let [part] = parts.as_slice() { self.trail_of(*part) } else { None };
                 let Some(names) = names else {
                     let found = Diagnostic::error(at, "an increment goes to an element of a set");
                     let levels = parts.iter().any(|part| self.begins_with(*part, &["k"]));

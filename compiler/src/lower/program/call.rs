@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Call, FieldBinding};
 use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, VariableId};
 use crate::lower::Found;
+use crate::lower::call::count;
 use crate::lower::mesh::SIZE;
 use crate::lower::scope::{Binding, FUNCTIONS, Global};
 use crate::lower::sweep::single;
@@ -223,11 +224,7 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     fn too_many<T>(&mut self, stencil: &Stencil, slots: &[Slot], given: usize, at: Span) -> Found<T> {
-        let takes = match slots.len() {
-            0 => "nothing".to_owned(),
-            1 => "one argument".to_owned(),
-            n => format!("{n} arguments"),
-        };
+        let takes = if slots.is_empty() { "nothing".to_owned() } else { count(slots.len()) };
         self.report(wrong(at, format!("`{}` takes {takes}, here are {given}", stencil.name), signature(stencil, slots)))
     }
 

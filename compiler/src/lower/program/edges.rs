@@ -3,7 +3,7 @@
 use super::Programmer;
 use crate::analysis::extents::reaches;
 use crate::diagnostic::Diagnostic;
-use crate::ir::program::{Call, GridAxis, Side};
+use crate::ir::program::{Call, GridAxis};
 use crate::ir::{Handle, Precision, Stencil, fold};
 use crate::lower::Found;
 
@@ -19,11 +19,7 @@ impl Programmer<'_, '_> {
             let Some(ruled) = ruled else { continue };
             for (id, field) in stencil.fields.iter() {
                 let (Some(read), Some(reach)) = (call.fields[id.index()].read, reaches[id.index()]) else { continue };
-                let (low, high) = match axis {
-                    GridAxis::I => (reach.low.i, reach.high.i),
-                    GridAxis::J | GridAxis::K => (reach.low.j, reach.high.j),
-                };
-                let by = if side == Side::Low { low } else { high };
+                let by = reach.along(axis)[side as usize];
                 let variable = &self.program.variables[read];
                 if by == 0 || !field.place.horizontal || variable.edges.has(axis, side) {
                     continue;

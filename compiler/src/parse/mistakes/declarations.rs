@@ -36,9 +36,11 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         return Some(found);
     }
     match stop.first {
-        "in" | "out" | "inout" if !stop.at_start() => field(stop),
+        "in" | "out" | "inout" if !stop.at_start() => {
+            stop.known("field").or_else(|| on_a_mesh(stop)).or_else(|| field(stop))
+        }
         "let" if !stop.at_start() => binding(stop),
-        "param" | "const" if !stop.at_start() => number(stop),
+        "param" | "const" if !stop.at_start() => stop.known("param and const").or_else(|| number(stop)),
         "fn" if !stop.at_start() => stop.known(if stop.name().contains('=') { "value of fn" } else { "fn" }),
         _ if stop.outside || stop.item == Some("test") => None,
         _ => assignment(stop),
@@ -117,9 +119,6 @@ fn typed_before(stop: &Stop) -> Option<Diagnostic> {
 fn field(stop: &Stop) -> Option<Diagnostic> {
     let names = stop.name();
     let before_range = !names.contains(['=', ':']) && !names.contains(" on ");
-    if let Some(found) = stop.known("field").or_else(|| on_a_mesh(stop, names)) {
-        return Some(found);
-    }
     if names.contains('=') && !names.contains("..") {
         let place = stop.before.rfind('=').map_or(stop.here(), |at| Span::new(at, stop.before.trim_end().len()));
         return Some(no_range(stop.before.trim_end(), place));
@@ -159,8 +158,8 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
 }
 
 /// What is said of fields on meshes in the wrong place: parts of vectors, and `no k`.
-fn on_a_mesh(stop: &Stop, names: &str) -> Option<Diagnostic> {
-    let role = stop.first;
+fn on_a_mesh(stop: &Stop) -> Option<Diagnostic> {
+    let (role, names) = (stop.first, stop.name());
     if stop.found == "k" && stop.previous.is_some_and(|(word, _)| word == "no") && !names.contains(" on ") {
         let name = names.split(',').next().unwrap_or_default().trim();
         let found = error(stop, "what a field lacks is said after where it lives").label("too early");
@@ -200,9 +199,6 @@ fn binding(stop: &Stop) -> Option<Diagnostic> {
 
 /// After `param` or `const`.
 fn number(stop: &Stop) -> Option<Diagnostic> {
-    if let Some(found) = stop.known("param and const") {
-        return Some(found);
-    }
     let name = stop.name();
     let is_name = stop.found.starts_with(is_word) && !RESERVED.contains(&stop.found);
     if !is_name || name.is_empty() || name.contains('=') {

@@ -17,13 +17,11 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         let found = wrong(place, "this `if` has no `else`", "expected `else { ... }`");
         return Some(found.help("an `if` is a value, so it needs one in either case: `if a > 0 { a } else { 0 }`"));
     }
-    if let Some(found) = stop.known("words as operators") {
-        return Some(found);
-    }
     if ["and", "or"].contains(&stop.found) {
-        return None;
+        return stop.known("words as operators");
     }
-    fortran(stop)
+    stop.known("words as operators")
+        .or_else(|| fortran(stop))
         .or_else(|| stop.known("ends of blocks"))
         .or_else(|| super::operators::guess(stop))
         .or_else(|| stop.known("signs in expressions"))
@@ -61,9 +59,6 @@ fn fold(stop: &Stop) -> Option<Diagnostic> {
         let form = "write `sum(n in 1..=3) { a[i+n] }`; both ends are included";
         Some(Diagnostic::error(stop.here(), message).label(label).help(form))
     };
-    if stop.found == "sum" && !stop.after_operand {
-        return told("this `sum` is not complete", "expected a counter, a range and a block");
-    }
     let word = stop.bracket.filter(|(bracket, _)| *bracket == '(').map_or("", |(_, word)| word);
     let (has_counter, has_range) = (stop.statement.contains(" in "), stop.statement.contains("..="));
     let is_fold = word == "sum" || ["min", "max"].contains(&word) && has_counter;
@@ -83,10 +78,7 @@ fn fold(stop: &Stop) -> Option<Diagnostic> {
         return told("what is added stands in braces, after the parenthesis", "not here");
     }
     if !stop.before.rsplit(word).next().unwrap_or("").contains(" in ") {
-        return match stop.found {
-            "=" => told("a counter runs over a range with `in`", "write `in`"),
-            _ => stop.known("sum without range"),
-        };
+        return stop.known("sum without range");
     }
     match stop.found {
         "." | ":" | ".." | ")" => told("the range of a counter is written `1..=3`", "expected `..=`"),

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_list_is_understood() {
-        let stop = Stop::new("stencil s { in a b }", 17, "b");
+        let stop = Stop::new("stencil s { in a b }", 17, "b", |_| false);
         let mistakes = KNOWN.split("\n== ").skip(1).flat_map(|own| own.split("\n\n").skip(1));
         for mistake in mistakes.map(str::trim).filter(|mistake| !mistake.is_empty()) {
             assert!(line(mistake, "error").is_some() && line(mistake, "label").is_some(), "{mistake}");

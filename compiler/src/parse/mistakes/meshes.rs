@@ -17,7 +17,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if stop.first == "reduce" && stop.item == Some("stencil") {
         return stop.known("reduction");
     }
-    (stop.item == Some("mesh")).then(|| part(stop))
+    (stop.item == Some("mesh")).then(|| stop.known("mesh").unwrap_or_else(|| part(stop)))
 }
 
 /// The text of a part of a mesh, and where it is.
@@ -40,9 +40,6 @@ fn part(stop: &Stop) -> Diagnostic {
     let text = format!("{}{}", stop.statement, &stop.rest[..end]);
     let text = text.split("//").next().unwrap_or_default();
     let part = Part { text: text.trim_end(), start: stop.before.len() - stop.statement.len() };
-    if let Some(found) = stop.known("mesh") {
-        return found;
-    }
     let word = word_at(part.text);
     match word {
         "set" => sets(stop, &part),

@@ -10,6 +10,7 @@ mod meshes;
 mod operators;
 mod statements;
 
+use super::Rule;
 use crate::diagnostic::{Diagnostic, guess as nearest};
 use crate::foreign;
 use crate::source::Span;
@@ -45,8 +46,8 @@ pub struct Stop<'a> {
 }
 
 impl<'a> Stop<'a> {
-    /// The place where the parser of `text` stopped.
-    pub fn new(text: &'a str, at: usize, found: &'a str) -> Self {
+    /// The place where the parser of `text` stopped, and whether it expected a rule there.
+    pub fn new(text: &'a str, at: usize, found: &'a str, expects: impl Fn(Rule) -> bool) -> Self {
         let (before, rest) = text.split_at(at);
         let statement_start = before.rfind(['\n', ';', '{', '}']).map_or(0, |end| end + 1);
         let statement = before[statement_start..].trim_start();
@@ -70,9 +71,9 @@ impl<'a> Stop<'a> {
             outside,
             item,
             bracket,
-            after_operand: false,
-            type_expected: false,
-            else_expected: false,
+            after_operand: expects(Rule::add),
+            type_expected: expects(Rule::scalar),
+            else_expected: expects(Rule::kw_else),
         }
     }
 

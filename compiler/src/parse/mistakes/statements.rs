@@ -17,7 +17,7 @@ const STATEMENTS: &[&str] = &["in", "out", "inout", "param", "const", "let", "fn
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     // A block's closing brace may end a statement, as in `{ x } else`.
     if stop.outside {
-        return outside(stop);
+        return stop.known("outside").or_else(|| open_test(stop)).or_else(|| outside(stop));
     }
     if stop.item == Some("test")
         && let Some(found) = parted(stop).or_else(|| stop.known("what a test has not"))
@@ -75,9 +75,6 @@ pub fn parted(stop: &Stop) -> Option<Diagnostic> {
 
 /// What stands in no braces.
 fn outside(stop: &Stop) -> Option<Diagnostic> {
-    if let Some(found) = stop.known("outside").or_else(|| open_test(stop)) {
-        return Some(found);
-    }
     if !stop.at_start() && RESERVED.contains(&stop.first) {
         return None;
     }
