@@ -264,6 +264,13 @@ fn choices_reach_the_plan() {
     let read: Choices = serde_json::from_value(other).unwrap();
     let words = read.words();
     assert!(words.contains(" --slice 4 ") && !words.contains("tile"), "{words}");
+    let mut wrong = serde_json::to_value(&read).unwrap();
+    assert!(wrong["tile"] == serde_json::json!([4, 2]) && wrong.get("later").is_none(), "{wrong}");
+    for slice in [serde_json::json!([]), serde_json::json!("8"), serde_json::json!(-1)] {
+        wrong["slice"] = slice;
+        let refusal = serde_json::from_value::<Choices>(wrong.clone()).unwrap_err().to_string();
+        assert!(refusal.contains("`slice` has to be N"), "{refusal}");
+    }
 }
 
 #[test]

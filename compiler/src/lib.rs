@@ -52,6 +52,7 @@ mod named;
 pub mod names;
 pub mod parse;
 pub mod plan;
+mod precision;
 pub mod program;
 pub mod registry;
 mod sections;

@@ -3,7 +3,8 @@
 use super::ACCESSES;
 use crate::diagnostic::Refusal;
 use crate::ir::Precision;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{Error, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -27,8 +28,7 @@ pub struct Knob {
 }
 
 /// The numbers of a knob.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "Written")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting(Vec<u32>);
 
 /// Settings by the names of their knobs. A knob that has none is as usual.
@@ -40,8 +40,28 @@ pub type Knobs = BTreeMap<String, Setting>;
 enum Written {
     One(u32),
     Several(Vec<u32>),
-    /// What other versions have written there.
-    Unknown(serde::de::IgnoredAny),
+    Other(IgnoredAny),
+}
+
+/// Reads settings among other entries: what is no knob of any strategy is of another version, and left out.
+///
+/// # Errors
+/// A knob has no numbers.
+pub(crate) fn known<'a, D: Deserializer<'a>>(entries: D) -> Result<Knobs, D::Error> {
+    let mut settings = Knobs::new();
+    for (name, written) in BTreeMap::<String, Written>::deserialize(entries)? {
+        if let Some(knob) = knobs().into_iter().find(|knob| knob.name == name) {
+            let setting = match written {
+                Written::One(number) => Setting(vec![number]),
+                Written::Several(numbers) if !numbers.is_empty() => Setting(numbers),
+                Written::Several(_) | Written::Other(_) => {
+                    return Err(D::Error::custom(format!("`{name}` has to be {}, in numbers", knob.form)));
+                }
+            };
+            settings.insert(name, setting);
+        }
+    }
+    Ok(settings)
 }
 
 /// Every knob of every strategy, once each.
@@ -102,16 +122,6 @@ impl Setting {
 impl<T: AsRef<[u32]>> From<T> for Setting {
     fn from(numbers: T) -> Self {
         Self(numbers.as_ref().to_vec())
-    }
-}
-
-impl From<Written> for Setting {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::One(number) => [number].into(),
-            Written::Several(numbers) => Self(numbers),
-            Written::Unknown(_) => Self(Vec::new()),
-        }
     }
 }
 

@@ -4,9 +4,9 @@
 //! Only what can be decided for every grid is told. A condition is understood if it compares whole multiples of `k` and
 //! `nk`. Parameters, and conditions that read fields, are not.
 
-use super::levels::{known_defs, known_nodes};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Binary, Body, DefId, Handle, Kind, Levels, Node, NodeId, Path, Relation, Stencil};
+use crate::ir::{known_defs, known_nodes};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashSet};
 

@@ -10,7 +10,9 @@ use super::runs::runs;
 use crate::depth::needed_first;
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
-use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Precision, Stencil};
+use crate::ir::{
+    Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Precision, Stencil, known_defs, known_nodes,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -174,20 +176,6 @@ impl<'a, J: Judge> Rules<'a, J> {
             (self.judge.or(&a.0, &b.0), self.judge.and(&a.1, &b.1))
         })
     }
-}
-
-/// Which definitions are made of `k`, `nk`, numbers and parameters alone.
-pub fn known_defs(stencil: &Stencil) -> Vec<bool> {
-    stencil.of_defs(|body, known| known_nodes(body, known).last().copied().unwrap_or(false))
-}
-
-/// Which nodes of a body are made of `k`, `nk`, numbers and parameters alone.
-pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
-    body.of_nodes(|_, node, known| match node {
-        Node::Read { .. } | Node::Present { .. } => false,
-        Node::Use { def, .. } => known_defs[def.index()],
-        _ => node.operands().iter().all(|operand| known[operand.index()]),
-    })
 }
 
 /// Which nodes of a body may be known on a level: beside those made of what is known, an `&&` or `||` of which one side decides,

@@ -3,10 +3,11 @@
 //! The rules are those of [`super::levels`]. Levels on which the same is reached form a [`Class`]: all that depends on the
 //! level alone (which reads count, what an evaluation costs) is asked once a class, however many levels a grid has.
 
-use super::levels::{Known, known_defs, known_nodes};
+use super::levels::Known;
 use super::runs::runs;
 use crate::ir::scalar::Value;
 use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, Stencil};
+use crate::ir::{known_defs, known_nodes};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;

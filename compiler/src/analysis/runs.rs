@@ -3,7 +3,8 @@
 //! What changes from level to level is whether comparisons of `k` hold and whether reads leave their field. Where the first
 //! compare `k`, shifted by a number, with a number, both are known without looking at each level.
 
-use super::levels::{Known, knowable_nodes, known_defs};
+use super::levels::{Known, knowable_nodes};
+use crate::ir::known_defs;
 use crate::ir::scalar::Value;
 use crate::ir::{Binary, Body, Handle, Kind, Levels, Node, NodeId, Path};
 use std::collections::BTreeSet;

@@ -56,6 +56,7 @@ mod verify;
 mod walk;
 
 use crate::named::named;
+pub use crate::precision::Precision;
 use crate::source::Span;
 use crate::text::FreeText;
 pub use arena::{Arena, Handle};
@@ -68,12 +69,13 @@ pub use mesh::{Home, Mesh, MeshProgram, MeshStencil};
 pub use path::{Axis, Hop, Offset, Path, Step};
 pub use print::Print;
 pub use program::Program;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 pub use split::split;
 use std::collections::BTreeSet;
 pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
 pub use test::{COORDINATES, Expectation, Test};
 pub use verify::{Stages, Verify};
+pub use walk::{known_defs, known_nodes};
 
 arena::handles! {
     /// A field of a stencil.
@@ -105,17 +107,6 @@ named! {
         Int = "int";
         /// A truth value.
         Bool = "bool";
-    }
-
-    /// What `real` is.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Precision {
-        /// Single precision.
-        F32 = "f32";
-        /// Double precision.
-        #[default]
-        F64 = "f64";
     }
 
     /// How a field is stored.
@@ -412,16 +403,6 @@ impl Stored {
             Stored::F64 => 8,
             Stored::F32 | Stored::Int => 4,
             Stored::Bool => 1,
-        }
-    }
-}
-
-impl Precision {
-    /// Bytes of a real.
-    pub fn bytes(self) -> usize {
-        match self {
-            Precision::F32 => 4,
-            Precision::F64 => 8,
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A part with a name of its own is the same bits: fused multiply-adds are formed before.
 
+use super::walk::{known_defs, known_nodes};
 use super::{Arena, Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Stencil};
-use crate::analysis::levels::{known_defs, known_nodes};
 use crate::depth;
 
 /// What several nodes of a body look at is written once if it has more operations than this. A text holds it once for each,

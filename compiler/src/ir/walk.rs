@@ -135,3 +135,17 @@ impl Stencil {
         }
     }
 }
+
+/// Which definitions are made of `k`, `nk`, numbers and parameters alone.
+pub fn known_defs(stencil: &Stencil) -> Vec<bool> {
+    stencil.of_defs(|body, known| known_nodes(body, known).last().copied().unwrap_or(false))
+}
+
+/// Which nodes of a body are made of `k`, `nk`, numbers and parameters alone.
+pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
+    body.of_nodes(|_, node, known| match node {
+        Node::Read { .. } | Node::Present { .. } => false,
+        Node::Use { def, .. } => known_defs[def.index()],
+        _ => node.operands().iter().all(|operand| known[operand.index()]),
+    })
+}

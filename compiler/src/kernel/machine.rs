@@ -1,6 +1,7 @@
 //! Kernels that no stencil says: what whoever runs kernels needs to have done to memory.
 
 use super::build::{Builder, Computing, Making, Term};
+use super::simplify::simplify;
 use super::{ArrayId, Axis, Binary, Coordinate, Element, Kernel, Step, Type, Unroll, ValueId, VariableId};
 use crate::ir::Relation;
 use crate::ir::mesh::Fold;
@@ -13,7 +14,7 @@ pub fn set_to_zero(threads: u32) -> Kernel {
     let i = own.name("i", Term::thread_of_launch(threads));
     let zeros = zeros(&mut own);
     own.when(i.less(n), |own| own.store(to, i, zeros));
-    own.finish()
+    simplify(own.finish())
 }
 
 /// Copies 16 bytes at once, however few threads there are: `copy_all(a, b, n)`, for n accesses.
@@ -23,7 +24,7 @@ pub fn copy_all(threads: u32) -> Kernel {
     let n = own.number("n", Type::I32);
     let all = own.term(Coordinate::Blocks.along(Axis::X).times(threads));
     own.each("i", (Term::thread_of_launch(threads), n, Step::By(all)), Unroll::Free, |own, i| own.store(b, i, a.at(i)));
-    own.finish()
+    simplify(own.finish())
 }
 
 /// Copies streams, each of so many accesses of 16 bytes, of which a thread makes `per_thread`. What is written is every bit of what is
@@ -62,7 +63,7 @@ pub fn copy_streams(name: &str, reads: &[usize], writes: &[usize], threads: u32,
             own.when(c.less(count), |own| own.store(array, c, x));
         }
     }
-    own.finish()
+    simplify(own.finish())
 }
 
 /// Whether two pieces of memory are the same: `same(a, b, accesses, a_rest, b_rest, rest, differs)` looks at so many accesses of 16
@@ -86,7 +87,7 @@ pub fn same(threads: u32) -> Kernel {
     });
     let is_other = a_rest.at(first).is(Relation::Ne, b_rest.at(first));
     own.when(first.less(rest).and(is_other), |own| own.store(differs, 0, 1));
-    own.finish()
+    simplify(own.finish())
 }
 
 /// Numbers that a block of [`fold`] makes one of.
@@ -154,7 +155,7 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
         });
         own.store(totals, block, of_warps.at(0));
     });
-    own.finish()
+    simplify(own.finish())
 }
 
 /// Fills the cells around a field: `columns` and `levels` are pairs of where a value goes and where it comes from; a source less than 0
@@ -191,7 +192,7 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
         let value = own.name("value", number.is(Relation::Ge, 0).picks(inner, other));
         own.store(field, place(to, pair(levels, level, 0)), value);
     });
-    own.finish()
+    simplify(own.finish())
 }
 
 /// The first of the places of a thread that has so many, and how far they are apart: by as many threads as a block of the launch has,

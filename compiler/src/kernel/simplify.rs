@@ -1,6 +1,7 @@
 //! Leaves out of a kernel what nothing uses: names that are never called, variables that nobody reads, loops and branches in which
 //! nothing is done, arguments and arrays that nothing needs. So whoever makes a kernel can declare all that might be needed.
 
+use super::verify::verify;
 use super::{ArgumentKind, ArrayId, Block, Kernel, Meaning, Operation, Space, Statement, ValueId, VariableId};
 use crate::ir::{Arena, Handle};
 
@@ -24,7 +25,9 @@ pub fn simplify(mut kernel: Kernel) -> Kernel {
         }
     }
     kernel.body = used.kept(std::mem::take(&mut kernel.body));
-    used.alone(kernel)
+    let kernel = used.alone(kernel);
+    debug_assert!(verify(&kernel).is_ok(), "{:?}\n{kernel}", verify(&kernel));
+    kernel
 }
 
 /// What something that counts uses.

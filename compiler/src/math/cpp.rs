@@ -4,7 +4,7 @@
 //! function, calls, operators, structs built from variables of their fields' names, tables of numbers; and `series!`, which is written
 //! out. What is called by the same name in all of it gets the prefix `real_` here.
 
-use crate::ir::Precision;
+use crate::precision::Precision;
 use crate::sections::{File, sections};
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use super::belongs::SOME;
 use super::{KnownGrid, Plan, Target};
-use crate::access::knobs::{Knob, Knobs, Setting};
+use crate::access::knobs::{self, Knob, Knobs, Setting};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
 use crate::diagnostic::Refusal;
 use crate::grid::Form;
@@ -45,7 +45,7 @@ pub struct Choices {
     /// Threads of a block along x, y and z.
     pub block: [u32; 3],
     /// How the knobs of the strategy are set. Those of others make no difference.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "knobs::known")]
     pub knobs: Knobs,
     /// Whether 64-bit indices are forced.
     pub wide: bool,

@@ -16,7 +16,7 @@ use super::{
 use crate::ir::{Arena, Handle};
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A kernel that is being made.
 ///
@@ -37,7 +37,7 @@ pub struct Builder {
     /// The block that each value was made in.
     made_in: Vec<usize>,
     /// The blocks within which each name ended.
-    closed: HashMap<Identifier, Vec<usize>>,
+    closed: HashMap<Identifier, BTreeSet<usize>>,
 }
 
 /// A block that is being written.
@@ -231,20 +231,21 @@ impl Builder {
 
     /// Whether something has this name that will stand behind what is written to the block at hand: in a block that is closed, and
     /// part of an open one within this one.
-    fn is_behind(&self, name: &Identifier) -> bool {
-        self.closed.get(name).into_iter().flatten().any(|&block| {
-            let mut open = self.around(block).skip_while(|&block| self.blocks[block].is_closed).skip(1);
-            open.any(|block| block == self.current)
-        })
+    fn is_behind(&mut self, name: &Identifier) -> bool {
+        let Some(blocks) = self.closed.remove(name) else { return false };
+        // What is closed by now has become part of the open block around it.
+        let open = |&block: &usize| self.around(block).find(|&block| !self.blocks[block].is_closed).unwrap_or(block);
+        let blocks: BTreeSet<usize> = blocks.iter().map(open).collect();
+        let is_within = |&block: &usize| self.around(block).skip(1).any(|block| block == self.current);
+        let is_behind = blocks.iter().any(is_within);
+        self.closed.insert(name.clone(), blocks);
+        is_behind
     }
 
     /// Gives a name back that ends within a block.
     fn retire(&mut self, name: Identifier, block: usize) {
         self.names.release(&name);
-        let blocks = self.closed.entry(name).or_default();
-        if blocks.last() != Some(&block) {
-            blocks.push(block);
-        }
+        self.closed.entry(name).or_default().insert(block);
     }
 
     /// A block, then the one around it, and so on.
@@ -416,16 +417,6 @@ impl Builder {
     /// Writes to a block from now on. Returns the one at hand so far.
     pub fn enter(&mut self, block: BlockKey) -> BlockKey {
         BlockKey(std::mem::replace(&mut self.current, block.0))
-    }
-
-    /// Does here what is in a block.
-    pub fn append(&mut self, block: BlockKey) {
-        let own = &mut self.blocks[block.0];
-        own.is_closed = true;
-        let (mut names, Block(mut statements)) = (std::mem::take(&mut own.names), std::mem::take(&mut own.block));
-        let current = &mut self.blocks[self.current];
-        current.names.append(&mut names);
-        current.block.0.append(&mut statements);
     }
 
     /// Whether nothing is in a block yet.
