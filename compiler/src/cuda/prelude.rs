@@ -12,10 +12,6 @@ use std::collections::BTreeSet;
 /// Names of the functions of the prelude that are called.
 pub type Helpers = BTreeSet<&'static str>;
 
-/// How functions are declared: those that are part of a kernel, and those that it rarely needs.
-const LINKAGES: &[(&str, &str)] =
-    &[("STENCILC_FUNCTION", "__forceinline__"), ("STENCILC_FAR_FUNCTION", "__noinline__")];
-
 /// What a kernel needs before it, and what something else calls. Its reals are of one precision; if it calls no function of them, of
 /// that of the others.
 pub fn of_kernel(kernel: &Kernel, others: &Helpers, mut precision: Precision) -> Vec<String> {
@@ -68,12 +64,17 @@ pub fn of_kernel(kernel: &Kernel, others: &Helpers, mut precision: Precision) ->
         sections(file).filter(is_chosen).flat_map(|own| own.text.lines()).map(str::to_owned)
     };
     let language = chosen(File::Language).map(|line| in_precision(&line, precision));
-    let mut lines: Vec<String> = language.chain(functions(&names, precision)).collect();
-    for (name, linkage) in LINKAGES.iter().rev() {
-        if lines.iter().any(|line| line.contains(name)) {
-            lines.insert(0, format!("#define {name} static __host__ __device__ {linkage}"));
-        }
+    let (own, has_far) = functions(&names, precision);
+    let mut functions: Vec<String> = language.chain(own).collect();
+    let mut lines = Vec::new();
+    // How functions are declared: those that are part of a kernel, and those that it rarely needs.
+    if !functions.is_empty() {
+        lines.push("#define STENCILC_FUNCTION static __host__ __device__ __forceinline__".to_owned());
     }
+    if has_far {
+        lines.push("#define STENCILC_FAR_FUNCTION static __host__ __device__ __noinline__".to_owned());
+    }
+    lines.append(&mut functions);
     lines.extend(chosen(File::Prelude));
     for (lanes, c_type) in together {
         let adding = sections(File::Prelude).filter(|own| own.name == format!("add_{lanes}"));

@@ -57,6 +57,8 @@ const PREFIX: &str = "real_";
 struct Item {
     name: String,
     lines: Vec<String>,
+    /// Whether it is a function that stays one, since kernels rarely need it.
+    is_far: bool,
 }
 
 /// A text of C++ that serves both precisions, in one of them.
@@ -75,7 +77,7 @@ fn chosen<'a>(precision: Precision, f64: &'a str, f32: &'a str) -> &'a str {
 fn items(precision: Precision) -> Vec<Item> {
     let made_of = sections(File::Math).map(|section| {
         let text = in_precision(section.text, precision);
-        Item { name: section.name.to_owned(), lines: text.lines().map(str::to_owned).collect() }
+        Item { name: section.name.to_owned(), lines: text.lines().map(str::to_owned).collect(), is_far: false }
     });
     let mut items: Vec<Item> = made_of.collect();
     items.extend(translated(include_str!("turn.rs"), Precision::F64));
@@ -92,20 +94,21 @@ pub fn names() -> impl Iterator<Item = String> {
     [Precision::F64, Precision::F32].into_iter().flat_map(items).map(|item| item.name)
 }
 
-/// The lines of the functions in `used`, and of all that they call.
-pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> Vec<String> {
+/// The lines of the functions in `used`, and of all that they call; and whether one of these is far.
+pub fn functions(used: &BTreeSet<&'static str>, precision: Precision) -> (Vec<String>, bool) {
     // What is called stands before its callers.
     let mut wanted: BTreeSet<String> = used.iter().map(|&name| name.to_owned()).collect();
-    let mut needed = Vec::new();
+    let (mut needed, mut has_far) = (Vec::new(), false);
     for item in items(precision).into_iter().rev() {
         if wanted.contains(&item.name) {
+            has_far |= item.is_far;
             for line in item.lines.iter().filter(|line| !line.starts_with("//")) {
                 wanted.extend(words(line).map(|(word, _)| word.to_owned()));
             }
             needed.push(item.lines);
         }
     }
-    needed.into_iter().rev().flatten().collect()
+    (needed.into_iter().rev().flatten().collect(), has_far)
 }
 
 /// The functions and types of a text, in its order.
@@ -125,7 +128,7 @@ fn translated(text: &str, precision: Precision) -> Vec<Item> {
             };
             let mut lines = std::mem::take(&mut comments);
             lines.append(&mut own);
-            items.push(Item { name, lines });
+            items.push(Item { name, lines, is_far });
             is_far = false;
         }
         is_far |= line == "#[cold]";
