@@ -258,3 +258,6 @@ impl Kernel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
