@@ -2,10 +2,9 @@
 //! itself with a status of its own, says why in characters that a terminal shows, and writes nothing but what was named.
 #![cfg(target_os = "linux")]
 
-#[path = "common/process.rs"]
-mod process;
+mod texts;
 
-use process::PROGRAM;
+use crate::common::process::{self, PROGRAM};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +14,7 @@ use std::sync::OnceLock;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_testing::attack::files::{Attack, EMULATED, FILE, GIVEN, MADE, Original, WRITTEN, originals};
 use stencilc_testing::attack::hostile::unseen;
-use stencilc_testing::attack::texts;
+use stencilc_testing::attack::texts as hostile_texts;
 
 /// How many files there are.
 const FILES: u64 = 60;
@@ -92,7 +91,7 @@ fn make() -> Vec<Original> {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         files(folder.path()).into_iter().find(|(name, _)| name.starts_with("home/kernels/"))
     });
-    let texts: Vec<String> = texts::originals().into_iter().step_by(5).collect();
+    let texts: Vec<String> = hostile_texts::originals().into_iter().step_by(5).collect();
     originals(&|name| fs::read(folder.path().join(name)).unwrap(), cached, &texts).unwrap()
 }
 

@@ -1,8 +1,6 @@
 //! Grids whose columns stand in no rows: every stencil, computed by the interpreter and cell by cell; what is computed;
 //! shapes of arrays.
 
-mod common;
-#[path = "cells/walk.rs"]
 mod walk;
 
 use rayon::prelude::*;
@@ -64,9 +62,9 @@ const LINES: &str = "
 /// Every stencil that comes along, and every construct.
 fn every() -> Vec<Stencil> {
     let constructs = format!("{}{LINES}", include_str!("constructs.stn"));
-    let along = common::stencils().into_iter().flat_map(|(name, text)| common::lowered(&name, &text));
+    let along = crate::common::stencils().into_iter().flat_map(|(name, text)| crate::common::lowered(&name, &text));
     // The recursion here knows no sweeps; `sweeps.rs` looks at those.
-    along.chain(common::lowered("constructs", &constructs)).filter(|stencil| stencil.sweeps.is_empty()).collect()
+    along.chain(crate::common::lowered("constructs", &constructs)).filter(|stencil| stencil.sweeps.is_empty()).collect()
 }
 
 /// Computes a stencil and compares every element with the recursion; returns how many cells of a level are computed.
@@ -146,7 +144,7 @@ fn every_kernel_equals_the_interpreter() {
                 };
                 // In all every variant comes up many times.
                 let turn = at + 3 * grid + usize::from(precision == Precision::F32);
-                let equal = common::check_variants(&problem, |number| number % 7 == turn % 7);
+                let equal = crate::common::check_variants(&problem, |number| number % 7 == turn % 7);
                 assert!(equal > 10, "{} on {}: {equal}", stencil.name, adjacency.name.as_told());
             }
         }
@@ -181,7 +179,7 @@ fn i_steps_are_walked_before_j_steps() {
     let adjacency = Arc::new(Adjacency::new("five", neighbours, None).unwrap());
     let phi = || Array { shape: vec![1, 5], data: Data::F64(vec![0.0, 10.0, 20.0, 30.0, 40.0]) };
     let computed = |text: &str| {
-        let stencil = common::lowered("own", text).remove(0);
+        let stencil = crate::common::lowered("own", text).remove(0);
         let arrays = BTreeMap::from([("phi".to_owned(), phi())]);
         let problem = Problem::new(Request {
             arrays,
@@ -214,7 +212,7 @@ fn i_steps_are_walked_before_j_steps() {
 /// What is said of arrays of some shapes, on a grid of 12 cells.
 fn refused(text: &str, arrays: &[(&str, &[usize])], levels: Option<usize>) -> Error {
     let adjacency = Arc::new(plane(4, 3));
-    let stencil = common::lowered("own", text).remove(0);
+    let stencil = crate::common::lowered("own", text).remove(0);
     let array = |shape: &[usize]| Array { shape: shape.to_vec(), data: Data::F64(vec![1.0; shape.iter().product()]) };
     let arrays = arrays.iter().map(|&(name, shape)| (name.to_owned(), array(shape))).collect();
     let grid = levels.map(|nk| Grid::cells(12, nk));
@@ -251,7 +249,7 @@ fn arrays_of_other_shapes_are_refused_with_the_shape_expected() {
 #[test]
 fn levels_follow_from_arrays() {
     let text = "stencil s { in phi; in hhl on (i, j, k+1); out res; res = phi * hhl }";
-    let stencil = common::lowered("own", text).remove(0);
+    let stencil = crate::common::lowered("own", text).remove(0);
     let adjacency = Arc::new(plane(4, 3));
     let levels = |name: &str, shape: &[usize]| {
         let data = Data::F64(vec![1.0; shape.iter().product()]);
@@ -261,6 +259,6 @@ fn levels_follow_from_arrays() {
     assert_eq!(levels("phi", &[7, 12]), Grid::cells(12, 7));
     assert_eq!(levels("phi", &[12]), Grid::cells(12, 1));
     assert_eq!(levels("hhl", &[7, 12]), Grid::cells(12, 6));
-    let flat = common::lowered("own", "stencil s { in a on (i, j); out b on (i, j); b = a[i+1] }").remove(0);
+    let flat = crate::common::lowered("own", "stencil s { in a on (i, j); out b on (i, j); b = a[i+1] }").remove(0);
     assert_eq!(Problem::new(Request { grid: None, ..request(&flat, &adjacency, 1) }).unwrap().grid, Grid::cells(12, 1));
 }

@@ -1,11 +1,9 @@
 //! Checked kernels: silent on every kernel that is right, and a message with stencil, field, cell and offset for each way
 //! in which an index can be wrong.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{combinations_for, lowered, problem, stencils};
+use crate::common::{combinations_for, lowered, problem, stencils};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;

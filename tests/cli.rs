@@ -1,57 +1,31 @@
 //! The command line: the real program, its messages and its exit status.
 
-#[path = "cli/bench.rs"]
 mod bench;
-#[path = "cli/build_program.rs"]
 mod build_program;
-#[path = "cli/compiled.rs"]
 mod compiled;
-#[path = "cli/completions.rs"]
 mod completions;
-#[path = "cli/files.rs"]
 mod files;
-#[path = "cli/folder.rs"]
-mod folder;
-#[path = "cli/given.rs"]
 mod given;
-#[path = "cli/grid.rs"]
 mod grid;
-#[path = "cli/grid_info.rs"]
 mod grid_info;
-#[path = "cli/mesh.rs"]
 mod mesh;
-#[path = "cli/mesh_commands.rs"]
 mod mesh_commands;
-#[path = "cli/mesh_kernels.rs"]
 mod mesh_kernels;
-#[path = "cli/new.rs"]
 mod new;
-#[path = "cli/over_mesh.rs"]
 mod over_mesh;
-#[path = "cli/print.rs"]
 mod print;
-#[path = "cli/profile.rs"]
 mod profile;
-#[path = "cli/program.rs"]
 mod program;
-#[path = "cli/report.rs"]
 mod report;
-#[path = "cli/share.rs"]
 mod share;
-#[path = "cli/snapshot.rs"]
 mod snapshot;
-#[path = "cli/terminal.rs"]
 mod terminal;
-#[path = "cli/test.rs"]
 mod test;
-#[path = "cli/tune.rs"]
 mod tune;
-#[path = "cli/tune_program.rs"]
 mod tune_program;
-#[path = "cli/verify.rs"]
 mod verify;
 
-use folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

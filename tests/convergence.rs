@@ -1,9 +1,7 @@
 //! Programs that come along, against exact solutions: the order in which the error goes down is measured on three grids, and
 //! what a scheme conserves is conserved but for rounding.
 
-mod common;
-
-use common::simulation::{Simulation, cells, distance};
+use crate::common::simulation::{Simulation, cells, distance};
 use std::f64::consts::PI;
 use std::ops::Range;
 use stencilc_compiler::grid::Grid;

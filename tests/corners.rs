@@ -1,9 +1,7 @@
 //! Corners that random numbers and random programs seldom come to: what binds tighter, numbers that are none, zeros of both
 //! signs, the ends of whole numbers, rows outside the grid.
 
-mod common;
-
-use common::{lowered, problem};
+use crate::common::{lowered, problem};
 use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::{Real, compare};

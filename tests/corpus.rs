@@ -3,18 +3,25 @@
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+use zip::ZipArchive;
 
 /// Takes every file of a folder of the corpus, of which there are so many at least.
 fn replay(folder: &str, least: usize, take: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(folder);
-    let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus.zip");
+    let mut corpus = ZipArchive::new(File::open(path).unwrap()).unwrap();
+    let names = corpus.file_names().map(|name| name.unwrap().into_owned());
+    let is_own = |name: &String| name.starts_with(&format!("corpus/{folder}/")) && !name.ends_with('/');
+    let mut files: Vec<String> = names.filter(is_own).collect();
     files.sort();
-    assert!(files.len() >= least, "the corpus is not there: {}", folder.display());
+    assert!(files.len() >= least, "{folder}: {} files", files.len());
     for file in files {
-        let bytes = std::fs::read(&file).unwrap();
+        let mut bytes = Vec::new();
+        corpus.by_name(&file).unwrap().read_to_end(&mut bytes).unwrap();
         // A failure names its file in what is printed before.
-        println!("{}", file.display());
+        println!("{file}");
         take(&bytes);
     }
 }

@@ -1,9 +1,7 @@
 //! Every operation of the device, by small kernels: on the emulator in every order of threads, through NVRTC, and on a
 //! GPU. And kernels with a fault, which the emulator must find.
 
-mod common;
-
-use common::device::{OPERATIONS, WRITTEN, cases, kernel, launch, numbers, run, same};
+use crate::common::device::{OPERATIONS, WRITTEN, cases, kernel, launch, numbers, run, same};
 use stencilc_compiler::device::{operations, with_operations};
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};

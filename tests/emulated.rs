@@ -2,9 +2,7 @@
 //! equal the interpreter bit for bit, in every order of threads. So a fault in printing, storing or scheduling shows
 //! without a GPU.
 
-mod common;
-
-use common::{check_variants, combinations, lowered, problem, stencils};
+use crate::common::{check_variants, combinations, lowered, problem, stencils};
 use rayon::prelude::*;
 use stencilc_compiler::analysis::{
     self,

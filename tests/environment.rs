@@ -2,10 +2,7 @@
 //! It ends with a status of its own, never by a panic or a signal, and leaves whole files or none.
 #![cfg(target_os = "linux")]
 
-#[path = "common/process.rs"]
-mod process;
-
-use process::PROGRAM;
+use crate::common::process::{self, PROGRAM};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,6 @@
 //! `stencilc explain`: every number against a count by hand, or by another way.
 
-mod common;
-
-use common::{lowered, problem, stencils};
+use crate::common::{lowered, problem, stencils};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
 use std::process::{Command, Stdio};

@@ -3,9 +3,7 @@
 //!
 //! `STENCILC_ARGUMENTS` says how many numbers are drawn from each range; with `--show-output` the errors are printed.
 
-mod common;
-
-use common::lowered;
+use crate::common::lowered;
 use std::ffi::c_long;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Every kernel on a real GPU against the interpreter, where there is one.
 
-mod common;
-
-use common::{combinations_for, lowered, problem, stencils};
+use crate::common::{combinations_for, lowered, problem, stencils};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;

@@ -1,9 +1,7 @@
 //! Headers and launchers of built kernels, as compilers of C and C++ take them in all dialects, with names that mean something
 //! there.
 
-mod common;
-
-use common::{combinations_for, lowered, problem};
+use crate::common::{combinations_for, lowered, problem};
 use std::collections::BTreeSet;
 use std::process::Command;
 use stencilc_compiler::cuda::{self, Built};
@@ -162,7 +160,7 @@ fn sizes_are_declared_wherever_a_sweep_reads() {
         stencil u { in a; in z on (k+1); out w; sweep k up { w = if k == 0 { a } else { w[k-1] + z[k+1] * a } } }";
     for stencil in lowered("sweeps", text) {
         let problem = problem(&stencil, Precision::F64, Grid::rows(7, 5, 11), &[]);
-        assert!(common::check_variants(&problem, |number| number % 3 == 0) > 3);
+        assert!(crate::common::check_variants(&problem, |number| number % 3 == 0) > 3);
         for choices in combinations_for(&stencil) {
             let kernel = cuda::print(&plan_for(&problem, &choices).unwrap()).unwrap();
             Compiler::find().unwrap().compile(&[(&kernel).into()], &Settings::default()).unwrap();

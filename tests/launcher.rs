@@ -1,9 +1,7 @@
 //! Executes the part of a built launcher that decides which levels are computed: it must agree with the analysis, whatever
 //! the grid and the parameters.
 
-mod common;
-
-use common::{lowered, stencils};
+use crate::common::{lowered, stencils};
 use std::fmt::Write as _;
 use std::process::Command;
 use stencilc_compiler::analysis::levels;

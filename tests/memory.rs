@@ -2,10 +2,7 @@
 //! runs under `ulimit -v`, which also shows how much it takes: what took more would fail.
 #![cfg(target_os = "linux")]
 
-#[path = "common/process.rs"]
-mod process;
-
-use process::{PROGRAM, shell};
+use crate::common::process::{PROGRAM, shell};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -46,7 +43,7 @@ fn every_call_ends_with_any_memory() {
     for made in ["mesh make hexahedra --size 12x12x12 -o m.npz", "grid make quadtree --size 40x40 -o g.npz"] {
         assert_eq!(ended(folder, ENOUGH, made).0, 0);
     }
-    let msh = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime/tests/mesh_files/cube_4_binary.msh");
+    let msh = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mesh_files/cube_4_binary.msh");
     let calls = [
         "check laplap",
         "explain laplap",

@@ -1,15 +1,9 @@
 //! Stencils over meshes that come along, against exact fields, and what they conserve.
 
-mod common;
-#[path = "meshes/flood.rs"]
 mod flood;
-#[path = "meshes/hexahedra.rs"]
 mod hexahedra;
-#[path = "meshes/icosahedral.rs"]
 mod icosahedral;
-#[path = "meshes/levels.rs"]
 mod levels;
-#[path = "meshes/quadrilaterals.rs"]
 mod quadrilaterals;
 
 /// The largest absolute value.

@@ -1,8 +1,6 @@
 //! Every stencil x storage x access strategy goes through NVRTC, for each architecture that we promise.
 
-mod common;
-
-use common::{combinations, combinations_for, lowered, problem, stencils, translation_unit};
+use crate::common::{combinations, combinations_for, lowered, problem, stencils, translation_unit};
 use rayon::prelude::*;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
@@ -42,10 +40,10 @@ fn every_combination_compiles() {
         for stencil in lowered(name, text) {
             for precision in [Precision::F32, Precision::F64] {
                 let problem = problem_shape(&stencil, precision, grid);
-                let (text, units) = translation_unit(&problem, combinations_for(&stencil));
+                let (text, kernels) = translation_unit(&problem, combinations_for(&stencil));
                 for arch in ARCHITECTURES {
                     let resources = compiled(name, &text, arch);
-                    assert_eq!(resources.len(), units.len());
+                    assert_eq!(resources.len(), kernels);
                     // The file of all constructs is no stencil that anyone would run.
                     for resource in resources.into_iter().filter(|_| name != "constructs") {
                         // ptxas now and then spills a few addresses even where it has registers left. In `frontal` it keeps

@@ -1,8 +1,6 @@
 //! Every program that comes along, by every plan that can compute it, on the emulator: bit for bit what the interpreter makes.
 
-mod common;
-
-use common::simulation::programs;
+use crate::common::simulation::programs;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;

@@ -1,8 +1,6 @@
 //! Programs that come along, against what others compute.
 
-mod common;
-
-use common::simulation::{Simulation, cells};
+use crate::common::simulation::{Simulation, cells};
 use std::path::Path;
 use stencilc_compiler::grid::Grid;
 use stencilc_runtime::npy;

@@ -1,12 +1,9 @@
 //! The page of `stencilc report`, in a real browser: what it shows, and that it can be used by eye, finger and keyboard.
 
 mod browser;
-#[allow(dead_code, reason = "each suite uses its own part")]
-#[path = "cli/folder.rs"]
-mod folder;
 
+use crate::common::folder::Folder;
 use browser::{Browser, View};
-use folder::Folder;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,8 @@
 //! Every kernel under AddressSanitizer and UndefinedBehaviorSanitizer: the emulator compiles it with both, in a process of
 //! its own that has AddressSanitizer's library loaded first. And planted faults, which they must find.
 
-mod common;
-
-use common::device::{cases, kernel, launch, run};
-use common::{combinations_for, lowered, problem, stencils};
+use crate::common::device::{cases, kernel, launch, run};
+use crate::common::{combinations_for, lowered, problem, stencils};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use stencilc_compiler::grid::Grid;
@@ -49,7 +47,7 @@ fn child(task: &str) -> Option<Output> {
         return None;
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "runs_in_a_process_of_its_own", "--nocapture"]);
+    command.args(["--ignored", "--exact", "sanitised::runs_in_a_process_of_its_own", "--nocapture"]);
     command.env(TASK, task).env("LD_PRELOAD", library);
     // What Rust and its libraries leave to the end of the process is no leak of a kernel.
     command.env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1");

@@ -1,8 +1,6 @@
 //! One layout for several stencils: the same places for all of them, and kernels that compute what each alone computes.
 
-mod common;
-
-use common::{check_variants, lowered, problem};
+use crate::common::{check_variants, lowered, problem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::grid::Grid;

@@ -3,10 +3,8 @@
 //! Every text here is also executed (`emulated.rs`) and goes through NVRTC (`nvrtc.rs`): a snapshot shows that it changed,
 //! not that it is right.
 
-mod common;
-
-use common::over_mesh::Quadrilaterals;
-use common::{combinations, combinations_for, lowered, stencils};
+use crate::common::over_mesh::Quadrilaterals;
+use crate::common::{combinations, combinations_for, lowered, stencils};
 use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;

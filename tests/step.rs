@@ -1,11 +1,10 @@
 //! Step kernels: each equals the interpreter bit for bit on the emulator, and leaves what is no cell as it was.
 
-mod common;
-#[path = "step/tiled.rs"]
+mod texts;
 mod tiled;
 
-use common::lowered;
-use common::step::Fixture;
+use crate::common::lowered;
+use crate::common::step::Fixture;
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::resident::{self, resident};

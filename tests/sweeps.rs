@@ -1,8 +1,6 @@
 //! Vertical recurrences: what they compute, against loops written by hand.
 
-mod common;
-
-use common::lowered;
+use crate::common::lowered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
@@ -324,8 +322,8 @@ fn every_kernel_equals_the_interpreter() {
     for (number, stencil) in lowered("kernels", &all).iter().enumerate() {
         for (half, precision) in [Precision::F64, Precision::F32].into_iter().enumerate() {
             for grid in [Grid::rows(23, 17, 9), Grid::rows(6, 5, 1)] {
-                let problem = common::problem(stencil, precision, grid, &[]);
-                let equal = common::check_variants(&problem, |variant| variant % 2 == (half + number) % 2);
+                let problem = crate::common::problem(stencil, precision, grid, &[]);
+                let equal = crate::common::check_variants(&problem, |variant| variant % 2 == (half + number) % 2);
                 assert!(equal >= 6, "{} on {grid}: {equal}", stencil.name);
             }
         }
@@ -344,7 +342,7 @@ fn every_kernel_equals_the_interpreter_on_cells() {
     for stencil in &lowered("kernels", KERNELS) {
         let problem =
             Problem::new(Request { grid, adjacency: Some(Arc::clone(&adjacency)), contract: true, ..request(stencil) });
-        let equal = common::check_variants(&problem.unwrap(), |variant| variant % 2 == 0);
+        let equal = crate::common::check_variants(&problem.unwrap(), |variant| variant % 2 == 0);
         assert!(equal >= 8, "{}: {equal}", stencil.name);
     }
 }

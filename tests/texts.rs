@@ -1,10 +1,8 @@
 //! What somebody wrote as they liked, in documentation and in the names of files, reaches generated code in comments alone: a
 //! compiler sees the same whatever it says.
 
-mod common;
-
-use common::over_mesh::Quadrilaterals;
-use common::{lowered, problem};
+use crate::common::over_mesh::Quadrilaterals;
+use crate::common::{lowered, problem};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
@@ -189,7 +187,7 @@ fn built(problem: &Problem, choices: &Choices) -> Vec<String> {
 #[test]
 fn documentation_of_stencils_is_no_code() {
     let stencil = lowered("documented", TEXT).remove(0);
-    for choices in common::combinations_for(&stencil) {
+    for choices in crate::common::combinations_for(&stencil) {
         compare(&choices.words(), 12, |draw| {
             let mut stencil = plan::prepare(&stencil, choices.precision, true);
             if let Some(draw) = draw {

@@ -1,9 +1,7 @@
 //! Kernels and numbers made wrong by hand: verification must tell each from right ones. A comparison that cannot fail
 //! proves nothing.
 
-mod common;
-
-use common::{lowered, problem};
+use crate::common::{lowered, problem};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;

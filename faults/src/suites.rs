@@ -22,13 +22,15 @@ pub fn looks_at_texts(suite: &str) -> bool {
     LATER.contains(&suite)
 }
 
-/// A test executable.
+/// Tests of one subject: a module of the integration tests, or all units of a crate.
 #[derive(Serialize, Deserialize)]
 pub struct Suite {
     /// What the table calls it.
     pub name: String,
     /// The file.
     pub executable: PathBuf,
+    /// Which of its tests; all of them if none are named.
+    pub tests: Vec<String>,
     /// The folder that it expects to run in.
     pub folder: PathBuf,
     /// How long it takes with no fault awake.
@@ -113,6 +115,9 @@ impl Suite {
 
     fn run(&self, fault: Option<(u32, &Path)>, most: Duration) -> Result<End, Failure> {
         let mut command = Command::new(&self.executable);
+        if !self.tests.is_empty() {
+            command.arg("--exact").args(&self.tests);
+        }
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         // A snapshot that differs is to fail, and to leave nothing behind. They are found from where the lock file is.
         let root = self.folder.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap_or(&self.folder);

@@ -5,7 +5,7 @@ use crate::catalogue::Catalogue;
 use crate::rewrite;
 use crate::suites::Suite;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -104,17 +104,31 @@ impl Tree {
             let name = text(&message["target"]["name"]).unwrap_or_default();
             let folder =
                 text(&message["manifest_path"]).and_then(|path| Some(Path::new(&path).parent()?.to_path_buf()));
-            let name = if kind == "test" { name } else { format!("units of {name}") };
-            suites.push(Suite {
-                name,
-                executable: executable.into(),
-                folder: folder.unwrap_or_default(),
-                seconds: 0.0,
-            });
+            let executable = PathBuf::from(executable);
+            let parts = match kind.as_str() {
+                "test" => modules(&executable)?,
+                _ => BTreeMap::from([(format!("units of {name}"), Vec::new())]),
+            };
+            let folder = folder.unwrap_or_default();
+            suites.extend(parts.into_iter().map(|(name, tests)| {
+                let (executable, folder) = (executable.clone(), folder.clone());
+                Suite { name, executable, tests, folder, seconds: 0.0 }
+            }));
         }
         if !built.status.success() {
             return Err("the copy with the faults in it does not compile".into());
         }
         Ok(suites)
     }
+}
+
+/// The tests of an executable, by the module that they stand in.
+fn modules(executable: &Path) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+    let listed = Command::new(executable).args(["--list", "--format", "terse"]).output()?;
+    let mut modules: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in String::from_utf8(listed.stdout)?.lines().filter_map(|line| line.strip_suffix(": test")) {
+        let module = name.split("::").next().unwrap_or(name);
+        modules.entry(module.to_owned()).or_default().push(name.to_owned());
+    }
+    Ok(modules)
 }

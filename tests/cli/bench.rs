@@ -1,6 +1,6 @@
 //! `stencilc bench`, on the emulator and the interpreter: everything but that times mean something.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! `stencilc build --program`: the kernels of a program's plan.
 
-use crate::folder::Folder;
+use crate::common::folder::Folder;
 use std::fs;
 
 #[test]

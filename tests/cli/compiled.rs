@@ -1,6 +1,6 @@
 //! What `build` writes was compiled, or it says that it was not.
 
-use super::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

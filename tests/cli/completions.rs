@@ -1,6 +1,6 @@
 //! `stencilc completions`.
 
-use crate::folder::Folder;
+use crate::common::folder::Folder;
 use std::fs;
 use std::process::Command;
 

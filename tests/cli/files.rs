@@ -1,6 +1,6 @@
 //! The files of a call: what is read is not lost, two outputs are two files, and what others could have written is not executed.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

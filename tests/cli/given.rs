@@ -1,6 +1,6 @@
 //! What is given to compute with: which numbers are taken, whichever way they come, and what is drawn where none are given.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use std::fs;
 use stencilc_runtime::mesh::{Field, Map, Mesh, Set, save};
 use stencilc_runtime::{Array, Data, npy};

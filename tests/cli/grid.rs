@@ -1,7 +1,7 @@
 //! `stencilc grid make`, and `--grid` with a file.
 
-use super::folder::{Folder, text};
 use super::read;
+use crate::common::folder::{Folder, text};
 use std::fs;
 
 /// Files of arrays by their names.

@@ -1,6 +1,6 @@
 //! What `stencilc grid info` says of tables of neighbours.
 
-use super::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 

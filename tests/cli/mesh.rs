@@ -1,6 +1,6 @@
 //! `stencilc mesh`.
 
-use super::folder::Folder;
+use crate::common::folder::Folder;
 use serde_json::json;
 use std::fs;
 use stencilc_runtime::mesh::load;
@@ -161,7 +161,7 @@ fn meshes_are_converted() {
     let folder = Folder::new();
     folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
     fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid_120x60.dat"), folder.path("new_grid.dat")).unwrap();
-    let square = concat!(env!("CARGO_MANIFEST_DIR"), "/runtime/tests/mesh_files/square_4_binary.msh");
+    let square = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/mesh_files/square_4_binary.msh");
     fs::copy(square, folder.path("square.msh")).unwrap();
     insta::assert_snapshot!(folder.transcript(&[
         "mesh convert new_grid.dat -o airfoil.npz",

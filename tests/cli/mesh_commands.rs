@@ -1,6 +1,6 @@
 //! `verify`, `explain` and `build` of stencils over meshes.
 
-use super::folder::Folder;
+use crate::common::folder::Folder;
 use serde_json::{Value, json};
 use std::fs;
 

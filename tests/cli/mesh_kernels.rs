@@ -1,7 +1,7 @@
 //! Kernels of stencils over meshes, on the emulator: whatever the strategy, layout and order, what comes out is what the interpreter
 //! computes. Where additions have an order, that is every bit.
 
-use super::folder::Folder;
+use crate::common::folder::Folder;
 use std::collections::BTreeSet;
 use std::fs;
 use stencilc_runtime::mesh::{Map, Mesh, Set, save};

@@ -1,6 +1,6 @@
 //! `stencilc new`.
 
-use crate::folder::Folder;
+use crate::common::folder::Folder;
 use std::fs;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Stencils and programs over meshes.
 
-use super::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use std::path::Path;
 
 /// The mesh that comes along.

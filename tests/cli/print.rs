@@ -1,6 +1,6 @@
 //! `print` in a stencil, and what `stencilc run` shows of it.
 
-use super::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::{Value, json};
 use std::fs;
 

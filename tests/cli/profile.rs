@@ -1,6 +1,6 @@
 //! `stencilc profile` with programs that write what Nsight Compute writes: kernels run on the emulator, which has no counters.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

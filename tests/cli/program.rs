@@ -1,6 +1,6 @@
 //! `stencilc run` of a program: output on the way, checkpoints, kills, plans, and wrong calls.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! `stencilc report`: what it reads, and what the page holds. `tests/report.rs` looks at the page in a browser.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use base64::Engine;
 use serde_json::{Value, json};
 use std::fs;

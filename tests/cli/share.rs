@@ -1,6 +1,6 @@
 //! `--share`: one layout for several stencils.
 
-use super::folder::Folder;
+use crate::common::folder::Folder;
 
 const DYCORE: &str = "
 stencil narrow { in a; out b; b = a[i-1] + a[i+1] }

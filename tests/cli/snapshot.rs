@@ -1,6 +1,6 @@
 //! `stencilc snapshot`.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use std::collections::BTreeMap;
 use std::fs;
 

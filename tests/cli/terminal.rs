@@ -1,6 +1,6 @@
 //! What a screen is sent: nothing that anybody wrote does something to it.
 
-use super::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;

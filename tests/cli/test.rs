@@ -1,6 +1,6 @@
 //! `stencilc test`.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! `stencilc tune`, and what `run` and `build` make of it, on the emulator: everything but that times mean something.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;

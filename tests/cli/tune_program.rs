@@ -1,6 +1,6 @@
 //! `stencilc tune` of programs, and what `run` makes of it, on the emulator: everything but that times mean something.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 

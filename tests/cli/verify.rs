@@ -1,6 +1,6 @@
 //! `stencilc verify` of programs: what is tried, what is said, how it ends.
 
-use crate::folder::{Folder, text};
+use crate::common::folder::{Folder, text};
 use serde_json::Value;
 use std::fs;
 

@@ -1,18 +1,17 @@
 //! What several test suites share.
-#![allow(dead_code, reason = "each suite uses its own part")]
-
 pub mod device;
+pub mod folder;
 pub mod over_mesh;
+pub mod process;
 pub mod simulation;
 pub mod step;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stencilc_compiler::cuda::{self, Kernel};
+use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::names::Names;
-use stencilc_compiler::plan::{Choices, Plan, variants};
+use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::emulate::{Compiler, Settings};
@@ -106,26 +105,17 @@ pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> u
     equal
 }
 
-/// One kernel of a translation unit.
-pub struct Unit {
-    /// Its plan.
-    pub plan: Plan,
-    /// The kernel, with the name that it has in the unit.
-    pub kernel: Kernel,
-}
-
-/// All combinations in one C++ text, each kernel under its own name.
-pub fn translation_unit(problem: &Problem, choices: impl Iterator<Item = Choices>) -> (String, Vec<Unit>) {
-    let (mut text, mut units) = (String::new(), Vec::new());
+/// All combinations in one C++ text, each kernel under its own name, and how many there are.
+pub fn translation_unit(problem: &Problem, choices: impl Iterator<Item = Choices>) -> (String, usize) {
+    let (mut text, mut kernels) = (String::new(), 0);
     for (number, choices) in choices.enumerate() {
         let choices = Choices { precision: problem.precision, ..choices };
         let plan = plan_for(problem, &choices).unwrap();
-        let mut kernel = cuda::print(&plan).unwrap();
+        let kernel = cuda::print(&plan).unwrap();
         let own = format!("kernel_{number}");
         text +=
             &format!("#define {0} {own}\nnamespace space_{number} {{\n{1}}}\n#undef {0}\n", kernel.name, kernel.text);
-        kernel.name = Names::default().declared(&own);
-        units.push(Unit { plan, kernel });
+        kernels += 1;
     }
-    (text, units)
+    (text, kernels)
 }

@@ -1,7 +1,7 @@
 //! Shallow water on triangles: nothing is lost, water at rest stays at rest, and a dam breaks as it should.
 
-use super::common::over_mesh::{Over, points, slots};
 use super::largest;
+use crate::common::over_mesh::{Over, points, slots};
 use std::collections::BTreeMap;
 use stencilc_runtime::mesh::Mesh;
 use stencilc_runtime::mesh::made::{Perturbed, triangles};

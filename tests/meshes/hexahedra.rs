@@ -1,7 +1,7 @@
 //! Stencils on hexahedra whose nodes are moved at random: volumes and forces, and the fluxes of a gas.
 
-use super::common::over_mesh::{Over, has_hole, points, slots};
 use super::largest;
+use crate::common::over_mesh::{Over, has_hole, points, slots};
 use stencilc_runtime::mesh::Mesh;
 use stencilc_runtime::mesh::made::{Perturbed, hexahedra};
 

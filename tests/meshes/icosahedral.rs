@@ -1,7 +1,7 @@
 //! The operators on an icosahedral grid, against spherical harmonics: each of them is on a level of its own.
 
-use super::common::over_mesh::{Over, field, has_hole, points, slots};
 use super::largest;
+use crate::common::over_mesh::{Over, field, has_hole, points, slots};
 use std::ops::Range;
 use stencilc_runtime::mesh::Mesh;
 use stencilc_runtime::mesh::made::{Division, icosahedral};

@@ -1,12 +1,19 @@
-//! Levels of a mesh that a call does not compute.
+//! Levels of a mesh: those that a call does not compute, and increments on each.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
+use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, VectorLayout};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Division, icosahedral};
+use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::driver::Driver;
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
+use stencilc_runtime::mesh::program::measure::{difference, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
+use stencilc_runtime::mesh::{Map, Mesh, Set};
 use stencilc_runtime::{Array, Data};
 
 const LEVELS: usize = 4;
@@ -69,4 +76,71 @@ fn levels_that_are_not_computed_keep_what_was_there() {
     assert_eq!(results["f"], [0.0, 0.0, 1.0, 2.0]);
     // NaN below is not looked at by the last level alone.
     assert!(results["d"][0] == 0.0 && results["d"][1].is_nan() && results["d"][2..] == [2.0, 4.0]);
+}
+
+/// Each edge adds to both of its cells, to one more than to the other; some edges lack a cell.
+const FLOWS: &str = "mesh ring {
+    set edge, cell
+    map edge.cells -> cell[2] missing skip
+    levels k
+}
+stencil flows over ring.edge {
+    in  q: real[4]
+    inc r: real[4] on cell
+    r[cells.0] += q
+    r[cells.1] += 3*q
+}
+program first over ring {
+    in  q: real[4] on edge
+    out r: real[4] on cell
+    r = flows(q)
+}
+";
+
+/// Numbers are whole, so that their sums are exact in any order.
+#[test]
+fn every_strategy_adds_on_every_level_and_past_holes() {
+    let cells = 40;
+    let next = |cell: i32| if cell % 7 == 3 { -1 } else { (cell + 1) % cells };
+    let table = (0..cells).flat_map(|cell| if cell % 2 == 0 { [cell, next(cell)] } else { [next(cell), cell] });
+    let set = |name: &str| Set { name: name.to_owned(), size: cells as usize };
+    let cells_of = Map { name: "cells".to_owned(), from: 0, to: 1, arity: 2, table: table.collect() };
+    let mesh = Mesh {
+        origin: "a ring".to_owned(),
+        sets: vec![set("edge"), set("cell")],
+        maps: vec![cells_of],
+        fields: vec![],
+    };
+    let lowered = stencilc_compiler::check(&Source::new("flows.stn", FLOWS));
+    assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+    let numbers = (0..LEVELS * cells as usize * 4).map(|at| (at % 97) as f64).collect();
+    let array = Array { shape: vec![LEVELS, cells as usize, 4], data: Data::F64(numbers) };
+    let problem = MeshProblem::new(Request {
+        program: &lowered.mesh_programs[0],
+        precision: Precision::F64,
+        contract: true,
+        mesh: mesh.clone(),
+        levels: None,
+        arrays: BTreeMap::from([("q".to_owned(), array)]),
+        settings: BTreeMap::new(),
+        seed: 1,
+        cast: stencilc_runtime::Cast::Exact,
+        drawing: stencilc_runtime::Drawing::Inputs,
+    })
+    .unwrap();
+    let expected = results(&problem, &Interpreter::new(&problem)).unwrap();
+    let (machine, compiler) = (Emulator::default(), Compiler::find().unwrap());
+    let load = |name: &str, text: &str| {
+        let mut built = compiler.build(&[emulate::Source { name, text }], &Settings::default())?;
+        Ok(built.remove(0))
+    };
+    for layout in VectorLayout::ALL {
+        for &strategy in STRATEGIES {
+            let choices = MeshChoices { strategy, layout, ..MeshChoices::default() };
+            let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
+            let kernels = Kernels::new(&problem, &machine, choices, placed, &load);
+            let found = results(&problem, &kernels).unwrap();
+            assert_eq!(difference(&expected, &found), None, "{} {layout:?}", strategy.name());
+        }
+    }
 }

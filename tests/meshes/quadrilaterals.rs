@@ -1,7 +1,7 @@
 //! Forces in an elastic body, on the quadrilaterals around a profile.
 
-use super::common::over_mesh::{Over, points, slots};
 use super::largest;
+use crate::common::over_mesh::{Over, points, slots};
 use stencilc_runtime::mesh::Mesh;
 use stencilc_runtime::mesh::made::airfoil;
 

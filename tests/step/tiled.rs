@@ -1,8 +1,8 @@
 //! Kernels of tiles equal the interpreter, and need few registers.
 
-use super::common::lowered;
-use super::common::step::Fixture;
 use super::{DIFFUSION, GRIDS, repeated, stencils};
+use crate::common::lowered;
+use crate::common::step::Fixture;
 use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::tiled::{Shape, shapes, tiled};

@@ -46,11 +46,7 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
         body.push(format!("bool {is_usual} = true;"));
     }
     // What looks at indices is made of sizes, which come first.
-    let is_size = |statement: &Statement| match statement {
-        Statement::Let(value) => matches!(kernel.values[*value].operation, Operation::Int(_)),
-        _ => false,
-    };
-    let sizes = kernel.body.0.iter().take_while(|own| is_size(own)).count();
+    let sizes = kernel.sizes().count();
     body.extend(block(kernel, &kernel.body.0[..sizes]));
     for (_, array) in kernel.arrays.iter() {
         let (c_type, name) = (c_type(array.element), &array.name);

@@ -108,7 +108,7 @@ impl Display for Kernel {
         }
         if let Some(Watch { name, report, columns, plane }) = &self.watch {
             let [report, columns] = [report, columns].map(|array| &self.arrays[*array].name);
-            writeln!(f, "    watch {name}: {report}, {columns}, {}", self.operation(*plane))?;
+            writeln!(f, "    watch {name}: {report}, {columns}, {}", self.shown(*plane))?;
         }
         self.indented(&self.body).try_for_each(|line| writeln!(f, "{line}"))
     }

@@ -93,6 +93,14 @@ impl Kernel {
     pub fn meanings(&self) -> impl Iterator<Item = &Meaning> {
         self.arguments.iter().map(|(_, own)| &own.meaning)
     }
+
+    /// The sizes that its body begins with: whole numbers with names.
+    pub fn sizes(&self) -> impl Iterator<Item = ValueId> {
+        self.body.0.iter().map_while(|statement| match statement {
+            Statement::Let(value) if matches!(self.values[*value].operation, Operation::Int(_)) => Some(*value),
+            _ => None,
+        })
+    }
 }
 
 /// How a checked kernel looks at indices: what `Watch` of the prelude is made of.
@@ -104,7 +112,7 @@ pub struct Watch {
     pub report: ArrayId,
     /// Of each place in a plane its column.
     pub columns: ArrayId,
-    /// The places in a plane.
+    /// The places in a plane: a number, an argument, or one of the kernel's sizes.
     pub plane: ValueId,
 }
 

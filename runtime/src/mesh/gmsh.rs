@@ -430,7 +430,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     fn file(name: &str) -> PathBuf {
-        Path::new("tests/mesh_files").join(name)
+        Path::new("../tests/data/mesh_files").join(name)
     }
 
     fn size(mesh: &Mesh, set: &str) -> usize {

@@ -190,7 +190,7 @@ pub fn originals(
         own("checkpoint", "npz", made("way.npz"), CHECKPOINT, 6),
         own("rows", "jsonl", made("rows.jsonl"), ROWS, 4),
     ];
-    let gmsh = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/mesh_files");
+    let gmsh = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/mesh_files");
     for name in ["square_2_text", "square_2_binary", "square_4_text", "square_4_binary", "cube_4_binary"] {
         let bytes = std::fs::read(gmsh.join(name).with_extension("msh"));
         all.push(own("mesh of Gmsh", "msh", bytes.expect("it comes along"), &MESH[..5], 1));

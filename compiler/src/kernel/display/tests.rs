@@ -46,9 +46,9 @@ fn kernels_of_cells_are_read_back() {
             let (adjacency, sharing, layouts) = (None, None, None);
             let target = Target { grid, adjacency, region: &region, levels_known: true, sharing, layouts };
             for (number, choices) in variants().filter(|own| own.suits(&prepared)).enumerate() {
-                // Not checked ones yet: the plane that they watch is read back as its number, without its name.
                 let known = (number % 3 != 0).then_some(target);
-                let choices = Choices { precision, wide: number % 2 == 0, ..choices };
+                let (wide, checked) = (number % 2 == 0, number % 3 == 1);
+                let choices = Choices { precision, wide, checked, ..choices };
                 if let Ok(plan) = plan(&prepared, &choices, known)
                     && let Ok(kernel) = cuda::lower(&plan)
                 {

@@ -66,8 +66,11 @@ fn verified(kernel: &Kernel) -> Result<(), String> {
     if let Some(watch) = &kernel.watch {
         known.used.extend([watch.report, watch.columns].map(Thing::Array));
         known.stored.insert(watch.report);
-        if let Operation::Argument(plane) = kernel.values[watch.plane].operation {
-            known.used.insert(Thing::Argument(plane));
+        match kernel.values[watch.plane].operation {
+            Operation::Argument(plane) => _ = known.used.insert(Thing::Argument(plane)),
+            Operation::Int(_) if kernel.values[watch.plane].name.is_none() => {}
+            Operation::Int(_) if kernel.sizes().any(|size| size == watch.plane) => {}
+            _ => return Err(format!("`{}` is made of a value that is not there yet", watch.name)),
         }
     }
     let arguments = kernel.arguments.iter().map(|(_, argument)| argument.name.clone());

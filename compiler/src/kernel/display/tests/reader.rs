@@ -33,9 +33,17 @@ pub(super) fn read(text: &str) -> Kernel {
         watch: None,
         attempt: None,
     };
-    let mut reader = Reader { kernel, lines, line: head + 1, rest: "", scopes: vec![HashMap::new()] };
+    let scopes = vec![HashMap::new()];
+    let mut reader = Reader { kernel, lines, line: head + 1, rest: "", scopes, watch: None };
     while reader.declaration() {}
     reader.kernel.body = reader.block(1);
+    if let Some((name, [report, columns], plane)) = reader.watch.take() {
+        let is_plane = |own: &ValueId| reader.kernel.values[*own].name.as_deref() == Some(plane);
+        let size = reader.kernel.sizes().find(is_plane);
+        reader.rest = plane;
+        let plane = size.unwrap_or_else(|| reader.value());
+        reader.kernel.watch = Some(Watch { name, report, columns, plane });
+    }
     assert_eq!(reader.line, reader.lines.len(), "a line that is none: {}", reader.lines[reader.line]);
     reader.kernel
 }
@@ -59,6 +67,9 @@ struct Reader<'a> {
     /// What is left of the line at hand.
     rest: &'a str,
     scopes: Vec<HashMap<&'a str, Symbol>>,
+    /// Of a checked kernel the name of its watch, its report and columns, and what it says of its plane, which may be one of
+    /// the sizes that follow.
+    watch: Option<(Identifier, [ArrayId; 2], &'a str)>,
 }
 
 impl<'a> Reader<'a> {
@@ -82,8 +93,7 @@ impl<'a> Reader<'a> {
         }
         if word == "watch" {
             let [report, columns] = [": ", ", "].map(|before| self.after(before, Self::array));
-            let plane = self.after(", ", Self::value);
-            self.kernel.watch = Some(Watch { name: identifier(name), report, columns, plane });
+            self.watch = Some((identifier(name), [report, columns], self.after(", ", Self::word)));
             return true;
         }
         self.expect(": ");

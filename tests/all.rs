@@ -1,0 +1,45 @@
+//! Every test of what users see, and of whole passages through the compiler: a module a subject. `cargo test --test all cli::` runs
+//! those of one.
+//!
+//! They are one executable, since to link one for each subject took longer than most of the tests take.
+
+mod attacks;
+mod cells;
+mod chains;
+mod checked;
+mod cli;
+mod common;
+mod convergence;
+mod corners;
+mod corpus;
+mod depth;
+mod device;
+mod diagnostics;
+mod drivers;
+mod emulated;
+mod environment;
+mod explain;
+mod functions;
+mod gpu;
+mod grid_files;
+mod headers;
+mod launcher;
+mod memory;
+mod meshes;
+mod npy_files;
+mod nvrtc;
+mod plans;
+mod programs;
+mod quotients;
+mod random_meshes;
+mod random_programs;
+mod random_times;
+mod reference;
+mod report;
+mod sanitised;
+mod sharing;
+mod snapshots;
+mod step;
+mod sweeps;
+mod texts;
+mod wrong_kernels;
