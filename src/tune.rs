@@ -24,6 +24,7 @@ use stencilc_runtime::bench::sweep::Sweep;
 use stencilc_runtime::bench::{Case, Platform, hash};
 use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
+use stencilc_runtime::tune::search::Found;
 use stencilc_runtime::tune::{Tuned, Tuner};
 use stencilc_runtime::{Error, Result};
 use wide_search::WideSearch;
@@ -67,7 +68,8 @@ fn budget(text: &str) -> std::result::Result<f64, String> {
 struct Done {
     subject: Subject,
     tuned: Tuned,
-    /// Among how many kernels was searched, and for how many seconds.
+    /// How many kernels were asked for, among how many was searched, and for how many seconds.
+    asked: usize,
     among: usize,
     seconds: f64,
     /// The file that remembers it.
@@ -107,14 +109,17 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             kernels.tell_drawn(&problem, &mut told);
             let case = Case::new(problem, &platform, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
-            let mut done = args.search(&choices, &platform, &machine, &case, subject)?;
-            if let (Some(database), Some(row)) = (&database, done.winner()) {
+            let mut all_choices = choices.clone();
+            let usual = kernels.usual(stencil, precision, &mut all_choices);
+            let mut done = args.search(&all_choices, usual, &platform, &machine, &case, subject)?;
+            done.asked = choices.len();
+            if let (Some(database), Some(row), false) = (&database, done.winner(), done.has_none()) {
                 let entry = Entry::new(&done.subject, &machine, row, done.among, done.tuned.found.tried);
                 let keep =
                     |entry| database.keep(name_of(&machine), machine.arch.as_deref(), &done.subject.source, entry);
                 done.kept = entry.map(keep).transpose()?;
             }
-            if !json {
+            if !json && !done.has_none() {
                 terminal::print(&done.text(&machine, &case, args))?;
             }
             all.push(done);
@@ -125,22 +130,20 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
         terminal::json(&json!({ "machine": machine, "cases": cases }))?;
     }
     match all.iter().map(|done| done.tuned.swept.failed().count()).sum() {
-        0 if all.iter().all(|done| done.winner().is_some()) => Ok(()),
-        0 => Err(nothing_found(&all)),
+        0 => all.iter().find(|done| done.has_none()).map_or(Ok(()), |done| Err(nothing_found(done))),
         failed => Err(Error::check(format!("{} failed", terminal::count(failed, "kernel")))),
     }
 }
 
-/// Why there is no kernel: what most of them were left out for, if any was.
-fn nothing_found(all: &[Done]) -> Error {
-    let refused = all.iter().filter(|done| done.winner().is_none()).flat_map(|done| &done.tuned.swept.refused);
-    match refused.max_by_key(|(_, kernels)| **kernels) {
+/// Why there is no kernel: what most of them were left out for.
+fn nothing_found(done: &Done) -> Error {
+    let error = match done.tuned.swept.refused.iter().max_by_key(|(_, kernels)| **kernels) {
         Some((reason, kernels)) => {
             Error::input(format!("no kernel was found; {} left out: {reason}", count_are(*kernels)))
-                .help("give other kernels to search among, or another grid")
         }
-        None => Error::call("no kernel was found").help("give a longer --budget, or other kernels to search among"),
-    }
+        None => Error::call("no kernel was found"),
+    };
+    error.help("give other kernels to search among, or another grid")
 }
 
 /// `1 kernel is`, `2 kernels are`.
@@ -182,6 +185,7 @@ impl Args {
     fn search(
         &self,
         choices: &[Choices],
+        usual: usize,
         platform: &Platform,
         machine: &MachineFacts,
         case: &Case,
@@ -197,14 +201,20 @@ impl Args {
         };
         let sweep = Sweep { platform, machine, case, subject: &subject, method: self.method.method() };
         let tuner = Tuner { sweep, budget: Budget::new(&watch, budget.mul_f64(SEARCHING)) };
-        let tuned = tuner.run(choices, &advance)?;
+        let tuned = tuner.run(choices, usual, &advance)?;
         drop(progress);
         let seconds = watch.now().as_secs_f64();
-        Ok(Done { subject, tuned, among: choices.len(), seconds, kept: None })
+        let among = choices.len();
+        Ok(Done { subject, tuned, asked: among, among, seconds, kept: None })
     }
 }
 
 impl Done {
+    /// Whether none of the kernels that were asked for can be taken, and it is not for being wrong.
+    fn has_none(&self) -> bool {
+        self.tuned.found.has_none(self.asked) && self.tuned.swept.failed().next().is_none()
+    }
+
     fn winner(&self) -> Option<&Row> {
         self.tuned.swept.fastest().first().copied()
     }
@@ -216,9 +226,7 @@ impl Done {
         if found.hopeless > 0 {
             text.push_str(&format!("; {} could not win by the model", terminal::count(found.hopeless, "variant")));
         }
-        if !found.is_complete {
-            text.push_str("; there was more to try: a longer --budget may find better");
-        }
+        text.push_str(&left(found, self.seconds));
         text.push('\n');
         if let (Some(path), Some(row)) = (&self.kept, self.winner()) {
             let (file, grid) = (&args.search.0.file, &self.subject.grid);
@@ -241,10 +249,20 @@ impl Done {
             "among": self.among,
             "tried": found.tried,
             "hopeless": found.hopeless,
-            "complete": found.is_complete,
+            "complete": found.is_complete(),
+            "left": found.left,
             "seconds": self.seconds,
             "kept": self.kept,
         })
+    }
+}
+
+/// What there was no time for, if anything, and what would do.
+fn left(found: &Found, seconds: f64) -> String {
+    match found.left {
+        0 => String::new(),
+        1 => format!("; one more was worth a try: --budget {} may find better", found.longer(seconds)),
+        left => format!("; {left} more at least were worth a try: --budget {} may find better", found.longer(seconds)),
     }
 }
 

@@ -39,7 +39,12 @@ impl<'a> Budget<'a> {
 
     /// Whether it is used up.
     pub fn is_over(&self) -> bool {
-        self.clock.now() >= self.end
+        self.left().is_zero()
+    }
+
+    /// What is left of it.
+    pub fn left(&self) -> Duration {
+        self.end.saturating_sub(self.clock.now())
     }
 }
 

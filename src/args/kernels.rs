@@ -139,6 +139,17 @@ impl KernelsArgs {
         Ok(all)
     }
 
+    /// The kernel of a stencil that is taken where nobody chooses: its place among these, to which it is added if it is missing.
+    pub fn usual(&self, stencil: &Stencil, precision: Precision, among: &mut Vec<Choices>) -> usize {
+        let variant = Choices { share: self.shared.share.clone(), ..Choices::default() }.suiting(stencil);
+        let block = Choices::usual_block(&variant.access);
+        let usual = self.code.choices(Choices { block, ..variant }, precision);
+        among.iter().position(|own| *own == usual).unwrap_or_else(|| {
+            among.push(usual);
+            among.len() - 1
+        })
+    }
+
     /// The stencil on a grid, with fields drawn at random.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub fn parse_steps(text: &str) -> std::result::Result<usize, String> {
 }
 
 /// Whether GPUs of an architecture have clusters of blocks: those since sm_90.
-fn has_clusters(arch: &str) -> bool {
+pub fn has_clusters(arch: &str) -> bool {
     let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
     number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
 }

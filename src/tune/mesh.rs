@@ -10,18 +10,21 @@ use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
-use stencilc_runtime::clock::{Budget, Watch};
+use stencilc_runtime::bench::statistics::Statistics;
+use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
+use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::kernels::{Load, Renumbered};
 use stencilc_runtime::mesh::program::{Binding, MeshProblem, measure};
+use stencilc_runtime::tune::search::{Found, Kind, Space, Trial, Tried, search};
 use stencilc_runtime::{Error, Fault, Result};
 
 /// The GPU that the model predicts for where there is none.
@@ -30,11 +33,10 @@ const GPU: &str = "h200";
 /// What a copy comes to of the bandwidth that a data sheet tells.
 const OF_SHEET: f64 = 0.83;
 
-/// Variants are measured that should take at most so many times what the best should,
-const HOPEFUL: f64 = 2.0;
+/// Variants are measured that should take at most so many times what the best should.
+const HOPELESS: f64 = 2.0;
 
-/// and of the fastest so many, with these threads as well.
-const FINALISTS: usize = 2;
+/// Threads that are tried of what is fast with the usual ones.
 const THREADS: [Threads; 4] = [
     Threads { block: 64, at_once: 0 },
     Threads { block: 256, at_once: 0 },
@@ -58,6 +60,9 @@ struct Candidate {
     /// Which order it is on.
     #[serde(skip)]
     place: usize,
+    /// Variants of one kind differ in their threads alone.
+    #[serde(skip)]
+    kind: usize,
 }
 
 /// A mesh in some order.
@@ -73,6 +78,10 @@ struct Tuned<'a> {
     bytes: usize,
     places: Vec<Place>,
     candidates: Vec<Candidate>,
+    /// How it is computed where nobody chooses.
+    usual: Variant,
+    found: Found,
+    seconds: f64,
 }
 
 /// Tunes a stencil over a mesh.
@@ -94,7 +103,9 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     };
     let problem = problem.problem()?;
     let [bytes, _] = measure::bytes(&problem)?;
-    let mut tuned = Tuned { args, problem, bytes, places: Vec::new(), candidates: Vec::new() };
+    let (places, candidates, found) = (Vec::new(), Vec::new(), Found::default());
+    let usual = Variant::new(MeshChoices::default(), "none");
+    let mut tuned = Tuned { args, problem, bytes, places, candidates, usual, found, seconds: 0.0 };
     tuned.place()?;
     let (device, no_gpu) = Device::choose(kernels.device);
     let taken = RefCell::default();
@@ -129,16 +140,24 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
 }
 
 impl Tuned<'_> {
-    /// Puts the mesh in the orders that are searched among.
+    /// Puts the mesh in the orders that are searched among, and in the one that is usual.
     fn place(&mut self) -> Result<()> {
         let own = &self.args.of_mesh;
-        let usual = ["none", "rcm", "hilbert"];
-        for name in own.orders(&usual) {
+        let mut names = own.orders(&["none", "rcm", "hilbert"]);
+        if !names.contains(&auto::AUTO) {
+            names.push(auto::AUTO);
+        }
+        for name in names {
             match own.ordering(&self.problem, name) {
                 Ok(ordered) => {
-                    ordered.tell();
-                    let renumbered = Rc::new(Renumbered::new(&self.problem, &ordered.ordering)?);
-                    self.places.push(Place { ordered, renumbered });
+                    if name == auto::AUTO {
+                        self.usual.order = ordered.name;
+                        ordered.tell();
+                    }
+                    if self.places.iter().all(|place| place.ordered.name != ordered.name) {
+                        let renumbered = Rc::new(Renumbered::new(&self.problem, &ordered.ordering)?);
+                        self.places.push(Place { ordered, renumbered });
+                    }
                 }
                 // A mesh without coordinates has other orders.
                 Err(error) if own.has_order() => return Err(error),
@@ -159,39 +178,54 @@ impl Tuned<'_> {
         let call = measure::only_call(&self.problem)?;
         let stencil = &self.problem.program.stencils[call.stencil];
         let (strategies, layouts) = (own.strategies_for(stencil), own.layouts(&VectorLayout::ALL));
-        let progress = Progress::new(strategies.len() * layouts.len() * self.places.len(), "predicting");
+        let asked = own.orders(&self.places.iter().map(|place| place.ordered.name).collect::<Vec<_>>());
+        let mut kinds = Vec::new();
+        for (place, Place { ordered, .. }) in self.places.iter().enumerate() {
+            let is_asked = asked.iter().any(|name| *name == ordered.name || *name == auto::AUTO);
+            let each = strategies.iter().flat_map(|&strategy| layouts.iter().map(move |&layout| (strategy, layout)));
+            kinds.extend(each.filter(|_| is_asked).map(|(strategy, layout)| (place, strategy, layout)));
+        }
+        // The usual one is measured, whatever is asked for.
+        let MeshChoices { strategy, layout, block, .. } = self.usual.choices;
+        if let Some(place) = self.places.iter().position(|place| place.ordered.name == self.usual.order)
+            && kinds.iter().all(|kind| (kind.0, kind.1.name(), kind.2) != (place, strategy.name(), layout))
+        {
+            kinds.push((place, strategy, layout));
+        }
+        let progress = Progress::new(kinds.len(), "predicting");
         let mut refused = BTreeMap::new();
-        for (place, Place { ordered, renumbered }) in self.places.iter().enumerate() {
-            for &strategy in &strategies {
-                for &layout in &layouts {
-                    for Threads { block, at_once } in own.threads(&[MeshChoices::default().block]) {
-                        let choices =
-                            MeshChoices { strategy, layout, block, blocks_at_once: at_once, ..MeshChoices::default() };
-                        match renumbered.works(&self.problem, call, &choices) {
-                            Ok(works) => {
-                                let variant = Variant::new(choices, ordered.name);
-                                let (predicted_us, bound_by) = works.predicted(limits);
-                                let (options, memory_bytes) = (variant.words(), works.memory_bytes());
-                                let measured = None;
-                                self.candidates.push(Candidate {
-                                    variant,
-                                    predicted_us,
-                                    bound_by,
-                                    memory_bytes,
-                                    options,
-                                    measured,
-                                    place,
-                                });
-                            }
-                            Err(error) if error.fault == Fault::Input => {
-                                refused.entry(strategy.name()).or_insert(error);
-                            }
-                            Err(error) => return Err(error),
-                        }
+        for (kind, (place, strategy, layout)) in kinds.into_iter().enumerate() {
+            let Place { ordered, renumbered } = &self.places[place];
+            let mut threads = own.threads(&[block]);
+            threads.extend(THREADS.iter().filter(|_| !own.has_threads()));
+            for Threads { block, at_once } in threads {
+                let choices =
+                    MeshChoices { strategy, layout, block, blocks_at_once: at_once, ..MeshChoices::default() };
+                match renumbered.works(&self.problem, call, &choices) {
+                    Ok(works) => {
+                        let variant = Variant::new(choices, ordered.name);
+                        let (predicted_us, bound_by) = works.predicted(limits);
+                        let (options, memory_bytes) = (variant.words(), works.memory_bytes());
+                        let measured = None;
+                        self.candidates.push(Candidate {
+                            variant,
+                            predicted_us,
+                            bound_by,
+                            memory_bytes,
+                            options,
+                            measured,
+                            place,
+                            kind,
+                        });
                     }
+                    Err(error) if error.fault == Fault::Input => {
+                        refused.entry(strategy.name()).or_insert(error);
+                        break;
+                    }
+                    Err(error) => return Err(error),
                 }
-                progress.advance(layouts.len());
             }
+            progress.advance(1);
         }
         drop(progress);
         if self.candidates.is_empty()
@@ -206,44 +240,29 @@ impl Tuned<'_> {
         Ok(())
     }
 
-    /// Measures those that may be the fastest, as many as the budget allows, and at least one.
+    /// Measures what is usual, and those that may be faster, as many as the budget allows.
     fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Usage>>) -> Result<()> {
         let (watch, time) = (Watch::start(), Duration::from_secs_f64(self.args.budget));
-        // The rest is for other threads of the fastest.
-        let (first, whole) = (Budget::new(&watch, time.mul_f64(super::SEARCHING)), Budget::new(&watch, time));
-        let expected = measure::expected(&self.problem)?;
         let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
-        let row = |candidate: &Candidate| {
-            let renumbered = &self.places[candidate.place].renumbered;
-            meter.row(&self.problem, &expected, renumbered, candidate.variant.clone(), self.bytes)
-        };
-        let best = self.candidates.first().map_or(0.0, |first| first.predicted_us);
-        let mut tried = 0;
-        for candidate in &mut self.candidates {
-            if tried > 0 && (first.is_over() || candidate.predicted_us > HOPEFUL * best) {
-                break;
-            }
-            candidate.measured = Some(row(candidate)?);
-            tried += 1;
+        let expected = measure::expected(&self.problem)?;
+        let options = self.usual.words();
+        let usual = self.candidates.iter().position(|own| own.options == options).unwrap_or(0);
+        let kind_of: Vec<usize> = self.candidates.iter().map(|own| own.kind).collect();
+        let mut kinds: BTreeMap<usize, Kind> = BTreeMap::new();
+        for (number, own) in self.candidates.iter().enumerate() {
+            let first = || Kind { begin: vec![number], estimate: own.predicted_us, turn: 0 };
+            kinds.entry(own.kind).or_insert_with(first);
         }
-        let mut fastest: Vec<usize> = (0..tried).collect();
-        fastest.sort_by(|&a, &b| self.candidates[a].us().total_cmp(&self.candidates[b].us()));
-        let mut others = Vec::new();
-        for &finalist in fastest.iter().take(if self.args.of_mesh.has_threads() { 0 } else { FINALISTS }) {
-            for Threads { block, at_once } in THREADS {
-                if whole.is_over() {
-                    break;
-                }
-                let first = &self.candidates[finalist];
-                let choices = MeshChoices { block, blocks_at_once: at_once, ..first.variant.choices };
-                let variant = Variant::new(choices, first.variant.order);
-                let options = variant.words();
-                let mut own = Candidate { variant, options, measured: None, ..*first };
-                own.measured = Some(row(&own)?);
-                others.push(own);
-            }
-        }
-        self.candidates.extend(others);
+        let beside = |one: usize, other: usize| kind_of[one] == kind_of[other];
+        let (kinds, kind_of) = (kinds.into_values().collect(), kind_of.clone());
+        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS };
+        let Self { problem, bytes, places, candidates, .. } = self;
+        let row =
+            |own: &Candidate| meter.row(problem, &expected, &places[own.place].renumbered, own.variant.clone(), *bytes);
+        // The rest of the budget is for those that are measured again.
+        let budget = Budget::new(&watch, time.mul_f64(super::SEARCHING));
+        self.found = search(space, &mut Variants { candidates, row: &row, budget })?;
+        self.seconds = watch.now().as_secs_f64();
         self.candidates.sort_by(|a, b| a.us().total_cmp(&b.us()).then(a.predicted_us.total_cmp(&b.predicted_us)));
         Ok(())
     }
@@ -253,6 +272,10 @@ impl Tuned<'_> {
         let ordered = self.candidates.iter().find(|own| own.variant.choices.strategy.is_ordered());
         let keeps = |own: &&Candidate| !own.variant.choices.strategy.is_ordered();
         let fastest = self.candidates.first();
+        // Of what was not measured, threads say nothing.
+        let mut shown = BTreeSet::new();
+        let rows = self.candidates.iter().filter(|own| shown.insert(own.kind) || own.measured.is_some());
+        let rows: Vec<&Candidate> = rows.collect();
         let wrong = self.candidates.iter().filter_map(|own| own.measured.as_ref()).filter(|row| row.is_wrong()).count();
         if json {
             terminal::json(&json!({
@@ -261,19 +284,22 @@ impl Tuned<'_> {
                 "gpu": gpu,
                 "fastest": fastest.map(|own| &own.options),
                 "fastest_in_order": ordered.map(|own| &own.options),
-                "rows": self.candidates,
+                "tried": self.found.tried,
+                "hopeless": self.found.hopeless,
+                "left": self.found.left,
+                "rows": rows,
             }))?;
         } else {
             let measured = self.candidates.iter().any(|own| own.measured.is_some());
             let mut head = vec!["strategy", "vectors", "order", "threads", "MB", "bound by", "predicted"];
             head.extend(measured.then_some(["measured", "result"]).into_iter().flatten());
-            let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
-            rows.extend(self.candidates.iter().map(Candidate::cells));
+            let mut cells = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+            cells.extend(rows.into_iter().map(Candidate::cells));
             let mut text = format!("{}, {}, on {gpu}: microseconds\n", program.name, self.problem.precision.name());
-            text.push_str(&terminal::table(&rows, &[3, 4, 6, 7]));
+            text.push_str(&terminal::table(&cells, &[3, 4, 6, 7]));
             if let Some(fastest) = fastest {
                 let how = if measured { "the fastest" } else { "the fastest by the model" };
-                text.push_str(&format!("{how}: run {}\n", fastest.options));
+                text.push_str(&format!("{how}: run {}{}\n", fastest.options, super::left(&self.found, self.seconds)));
                 if let (true, Some(ordered)) = (keeps(&fastest), ordered) {
                     text.push_str(&format!(
                         "it adds in another order; with the interpreter's bits: run {}\n",
@@ -290,10 +316,59 @@ impl Tuned<'_> {
     }
 }
 
+/// Variants as they are measured.
+struct Variants<'a> {
+    candidates: &'a mut [Candidate],
+    row: &'a dyn Fn(&Candidate) -> Result<Row>,
+    budget: Budget<'a>,
+}
+
+impl Trial for Variants<'_> {
+    fn times(&mut self, batch: &[usize], _: f64, in_time: bool) -> Result<Vec<Tried>> {
+        let mut tried = Vec::new();
+        for &number in batch {
+            if in_time && self.is_over() {
+                tried.push(Tried::Not);
+                continue;
+            }
+            let candidate = &mut self.candidates[number];
+            candidate.measured = Some((self.row)(candidate)?);
+            tried.push(Tried::Took(candidate.us()));
+        }
+        Ok(tried)
+    }
+
+    fn exact(&mut self, number: usize) -> Result<std::result::Result<Statistics, String>> {
+        let candidate = &mut self.candidates[number];
+        let again = (self.row)(candidate)?;
+        if again.is_wrong() {
+            let why = again.verdict();
+            candidate.measured = Some(again);
+            return Ok(Err(why));
+        }
+        let statistics = again.measured.statistics;
+        if statistics.median_us < candidate.us() {
+            candidate.measured = Some(again);
+        }
+        Ok(Ok(statistics))
+    }
+
+    fn together(&self) -> usize {
+        1
+    }
+
+    fn is_over(&self) -> bool {
+        self.budget.is_over()
+    }
+}
+
 impl Candidate {
-    /// Microseconds that were measured; what was not comes after all that was.
+    /// Microseconds that were measured; what was not, or is wrong, comes after all that was.
     fn us(&self) -> f64 {
-        self.measured.as_ref().map_or(f64::INFINITY, |row| row.measured.statistics.median_us)
+        self.measured
+            .as_ref()
+            .filter(|row| !row.is_wrong())
+            .map_or(f64::INFINITY, |row| row.measured.statistics.median_us)
     }
 
     fn cells(&self) -> Vec<String> {

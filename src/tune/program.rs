@@ -1,7 +1,8 @@
 //! `stencilc tune` of a program: finds its fastest plan on a grid, and remembers it for `run`.
 
 use super::{Args, SEARCHING};
-use crate::args::program::{parse_steps, plan_kind};
+use crate::args::ARCH;
+use crate::args::program::{has_clusters, parse_steps, plan_kind};
 use crate::bench::open;
 use crate::input::Input;
 use crate::terminal::{self, Progress};
@@ -22,6 +23,7 @@ use stencilc_runtime::program::tune::{Found, Tuner};
 use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::tune::database::{Entry, name_of};
+use stencilc_runtime::tune::search::Found as Searched;
 use stencilc_runtime::{Error, Result};
 
 /// Options of `tune` that are about programs.
@@ -49,6 +51,8 @@ struct Done {
     precision: Precision,
     grid: String,
     plans: Vec<ProgramPlan>,
+    /// How many of them were asked for.
+    asked: usize,
     found: Found,
     limit: Option<Limit>,
     seconds: f64,
@@ -80,10 +84,10 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
             let contract = choices.first().is_none_or(|own| own.contract);
             let problem = ProgramProblem::of(program, problem, contract)?;
             let mut done = search(args, &platform, &problem, &choices, grid.name.clone())?;
-            if let (Some(database), Some(entry)) = (&database, done.entry(&problem, &machine)) {
+            if let (Some(database), Some(entry), false) = (&database, done.entry(&problem, &machine), done.has_none()) {
                 done.kept = Some(database.keep(name_of(&machine), machine.arch.as_deref(), &source, entry)?);
             }
-            if !json {
+            if !json && !done.has_none() {
                 terminal::print(&done.text(program, &machine, args))?;
             }
             all.push(done);
@@ -93,13 +97,20 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
         let cases: Vec<Value> = all.iter().map(|done| done.as_json(program)).collect();
         terminal::json(&json!({ "machine": machine, "cases": cases }))?;
     }
-    match all.iter().map(|done| done.found.wrong.len()).sum() {
-        0 if all.iter().all(|done| !done.found.fastest.is_empty()) => Ok(()),
-        0 if all.iter().all(Done::has_none) => {
-            Err(Error::call(format!("no plan can compute program `{}`", program.name)).help("give other plans: --fuse"))
-        }
-        0 => Err(Error::call("no plan was found").help("give a longer --budget, or other plans to search among")),
+    match all.iter().map(|done| done.found.plans.wrong.len()).sum() {
+        0 => all.iter().find(|done| done.has_none()).map_or(Ok(()), |done| Err(nothing_found(program, done))),
         wrong => Err(Error::check(format!("{} failed", terminal::count(wrong, "plan")))),
+    }
+}
+
+/// Why there is no plan: what most of them were refused for.
+fn nothing_found(program: &Program, done: &Done) -> Error {
+    let why = done.found.refused.iter().max_by_key(|(_, plans)| **plans);
+    let why = why.map_or(String::new(), |(reason, _)| format!(": {reason}"));
+    let error = Error::call(format!("no plan can compute program `{}`{why}", program.name));
+    match done.asked < done.plans.len() {
+        true => error.help("give other plans: --fuse"),
+        false => error.help("give another grid, or one of its stencils: --stencil NAME"),
     }
 }
 
@@ -139,7 +150,13 @@ fn search(
         false => None,
     };
     let kinds = if own.fuse.is_empty() { &PlanKind::ALL[..] } else { &own.fuse[..] };
-    let plans = candidates(kinds, &own.steps, choices, true);
+    let mut plans = candidates(kinds, &own.steps, choices, true);
+    let asked = plans.len();
+    let usual = usual(args, problem, platform);
+    let usual = plans.iter().position(|own| own.to_string() == usual.to_string()).unwrap_or_else(|| {
+        plans.push(usual);
+        plans.len() - 1
+    });
     let watch = Watch::start();
     let budget = Duration::from_secs_f64(args.budget);
     let progress = Progress::new(budget.as_millis() as usize, "tuning");
@@ -148,8 +165,8 @@ fn search(
         let now = watch.now().min(budget).as_millis() as u64;
         progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
     };
-    let usual = if matches!(platform, Platform::Emulator(_)) { 6 } else { 96 };
-    let times = own.times.map_or(usual, |times| times as usize);
+    let few = if matches!(platform, Platform::Emulator(_)) { 6 } else { 96 };
+    let times = own.times.map_or(few, |times| times as usize);
     let tuner = Tuner {
         problem,
         reference: reference.as_ref(),
@@ -157,20 +174,27 @@ fn search(
         method: ProgramMethod { times, runs: method.runs, compared: COMPARED },
         budget: Budget::new(&watch, budget.mul_f64(SEARCHING)),
     };
-    let found = tuner.run(&plans, &advance)?;
+    let found = tuner.run(&plans, usual, &advance)?;
     drop(progress);
     let seconds = watch.now().as_secs_f64();
-    Ok(Done { precision: problem.outer.precision, grid, plans, found, limit, seconds, kept: None })
+    Ok(Done { precision: problem.outer.precision, grid, plans, asked, found, limit, seconds, kept: None })
+}
+
+/// The plan that `run` takes where nobody chooses.
+fn usual(args: &Args, problem: &ProgramProblem, platform: &Platform) -> ProgramPlan {
+    let choices = args.search.0.code.choices(Choices::default(), problem.outer.precision);
+    let arch = platform.facts().arch.unwrap_or_else(|| ARCH.to_owned());
+    ProgramPlan::usual(problem, &choices, has_clusters(&arch))
 }
 
 impl Done {
     fn winner(&self) -> Option<(&ProgramPlan, &Statistics)> {
-        self.found.fastest.first().map(|(plan, statistics)| (&self.plans[*plan], statistics))
+        self.found.plans.fastest.first().map(|(plan, statistics)| (&self.plans[*plan], statistics))
     }
 
-    /// Whether no plan can compute the program.
+    /// Whether none of the plans that were asked for can be taken, and it is not for being wrong.
     fn has_none(&self) -> bool {
-        self.found.refused.values().sum::<usize>() == self.plans.len()
+        self.found.plans.has_none(self.asked) && self.found.plans.wrong.is_empty()
     }
 
     fn of_copy(&self, statistics: &Statistics) -> Option<f64> {
@@ -193,7 +217,7 @@ impl Done {
             median_us: statistics.median_us,
             of_limit: self.of_copy(statistics),
             among: self.plans.len(),
-            tried: self.found.tried,
+            tried: self.found.plans.tried,
             date: date(),
             driver: machine.driver.clone(),
             compiler: machine.compiler.clone(),
@@ -202,7 +226,8 @@ impl Done {
     }
 
     fn text(&self, program: &Program, machine: &MachineFacts, args: &Args) -> String {
-        let Found { fastest, wrong, refused, tried, hopeless, is_complete } = &self.found;
+        let Found { plans: found, refused } = &self.found;
+        let Searched { fastest, wrong, tried, hopeless, .. } = found;
         let mut text = format!("{} {} {}\n", program.name, self.precision.name(), self.grid);
         let mut rows = vec![["us a step", "quartiles", "of copy", "plan"].map(str::to_owned).to_vec()];
         for (plan, times) in fastest {
@@ -226,9 +251,7 @@ impl Done {
         if *hopeless > 0 {
             text.push_str(&format!("; {} could not win by the model", terminal::count(*hopeless, "plan")));
         }
-        if !is_complete {
-            text.push_str("; there was more to try: a longer --budget may find better");
-        }
+        text.push_str(&super::left(found, self.seconds));
         text.push('\n');
         // Where others are found, that some are none is no news.
         if fastest.is_empty() {
@@ -246,7 +269,8 @@ impl Done {
     }
 
     fn as_json(&self, program: &Program) -> Value {
-        let Found { fastest, wrong, refused, tried, hopeless, is_complete } = &self.found;
+        let Found { plans: found, refused } = &self.found;
+        let Searched { fastest, wrong, tried, hopeless, .. } = found;
         let fastest = fastest.iter().map(|(plan, times)| {
             json!({ "plan": self.plans[*plan].to_string(), "us_a_step": times, "of_copy": self.of_copy(times) })
         });
@@ -263,7 +287,8 @@ impl Done {
             "among": self.plans.len(),
             "tried": tried,
             "hopeless": hopeless,
-            "complete": is_complete,
+            "complete": found.is_complete(),
+            "left": found.left,
             "seconds": self.seconds,
             "kept": self.kept,
         })

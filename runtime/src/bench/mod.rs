@@ -13,6 +13,7 @@ pub mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::cache::Built;
 use crate::cuda::Gpu;
 use crate::emulate::Emulator;
 use crate::error::{Error, Result};
@@ -214,16 +215,21 @@ impl Candidate {
         Self { facts: KernelFacts::interpreter(case), kernel: None, image: Vec::new() }
     }
 
-    /// Compiles it for a machine, or reads it from the cache.
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
+        self.kernel.as_ref().map_or(0, |kernel| kernel.text.len())
+    }
+
+    /// Compiles it for a machine, or reads it from the cache. Returns the seconds that the compiler took.
     ///
     /// # Errors
     /// The compiler is missing, or refuses it.
-    pub fn compile(&mut self, platform: &Platform) -> Result<()> {
-        let Some(kernel) = &self.kernel else { return Ok(()) };
-        let compiled = platform.compile(&kernel.text, &kernel.name)?.compiled;
+    pub fn compile(&mut self, platform: &Platform) -> Result<f64> {
+        let Some(kernel) = &self.kernel else { return Ok(0.0) };
+        let Built { compiled, cached, seconds } = platform.compile(&kernel.text, &kernel.name)?;
         self.facts.resources = compiled.resources.into_iter().find(|own| own.kernel == *kernel.name);
         self.image = compiled.image;
-        Ok(())
+        Ok(if cached { 0.0 } else { seconds })
     }
 
     /// Measures it, once compiled, and completes its row. A result that differs from the interpreter's has failed.

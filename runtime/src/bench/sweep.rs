@@ -115,9 +115,9 @@ impl Sweep<'_> {
             progress(1);
             compiled
         };
-        let compiled: Vec<Result<()>> = work.par_iter_mut().map(compile).collect();
+        let compiled: Vec<Result<f64>> = work.par_iter_mut().map(compile).collect();
         for ((candidate, mut row), compiled) in work.into_iter().zip(compiled) {
-            let done = compiled.and_then(|()| candidate.measure(self.platform, self.case, stages, &mut row));
+            let done = compiled.and_then(|_| candidate.measure(self.platform, self.case, stages, &mut row));
             progress(1);
             match &done {
                 Ok(()) => {}

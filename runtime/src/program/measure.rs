@@ -13,6 +13,7 @@ use crate::emulate::Emulator;
 use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
 use crate::machine::Machine;
+use rayon::prelude::*;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step};
 use stencilc_compiler::step::stream::{Shape, Strip};
@@ -110,16 +111,12 @@ pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, platform: &Platfor
         Ok(planned) => planned,
         Err(error) => return Ok(Compiled::Not(Outcome::Refused(error.message))),
     };
-    let mut images = Vec::new();
-    for text in planned.texts()? {
-        match platform.compile(&text.text, &text.name) {
-            Ok(built) => images.push((text, built)),
-            Err(error) if error.fault == Fault::Check => {
-                return Ok(Compiled::Not(Outcome::Differs(error.message)));
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    let build = |text: Text| platform.compile(&text.text, &text.name).map(|built| (text, built));
+    let images: Result<Vec<(Text, Built)>> = planned.texts()?.into_par_iter().map(build).collect();
+    let images = match images {
+        Err(error) if error.fault == Fault::Check => return Ok(Compiled::Not(Outcome::Differs(error.message))),
+        images => images?,
+    };
     Ok(Compiled::Ready(Box::new(Ready { plan: plan.clone(), planned, images })))
 }
 

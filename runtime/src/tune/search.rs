@@ -1,259 +1,415 @@
-//! Which of many kernels is the fastest, found by measuring few of them.
+//! Which of many candidates is the fastest, found by measuring few of them: kernels of a stencil, plans of a program, strategies
+//! over a mesh.
 //!
-//! Kernels that differ in their blocks alone are a kind. Of each kind a few blocks are measured, those first that should be the
-//! fastest by the model. Kinds that could not win even if the model flattered them are left out. Then the search moves on from
-//! the fastest kernels to those beside them, which have half or twice as much of one extent, until none of them is left.
-//! One layout comes after the other, for to lay fields out anew takes as long as many kernels.
+//! What would be taken without a search is measured first, whatever the time: so what is found is never slower. Candidates are of
+//! kinds. Of each kind a few are measured, those kinds first that should be the fastest by a model. Kinds that could not win even if
+//! the model flattered them are left out. Then the search moves on from the fastest candidates to those beside them, until none of
+//! them is left. Last, the fastest few are measured exactly, in turns, and compared with the interpreter: one that differs is
+//! never chosen.
 
-use crate::bench::sweep::layout;
+use crate::bench::statistics::Statistics;
 use crate::error::Result;
-use std::collections::BTreeMap;
-use stencilc_compiler::plan::Choices;
 
-/// Blocks beside a strategy's own that each kind is begun with.
-const BEGIN: [[u32; 3]; 1] = [[32, 4, 1]];
-
-/// From so many of the fastest kernels the search moves on,
+/// From so many of the fastest candidates the search moves on,
 const BEST: usize = 4;
 
 /// and from the best of each kind that takes at most so many times the best time.
-const CLOSE: f64 = 1.15;
+const BESIDE: f64 = 1.15;
 
-/// A kind is not begun if by the model it takes more than so many times the best time.
-const HOPELESS: f64 = 1.2;
+/// Finalists take at most so many times the best rough time, and there are at most so many, beside what is usual.
+const CLOSE: f64 = 1.1;
+const FINALISTS: usize = 8;
+
+/// How often finalists take turns: clocks change while they are measured.
+const TURNS: usize = 2;
+
+/// What is searched among: candidates, by their numbers.
+pub struct Space<'a> {
+    /// What would be taken without a search.
+    pub usual: usize,
+    /// The kinds of those that can be made.
+    pub kinds: Vec<Kind>,
+    /// Of each candidate a number that those of its kind have, too.
+    pub kind_of: Vec<usize>,
+    /// Whether the search moves on from one to the other.
+    pub beside: &'a dyn Fn(usize, usize) -> bool,
+    /// A kind is not begun if by the model it takes more than so many times the best time.
+    pub hopeless: f64,
+}
+
+/// A kind of candidates.
+pub struct Kind {
+    /// Those that it is begun with.
+    pub begin: Vec<usize>,
+    /// What they may take by the model, in any unit that is the same for all.
+    pub estimate: f64,
+    /// All kinds of a lower turn come before: to change between turns takes as long as many candidates.
+    pub turn: usize,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tried {
+    /// There was no time for it.
+    Not,
+    /// It cannot be measured.
+    Failed,
+    /// So many microseconds.
+    Took(f64),
+}
 
 /// What measures.
 pub trait Trial {
-    /// What kernels may take by the model, in any unit that is the same for all; nothing of those that make no sense.
+    /// Tries candidates, if `in_time` as long as there is time to prepare them. Times of more than `enough` need not be exact.
     ///
     /// # Errors
     /// There is no sense in going on.
-    fn estimates(&mut self, kernels: &[&Choices]) -> Result<Vec<Option<f64>>>;
+    fn times(&mut self, candidates: &[usize], enough: f64, in_time: bool) -> Result<Vec<Tried>>;
 
-    /// Microseconds that each of these kernels takes; nothing of those that have failed, or, if the time is over, were not
-    /// tried. Times of more than `enough` need not be exact.
+    /// Exact times of a candidate whose results are right, or what is wrong.
     ///
     /// # Errors
     /// There is no sense in going on.
-    fn times(&mut self, kernels: &[&Choices], enough: f64) -> Result<Vec<Option<f64>>>;
+    fn exact(&mut self, candidate: usize) -> Result<std::result::Result<Statistics, String>>;
 
-    /// How many kernels are measured together.
+    /// How many candidates are prepared together.
     fn together(&self) -> usize;
 
-    /// Whether the time for it is over.
+    /// Whether the time for trying is over.
     fn is_over(&self) -> bool;
 }
 
 /// What a search found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Kernels by their place in the list of all, and the times of those that have one, the fastest first.
+    /// Candidates that are right, exactly measured, the fastest first. What is usual is among them, unless it fails.
+    pub fastest: Vec<(usize, Statistics)>,
+    /// Those that are wrong, and how.
+    pub wrong: Vec<(usize, String)>,
+    /// The rough times of those that have one, the fastest first.
     pub times: Vec<(usize, f64)>,
     /// How many were tried.
     pub tried: usize,
-    /// Kinds of kernels that were not begun, since the model says that they are too slow.
+    /// Kinds that were not begun, since the model says that they are too slow.
     pub hopeless: usize,
+    /// How many were worth a try and had none, for the time was over: at least so many, since each may lead to others.
+    pub left: usize,
+}
+
+impl Found {
     /// Whether there was time for everything that was worth it.
-    pub is_complete: bool,
+    pub fn is_complete(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether none of the first so many candidates can be taken, though there was time for them.
+    pub fn has_none(&self, among: usize) -> bool {
+        self.is_complete() && self.fastest.iter().all(|(candidate, _)| *candidate >= among)
+    }
+
+    /// Seconds that a search might take that leaves nothing, if this one took so many.
+    pub fn longer(&self, seconds: f64) -> f64 {
+        let all = seconds * (self.tried + self.left) as f64 / self.tried.max(1) as f64;
+        // Two digits say enough.
+        let digit = 10_f64.powf(all.log10().floor() - 1.0).max(1.0);
+        (all / digit).ceil() * digit
+    }
 }
 
-/// A kind of kernels.
-struct Kind {
-    /// Those that it is begun with.
-    begin: Vec<usize>,
-    estimate: f64,
-    /// On which fields it runs: the number of their layout, the most promising first.
-    layout: usize,
-}
-
-/// Searches among `kernels`.
+/// Searches among candidates.
 ///
 /// # Errors
 /// Those of the trial.
-pub fn search(kernels: &[Choices], trial: &mut dyn Trial) -> Result<Found> {
-    let mut search = Search { kernels, kinds: Vec::new(), times: vec![Tried::Not; kernels.len()], hopeless: 0 };
-    let is_complete = search.run(trial)?;
-    let mut times: Vec<(usize, f64)> = search.known().collect();
-    times.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let tried = search.times.iter().filter(|tried| !matches!(tried, Tried::Not)).count();
-    Ok(Found { times, tried, hopeless: search.hopeless, is_complete })
-}
-
-#[derive(Clone, Copy)]
-enum Tried {
-    Not,
-    Failed,
-    Took(f64),
+pub fn search(space: Space, trial: &mut dyn Trial) -> Result<Found> {
+    let mut kinds: Vec<&Kind> = space.kinds.iter().collect();
+    kinds.sort_by(|a, b| a.turn.cmp(&b.turn).then(a.estimate.total_cmp(&b.estimate)));
+    let tried = vec![Tried::Not; space.kind_of.len()];
+    let mut search = Search { space: &space, tried, flattery: None, hopeless: 0 };
+    let left = search.run(kinds, trial)?;
+    let mut found = Found {
+        times: search.sorted(),
+        tried: search.tried.iter().filter(|own| **own != Tried::Not).count(),
+        hopeless: search.hopeless,
+        left,
+        ..Found::default()
+    };
+    search.finish(&mut found, trial)?;
+    Ok(found)
 }
 
 struct Search<'a> {
-    kernels: &'a [Choices],
-    /// Of each kernel its kind.
-    kinds: Vec<usize>,
-    times: Vec<Tried>,
+    space: &'a Space<'a>,
+    tried: Vec<Tried>,
+    /// By how much the model flatters: as little as it did so far, once several kinds have told.
+    flattery: Option<f64>,
     hopeless: usize,
 }
 
 impl Search<'_> {
-    /// Searches one layout after the other. Says whether there was time for it.
-    fn run(&mut self, trial: &mut dyn Trial) -> Result<bool> {
-        let mut kinds = self.sorted_kinds(trial)?;
-        // By how much the model flatters: as little as it did so far.
-        let mut flattery = f64::INFINITY;
-        while let Some(layout) = kinds.first().map(|kind| kind.layout) {
-            while kinds.first().is_some_and(|kind| kind.layout == layout) {
-                if trial.is_over() {
-                    return Ok(false);
+    /// Searches one turn after the other. Returns how many had to be left.
+    fn run(&mut self, kinds: Vec<&Kind>, trial: &mut dyn Trial) -> Result<usize> {
+        self.measure(&[self.space.usual], false, trial)?;
+        let mut left = 0;
+        for kinds in kinds.chunk_by(|a, b| a.turn == b.turn) {
+            left += self.begin(kinds, trial)?;
+            left += self.go_on(trial)?;
+        }
+        Ok(left)
+    }
+
+    /// Measures a few candidates of each kind of one turn that is not hopeless.
+    fn begin(&mut self, mut kinds: &[&Kind], trial: &mut dyn Trial) -> Result<usize> {
+        let mut left = 0;
+        while !kinds.is_empty() {
+            let (mut batch, mut taken) = (Vec::new(), Vec::new());
+            while let Some((kind, rest)) = kinds.split_first()
+                && batch.len() < trial.together()
+            {
+                kinds = rest;
+                let new = kind.begin.iter().copied().filter(|&own| self.tried[own] == Tried::Not);
+                let new: Vec<usize> = new.collect();
+                if !new.is_empty() && self.is_hopeless(kind) {
+                    self.hopeless += 1;
+                    continue;
                 }
-                self.begin(&mut kinds, &mut flattery, trial)?;
-            }
-            if !self.go_on(trial)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Measures a few kernels of each of the next kinds of one layout, once those are gone that are hopeless.
-    fn begin(&mut self, kinds: &mut Vec<Kind>, flattery: &mut f64, trial: &mut dyn Trial) -> Result<()> {
-        let (best, all, layout) = (self.best(), kinds.len(), kinds[0].layout);
-        kinds.retain(|kind| best.is_none_or(|best| kind.estimate * *flattery <= HOPELESS * best));
-        self.hopeless += all - kinds.len();
-        let (mut batch, mut taken) = (Vec::new(), 0);
-        while kinds.get(taken).is_some_and(|kind| kind.layout == layout) && batch.len() < trial.together() {
-            batch.extend(&kinds[taken].begin);
-            taken += 1;
-        }
-        self.measure(&batch, trial)?;
-        for kind in kinds.drain(..taken) {
-            let times = kind.begin.iter().filter_map(|&own| self.time(own));
-            *flattery = times.map(|time| time / kind.estimate).fold(*flattery, f64::min);
-        }
-        Ok(())
-    }
-
-    /// The kinds, those first that should be the fastest, but those of one layout together.
-    fn sorted_kinds(&mut self, trial: &mut dyn Trial) -> Result<Vec<Kind>> {
-        let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let names: Vec<String> = self.kernels.iter().map(kind_of).collect();
-        for (kernel, name) in names.iter().enumerate() {
-            members.entry(name.clone()).or_default().push(kernel);
-        }
-        let numbers: BTreeMap<&str, usize> = members.keys().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        self.kinds = names.iter().map(|name| numbers[name.as_str()]).collect();
-        let begins: Vec<Vec<usize>> = members.values().map(|members| self.first_of(members)).collect();
-        let leaders: Vec<&Choices> = begins.iter().map(|begin| &self.kernels[begin[0]]).collect();
-        let layouts = leaders.iter().map(|leader| layout(leader));
-        let kinds = trial.estimates(&leaders)?.into_iter().zip(layouts).zip(begins);
-        let mut kinds: Vec<_> =
-            kinds.filter_map(|((estimate, layout), begin)| Some((estimate?, layout, begin))).collect();
-        kinds.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut layouts = Vec::new();
-        let kinds = kinds.into_iter().map(|(estimate, layout, begin)| {
-            let known = layouts.iter().position(|own| *own == layout);
-            let layout = known.unwrap_or_else(|| {
-                layouts.push(layout);
-                layouts.len() - 1
-            });
-            Kind { begin, estimate, layout }
-        });
-        let mut kinds: Vec<Kind> = kinds.collect();
-        kinds.sort_by_key(|kind| kind.layout);
-        Ok(kinds)
-    }
-
-    /// The kernels that a kind is begun with: those of the usual blocks, or whatever there is.
-    fn first_of(&self, members: &[usize]) -> Vec<usize> {
-        let own = Choices::usual_block(&self.kernels[members[0]].access);
-        let with = |block| members.iter().copied().find(|&kernel| self.kernels[kernel].block == block);
-        let mut first: Vec<usize> = std::iter::once(own).chain(BEGIN).filter_map(with).collect();
-        first.dedup();
-        if first.is_empty() { members[members.len() / 2..][..1].to_vec() } else { first }
-    }
-
-    /// Moves on from the fastest kernels until all beside them were tried. Says whether there was time for it.
-    fn go_on(&mut self, trial: &mut dyn Trial) -> Result<bool> {
-        loop {
-            let mut next = self.beside_the_best();
-            next.truncate(trial.together());
-            if next.is_empty() {
-                return Ok(true);
+                batch.extend(new);
+                taken.push(kind);
             }
             if trial.is_over() {
-                return Ok(false);
+                left += batch.len();
+                continue;
             }
-            self.measure(&next, trial)?;
+            left += self.measure(&batch, true, trial)?;
+            for kind in taken {
+                let times = kind.begin.iter().filter_map(|&own| self.time(own));
+                self.flattery = times.map(|time| time / kind.estimate).chain(self.flattery).min_by(f64::total_cmp);
+            }
+        }
+        Ok(left)
+    }
+
+    /// Whether a kind could not win even if the model flattered it.
+    fn is_hopeless(&self, kind: &Kind) -> bool {
+        let known = self.flattery.zip(self.best());
+        known.is_some_and(|(flattery, best)| kind.estimate * flattery > self.space.hopeless * best)
+    }
+
+    /// Moves on from the fastest candidates until all beside them were tried.
+    fn go_on(&mut self, trial: &mut dyn Trial) -> Result<usize> {
+        loop {
+            let mut next = self.beside_the_best();
+            if next.is_empty() || trial.is_over() {
+                return Ok(next.len());
+            }
+            next.truncate(trial.together());
+            let left = self.measure(&next, true, trial)?;
+            if left > 0 {
+                return Ok(left);
+            }
         }
     }
 
-    /// Kernels that were not tried, beside the fastest ones; those beside the very fastest first.
+    /// Candidates that were not tried, beside the fastest ones; those beside the very fastest first.
     fn beside_the_best(&self) -> Vec<usize> {
-        let Some(best) = self.best() else { return Vec::new() };
-        let mut sorted: Vec<(usize, f64)> = self.known().collect();
-        sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let mut kinds = Vec::new();
-        let mut next = Vec::new();
-        for (place, (kernel, time)) in sorted.into_iter().enumerate() {
-            let is_first = !kinds.contains(&self.kinds[kernel]);
-            if place < BEST || (is_first && time <= CLOSE * best) {
-                let untried = (0..self.kernels.len()).filter(|&other| matches!(self.times[other], Tried::Not));
-                let beside = untried.filter(|&other| are_beside(&self.kernels[kernel], &self.kernels[other]));
+        let (sorted, kind_of) = (self.sorted(), &self.space.kind_of);
+        let Some(&(_, best)) = sorted.first() else { return Vec::new() };
+        let (mut kinds, mut next): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (place, (candidate, time)) in sorted.into_iter().enumerate() {
+            let is_first = !kinds.contains(&kind_of[candidate]);
+            if place < BEST || (is_first && time <= BESIDE * best) {
+                let untried = (0..kind_of.len()).filter(|&other| self.tried[other] == Tried::Not);
+                let beside = untried.filter(|&other| (self.space.beside)(candidate, other));
                 let new: Vec<usize> = beside.filter(|other| !next.contains(other)).collect();
                 next.extend(new);
             }
-            kinds.push(self.kinds[kernel]);
+            kinds.push(kind_of[candidate]);
         }
         next
     }
 
-    fn measure(&mut self, batch: &[usize], trial: &mut dyn Trial) -> Result<()> {
-        let kernels: Vec<&Choices> = batch.iter().map(|&kernel| &self.kernels[kernel]).collect();
-        let enough = self.best().map_or(f64::INFINITY, |best| HOPELESS * best);
-        for (&kernel, time) in batch.iter().zip(trial.times(&kernels, enough)?) {
-            self.times[kernel] = match time {
-                Some(time) => Tried::Took(time),
-                None if trial.is_over() => Tried::Not,
-                None => Tried::Failed,
-            };
+    /// Tries some. Returns for how many there was no time.
+    fn measure(&mut self, batch: &[usize], in_time: bool, trial: &mut dyn Trial) -> Result<usize> {
+        let enough = self.best().map_or(f64::INFINITY, |best| self.space.hopeless * best);
+        let tried = trial.times(batch, enough, in_time)?;
+        for (&candidate, tried) in batch.iter().zip(&tried) {
+            self.tried[candidate] = *tried;
         }
+        Ok(tried.iter().filter(|own| **own == Tried::Not).count())
+    }
+
+    /// Measures the fastest exactly, of those that are right, and what is usual: those of one turn after each other.
+    fn finish(&self, found: &mut Found, trial: &mut dyn Trial) -> Result<()> {
+        let mut first = None;
+        let mut waiting = found.times.clone();
+        while !waiting.is_empty() {
+            let is_enough = |&(_, time): &(usize, f64)| {
+                first.is_some_and(|first| time > CLOSE * first) || found.fastest.len() >= FINALISTS
+            };
+            let place = waiting.iter().position(|own| own.0 == self.space.usual || !is_enough(own));
+            let Some(place) = place else { break };
+            let (candidate, time) = waiting.remove(place);
+            match trial.exact(candidate)? {
+                Ok(statistics) => {
+                    first.get_or_insert(time);
+                    found.fastest.push((candidate, statistics));
+                }
+                Err(why) => found.wrong.push((candidate, why)),
+            }
+        }
+        found.fastest.sort_by_key(|(candidate, _)| self.turn(*candidate));
+        for _ in 1..TURNS {
+            for (candidate, before) in &mut found.fastest {
+                match trial.exact(*candidate)? {
+                    Ok(again) if again.median_us < before.median_us => *before = again,
+                    Ok(_) => {}
+                    Err(why) => found.wrong.push((*candidate, why)),
+                }
+            }
+        }
+        found.fastest.retain(|(own, _)| found.wrong.iter().all(|(wrong, _)| wrong != own));
+        found.fastest.sort_by(|a, b| a.1.median_us.total_cmp(&b.1.median_us));
         Ok(())
     }
 
-    fn time(&self, kernel: usize) -> Option<f64> {
-        match self.times[kernel] {
+    fn turn(&self, candidate: usize) -> usize {
+        let kind_of = &self.space.kind_of;
+        let is_own = |kind: &&Kind| kind.begin.first().is_some_and(|&own| kind_of[own] == kind_of[candidate]);
+        self.space.kinds.iter().find(is_own).map_or(usize::MAX, |kind| kind.turn)
+    }
+
+    fn time(&self, candidate: usize) -> Option<f64> {
+        match self.tried[candidate] {
             Tried::Took(time) => Some(time),
             Tried::Not | Tried::Failed => None,
         }
     }
 
-    fn known(&self) -> impl Iterator<Item = (usize, f64)> {
-        (0..self.times.len()).filter_map(|kernel| Some((kernel, self.time(kernel)?)))
+    /// Those that have a time, the fastest first.
+    fn sorted(&self) -> Vec<(usize, f64)> {
+        let known = (0..self.tried.len()).filter_map(|own| Some((own, self.time(own)?)));
+        let mut known: Vec<(usize, f64)> = known.collect();
+        known.sort_by(|a, b| a.1.total_cmp(&b.1));
+        known
     }
 
     fn best(&self) -> Option<f64> {
-        self.known().map(|(_, time)| time).min_by(f64::total_cmp)
+        (0..self.tried.len()).filter_map(|own| self.time(own)).min_by(f64::total_cmp)
     }
 }
 
-/// Everything but the block.
-fn kind_of(choices: &Choices) -> String {
-    Choices { block: Choices::usual_block(&choices.access), ..choices.clone() }.words()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Whether two kernels differ by a factor of two in one extent of the block, or one number of a knob; or in two of the block, which has as
-/// many threads all the same.
-fn are_beside(one: &Choices, other: &Choices) -> bool {
-    let extents = |own: &Choices| -> Vec<u32> {
-        let settings = own.settings().flat_map(|(_, setting)| setting.numbers().to_vec());
-        own.block.into_iter().chain(settings).collect()
-    };
-    let (from, to) = (extents(one), extents(other));
-    let steps: Vec<f64> = from.iter().zip(to).map(|(&from, to)| (f64::from(to) / f64::from(from)).log2()).collect();
-    let distance: f64 = steps.iter().map(|step| step.abs()).sum();
-    let turned = distance == 2.0 && steps[..3].iter().sum::<f64>() == 0.0 && steps[3..].iter().all(|&step| step == 0.0);
-    if !(distance == 1.0 || turned) {
-        return false;
+    /// Candidates that take these times; some are wrong. The time is over after so many.
+    struct Recorded {
+        times: Vec<f64>,
+        wrong: Vec<usize>,
+        measured: usize,
+        most: usize,
     }
-    let same = Choices { block: one.block, knobs: one.knobs.clone(), ..other.clone() };
-    same == *one
+
+    impl Trial for Recorded {
+        fn times(&mut self, candidates: &[usize], _: f64, in_time: bool) -> Result<Vec<Tried>> {
+            let time = |&own: &usize| {
+                if in_time && self.measured >= self.most {
+                    return Tried::Not;
+                }
+                self.measured += 1;
+                if self.times[own].is_nan() { Tried::Failed } else { Tried::Took(self.times[own]) }
+            };
+            Ok(candidates.iter().map(time).collect())
+        }
+
+        fn exact(&mut self, candidate: usize) -> Result<std::result::Result<Statistics, String>> {
+            Ok(match self.wrong.contains(&candidate) {
+                true => Err("one bit".to_owned()),
+                false => Ok(Statistics::of(&[self.times[candidate]]).unwrap()),
+            })
+        }
+
+        fn together(&self) -> usize {
+            2
+        }
+
+        fn is_over(&self) -> bool {
+            self.measured >= self.most
+        }
+    }
+
+    /// Searches among candidates of which each is a kind of its own.
+    fn found(usual: usize, times: &[f64], estimates: &[Option<f64>], wrong: &[usize], most: usize) -> Found {
+        let known = estimates.iter().enumerate().filter_map(|(own, estimate)| Some((own, (*estimate)?)));
+        let kinds = known.map(|(own, estimate)| Kind { begin: vec![own], estimate, turn: 0 }).collect();
+        let kind_of = (0..times.len()).collect();
+        let space = Space { usual, kinds, kind_of, beside: &|_, _| false, hopeless: 1.5 };
+        search(space, &mut Recorded { times: times.to_vec(), wrong: wrong.to_vec(), measured: 0, most }).unwrap()
+    }
+
+    const TIMES: [f64; 6] = [40.0, 10.0, 10.5, 30.0, 12.0, 200.0];
+
+    fn estimates() -> Vec<Option<f64>> {
+        // The model flatters by four times.
+        TIMES.iter().map(|time| Some(time / 4.0)).collect()
+    }
+
+    fn winners(found: &Found) -> Vec<usize> {
+        found.fastest.iter().map(|(own, _)| *own).collect()
+    }
+
+    #[test]
+    fn the_fastest_is_found_and_hopeless_ones_are_not_tried() {
+        let found = found(3, &TIMES, &estimates(), &[], usize::MAX);
+        // The usual one is measured as exactly as those that are close to the best.
+        assert_eq!(winners(&found), [1, 2, 3]);
+        assert_eq!((found.tried, found.hopeless, found.is_complete()), (4, 2, true));
+    }
+
+    #[test]
+    fn what_is_usual_is_measured_whatever_the_time_and_whatever_the_model_says() {
+        for most in [0, 1] {
+            let found = found(5, &TIMES, &estimates(), &[], most);
+            assert_eq!((winners(&found), found.tried, found.left), (vec![5], 1, 5));
+            assert_eq!(found.longer(10.0), 60.0);
+        }
+        // Even if by the model it cannot be made.
+        let found = found(5, &TIMES, &[None; 6], &[], usize::MAX);
+        assert_eq!((winners(&found), found.left), (vec![5], 0));
+    }
+
+    #[test]
+    fn without_the_usual_one_others_are_found() {
+        let times = [f64::NAN, 9.5, 9.0];
+        let found = found(0, &times, &[None, Some(1.0), Some(1.0)], &[], usize::MAX);
+        assert_eq!((winners(&found), found.tried), (vec![2, 1], 3));
+    }
+
+    #[test]
+    fn what_is_wrong_is_never_chosen() {
+        let found = found(0, &TIMES, &estimates(), &[1, 2], usize::MAX);
+        assert_eq!(winners(&found), [4, 0]);
+        assert_eq!(found.wrong.iter().map(|(own, _)| *own).collect::<Vec<_>>(), [1, 2]);
+        let none = self::found(0, &TIMES, &estimates(), &[0, 1, 2, 3, 4, 5], usize::MAX);
+        assert!(none.fastest.is_empty());
+    }
+
+    #[test]
+    fn the_search_ends_when_the_time_is_over() {
+        let found = found(0, &TIMES, &estimates(), &[], 3);
+        assert_eq!((found.tried, found.is_complete(), winners(&found)), (3, false, vec![1, 2, 0]));
+    }
+
+    #[test]
+    fn a_turn_comes_before_another_and_the_search_moves_on_from_the_best() {
+        // Two kinds: the first three, and the others, which the model puts in front.
+        let kinds =
+            vec![Kind { begin: vec![0], estimate: 9.0, turn: 0 }, Kind { begin: vec![3], estimate: 1.0, turn: 1 }];
+        let next_to = |a: usize, b: usize| a.abs_diff(b) == 1 && a / 3 == b / 3;
+        let space = Space { usual: 0, kinds, kind_of: vec![0, 0, 0, 1, 1, 1], beside: &next_to, hopeless: 1e9 };
+        let times = vec![10.0, 8.0, 6.0, 9.0, 5.0, 7.0];
+        let mut trial = Recorded { times, wrong: Vec::new(), measured: 0, most: 3 };
+        let found = search(space, &mut trial).unwrap();
+        // The first kind to its end, before the other is begun.
+        assert_eq!((found.times, found.left), (vec![(2, 6.0), (1, 8.0), (0, 10.0)], 1));
+    }
 }

@@ -1,11 +1,16 @@
 //! Tests of the search, on times that were measured on a GPU; of the database; and of both together, on the emulator.
 
 use super::database::{Database, EMULATOR, Entry, Hit, Wanted};
+use super::kernels::{are_beside, kind_of, kinds};
+use super::search::{Found, Space, Trial, Tried, search};
 use super::*;
 use crate::bench::rows::{MachineFacts, Subject};
+use crate::bench::statistics::Statistics;
+use crate::bench::sweep::Sweep;
 use crate::bench::tests::{METHOD, case, emulator, subject};
 use crate::clock::Budget;
 use crate::clock::tests::Ticking;
+use crate::error::Result;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stencilc_compiler::analysis::cost::cost;
@@ -13,7 +18,7 @@ use stencilc_compiler::check;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::estimate::estimate;
-use stencilc_compiler::plan::{plan, prepare};
+use stencilc_compiler::plan::{Choices, plan, prepare};
 use stencilc_compiler::source::Source;
 
 /// Every kernel of regular storage with the thesis's blocks, eight stencils on two grids each: microseconds on an NVIDIA
@@ -62,31 +67,42 @@ fn recorded() -> Vec<Recorded> {
 /// Times from the record.
 struct Replay<'a> {
     recorded: &'a Recorded,
-    /// How many may be measured.
+    /// How many may be measured, beside the usual one.
     most: usize,
     measured: usize,
 }
 
-impl Trial for Replay<'_> {
-    fn estimates(&mut self, kernels: &[&Choices]) -> Result<Vec<Option<f64>>> {
+impl Replay<'_> {
+    fn estimates(&self, kernels: &[&Choices]) -> Vec<Option<f64>> {
         let Recorded { stencil, grid, .. } = self.recorded;
         let memory = cost(stencil, Precision::F64).bytes as f64;
         let bytes = |own: &&Choices| {
             let estimate = estimate(&plan(stencil, own, None).ok()?, grid.nk, memory, 0.0);
             Some(estimate.bytes(grid.ni * grid.nj * grid.nk, Some(132 * 2048)))
         };
-        Ok(kernels.iter().map(bytes).collect())
+        kernels.iter().map(bytes).collect()
     }
 
-    fn times(&mut self, kernels: &[&Choices], enough: f64) -> Result<Vec<Option<f64>>> {
-        self.measured += kernels.len();
-        let time = |own: &Choices| {
-            let place = self.recorded.kernels.iter().position(|other| other == own)?;
-            let time = self.recorded.times[place];
-            // What is slow is told roughly.
-            Some(if time > enough { time * 1.2 } else { time })
-        };
-        Ok(kernels.iter().map(|own| time(own)).collect())
+    /// What is found among the kernels; the first of them is the usual one.
+    fn search(&mut self) -> Found {
+        let kernels = &self.recorded.kernels;
+        let names: Vec<String> = kernels.iter().map(kind_of).collect();
+        let (kinds, kind_of) = kinds(kernels, &names, |leaders| self.estimates(leaders));
+        let beside = |one: usize, other: usize| are_beside(&kernels[one], &kernels[other]);
+        search(Space { usual: 0, kinds, kind_of, beside: &beside, hopeless: 1.2 }, self).unwrap()
+    }
+}
+
+impl Trial for Replay<'_> {
+    fn times(&mut self, batch: &[usize], enough: f64, _: bool) -> Result<Vec<Tried>> {
+        self.measured += batch.len();
+        // What is slow is told roughly.
+        let rough = |time: f64| if time > enough { time * 1.2 } else { time };
+        Ok(batch.iter().map(|&kernel| Tried::Took(rough(self.recorded.times[kernel]))).collect())
+    }
+
+    fn exact(&mut self, kernel: usize) -> Result<std::result::Result<Statistics, String>> {
+        Ok(Ok(Statistics::of(&[self.recorded.times[kernel]]).unwrap()))
     }
 
     fn together(&self) -> usize {
@@ -94,7 +110,7 @@ impl Trial for Replay<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.measured >= self.most
+        self.measured > self.most
     }
 }
 
@@ -105,13 +121,15 @@ fn a_search_finds_what_a_sweep_finds() {
     assert_eq!(recorded.len(), 16);
     for recorded in &recorded {
         let mut replay = Replay { recorded, most: usize::MAX, measured: 0 };
-        let found = search(&recorded.kernels, &mut replay).unwrap();
-        let (winner, time) = found.times[0];
+        let found = replay.search();
+        let (winner, time) = (found.fastest[0].0, found.fastest[0].1.median_us);
         let best = recorded.times.iter().copied().fold(f64::INFINITY, f64::min);
         let Recorded { name, kernels, .. } = recorded;
         println!("{name}: {:.3}, {} of {}, {} hopeless", time / best, found.tried, kernels.len(), found.hopeless);
         assert!(time <= 1.03 * best, "{name}: {} {time} instead of {best}", kernels[winner].words());
-        assert!(found.is_complete && found.tried == replay.measured && found.times.is_sorted_by(|a, b| a.1 <= b.1));
+        assert!(found.is_complete() && found.tried == replay.measured && found.times.is_sorted_by(|a, b| a.1 <= b.1));
+        // Whatever was found, it is no slower than what one has without.
+        assert!(time <= recorded.times[0] && found.fastest.iter().any(|(kernel, _)| *kernel == 0));
         measured += found.tried;
         all += kernels.len();
     }
@@ -135,7 +153,7 @@ fn layouts_that_lose_come_last() {
             recorded.times.splice(0..0, times);
         }
         let mut replay = Replay { recorded: &recorded, most: 130, measured: 0 };
-        let found = search(&recorded.kernels, &mut replay).unwrap();
+        let found = replay.search();
         let Recorded { name, kernels, .. } = &recorded;
         println!("{name}: {} of {}, {} hopeless", found.tried, kernels.len(), found.hopeless);
         assert!(found.times[0].1 <= 1.03 * best, "{name}: {}", kernels[found.times[0].0].words());
@@ -149,9 +167,9 @@ fn what_the_model_puts_in_front_is_worth_trying_first() {
     let (mut before, mut after) = (0.0, 0.0);
     for recorded in recorded() {
         let best = recorded.times.iter().copied().fold(f64::INFINITY, f64::min);
-        let mut replay = Replay { recorded: &recorded, most: usize::MAX, measured: 0 };
+        let replay = Replay { recorded: &recorded, most: usize::MAX, measured: 0 };
         let kernels: Vec<&Choices> = recorded.kernels.iter().collect();
-        let estimates = replay.estimates(&kernels).unwrap();
+        let estimates = replay.estimates(&kernels);
         let pairs = estimates.iter().zip(&recorded.times).map(|(own, time)| (own.unwrap(), time / best));
         let mut pairs: Vec<(f64, f64)> = pairs.collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -167,17 +185,18 @@ fn what_the_model_puts_in_front_is_worth_trying_first() {
 
 #[test]
 fn a_search_ends_in_time_with_what_it_has() {
-    let recorded = recorded().remove(0);
+    let mut recorded = recorded().remove(0);
     for most in [0, 1, 20, 40] {
         let mut replay = Replay { recorded: &recorded, most, measured: 0 };
-        let found = search(&recorded.kernels, &mut replay).unwrap();
-        assert!(!found.is_complete && found.tried < most + 16 + 2 && found.times.is_empty() == (most == 0), "{most}");
+        let found = replay.search();
+        assert!(!found.is_complete() && (1..most + 16 + 2).contains(&found.tried), "{most}: {}", found.tried);
+        assert!(!found.fastest.is_empty() && found.left > 0);
     }
-    let mut replay = Replay { recorded: &recorded, most: 100, measured: 0 };
-    assert!(search(&[], &mut replay).unwrap().times.is_empty());
     // One that is alone, and of no usual block, is found too.
-    let found = search(&recorded.kernels[3..4], &mut replay).unwrap();
-    assert_eq!((found.times, found.tried, found.is_complete), (vec![(0, recorded.times[3])], 1, true));
+    let (kernel, time) = (recorded.kernels.remove(3), recorded.times.remove(3));
+    (recorded.kernels, recorded.times) = (vec![kernel], vec![time]);
+    let found = Replay { recorded: &recorded, most: 100, measured: 0 }.search();
+    assert_eq!((found.times.clone(), found.tried, found.is_complete()), (vec![(0, time)], 1, true));
 }
 
 fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
@@ -188,7 +207,7 @@ fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
     let budget = Budget::new(&clock, time);
     let sweep = Sweep { platform: &platform, machine: &machine, case: &case, subject: &subject, method: METHOD };
     let tuner = Tuner { sweep, budget };
-    let tuned = tuner.run(among, &|| ()).unwrap();
+    let tuned = tuner.run(among, 1, &|| ()).unwrap();
     (tuned, subject, machine)
 }
 
@@ -213,7 +232,7 @@ fn kernels_are_tuned_and_compared() {
     let Tuned { swept, found } = &tuned;
     // A strategy that makes no sense for its storage is refused, all else measured.
     assert_eq!((swept.refused.len(), swept.failed().count()), (1, 0), "{swept:?}");
-    assert!(found.is_complete && found.tried >= 4 && found.times.len() == found.tried);
+    assert!(found.is_complete() && found.tried >= 4 && found.times.len() == found.tried);
     let winner = swept.fastest()[0];
     let measured = winner.measured().unwrap();
     assert_eq!((measured.result.as_str(), measured.times_us.len()), ("equal", METHOD.runs));
@@ -222,17 +241,19 @@ fn kernels_are_tuned_and_compared() {
 }
 
 #[test]
-fn without_time_nothing_is_tuned() {
-    let (tuned, ..) = tuned(Duration::ZERO, &some_kernels());
-    assert!(!tuned.found.is_complete && tuned.swept.rows.is_empty() && tuned.found.tried == 0);
+fn without_time_the_usual_kernel_is_measured() {
+    let kernels = some_kernels();
+    let (tuned, ..) = tuned(Duration::ZERO, &kernels);
+    assert_eq!((tuned.found.tried, tuned.swept.rows.len()), (1, 1));
+    assert!(!tuned.found.is_complete() && tuned.swept.fastest()[0].kernel.options == kernels[1].words());
 }
 
 #[test]
 fn the_search_ends_with_its_budget() {
-    // Who looks at the clock finds a second gone: each kernel costs one to compile and one to time.
+    // Who looks at the clock finds a second gone: each kernel costs one to compile.
     let among = some_kernels();
-    let (tuned, ..) = tuned(Duration::from_secs(among.len() as u64), &among);
-    assert!(!tuned.found.is_complete && tuned.found.tried < among.len(), "{:?}", tuned.found);
+    let (tuned, ..) = tuned(Duration::from_secs(4), &among);
+    assert!(!tuned.found.is_complete() && tuned.found.tried < among.len(), "{:?}", tuned.found);
 }
 
 fn entry(stencil: &str, extents: Grid, neighbours: Option<&str>, block: u32) -> Entry {
