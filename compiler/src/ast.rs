@@ -8,7 +8,7 @@ use crate::ir::Stored;
 use crate::source::Span;
 
 /// A handle of an expression.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(u32);
 
 impl ExprId {
@@ -57,6 +57,12 @@ impl Exprs {
     /// An expression's place.
     pub fn span(&self, id: ExprId) -> Span {
         self.nodes[id.0 as usize].1
+    }
+}
+
+impl std::ops::IndexMut<ExprId> for Exprs {
+    fn index_mut(&mut self, id: ExprId) -> &mut Expr {
+        &mut self.nodes[id.0 as usize].0
     }
 }
 

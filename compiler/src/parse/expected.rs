@@ -48,8 +48,17 @@ fn called(rule: Rule) -> Option<&'static str> {
 }
 
 /// Rules that are possible nearly everywhere and would only distract.
-const NOISE: &[Rule] =
-    &[Rule::docs, Rule::doc, Rule::component, Rule::mistake, Rule::neg, Rule::not, Rule::no_levels, Rule::called];
+const NOISE: &[Rule] = &[
+    Rule::docs,
+    Rule::doc,
+    Rule::component,
+    Rule::mistake,
+    Rule::neg,
+    Rule::not,
+    Rule::no_levels,
+    Rule::called,
+    Rule::rest,
+];
 
 /// The parser's error as a diagnostic.
 pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {

@@ -1,6 +1,7 @@
 //! Expressions: operator precedence by the shunting-yard method (E. W. Dijkstra, 1961), so that a chain of any length
 //! needs no stack of ours.
 
+use super::rest::misplaced;
 use super::{Builder, Built, Node, Rule, name, part, parts, present, span, trail, word};
 use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Name, Prefix, Range};
 use crate::diagnostic::{Diagnostic, wrong};
@@ -121,7 +122,7 @@ impl Builder<'_> {
     }
 
     /// Adds an expression that is one deeper than its deepest operand.
-    fn node(&mut self, expr: Expr, place: Span, operands: &[ExprId]) -> Built<ExprId> {
+    pub(super) fn node(&mut self, expr: Expr, place: Span, operands: &[ExprId]) -> Built<ExprId> {
         let depth = operands.iter().map(|&operand| self.depth(operand) + 1).max().unwrap_or(0);
         let id = self.file.exprs.add(expr, place);
         self.depths.push(0);
@@ -185,11 +186,21 @@ impl Builder<'_> {
 
     fn call(&mut self, function: Name, pair: &Node) -> Built<ExprId> {
         let at = function.span.to(span(pair));
-        let mut argument =
-            |own: Node| Ok(Argument { name: part(&own, Rule::ident).map(|own| name(&own)), value: self.value(&own)? });
-        let arguments = parts(pair, Rule::argument).map(&mut argument).collect::<Built<Vec<_>>>()?;
+        let (mut arguments, mut rest) = (Vec::new(), None);
+        for own in parts(pair, Rule::argument) {
+            if let Some(rest) = rest {
+                return Err(misplaced(rest, "`..` passes what is left, and stands last"));
+            }
+            match part(&own, Rule::rest) {
+                Some(own) => rest = Some(span(&own)),
+                None => arguments
+                    .push(Argument { name: part(&own, Rule::ident).map(|own| name(&own)), value: self.value(&own)? }),
+            }
+        }
         let operands: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
-        self.node(Expr::Call(function, arguments), at, &operands)
+        let call = self.node(Expr::Call(function, arguments), at, &operands)?;
+        self.rests.passed.extend(rest.map(|rest| (call, rest)));
+        Ok(call)
     }
 
     fn choice(&mut self, pair: Node) -> Built<ExprId> {

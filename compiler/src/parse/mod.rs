@@ -8,6 +8,7 @@ mod mistakes;
 mod prescan;
 mod print;
 mod program;
+mod rest;
 mod test;
 
 use crate::ast::{
@@ -46,11 +47,12 @@ fn parsed(source: &Source) -> Result<File, Diagnostic> {
     prescan::prescan(&source.text)?;
     let mut pairs = Grammar::parse(Rule::file, &source.text).map_err(|error| expected::diagnose(&error, source))?;
     let file = File { warnings: division::lost_divisions(&source.text), ..File::default() };
-    let mut builder = Builder { text: &source.text, file, depths: Vec::new() };
+    let mut builder = Builder { text: &source.text, file, depths: Vec::new(), rests: rest::Rests::default() };
     for pair in pairs.next().iter().flat_map(|file| parts(file, Rule::item)) {
         let item = builder.item(pair)?;
         builder.file.items.push(item);
     }
+    builder.write_out_rests()?;
     Ok(builder.file)
 }
 
@@ -60,6 +62,7 @@ struct Builder<'a> {
     file: File,
     /// How deeply each expression is nested.
     depths: Vec<u32>,
+    rests: rest::Rests,
 }
 
 type Built<T> = Result<T, Diagnostic>;
@@ -243,6 +246,15 @@ impl Builder<'_> {
     }
 
     fn assign(&mut self, pair: &Node) -> Built<Assign> {
+        let rest = parts(pair, Rule::target).find_map(|own| part(&own, Rule::rest));
+        if let Some(rest) = rest {
+            let value = self.value(pair)?;
+            if parts(pair, Rule::target).count() > 1 {
+                return Err(rest::misplaced(span(&rest), "`..` takes all results, and stands alone"));
+            }
+            self.rests.assigned.insert(value, span(&rest));
+            return Ok(Assign { targets: Vec::new(), op: word(pair, Rule::assign_op)?, value });
+        }
         Ok(Assign {
             targets: parts(pair, Rule::target).map(|own| self.target(&own)).collect::<Built<_>>()?,
             op: word(pair, Rule::assign_op)?,
