@@ -43,7 +43,8 @@ pub struct Args {
     /// Blocks of threads that are searched: usual, few, thesis, all, or shapes; several with commas between them
     #[arg(long, value_name = "SHAPES", value_delimiter = ',', default_value = "thesis")]
     blocks: Vec<Shapes>,
-    /// Seconds that each grid and precision may take, but for drawing its fields and for the limit
+    /// Seconds for the search, on each grid and in each precision: beside fields, the limit, and what is taken without a search,
+    /// which is always measured
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = budget)]
     budget: f64,
     #[command(flatten)]
@@ -226,7 +227,7 @@ impl Done {
         if found.hopeless > 0 {
             text.push_str(&format!("; {} could not win by the model", terminal::count(found.hopeless, "variant")));
         }
-        text.push_str(&left(found, self.seconds));
+        text.push_str(&left(found, args.budget));
         text.push('\n');
         if let (Some(path), Some(row)) = (&self.kept, self.winner()) {
             let (file, grid) = (&args.search.0.file, &self.subject.grid);
@@ -258,11 +259,11 @@ impl Done {
 }
 
 /// What there was no time for, if anything, and what would do.
-fn left(found: &Found, seconds: f64) -> String {
+fn left(found: &Found, budget: f64) -> String {
     match found.left {
         0 => String::new(),
-        1 => format!("; one more was worth a try: --budget {} may find better", found.longer(seconds)),
-        left => format!("; {left} more at least were worth a try: --budget {} may find better", found.longer(seconds)),
+        1 => format!("; one more was worth a try: --budget {} may find better", found.longer(budget)),
+        left => format!("; {left} more at least were worth a try: --budget {} may find better", found.longer(budget)),
     }
 }
 

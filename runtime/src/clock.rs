@@ -28,13 +28,20 @@ impl Clock for Watch {
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
     clock: &'a dyn Clock,
+    time: Duration,
     end: Duration,
 }
 
 impl<'a> Budget<'a> {
     /// From now on.
     pub fn new(clock: &'a dyn Clock, time: Duration) -> Self {
-        Self { clock, end: clock.now().saturating_add(time) }
+        Self { clock, time, end: clock.now().saturating_add(time) }
+    }
+
+    /// As much time again, from now on.
+    #[must_use]
+    pub fn anew(self) -> Self {
+        Self::new(self.clock, self.time)
     }
 
     /// Whether it is used up.

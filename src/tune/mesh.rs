@@ -17,7 +17,7 @@ use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
 use stencilc_runtime::bench::statistics::Statistics;
-use stencilc_runtime::clock::{Budget, Clock, Watch};
+use stencilc_runtime::clock::{Budget, Watch};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator};
 use stencilc_runtime::machine::Machine;
@@ -81,7 +81,6 @@ struct Tuned<'a> {
     /// How it is computed where nobody chooses.
     usual: Variant,
     found: Found,
-    seconds: f64,
 }
 
 /// Tunes a stencil over a mesh.
@@ -105,7 +104,7 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     let [bytes, _] = measure::bytes(&problem)?;
     let (places, candidates, found) = (Vec::new(), Vec::new(), Found::default());
     let usual = Variant::new(MeshChoices::default(), "none");
-    let mut tuned = Tuned { args, problem, bytes, places, candidates, usual, found, seconds: 0.0 };
+    let mut tuned = Tuned { args, problem, bytes, places, candidates, usual, found };
     tuned.place()?;
     let (device, no_gpu) = Device::choose(kernels.device);
     let taken = RefCell::default();
@@ -262,7 +261,6 @@ impl Tuned<'_> {
         // The rest of the budget is for those that are measured again.
         let budget = Budget::new(&watch, time.mul_f64(super::SEARCHING));
         self.found = search(space, &mut Variants { candidates, row: &row, budget })?;
-        self.seconds = watch.now().as_secs_f64();
         self.candidates.sort_by(|a, b| a.us().total_cmp(&b.us()).then(a.predicted_us.total_cmp(&b.predicted_us)));
         Ok(())
     }
@@ -299,7 +297,11 @@ impl Tuned<'_> {
             text.push_str(&terminal::table(&cells, &[3, 4, 6, 7]));
             if let Some(fastest) = fastest {
                 let how = if measured { "the fastest" } else { "the fastest by the model" };
-                text.push_str(&format!("{how}: run {}{}\n", fastest.options, super::left(&self.found, self.seconds)));
+                text.push_str(&format!(
+                    "{how}: run {}{}\n",
+                    fastest.options,
+                    super::left(&self.found, self.args.budget)
+                ));
                 if let (true, Some(ordered)) = (keeps(&fastest), ordered) {
                     text.push_str(&format!(
                         "it adds in another order; with the interpreter's bits: run {}\n",
@@ -351,6 +353,10 @@ impl Trial for Variants<'_> {
             candidate.measured = Some(again);
         }
         Ok(Ok(statistics))
+    }
+
+    fn begin(&mut self) {
+        self.budget = self.budget.anew();
     }
 
     fn together(&self) -> usize {

@@ -251,7 +251,7 @@ impl Done {
         if *hopeless > 0 {
             text.push_str(&format!("; {} could not win by the model", terminal::count(*hopeless, "plan")));
         }
-        text.push_str(&super::left(found, self.seconds));
+        text.push_str(&super::left(found, args.budget));
         text.push('\n');
         // Where others are found, that some are none is no news.
         if fastest.is_empty() {

@@ -46,7 +46,7 @@ pub struct Tuner<'a> {
     pub platform: &'a Platform,
     /// How finalists are measured.
     pub method: ProgramMethod,
-    /// The time for the search. Finalists are measured after it.
+    /// The time for the search, once what is usual was measured. Finalists are measured after it.
     pub budget: Budget<'a>,
 }
 
@@ -76,7 +76,8 @@ impl Tuner<'_> {
             beside: &|_, _| false,
             hopeless: HOPELESS,
         };
-        let mut trial = Plans { tuner: self, plans, ready: BTreeMap::new(), wrong: Vec::new(), progress };
+        let mut trial =
+            Plans { tuner: self, plans, ready: BTreeMap::new(), wrong: Vec::new(), budget: self.budget, progress };
         let mut found = search(space, &mut trial)?;
         found.wrong.extend(trial.wrong);
         Ok(Found { plans: found, refused })
@@ -99,6 +100,7 @@ struct Plans<'a> {
     plans: &'a [ProgramPlan],
     ready: BTreeMap<usize, Box<Ready>>,
     wrong: Vec<(usize, String)>,
+    budget: Budget<'a>,
     progress: &'a (dyn Fn() + Sync),
 }
 
@@ -120,7 +122,7 @@ impl Plans<'_> {
 
 impl Trial for Plans<'_> {
     fn times(&mut self, batch: &[usize], enough: f64, in_time: bool) -> Result<Vec<Tried>> {
-        let Tuner { problem, platform, method, budget, .. } = *self.tuner;
+        let (&Tuner { problem, platform, method, .. }, budget) = (self.tuner, self.budget);
         let (all, progress) = (self.plans, self.progress);
         let compile = |&plan: &usize| -> Result<Option<Compiled>> {
             if in_time && budget.is_over() {
@@ -162,11 +164,15 @@ impl Trial for Plans<'_> {
         })
     }
 
+    fn begin(&mut self) {
+        self.budget = self.budget.anew();
+    }
+
     fn together(&self) -> usize {
         TOGETHER * rayon::current_num_threads()
     }
 
     fn is_over(&self) -> bool {
-        self.tuner.budget.is_over()
+        self.budget.is_over()
     }
 }

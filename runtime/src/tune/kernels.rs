@@ -30,7 +30,7 @@ const HOPELESS: f64 = 1.2;
 pub struct Tuner<'a> {
     /// What is measured, and how the finalists are.
     pub sweep: Sweep<'a>,
-    /// The time for the search. Finalists are measured after it.
+    /// The time for the search, once what is usual was measured. Finalists are measured after it.
     pub budget: Budget<'a>,
 }
 
@@ -68,6 +68,7 @@ impl Tuner<'_> {
             ready: BTreeMap::new(),
             exact: BTreeMap::new(),
             pace: Mutex::new(0.0),
+            budget: self.budget,
             progress,
         };
         let found = search(space, &mut trial)?;
@@ -150,6 +151,7 @@ struct Kernels<'a> {
     exact: BTreeMap<usize, Row>,
     /// Seconds that a byte of a kernel's text took to compile, at most.
     pace: Mutex<f64>,
+    budget: Budget<'a>,
     progress: &'a (dyn Fn() + Sync),
 }
 
@@ -191,7 +193,7 @@ impl Trial for Kernels<'_> {
         };
         let row = self.measure(&candidate, self.tuner.sweep.method)?;
         self.ready.insert(kernel, candidate);
-        let statistics = row.as_ref().and_then(Row::measured).map(|measured| measured.statistics.clone());
+        let statistics = row.as_ref().and_then(Row::measured).map(|measured| measured.statistics);
         let (Some(row), Some(statistics)) = (row, statistics) else {
             self.exact.remove(&kernel);
             return Ok(Err("it fails".to_owned()));
@@ -203,19 +205,24 @@ impl Trial for Kernels<'_> {
         Ok(Ok(statistics))
     }
 
+    fn begin(&mut self) {
+        self.budget = self.budget.anew();
+    }
+
     fn together(&self) -> usize {
         TOGETHER * rayon::current_num_threads()
     }
 
     fn is_over(&self) -> bool {
-        self.tuner.budget.is_over()
+        self.budget.is_over()
     }
 }
 
 impl Kernels<'_> {
     /// Compiles kernels on all cores; if `in_time`, not those for which there is no time left.
     fn compiled(&self, batch: &[usize], in_time: bool) -> Vec<Option<Result<Candidate>>> {
-        let Self { tuner: Tuner { sweep: Sweep { case, platform, .. }, budget }, kernels, pace, progress, .. } = self;
+        let Self { tuner, kernels, pace, budget, progress, .. } = self;
+        let Sweep { case, platform, .. } = &tuner.sweep;
         let longest = || pace.lock().map_or(0.0, |pace| *pace);
         let compile = |&kernel: &usize| -> Option<Result<Candidate>> {
             let left = budget.left();

@@ -72,6 +72,9 @@ pub trait Trial {
     /// There is no sense in going on.
     fn exact(&mut self, candidate: usize) -> Result<std::result::Result<Statistics, String>>;
 
+    /// What is usual was tried: now the time for the others begins.
+    fn begin(&mut self);
+
     /// How many candidates are prepared together.
     fn together(&self) -> usize;
 
@@ -107,9 +110,9 @@ impl Found {
         self.is_complete() && self.fastest.iter().all(|(candidate, _)| *candidate >= among)
     }
 
-    /// Seconds that a search might take that leaves nothing, if this one took so many.
+    /// The budget of a search that leaves nothing, if this one had so many seconds.
     pub fn longer(&self, seconds: f64) -> f64 {
-        let all = seconds * (self.tried + self.left) as f64 / self.tried.max(1) as f64;
+        let all = seconds.max(1.0) * (self.tried + self.left) as f64 / self.tried.max(1) as f64;
         // Two digits say enough.
         let digit = 10_f64.powf(all.log10().floor() - 1.0).max(1.0);
         (all / digit).ceil() * digit
@@ -149,6 +152,7 @@ impl Search<'_> {
     /// Searches one turn after the other. Returns how many had to be left.
     fn run(&mut self, kinds: Vec<&Kind>, trial: &mut dyn Trial) -> Result<usize> {
         self.measure(&[self.space.usual], false, trial)?;
+        trial.begin();
         let mut left = 0;
         for kinds in kinds.chunk_by(|a, b| a.turn == b.turn) {
             left += self.begin(kinds, trial)?;
@@ -327,6 +331,8 @@ mod tests {
                 false => Ok(Statistics::of(&[self.times[candidate]]).unwrap()),
             })
         }
+
+        fn begin(&mut self) {}
 
         fn together(&self) -> usize {
             2

@@ -105,6 +105,8 @@ impl Trial for Replay<'_> {
         Ok(Ok(Statistics::of(&[self.recorded.times[kernel]]).unwrap()))
     }
 
+    fn begin(&mut self) {}
+
     fn together(&self) -> usize {
         16
     }

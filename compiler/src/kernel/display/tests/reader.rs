@@ -138,7 +138,10 @@ impl<'a> Reader<'a> {
         let array = self.kernel.arrays.add(array);
         if ["input", "output"].contains(&word) {
             let what = ArgumentKind::Array(array);
-            self.kernel.arguments.add(Argument { name: identifier(name), what, meaning: Meaning::Documented });
+            // A watched table takes the name of what it is passed as.
+            let passed = self.kernel.arrays[array].watched.as_ref().map(|own| own.entries.clone());
+            let name = passed.unwrap_or_else(|| identifier(name));
+            self.kernel.arguments.add(Argument { name, what, meaning: Meaning::Documented });
         }
         self.declare(name, Symbol::Array(array));
         true
