@@ -70,6 +70,26 @@ pub(crate) mod tests {
         }
     }
 
+    /// A time that goes on by as many seconds as it is told.
+    #[derive(Default)]
+    pub struct Counted(AtomicU64);
+
+    impl Counted {
+        pub fn advance(&self, seconds: usize) {
+            self.0.fetch_add(seconds as u64, Ordering::Relaxed);
+        }
+
+        pub fn seconds(&self) -> usize {
+            self.0.load(Ordering::Relaxed) as usize
+        }
+    }
+
+    impl Clock for Counted {
+        fn now(&self) -> Duration {
+            Duration::from_secs(self.seconds() as u64)
+        }
+    }
+
     #[test]
     fn a_budget_is_over_when_its_time_is() {
         let clock = Ticking::default();

@@ -143,6 +143,8 @@ impl Tuned<'_> {
     fn place(&mut self) -> Result<()> {
         let own = &self.args.of_mesh;
         let mut names = own.orders(&["none", "rcm", "hilbert"]);
+        let asked = names.clone();
+        let is_asked = |name: &str| asked.contains(&name);
         if !names.contains(&auto::AUTO) {
             names.push(auto::AUTO);
         }
@@ -159,7 +161,7 @@ impl Tuned<'_> {
                     }
                 }
                 // A mesh without coordinates has other orders.
-                Err(error) if own.has_order() => return Err(error),
+                Err(error) if own.has_order() && is_asked(name) => return Err(error),
                 Err(error) => terminal::note(&format!("--order {name} is left out: {}", error.message)),
             }
         }
@@ -184,6 +186,7 @@ impl Tuned<'_> {
             let each = strategies.iter().flat_map(|&strategy| layouts.iter().map(move |&layout| (strategy, layout)));
             kinds.extend(each.filter(|_| is_asked).map(|(strategy, layout)| (place, strategy, layout)));
         }
+        let asked = kinds.len();
         // The usual one is measured, whatever is asked for.
         let MeshChoices { strategy, layout, block, .. } = self.usual.choices;
         if let Some(place) = self.places.iter().position(|place| place.ordered.name == self.usual.order)
@@ -227,7 +230,7 @@ impl Tuned<'_> {
             progress.advance(1);
         }
         drop(progress);
-        if self.candidates.is_empty()
+        if self.candidates.iter().all(|own| own.kind >= asked)
             && let Some((_, error)) = refused.pop_first()
         {
             return Err(error);
@@ -245,6 +248,7 @@ impl Tuned<'_> {
         let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
         let expected = measure::expected(&self.problem)?;
         let options = self.usual.words();
+        // Where that cannot be made, what the model ranks first is.
         let usual = self.candidates.iter().position(|own| own.options == options).unwrap_or(0);
         let kind_of: Vec<usize> = self.candidates.iter().map(|own| own.kind).collect();
         let mut kinds: BTreeMap<usize, Kind> = BTreeMap::new();
@@ -253,14 +257,15 @@ impl Tuned<'_> {
             kinds.entry(own.kind).or_insert_with(first);
         }
         let beside = |one: usize, other: usize| kind_of[one] == kind_of[other];
-        let (kinds, kind_of) = (kinds.into_values().collect(), kind_of.clone());
-        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS };
+        // The rest of the budget is for those that are measured again.
+        let budget = Budget::new(&watch, time.mul_f64(super::SEARCHING));
+        let kinds = kinds.into_values().collect();
+        let kind_of = kind_of.clone();
+        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS, together: 1, budget };
         let Self { problem, bytes, places, candidates, .. } = self;
         let row =
             |own: &Candidate| meter.row(problem, &expected, &places[own.place].renumbered, own.variant.clone(), *bytes);
-        // The rest of the budget is for those that are measured again.
-        let budget = Budget::new(&watch, time.mul_f64(super::SEARCHING));
-        self.found = search(space, &mut Variants { candidates, row: &row, budget })?;
+        self.found = search(space, &mut Variants { candidates, row: &row })?;
         self.candidates.sort_by(|a, b| a.us().total_cmp(&b.us()).then(a.predicted_us.total_cmp(&b.predicted_us)));
         Ok(())
     }
@@ -322,14 +327,13 @@ impl Tuned<'_> {
 struct Variants<'a> {
     candidates: &'a mut [Candidate],
     row: &'a dyn Fn(&Candidate) -> Result<Row>,
-    budget: Budget<'a>,
 }
 
 impl Trial for Variants<'_> {
-    fn times(&mut self, batch: &[usize], _: f64, in_time: bool) -> Result<Vec<Tried>> {
+    fn times(&mut self, batch: &[usize], _: f64, budget: Option<Budget>) -> Result<Vec<Tried>> {
         let mut tried = Vec::new();
         for &number in batch {
-            if in_time && self.is_over() {
+            if budget.is_some_and(|budget| budget.is_over()) {
                 tried.push(Tried::Not);
                 continue;
             }
@@ -353,18 +357,6 @@ impl Trial for Variants<'_> {
             candidate.measured = Some(again);
         }
         Ok(Ok(statistics))
-    }
-
-    fn begin(&mut self) {
-        self.budget = self.budget.anew();
-    }
-
-    fn together(&self) -> usize {
-        1
-    }
-
-    fn is_over(&self) -> bool {
-        self.budget.is_over()
     }
 }
 

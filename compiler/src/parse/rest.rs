@@ -5,6 +5,7 @@
 use super::{Builder, Built};
 use crate::ast::{Argument, Expr, ExprId, Item, Name, Statement, Stencil, Target};
 use crate::diagnostic::{Diagnostic, wrong};
+use crate::foreign::FUNCTIONS;
 use crate::ir::Role;
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,8 +65,13 @@ impl Builder<'_> {
     pub(super) fn write_out_rests(&mut self) -> Built<()> {
         let mut items = std::mem::take(&mut self.file.items);
         let stencils = items.iter().filter_map(|item| if let Item::Stencil(own) = item { Some(own) } else { None });
-        let signatures: BTreeMap<String, Signature> =
+        let mut signatures: BTreeMap<String, Signature> =
             stencils.map(|own| (own.name.text.clone(), Signature::of(own))).collect();
+        // A stencil that there is not is told later, and by its name.
+        let unknown: Vec<String> = self.called_with_rest().filter(|name| !is_function(name, &items)).collect();
+        for name in unknown {
+            signatures.entry(name).or_default();
+        }
         for item in &mut items {
             if let Item::Program(program) = item {
                 self.statements(&mut program.statements, &signatures, BTreeSet::new())?;
@@ -119,11 +125,19 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The signature of the stencil that an expression calls; an empty one of a stencil that there is not, which is told later.
+    /// The names of what is called where `..` was read.
+    fn called_with_rest(&self) -> impl Iterator<Item = String> {
+        let Rests { passed, assigned } = &self.rests;
+        passed.keys().chain(assigned.keys()).filter_map(|&value| match &self.file.exprs[value] {
+            Expr::Call(name, _) => Some(name.text.clone()),
+            _ => None,
+        })
+    }
+
+    /// The signature of the stencil that an expression calls, if it calls one.
     fn signature<'s>(&self, value: ExprId, signatures: &'s BTreeMap<String, Signature>) -> Option<&'s Signature> {
-        static NONE: Signature = Signature { inputs: Vec::new(), outputs: Vec::new() };
         let Expr::Call(name, _) = &self.file.exprs[value] else { return None };
-        Some(signatures.get(&name.text).unwrap_or(&NONE))
+        signatures.get(&name.text)
     }
 
     /// Passes what is left of a call.
@@ -153,6 +167,12 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a name is that of a function, of the file or of the language.
+fn is_function(name: &str, items: &[Item]) -> bool {
+    let is_own = |item: &Item| matches!(item, Item::Function(own) if own.name.text == name);
+    FUNCTIONS.contains(&name) || items.iter().any(is_own)
 }
 
 /// What `..` is not.

@@ -75,9 +75,10 @@ impl Tuner<'_> {
             kind_of: (0..plans.len()).collect(),
             beside: &|_, _| false,
             hopeless: HOPELESS,
+            together: TOGETHER * rayon::current_num_threads(),
+            budget: self.budget,
         };
-        let mut trial =
-            Plans { tuner: self, plans, ready: BTreeMap::new(), wrong: Vec::new(), budget: self.budget, progress };
+        let mut trial = Plans { tuner: self, plans, ready: BTreeMap::new(), wrong: Vec::new(), progress };
         let mut found = search(space, &mut trial)?;
         found.wrong.extend(trial.wrong);
         Ok(Found { plans: found, refused })
@@ -100,7 +101,6 @@ struct Plans<'a> {
     plans: &'a [ProgramPlan],
     ready: BTreeMap<usize, Box<Ready>>,
     wrong: Vec<(usize, String)>,
-    budget: Budget<'a>,
     progress: &'a (dyn Fn() + Sync),
 }
 
@@ -121,11 +121,11 @@ impl Plans<'_> {
 }
 
 impl Trial for Plans<'_> {
-    fn times(&mut self, batch: &[usize], enough: f64, in_time: bool) -> Result<Vec<Tried>> {
-        let (&Tuner { problem, platform, method, .. }, budget) = (self.tuner, self.budget);
+    fn times(&mut self, batch: &[usize], enough: f64, budget: Option<Budget>) -> Result<Vec<Tried>> {
+        let Tuner { problem, platform, method, .. } = *self.tuner;
         let (all, progress) = (self.plans, self.progress);
         let compile = |&plan: &usize| -> Result<Option<Compiled>> {
-            if in_time && budget.is_over() {
+            if budget.is_some_and(|budget| budget.is_over()) {
                 return Ok(None);
             }
             let made = compiled(problem, &all[plan], platform, method.times);
@@ -162,17 +162,5 @@ impl Trial for Plans<'_> {
             Outcome::Measured(statistics) => Ok(statistics),
             Outcome::Refused(why) | Outcome::Differs(why) => Err(why),
         })
-    }
-
-    fn begin(&mut self) {
-        self.budget = self.budget.anew();
-    }
-
-    fn together(&self) -> usize {
-        TOGETHER * rayon::current_num_threads()
-    }
-
-    fn is_over(&self) -> bool {
-        self.budget.is_over()
     }
 }

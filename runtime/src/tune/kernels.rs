@@ -59,7 +59,8 @@ impl Tuner<'_> {
         };
         let (kinds, kind_of) = kinds(kernels, &names, estimate);
         let beside = |one: usize, other: usize| are_beside(&kernels[one], &kernels[other]);
-        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS };
+        let together = TOGETHER * rayon::current_num_threads();
+        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS, together, budget: self.budget };
         let mut trial = Kernels {
             tuner: self,
             kernels,
@@ -68,7 +69,6 @@ impl Tuner<'_> {
             ready: BTreeMap::new(),
             exact: BTreeMap::new(),
             pace: Mutex::new(0.0),
-            budget: self.budget,
             progress,
         };
         let found = search(space, &mut trial)?;
@@ -151,15 +151,14 @@ struct Kernels<'a> {
     exact: BTreeMap<usize, Row>,
     /// Seconds that a byte of a kernel's text took to compile, at most.
     pace: Mutex<f64>,
-    budget: Budget<'a>,
     progress: &'a (dyn Fn() + Sync),
 }
 
 impl Trial for Kernels<'_> {
-    fn times(&mut self, batch: &[usize], enough: f64, in_time: bool) -> Result<Vec<Tried>> {
+    fn times(&mut self, batch: &[usize], enough: f64, budget: Option<Budget>) -> Result<Vec<Tried>> {
         let mut tried = vec![Tried::Failed; batch.len()];
         let mut ready = Vec::new();
-        for (place, candidate) in self.compiled(batch, in_time).into_iter().enumerate() {
+        for (place, candidate) in self.compiled(batch, budget).into_iter().enumerate() {
             match candidate {
                 Some(Ok(candidate)) => ready.push((place, candidate)),
                 Some(Err(error)) if error.fault == Fault::Machine => return Err(error),
@@ -185,18 +184,21 @@ impl Trial for Kernels<'_> {
         let candidate = match self.ready.remove(&kernel) {
             Some(candidate) => candidate,
             // It was compiled before, and lies in the cache.
-            None => match self.compiled(&[kernel], false).pop().flatten() {
+            None => match self.compiled(&[kernel], None).pop().flatten() {
                 Some(Ok(candidate)) => candidate,
+                Some(Err(error)) if error.fault == Fault::Machine => return Err(error),
                 Some(Err(error)) => return Ok(Err(error.message)),
                 None => return Ok(Err("it was not compiled".to_owned())),
             },
         };
-        let row = self.measure(&candidate, self.tuner.sweep.method)?;
+        let measured = self.measure(&candidate, self.tuner.sweep.method)?;
         self.ready.insert(kernel, candidate);
-        let statistics = row.as_ref().and_then(Row::measured).map(|measured| measured.statistics);
-        let (Some(row), Some(statistics)) = (row, statistics) else {
-            self.exact.remove(&kernel);
-            return Ok(Err("it fails".to_owned()));
+        let (row, statistics) = match measured {
+            Ok(measured) => measured,
+            Err(why) => {
+                self.exact.remove(&kernel);
+                return Ok(Err(why));
+            }
         };
         let before = self.exact.get(&kernel).and_then(Row::measured).map(|own| own.statistics.median_us);
         if before.is_none_or(|before| statistics.median_us < before) {
@@ -204,29 +206,17 @@ impl Trial for Kernels<'_> {
         }
         Ok(Ok(statistics))
     }
-
-    fn begin(&mut self) {
-        self.budget = self.budget.anew();
-    }
-
-    fn together(&self) -> usize {
-        TOGETHER * rayon::current_num_threads()
-    }
-
-    fn is_over(&self) -> bool {
-        self.budget.is_over()
-    }
 }
 
 impl Kernels<'_> {
-    /// Compiles kernels on all cores; if `in_time`, not those for which there is no time left.
-    fn compiled(&self, batch: &[usize], in_time: bool) -> Vec<Option<Result<Candidate>>> {
-        let Self { tuner, kernels, pace, budget, progress, .. } = self;
+    /// Compiles kernels on all cores; of a budget, not those for which there is no time left.
+    fn compiled(&self, batch: &[usize], budget: Option<Budget>) -> Vec<Option<Result<Candidate>>> {
+        let Self { tuner, kernels, pace, progress, .. } = self;
         let Sweep { case, platform, .. } = &tuner.sweep;
         let longest = || pace.lock().map_or(0.0, |pace| *pace);
         let compile = |&kernel: &usize| -> Option<Result<Candidate>> {
-            let left = budget.left();
-            if in_time && left.is_zero() {
+            let left = budget.map(|budget| budget.left());
+            if left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
             let mut candidate = match Candidate::new(case, &kernels[kernel]) {
@@ -235,7 +225,7 @@ impl Kernels<'_> {
             };
             let bytes = candidate.bytes() as f64;
             // A compiler that is at work cannot be stopped.
-            if in_time && longest() * bytes > left.as_secs_f64() {
+            if left.is_some_and(|left| longest() * bytes > left.as_secs_f64()) {
                 return None;
             }
             let compiled = candidate.compile(platform);
@@ -253,15 +243,29 @@ impl Kernels<'_> {
     /// Microseconds of a launch, whatever it computes.
     fn time(&mut self, candidate: &Candidate, runs: usize) -> Result<Option<f64>> {
         let method = Method { runs, warmups: 1, verify: false, ..self.tuner.sweep.method };
-        Ok(self.measure(candidate, method)?.and_then(|row| Some(row.measured()?.statistics.median_us)))
+        Ok(self.measure(candidate, method)?.ok().map(|(_, statistics)| statistics.median_us))
     }
 
-    /// A row for a kernel; nothing if it cannot be launched.
-    fn measure(&mut self, candidate: &Candidate, method: Method) -> Result<Option<Row>> {
+    /// A row for a kernel and its times, or why it has none: it cannot be launched, or differs from the interpreter, which is kept.
+    fn measure(
+        &mut self,
+        candidate: &Candidate,
+        method: Method,
+    ) -> Result<std::result::Result<(Row, Statistics), String>> {
         let Sweep { platform, machine, case, subject, .. } = self.tuner.sweep;
         let mut row = Row::new(subject, machine, candidate.facts.clone(), method);
         match candidate.measure(platform, case, &mut self.stages, &mut row) {
-            Ok(()) => Ok(Some(row)),
+            Ok(()) => match &row.outcome {
+                Outcome::Measured(measured) => {
+                    let statistics = measured.statistics;
+                    Ok(Ok((row, statistics)))
+                }
+                Outcome::Failed { reason } => {
+                    let reason = reason.clone();
+                    self.swept.rows.push(row);
+                    Ok(Err(reason))
+                }
+            },
             Err(error) => {
                 if let Err(broken) = platform.check() {
                     let (what, cause) = (&broken.message, &error.message);
@@ -271,6 +275,7 @@ impl Kernels<'_> {
                 if error.fault == Fault::Machine {
                     return Err(error);
                 }
+                let reason = error.message.clone();
                 if error.fault == Fault::Check {
                     row.date = date();
                     row.outcome = Outcome::Failed { reason: error.message };
@@ -278,7 +283,7 @@ impl Kernels<'_> {
                 } else {
                     self.swept.refuse(&error);
                 }
-                Ok(None)
+                Ok(Err(reason))
             }
         }
     }

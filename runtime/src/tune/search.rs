@@ -8,6 +8,7 @@
 //! never chosen.
 
 use crate::bench::statistics::Statistics;
+use crate::clock::Budget;
 use crate::error::Result;
 
 /// From so many of the fastest candidates the search moves on,
@@ -35,6 +36,10 @@ pub struct Space<'a> {
     pub beside: &'a dyn Fn(usize, usize) -> bool,
     /// A kind is not begun if by the model it takes more than so many times the best time.
     pub hopeless: f64,
+    /// How many candidates are prepared together.
+    pub together: usize,
+    /// The time for the search, once what is usual was measured. Finalists are measured after it.
+    pub budget: Budget<'a>,
 }
 
 /// A kind of candidates.
@@ -60,26 +65,18 @@ pub enum Tried {
 
 /// What measures.
 pub trait Trial {
-    /// Tries candidates, if `in_time` as long as there is time to prepare them. Times of more than `enough` need not be exact.
+    /// Tries candidates, as long as a budget leaves time to prepare them, or whatever the time. Times of more than `enough` need
+    /// not be exact.
     ///
     /// # Errors
     /// There is no sense in going on.
-    fn times(&mut self, candidates: &[usize], enough: f64, in_time: bool) -> Result<Vec<Tried>>;
+    fn times(&mut self, candidates: &[usize], enough: f64, budget: Option<Budget>) -> Result<Vec<Tried>>;
 
     /// Exact times of a candidate whose results are right, or what is wrong.
     ///
     /// # Errors
     /// There is no sense in going on.
     fn exact(&mut self, candidate: usize) -> Result<std::result::Result<Statistics, String>>;
-
-    /// What is usual was tried: now the time for the others begins.
-    fn begin(&mut self);
-
-    /// How many candidates are prepared together.
-    fn together(&self) -> usize;
-
-    /// Whether the time for trying is over.
-    fn is_over(&self) -> bool;
 }
 
 /// What a search found.
@@ -127,7 +124,7 @@ pub fn search(space: Space, trial: &mut dyn Trial) -> Result<Found> {
     let mut kinds: Vec<&Kind> = space.kinds.iter().collect();
     kinds.sort_by(|a, b| a.turn.cmp(&b.turn).then(a.estimate.total_cmp(&b.estimate)));
     let tried = vec![Tried::Not; space.kind_of.len()];
-    let mut search = Search { space: &space, tried, flattery: None, hopeless: 0 };
+    let mut search = Search { space: &space, budget: space.budget, tried, flattery: None, hopeless: 0 };
     let left = search.run(kinds, trial)?;
     let mut found = Found {
         times: search.sorted(),
@@ -142,6 +139,7 @@ pub fn search(space: Space, trial: &mut dyn Trial) -> Result<Found> {
 
 struct Search<'a> {
     space: &'a Space<'a>,
+    budget: Budget<'a>,
     tried: Vec<Tried>,
     /// By how much the model flatters: as little as it did so far, once several kinds have told.
     flattery: Option<f64>,
@@ -151,8 +149,8 @@ struct Search<'a> {
 impl Search<'_> {
     /// Searches one turn after the other. Returns how many had to be left.
     fn run(&mut self, kinds: Vec<&Kind>, trial: &mut dyn Trial) -> Result<usize> {
-        self.measure(&[self.space.usual], false, trial)?;
-        trial.begin();
+        self.measure(&[self.space.usual], None, trial)?;
+        self.budget = self.budget.anew();
         let mut left = 0;
         for kinds in kinds.chunk_by(|a, b| a.turn == b.turn) {
             left += self.begin(kinds, trial)?;
@@ -167,7 +165,7 @@ impl Search<'_> {
         while !kinds.is_empty() {
             let (mut batch, mut taken) = (Vec::new(), Vec::new());
             while let Some((kind, rest)) = kinds.split_first()
-                && batch.len() < trial.together()
+                && batch.len() < self.space.together
             {
                 kinds = rest;
                 let new = kind.begin.iter().copied().filter(|&own| self.tried[own] == Tried::Not);
@@ -179,11 +177,11 @@ impl Search<'_> {
                 batch.extend(new);
                 taken.push(kind);
             }
-            if trial.is_over() {
+            if self.budget.is_over() {
                 left += batch.len();
                 continue;
             }
-            left += self.measure(&batch, true, trial)?;
+            left += self.measure(&batch, Some(self.budget), trial)?;
             for kind in taken {
                 let times = kind.begin.iter().filter_map(|&own| self.time(own));
                 self.flattery = times.map(|time| time / kind.estimate).chain(self.flattery).min_by(f64::total_cmp);
@@ -202,11 +200,11 @@ impl Search<'_> {
     fn go_on(&mut self, trial: &mut dyn Trial) -> Result<usize> {
         loop {
             let mut next = self.beside_the_best();
-            if next.is_empty() || trial.is_over() {
+            if next.is_empty() || self.budget.is_over() {
                 return Ok(next.len());
             }
-            next.truncate(trial.together());
-            let left = self.measure(&next, true, trial)?;
+            next.truncate(self.space.together);
+            let left = self.measure(&next, Some(self.budget), trial)?;
             if left > 0 {
                 return Ok(left);
             }
@@ -232,9 +230,9 @@ impl Search<'_> {
     }
 
     /// Tries some. Returns for how many there was no time.
-    fn measure(&mut self, batch: &[usize], in_time: bool, trial: &mut dyn Trial) -> Result<usize> {
+    fn measure(&mut self, batch: &[usize], budget: Option<Budget>, trial: &mut dyn Trial) -> Result<usize> {
         let enough = self.best().map_or(f64::INFINITY, |best| self.space.hopeless * best);
-        let tried = trial.times(batch, enough, in_time)?;
+        let tried = trial.times(batch, enough, budget)?;
         for (&candidate, tried) in batch.iter().zip(&tried) {
             self.tried[candidate] = *tried;
         }
@@ -304,22 +302,23 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::tests::Counted;
+    use std::time::Duration;
 
-    /// Candidates that take these times; some are wrong. The time is over after so many.
-    struct Recorded {
-        times: Vec<f64>,
-        wrong: Vec<usize>,
-        measured: usize,
-        most: usize,
+    /// Candidates that take these times; some are wrong. Each costs a second to try.
+    struct Recorded<'a> {
+        times: &'a [f64],
+        wrong: &'a [usize],
+        clock: &'a Counted,
     }
 
-    impl Trial for Recorded {
-        fn times(&mut self, candidates: &[usize], _: f64, in_time: bool) -> Result<Vec<Tried>> {
+    impl Trial for Recorded<'_> {
+        fn times(&mut self, candidates: &[usize], _: f64, budget: Option<Budget>) -> Result<Vec<Tried>> {
             let time = |&own: &usize| {
-                if in_time && self.measured >= self.most {
+                if budget.is_some_and(|budget| budget.is_over()) {
                     return Tried::Not;
                 }
-                self.measured += 1;
+                self.clock.advance(1);
                 if self.times[own].is_nan() { Tried::Failed } else { Tried::Took(self.times[own]) }
             };
             Ok(candidates.iter().map(time).collect())
@@ -331,25 +330,22 @@ mod tests {
                 false => Ok(Statistics::of(&[self.times[candidate]]).unwrap()),
             })
         }
+    }
 
-        fn begin(&mut self) {}
-
-        fn together(&self) -> usize {
-            2
-        }
-
-        fn is_over(&self) -> bool {
-            self.measured >= self.most
-        }
+    /// Time for so many candidates, beside the usual one.
+    fn budget(clock: &Counted, most: u64) -> Budget<'_> {
+        Budget::new(clock, Duration::from_secs(most))
     }
 
     /// Searches among candidates of which each is a kind of its own.
-    fn found(usual: usize, times: &[f64], estimates: &[Option<f64>], wrong: &[usize], most: usize) -> Found {
+    fn found(usual: usize, times: &[f64], estimates: &[Option<f64>], wrong: &[usize], most: u64) -> Found {
+        let clock = Counted::default();
         let known = estimates.iter().enumerate().filter_map(|(own, estimate)| Some((own, (*estimate)?)));
         let kinds = known.map(|(own, estimate)| Kind { begin: vec![own], estimate, turn: 0 }).collect();
         let kind_of = (0..times.len()).collect();
-        let space = Space { usual, kinds, kind_of, beside: &|_, _| false, hopeless: 1.5 };
-        search(space, &mut Recorded { times: times.to_vec(), wrong: wrong.to_vec(), measured: 0, most }).unwrap()
+        let (beside, budget) = (&|_, _| false, budget(&clock, most));
+        let space = Space { usual, kinds, kind_of, beside, hopeless: 1.5, together: 2, budget };
+        search(space, &mut Recorded { times, wrong, clock: &clock }).unwrap()
     }
 
     const TIMES: [f64; 6] = [40.0, 10.0, 10.5, 30.0, 12.0, 200.0];
@@ -365,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_fastest_is_found_and_hopeless_ones_are_not_tried() {
-        let found = found(3, &TIMES, &estimates(), &[], usize::MAX);
+        let found = found(3, &TIMES, &estimates(), &[], u64::MAX);
         // The usual one is measured as exactly as those that are close to the best.
         assert_eq!(winners(&found), [1, 2, 3]);
         assert_eq!((found.tried, found.hopeless, found.is_complete()), (4, 2, true));
@@ -373,35 +369,33 @@ mod tests {
 
     #[test]
     fn what_is_usual_is_measured_whatever_the_time_and_whatever_the_model_says() {
-        for most in [0, 1] {
-            let found = found(5, &TIMES, &estimates(), &[], most);
-            assert_eq!((winners(&found), found.tried, found.left), (vec![5], 1, 5));
-            assert_eq!(found.longer(10.0), 60.0);
-        }
+        let found = found(5, &TIMES, &estimates(), &[], 0);
+        assert_eq!((winners(&found), found.tried, found.left), (vec![5], 1, 5));
+        assert_eq!(found.longer(10.0), 60.0);
         // Even if by the model it cannot be made.
-        let found = found(5, &TIMES, &[None; 6], &[], usize::MAX);
+        let found = self::found(5, &TIMES, &[None; 6], &[], u64::MAX);
         assert_eq!((winners(&found), found.left), (vec![5], 0));
     }
 
     #[test]
     fn without_the_usual_one_others_are_found() {
         let times = [f64::NAN, 9.5, 9.0];
-        let found = found(0, &times, &[None, Some(1.0), Some(1.0)], &[], usize::MAX);
+        let found = found(0, &times, &[None, Some(1.0), Some(1.0)], &[], u64::MAX);
         assert_eq!((winners(&found), found.tried), (vec![2, 1], 3));
     }
 
     #[test]
     fn what_is_wrong_is_never_chosen() {
-        let found = found(0, &TIMES, &estimates(), &[1, 2], usize::MAX);
+        let found = found(0, &TIMES, &estimates(), &[1, 2], u64::MAX);
         assert_eq!(winners(&found), [4, 0]);
         assert_eq!(found.wrong.iter().map(|(own, _)| *own).collect::<Vec<_>>(), [1, 2]);
-        let none = self::found(0, &TIMES, &estimates(), &[0, 1, 2, 3, 4, 5], usize::MAX);
+        let none = self::found(0, &TIMES, &estimates(), &[0, 1, 2, 3, 4, 5], u64::MAX);
         assert!(none.fastest.is_empty());
     }
 
     #[test]
     fn the_search_ends_when_the_time_is_over() {
-        let found = found(0, &TIMES, &estimates(), &[], 3);
+        let found = found(0, &TIMES, &estimates(), &[], 2);
         assert_eq!((found.tried, found.is_complete(), winners(&found)), (3, false, vec![1, 2, 0]));
     }
 
@@ -411,10 +405,11 @@ mod tests {
         let kinds =
             vec![Kind { begin: vec![0], estimate: 9.0, turn: 0 }, Kind { begin: vec![3], estimate: 1.0, turn: 1 }];
         let next_to = |a: usize, b: usize| a.abs_diff(b) == 1 && a / 3 == b / 3;
-        let space = Space { usual: 0, kinds, kind_of: vec![0, 0, 0, 1, 1, 1], beside: &next_to, hopeless: 1e9 };
-        let times = vec![10.0, 8.0, 6.0, 9.0, 5.0, 7.0];
-        let mut trial = Recorded { times, wrong: Vec::new(), measured: 0, most: 3 };
-        let found = search(space, &mut trial).unwrap();
+        let (clock, kind_of) = (Counted::default(), vec![0, 0, 0, 1, 1, 1]);
+        let (beside, budget) = (&next_to, budget(&clock, 2));
+        let space = Space { usual: 0, kinds, kind_of, beside, hopeless: 1e9, together: 2, budget };
+        let times = &[10.0, 8.0, 6.0, 9.0, 5.0, 7.0];
+        let found = search(space, &mut Recorded { times, wrong: &[], clock: &clock }).unwrap();
         // The first kind to its end, before the other is begun.
         assert_eq!((found.times, found.left), (vec![(2, 6.0), (1, 8.0), (0, 10.0)], 1));
     }

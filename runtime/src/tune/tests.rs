@@ -4,12 +4,14 @@ use super::database::{Database, EMULATOR, Entry, Hit, Wanted};
 use super::kernels::{are_beside, kind_of, kinds};
 use super::search::{Found, Space, Trial, Tried, search};
 use super::*;
+use crate::array::Data;
+use crate::bench::Case;
 use crate::bench::rows::{MachineFacts, Subject};
 use crate::bench::statistics::Statistics;
 use crate::bench::sweep::Sweep;
 use crate::bench::tests::{METHOD, case, emulator, subject};
 use crate::clock::Budget;
-use crate::clock::tests::Ticking;
+use crate::clock::tests::{Counted, Ticking};
 use crate::error::Result;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -64,38 +66,26 @@ fn recorded() -> Vec<Recorded> {
     all.into_values().collect()
 }
 
-/// Times from the record.
-struct Replay<'a> {
-    recorded: &'a Recorded,
-    /// How many may be measured, beside the usual one.
-    most: usize,
-    measured: usize,
+/// What kernels may take by the model.
+fn estimates(recorded: &Recorded, kernels: &[&Choices]) -> Vec<Option<f64>> {
+    let Recorded { stencil, grid, .. } = recorded;
+    let memory = cost(stencil, Precision::F64).bytes as f64;
+    let bytes = |own: &&Choices| {
+        let estimate = estimate(&plan(stencil, own, None).ok()?, grid.nk, memory, 0.0);
+        Some(estimate.bytes(grid.ni * grid.nj * grid.nk, Some(132 * 2048)))
+    };
+    kernels.iter().map(bytes).collect()
 }
 
-impl Replay<'_> {
-    fn estimates(&self, kernels: &[&Choices]) -> Vec<Option<f64>> {
-        let Recorded { stencil, grid, .. } = self.recorded;
-        let memory = cost(stencil, Precision::F64).bytes as f64;
-        let bytes = |own: &&Choices| {
-            let estimate = estimate(&plan(stencil, own, None).ok()?, grid.nk, memory, 0.0);
-            Some(estimate.bytes(grid.ni * grid.nj * grid.nk, Some(132 * 2048)))
-        };
-        kernels.iter().map(bytes).collect()
-    }
-
-    /// What is found among the kernels; the first of them is the usual one.
-    fn search(&mut self) -> Found {
-        let kernels = &self.recorded.kernels;
-        let names: Vec<String> = kernels.iter().map(kind_of).collect();
-        let (kinds, kind_of) = kinds(kernels, &names, |leaders| self.estimates(leaders));
-        let beside = |one: usize, other: usize| are_beside(&kernels[one], &kernels[other]);
-        search(Space { usual: 0, kinds, kind_of, beside: &beside, hopeless: 1.2 }, self).unwrap()
-    }
+/// Times from the record, of which each costs a second.
+struct Replay<'a> {
+    recorded: &'a Recorded,
+    clock: &'a Counted,
 }
 
 impl Trial for Replay<'_> {
-    fn times(&mut self, batch: &[usize], enough: f64, _: bool) -> Result<Vec<Tried>> {
-        self.measured += batch.len();
+    fn times(&mut self, batch: &[usize], enough: f64, _: Option<Budget>) -> Result<Vec<Tried>> {
+        self.clock.advance(batch.len());
         // What is slow is told roughly.
         let rough = |time: f64| if time > enough { time * 1.2 } else { time };
         Ok(batch.iter().map(|&kernel| Tried::Took(rough(self.recorded.times[kernel]))).collect())
@@ -104,16 +94,18 @@ impl Trial for Replay<'_> {
     fn exact(&mut self, kernel: usize) -> Result<std::result::Result<Statistics, String>> {
         Ok(Ok(Statistics::of(&[self.recorded.times[kernel]]).unwrap()))
     }
+}
 
-    fn begin(&mut self) {}
-
-    fn together(&self) -> usize {
-        16
-    }
-
-    fn is_over(&self) -> bool {
-        self.measured > self.most
-    }
+/// What is found among the kernels, of which the first is the usual one, if so many others may be measured; and how many were.
+fn replayed(recorded: &Recorded, most: u64) -> (Found, usize) {
+    let (kernels, clock) = (&recorded.kernels, Counted::default());
+    let names: Vec<String> = kernels.iter().map(kind_of).collect();
+    let (kinds, kind_of) = kinds(kernels, &names, |leaders| estimates(recorded, leaders));
+    let beside = &|one: usize, other: usize| are_beside(&kernels[one], &kernels[other]);
+    let budget = Budget::new(&clock, Duration::from_secs(most));
+    let space = Space { usual: 0, kinds, kind_of, beside, hopeless: 1.2, together: 16, budget };
+    let found = search(space, &mut Replay { recorded, clock: &clock }).unwrap();
+    (found, clock.seconds())
 }
 
 #[test]
@@ -122,14 +114,13 @@ fn a_search_finds_what_a_sweep_finds() {
     let recorded = recorded();
     assert_eq!(recorded.len(), 16);
     for recorded in &recorded {
-        let mut replay = Replay { recorded, most: usize::MAX, measured: 0 };
-        let found = replay.search();
+        let (found, measured_here) = replayed(recorded, u64::MAX);
         let (winner, time) = (found.fastest[0].0, found.fastest[0].1.median_us);
         let best = recorded.times.iter().copied().fold(f64::INFINITY, f64::min);
         let Recorded { name, kernels, .. } = recorded;
         println!("{name}: {:.3}, {} of {}, {} hopeless", time / best, found.tried, kernels.len(), found.hopeless);
         assert!(time <= 1.03 * best, "{name}: {} {time} instead of {best}", kernels[winner].words());
-        assert!(found.is_complete() && found.tried == replay.measured && found.times.is_sorted_by(|a, b| a.1 <= b.1));
+        assert!(found.is_complete() && found.tried == measured_here && found.times.is_sorted_by(|a, b| a.1 <= b.1));
         // Whatever was found, it is no slower than what one has without.
         assert!(time <= recorded.times[0] && found.fastest.iter().any(|(kernel, _)| *kernel == 0));
         measured += found.tried;
@@ -154,8 +145,7 @@ fn layouts_that_lose_come_last() {
             recorded.kernels.splice(0..0, kernels);
             recorded.times.splice(0..0, times);
         }
-        let mut replay = Replay { recorded: &recorded, most: 130, measured: 0 };
-        let found = replay.search();
+        let (found, _) = replayed(&recorded, 130);
         let Recorded { name, kernels, .. } = &recorded;
         println!("{name}: {} of {}, {} hopeless", found.tried, kernels.len(), found.hopeless);
         assert!(found.times[0].1 <= 1.03 * best, "{name}: {}", kernels[found.times[0].0].words());
@@ -169,9 +159,8 @@ fn what_the_model_puts_in_front_is_worth_trying_first() {
     let (mut before, mut after) = (0.0, 0.0);
     for recorded in recorded() {
         let best = recorded.times.iter().copied().fold(f64::INFINITY, f64::min);
-        let replay = Replay { recorded: &recorded, most: usize::MAX, measured: 0 };
         let kernels: Vec<&Choices> = recorded.kernels.iter().collect();
-        let estimates = replay.estimates(&kernels);
+        let estimates = estimates(&recorded, &kernels);
         let pairs = estimates.iter().zip(&recorded.times).map(|(own, time)| (own.unwrap(), time / best));
         let mut pairs: Vec<(f64, f64)> = pairs.collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -189,21 +178,22 @@ fn what_the_model_puts_in_front_is_worth_trying_first() {
 fn a_search_ends_in_time_with_what_it_has() {
     let mut recorded = recorded().remove(0);
     for most in [0, 1, 20, 40] {
-        let mut replay = Replay { recorded: &recorded, most, measured: 0 };
-        let found = replay.search();
+        let (found, _) = replayed(&recorded, most as u64);
         assert!(!found.is_complete() && (1..most + 16 + 2).contains(&found.tried), "{most}: {}", found.tried);
         assert!(!found.fastest.is_empty() && found.left > 0);
     }
     // One that is alone, and of no usual block, is found too.
     let (kernel, time) = (recorded.kernels.remove(3), recorded.times.remove(3));
     (recorded.kernels, recorded.times) = (vec![kernel], vec![time]);
-    let found = Replay { recorded: &recorded, most: 100, measured: 0 }.search();
+    let (found, _) = replayed(&recorded, 100);
     assert_eq!((found.times.clone(), found.tried, found.is_complete()), (vec![(0, time)], 1, true));
 }
 
-fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
+/// What is tuned among kernels, of which the second is the usual one; `change` makes another case of it.
+fn tuned_on(time: Duration, among: &[Choices], change: impl FnOnce(&mut Case)) -> (Tuned, Subject, MachineFacts) {
     let platform = emulator();
-    let case = case(&platform, METHOD);
+    let mut case = case(&platform, METHOD);
+    change(&mut case);
     let (subject, machine) = (subject(&case), platform.facts());
     let clock = Ticking::default();
     let budget = Budget::new(&clock, time);
@@ -211,6 +201,27 @@ fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
     let tuner = Tuner { sweep, budget };
     let tuned = tuner.run(among, 1, &|| ()).unwrap();
     (tuned, subject, machine)
+}
+
+fn tuned(time: Duration, among: &[Choices]) -> (Tuned, Subject, MachineFacts) {
+    tuned_on(time, among, |_| {})
+}
+
+/// Whatever differs from the interpreter is told, and never chosen.
+#[test]
+fn kernels_that_are_wrong_are_told() {
+    let (Tuned { swept, found }, ..) = tuned_on(Duration::MAX, &some_kernels(), |case| {
+        let expected = case.expected.as_mut().unwrap();
+        for output in expected.outputs.iter_mut().flatten() {
+            let Data::F64(numbers) = output else { panic!("{output:?}") };
+            numbers.iter_mut().for_each(|number| *number += 1.0);
+        }
+    });
+    assert!(found.fastest.is_empty() && swept.fastest().is_empty(), "{:?}", found.fastest);
+    assert!(found.tried >= 4 && swept.failed().count() == found.tried, "{found:?}");
+    for (_, reason) in swept.failed() {
+        assert!(reason.contains("differs in"), "{reason}");
+    }
 }
 
 fn some_kernels() -> Vec<Choices> {
