@@ -69,8 +69,7 @@ fn budget(text: &str) -> std::result::Result<f64, String> {
 struct Done {
     subject: Subject,
     tuned: Tuned,
-    /// How many kernels were asked for, among how many was searched, and for how many seconds.
-    asked: usize,
+    /// Among how many kernels was searched, and for how many seconds.
     among: usize,
     seconds: f64,
     /// The file that remembers it.
@@ -112,8 +111,8 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
             let mut all_choices = choices.clone();
             let usual = kernels.usual(stencil, precision, &mut all_choices);
-            let mut done = args.search(&all_choices, usual, &platform, &machine, &case, subject)?;
-            done.asked = choices.len();
+            let is_asked = |kernel: usize| kernel < choices.len();
+            let mut done = args.search(&all_choices, (usual, &is_asked), &platform, &machine, &case, subject)?;
             if let (Some(database), Some(row), false) = (&database, done.winner(), done.has_none()) {
                 let entry = Entry::new(&done.subject, &machine, row, done.among, done.tuned.found.tried);
                 let keep =
@@ -186,7 +185,7 @@ impl Args {
     fn search(
         &self,
         choices: &[Choices],
-        usual: usize,
+        (usual, is_asked): (usize, &dyn Fn(usize) -> bool),
         platform: &Platform,
         machine: &MachineFacts,
         case: &Case,
@@ -202,18 +201,18 @@ impl Args {
         };
         let sweep = Sweep { platform, machine, case, subject: &subject, method: self.method.method() };
         let tuner = Tuner { sweep, budget: Budget::new(&watch, budget.mul_f64(SEARCHING)) };
-        let tuned = tuner.run(choices, usual, &advance)?;
+        let tuned = tuner.run(choices, usual, is_asked, &advance)?;
         drop(progress);
         let seconds = watch.now().as_secs_f64();
         let among = choices.len();
-        Ok(Done { subject, tuned, asked: among, among, seconds, kept: None })
+        Ok(Done { subject, tuned, among, seconds, kept: None })
     }
 }
 
 impl Done {
     /// Whether none of the kernels that were asked for can be taken, and it is not for being wrong.
     fn has_none(&self) -> bool {
-        self.tuned.found.has_none(self.asked) && self.tuned.swept.failed().next().is_none()
+        self.tuned.found.has_none() && self.tuned.swept.failed().next().is_none()
     }
 
     fn winner(&self) -> Option<&Row> {

@@ -63,6 +63,8 @@ struct Candidate {
     /// Variants of one kind differ in their threads alone.
     #[serde(skip)]
     kind: usize,
+    #[serde(skip)]
+    is_asked: bool,
 }
 
 /// A mesh in some order.
@@ -218,6 +220,7 @@ impl Tuned<'_> {
                             measured,
                             place,
                             kind,
+                            is_asked: kind < asked,
                         });
                     }
                     Err(error) if error.fault == Fault::Input => {
@@ -230,7 +233,7 @@ impl Tuned<'_> {
             progress.advance(1);
         }
         drop(progress);
-        if self.candidates.iter().all(|own| own.kind >= asked)
+        if self.candidates.iter().all(|own| !own.is_asked)
             && let Some((_, error)) = refused.pop_first()
         {
             return Err(error);
@@ -256,12 +259,22 @@ impl Tuned<'_> {
             let first = || Kind { begin: vec![number], estimate: own.predicted_us, turn: 0 };
             kinds.entry(own.kind).or_insert_with(first);
         }
-        let beside = |one: usize, other: usize| kind_of[one] == kind_of[other];
+        let asked: Vec<bool> = self.candidates.iter().map(|own| own.is_asked).collect();
+        let (is_asked, beside) = (|own: usize| asked[own], |one: usize, other: usize| kind_of[one] == kind_of[other]);
         // The rest of the budget is for those that are measured again.
         let budget = Budget::new(&watch, time.mul_f64(super::SEARCHING));
         let kinds = kinds.into_values().collect();
         let kind_of = kind_of.clone();
-        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS, together: 1, budget };
+        let space = Space {
+            usual,
+            is_asked: &is_asked,
+            kinds,
+            kind_of,
+            beside: &beside,
+            hopeless: HOPELESS,
+            together: 1,
+            budget,
+        };
         let Self { problem, bytes, places, candidates, .. } = self;
         let row =
             |own: &Candidate| meter.row(problem, &expected, &places[own.place].renumbered, own.variant.clone(), *bytes);

@@ -174,7 +174,7 @@ fn search(
         method: ProgramMethod { times, runs: method.runs, compared: COMPARED },
         budget: Budget::new(&watch, budget.mul_f64(SEARCHING)),
     };
-    let found = tuner.run(&plans, usual, &advance)?;
+    let found = tuner.run(&plans, usual, &|plan| plan < asked, &advance)?;
     drop(progress);
     let seconds = watch.now().as_secs_f64();
     Ok(Done { precision: problem.outer.precision, grid, plans, asked, found, limit, seconds, kept: None })
@@ -194,7 +194,7 @@ impl Done {
 
     /// Whether none of the plans that were asked for can be taken, and it is not for being wrong.
     fn has_none(&self) -> bool {
-        self.found.plans.has_none(self.asked) && self.found.plans.wrong.is_empty()
+        self.found.plans.has_none() && self.found.plans.wrong.is_empty()
     }
 
     fn of_copy(&self, statistics: &Statistics) -> Option<f64> {

@@ -51,12 +51,18 @@ pub struct Tuner<'a> {
 }
 
 impl Tuner<'_> {
-    /// Searches among plans, of which `usual` is the number of the one that is taken where nobody tunes; `progress` is called after
-    /// each that was compiled or tried.
+    /// Searches among plans, of which `usual` is the number of the one that is taken where nobody tunes, and `is_asked` tells which were
+    /// asked for; `progress` is called after each that was compiled or tried.
     ///
     /// # Errors
     /// The machine or a compiler cannot be used any more.
-    pub fn run(&self, plans: &[ProgramPlan], usual: usize, progress: &(dyn Fn() + Sync)) -> Result<Found> {
+    pub fn run(
+        &self,
+        plans: &[ProgramPlan],
+        usual: usize,
+        is_asked: &dyn Fn(usize) -> bool,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Found> {
         let own = self.problem.with_times(self.method.times);
         let estimates: Vec<Result<f64>> =
             plans.par_iter().map(|plan| Ok(estimate(&Planned::new(&own, plan)?, plan.kind))).collect();
@@ -71,6 +77,7 @@ impl Tuner<'_> {
             |(plan, estimate): (usize, f64)| Kind { begin: vec![plan], estimate, turn: usize::from(!leads[plan]) };
         let space = Space {
             usual,
+            is_asked,
             kinds: known.map(kind).collect(),
             kind_of: (0..plans.len()).collect(),
             beside: &|_, _| false,

@@ -44,12 +44,18 @@ pub struct Tuned {
 }
 
 impl Tuner<'_> {
-    /// Searches among kernels, of which `usual` is the number of the one that is taken where nobody tunes; `progress` is called
-    /// after each that was tried.
+    /// Searches among kernels, of which `usual` is the number of the one that is taken where nobody tunes, and `is_asked` tells which
+    /// were asked for; `progress` is called after each that was tried.
     ///
     /// # Errors
     /// The machine cannot be used any more.
-    pub fn run(&self, kernels: &[Choices], usual: usize, progress: &(dyn Fn() + Sync)) -> Result<Tuned> {
+    pub fn run(
+        &self,
+        kernels: &[Choices],
+        usual: usize,
+        is_asked: &dyn Fn(usize) -> bool,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Tuned> {
         let mut swept = Swept::default();
         let names: Vec<String> = kernels.iter().map(kind_of).collect();
         let estimate = |leaders: &[&Choices]| -> Vec<Option<f64>> {
@@ -60,7 +66,16 @@ impl Tuner<'_> {
         let (kinds, kind_of) = kinds(kernels, &names, estimate);
         let beside = |one: usize, other: usize| are_beside(&kernels[one], &kernels[other]);
         let together = TOGETHER * rayon::current_num_threads();
-        let space = Space { usual, kinds, kind_of, beside: &beside, hopeless: HOPELESS, together, budget: self.budget };
+        let space = Space {
+            usual,
+            is_asked,
+            kinds,
+            kind_of,
+            beside: &beside,
+            hopeless: HOPELESS,
+            together,
+            budget: self.budget,
+        };
         let mut trial = Kernels {
             tuner: self,
             kernels,

@@ -28,6 +28,8 @@ const TURNS: usize = 2;
 pub struct Space<'a> {
     /// What would be taken without a search.
     pub usual: usize,
+    /// Whether a candidate was asked for; what is usual may not have been.
+    pub is_asked: &'a dyn Fn(usize) -> bool,
     /// The kinds of those that can be made.
     pub kinds: Vec<Kind>,
     /// Of each candidate a number that those of its kind have, too.
@@ -82,8 +84,11 @@ pub trait Trial {
 /// What a search found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Candidates that are right, exactly measured, the fastest first. What is usual is among them, unless it fails.
+    /// Candidates that are right, exactly measured, the fastest first. What is usual is among them, and one that was asked for,
+    /// unless they fail.
     pub fastest: Vec<(usize, Statistics)>,
+    /// Whether one of them was asked for.
+    pub has_asked: bool,
     /// Those that are wrong, and how.
     pub wrong: Vec<(usize, String)>,
     /// The rough times of those that have one, the fastest first.
@@ -102,9 +107,9 @@ impl Found {
         self.left == 0
     }
 
-    /// Whether none of the first so many candidates can be taken, though there was time for them.
-    pub fn has_none(&self, among: usize) -> bool {
-        self.is_complete() && self.fastest.iter().all(|(candidate, _)| *candidate >= among)
+    /// Whether none of those that were asked for can be taken, though there was time for them.
+    pub fn has_none(&self) -> bool {
+        self.is_complete() && !self.has_asked
     }
 
     /// The budget of a search that leaves nothing, if this one had so many seconds.
@@ -239,15 +244,19 @@ impl Search<'_> {
         Ok(tried.iter().filter(|own| **own == Tried::Not).count())
     }
 
-    /// Measures the fastest exactly, of those that are right, and what is usual: those of one turn after each other.
+    /// Measures the fastest exactly, of those that are right, the fastest that was asked for, and what is usual: those of one turn
+    /// after each other.
     fn finish(&self, found: &mut Found, trial: &mut dyn Trial) -> Result<()> {
+        let Space { usual, is_asked, .. } = *self.space;
         let mut first = None;
         let mut waiting = found.times.clone();
         while !waiting.is_empty() {
             let is_enough = |&(_, time): &(usize, f64)| {
                 first.is_some_and(|first| time > CLOSE * first) || found.fastest.len() >= FINALISTS
             };
-            let place = waiting.iter().position(|own| own.0 == self.space.usual || !is_enough(own));
+            let any_asked = found.fastest.iter().any(|own| is_asked(own.0));
+            let is_due = |own: &(usize, f64)| own.0 == usual || (!any_asked && is_asked(own.0)) || !is_enough(own);
+            let place = waiting.iter().position(is_due);
             let Some(place) = place else { break };
             let (candidate, time) = waiting.remove(place);
             match trial.exact(candidate)? {
@@ -270,6 +279,7 @@ impl Search<'_> {
         }
         found.fastest.retain(|(own, _)| found.wrong.iter().all(|(wrong, _)| wrong != own));
         found.fastest.sort_by(|a, b| a.1.median_us.total_cmp(&b.1.median_us));
+        found.has_asked = found.fastest.iter().any(|own| is_asked(own.0));
         Ok(())
     }
 
@@ -337,14 +347,14 @@ mod tests {
         Budget::new(clock, Duration::from_secs(most))
     }
 
-    /// Searches among candidates of which each is a kind of its own.
+    /// Searches among candidates of which each is a kind of its own; all but the usual one were asked for.
     fn found(usual: usize, times: &[f64], estimates: &[Option<f64>], wrong: &[usize], most: u64) -> Found {
         let clock = Counted::default();
         let known = estimates.iter().enumerate().filter_map(|(own, estimate)| Some((own, (*estimate)?)));
         let kinds = known.map(|(own, estimate)| Kind { begin: vec![own], estimate, turn: 0 }).collect();
         let kind_of = (0..times.len()).collect();
-        let (beside, budget) = (&|_, _| false, budget(&clock, most));
-        let space = Space { usual, kinds, kind_of, beside, hopeless: 1.5, together: 2, budget };
+        let (is_asked, beside, budget) = (&|own| own != usual, &|_, _| false, budget(&clock, most));
+        let space = Space { usual, is_asked, kinds, kind_of, beside, hopeless: 1.5, together: 2, budget };
         search(space, &mut Recorded { times, wrong, clock: &clock }).unwrap()
     }
 
@@ -394,6 +404,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_for_is_measured_exactly_however_slow_it_is() {
+        // The fastest that was asked for takes three times as long as the usual one, or four, if the other is wrong.
+        let times = [10.0, 30.0, 40.0];
+        for (wrong, right) in [(vec![], vec![0, 1]), (vec![1], vec![0, 2])] {
+            let found = found(0, &times, &[Some(1.0); 3], &wrong, u64::MAX);
+            assert_eq!((winners(&found), found.has_none()), (right, false));
+        }
+        assert!(found(0, &times, &[Some(1.0); 3], &[1, 2], u64::MAX).has_none());
+    }
+
+    #[test]
     fn the_search_ends_when_the_time_is_over() {
         let found = found(0, &TIMES, &estimates(), &[], 2);
         assert_eq!((found.tried, found.is_complete(), winners(&found)), (3, false, vec![1, 2, 0]));
@@ -407,7 +428,7 @@ mod tests {
         let next_to = |a: usize, b: usize| a.abs_diff(b) == 1 && a / 3 == b / 3;
         let (clock, kind_of) = (Counted::default(), vec![0, 0, 0, 1, 1, 1]);
         let (beside, budget) = (&next_to, budget(&clock, 2));
-        let space = Space { usual: 0, kinds, kind_of, beside, hopeless: 1e9, together: 2, budget };
+        let space = Space { usual: 0, is_asked: &|_| true, kinds, kind_of, beside, hopeless: 1e9, together: 2, budget };
         let times = &[10.0, 8.0, 6.0, 9.0, 5.0, 7.0];
         let found = search(space, &mut Recorded { times, wrong: &[], clock: &clock }).unwrap();
         // The first kind to its end, before the other is begun.

@@ -103,7 +103,7 @@ fn replayed(recorded: &Recorded, most: u64) -> (Found, usize) {
     let (kinds, kind_of) = kinds(kernels, &names, |leaders| estimates(recorded, leaders));
     let beside = &|one: usize, other: usize| are_beside(&kernels[one], &kernels[other]);
     let budget = Budget::new(&clock, Duration::from_secs(most));
-    let space = Space { usual: 0, kinds, kind_of, beside, hopeless: 1.2, together: 16, budget };
+    let space = Space { usual: 0, is_asked: &|_| true, kinds, kind_of, beside, hopeless: 1.2, together: 16, budget };
     let found = search(space, &mut Replay { recorded, clock: &clock }).unwrap();
     (found, clock.seconds())
 }
@@ -199,7 +199,7 @@ fn tuned_on(time: Duration, among: &[Choices], change: impl FnOnce(&mut Case)) -
     let budget = Budget::new(&clock, time);
     let sweep = Sweep { platform: &platform, machine: &machine, case: &case, subject: &subject, method: METHOD };
     let tuner = Tuner { sweep, budget };
-    let tuned = tuner.run(among, 1, &|| ()).unwrap();
+    let tuned = tuner.run(among, 1, &|_| true, &|| ()).unwrap();
     (tuned, subject, machine)
 }
 
