@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Program};
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::driver::{Backend, Driver};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::driver::{Backend, Driver};
 use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
-use stencilc_runtime::program::{ProgramProblem, results, started};
+use stencilc_runtime::program::{ProgramProblem, results};
 use stencilc_runtime::{Data, Error, Result};
 
 /// As wide as streaming asks for: whole lanes of 16 bytes.
@@ -40,7 +40,7 @@ fn problem(program: &Program, precision: Precision) -> ProgramProblem {
 
 fn outputs<B: Backend>(problem: &ProgramProblem, driver: Result<Driver<B>>) -> Result<Vec<Option<Data>>> {
     let mut driver = driver?;
-    driver.run(None, &mut |_, _| Ok(()))?;
+    driver.finish()?;
     results(problem, &driver)
 }
 
@@ -58,7 +58,7 @@ fn emulated(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<std::result:
     }
     let machine = Emulator::default();
     let backend = Kernels::new(&machine, &planned, loaded)?;
-    outputs(&planned.problem, started(&planned.problem, &backend)).map(Ok)
+    outputs(&planned.problem, Driver::new(&backend).given()).map(Ok)
 }
 
 /// The plans that compute a program, each of which makes what the interpreter makes.
@@ -70,7 +70,7 @@ fn check(number: usize, program: &Program) -> String {
         let precision = [Precision::F64, Precision::F32][(number + plan / 2) % 2];
         let problem = problem(program, precision);
         let interpreter = Interpreter::new(&problem);
-        let expected = outputs(&problem, started(&problem, &interpreter)).unwrap();
+        let expected = outputs(&problem, Driver::new(&interpreter).given()).unwrap();
         let is_finite = |data: &Data| (0..data.len()).all(|cell| data.get(cell).is_finite());
         assert!(expected.iter().flatten().all(is_finite), "{}", program.name);
         let choices = Choices { precision, block: [8, 2, 1], ..Choices::default() };

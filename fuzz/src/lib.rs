@@ -11,12 +11,12 @@ use stencilc_compiler::grid::{Form, Grid};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::bench::log;
 use stencilc_runtime::bench::rows::{self, Row};
+use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::{self, HOLE, MOST};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::checkpoint::{self, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::driver::Driver;
 use stencilc_runtime::tune::database::Content;
 use stencilc_runtime::{Array, Cast, Drawing, cache, grid, npy};
 use stencilc_testing::attack::files::OWN;
@@ -174,9 +174,9 @@ fn goes_on(read: &Checkpoint) {
     };
     let Ok(problem) = ProgramProblem::new(&program, request) else { return };
     let backend = Interpreter::new(&problem);
-    let mut driver = Driver::new(&problem.staged, &backend);
+    let mut driver = Driver::new(&backend);
     if read.restore(&problem, &mut driver).is_ok() {
-        driver.run(None, &mut |_, _| Ok(())).expect("what fits can go on");
+        driver.finish().expect("what fits can go on");
     }
 }
 

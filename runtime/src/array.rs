@@ -1,5 +1,7 @@
 //! Arrays in the user's order: C-ordered, i fastest, halo included.
 
+use stencilc_compiler::ir::scalar::Value;
+
 /// The numbers of an array, in one of the four types that fields are stored as.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
@@ -57,6 +59,16 @@ pub struct Array {
 }
 
 impl Data {
+    /// An array of one number.
+    pub fn single(element: Element, value: Value) -> Self {
+        match element {
+            Element::F32 => Data::F32(vec![value.real() as f32]),
+            Element::F64 => Data::F64(vec![value.real()]),
+            Element::I32 => Data::I32(vec![value.int()]),
+            Element::Bool => Data::Bool(vec![value.truth().into()]),
+        }
+    }
+
     /// Some of the numbers, those of a range that is there.
     pub fn part(&self, range: std::ops::Range<usize>) -> Data {
         match self {

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod cuda;
 pub mod doctor;
 pub mod drawing;
+pub mod driver;
 pub mod emulate;
 pub mod error;
 pub mod execute;

@@ -5,12 +5,13 @@
 
 use crate::array::{Array, Data};
 use crate::drawing::Drawing;
+use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::given::Cast;
 use crate::interpreter::{Job, interpret};
 use crate::problem::{Problem, Request, element_of};
 use crate::program::cpu::Interpreter;
-use crate::program::{ProgramProblem, results, started};
+use crate::program::{ProgramProblem, results};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencilc_compiler::analysis::extents::{demand, extents};
@@ -112,8 +113,8 @@ pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: b
     let own = ProgramProblem::of(program, problem.clone(), contract)?;
     problem.region = own.outer.region.clone();
     let backend = Interpreter::new(&own);
-    let mut driver = started(&own, &backend)?;
-    driver.run(None, &mut |_, _| Ok(()))?;
+    let mut driver = Driver::new(&backend).given()?;
+    driver.finish()?;
     results(&own, &driver)
 }
 

@@ -22,9 +22,10 @@ use stencilc_compiler::ir::{MeshProgram, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
+use stencilc_runtime::driver::{Backend, Driver};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::driver::{Backend, Driver};
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::mesh::{self};
@@ -106,7 +107,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
             let kernels = Kernels::new(&problem, &machine, how, renumbered, &load);
-            way(args, &problem, &targets, json, &kernels)?
+            Done { one_kernel: merged(&problem, &kernels), ..way(args, &problem, &targets, json, &kernels)? }
         }
         Device::Cuda(ordinal) => {
             let gpu = Gpu::open(ordinal)?;
@@ -118,7 +119,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
             let kernels = Kernels::new(&problem, &gpu, how, renumbered, &load);
-            way(args, &problem, &targets, json, &kernels)?
+            Done { one_kernel: merged(&problem, &kernels), ..way(args, &problem, &targets, json, &kernels)? }
         }
     };
     let seconds = since.elapsed().as_secs_f64();
@@ -259,32 +260,36 @@ struct Pace {
 /// Runs a problem on a backend.
 fn way<B: Backend>(args: &Args, problem: &MeshProblem, targets: &[Target], json: bool, backend: &B) -> Result<Done> {
     let start = Instant::now();
-    let mut driver = Driver::new(problem, backend)?;
-    let total = driver.steps()?;
+    let mut driver = Driver::new(backend).given()?;
+    let total = driver.total()?;
     let progress = Progress::steps(total as usize, "running");
     let way = Way { args, problem, targets, progress: &progress, json, total };
     let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
-    driver.run(&mut |driver, done| {
-        steps = done;
+    driver.run(args.of_program.every, &mut |driver, times| {
+        steps += times;
         if first.is_none() {
             driver.wait()?;
-            first = Some(start.elapsed().as_secs_f64());
+            first = Some((start.elapsed().as_secs_f64(), times));
         }
-        way.after(driver, done, &mut told)
+        way.after(driver, steps, times, &mut told)
     })?;
     driver.wait()?;
-    let later = |first: f64| (steps - 1) as f64 / (start.elapsed().as_secs_f64() - first);
+    let later = |(seconds, times): (f64, u64)| (steps - times) as f64 / (start.elapsed().as_secs_f64() - seconds);
     let pace =
-        first.map(|first_seconds| Pace { first_seconds, steps_per_second: (steps > 1).then(|| later(first_seconds)) });
+        first.map(|first| Pace { first_seconds: first.0, steps_per_second: (steps > first.1).then(|| later(first)) });
     way.write(&driver, total)?;
+    Ok(Done { results: driver.results()?, told, steps, pace, one_kernel: Vec::new() })
+}
+
+/// The calls of each kernel that computes several.
+fn merged<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>) -> Vec<Vec<String>> {
     let calls = |chain: &Chain| chain.stages.iter().map(|own| own.stencil.name.clone()).collect();
-    let one_kernel = problem.chains.iter().filter(|chain| backend.merges(chain)).map(calls).collect();
-    Ok(Done { results: driver.results()?, told, steps, pace, one_kernel })
+    problem.chains.iter().filter(|chain| kernels.merges(chain)).map(calls).collect()
 }
 
 impl Way<'_> {
-    fn after<B: Backend>(&self, driver: &Driver<B>, done: u64, told: &mut Vec<Record>) -> Result<()> {
-        self.progress.advance(1);
+    fn after<B: Backend>(&self, driver: &Driver<B>, done: u64, times: u64, told: &mut Vec<Record>) -> Result<()> {
+        self.progress.advance(times as usize);
         let Some(every) = self.args.of_program.every else { return Ok(()) };
         if !done.is_multiple_of(every) {
             return Ok(());

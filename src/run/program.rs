@@ -19,15 +19,15 @@ use stencilc_compiler::program::Step;
 use stencilc_runtime::bench::hash;
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::cuda::{self, Gpu};
+use stencilc_runtime::driver::{Backend, Driver};
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::files::{Kind, Pattern, no_place};
 use stencilc_runtime::nvrtc;
+use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::driver::{Backend, Driver};
 use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
 use stencilc_runtime::program::plan::ProgramPlan;
-use stencilc_runtime::program::{ProgramProblem, started};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::{Array, Data, Drawing, Error, Result, npy};
 
@@ -295,11 +295,11 @@ impl Way<'_> {
     ) -> Result<Vec<Option<Data>>> {
         let mut driver = match resumed {
             Some(resumed) => {
-                let mut driver = Driver::new(&problem.staged, backend);
+                let mut driver = Driver::new(backend);
                 resumed.restore(problem, &mut driver)?;
                 driver
             }
-            None => started(problem, backend)?,
+            None => Driver::new(backend).given()?,
         };
         if self.args.of_program.every.is_some() && resumed.is_none() {
             self.write(&driver, 0)?;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshProgram, Path, Precision};
 use stencilc_compiler::mesh::{Counts, Cut, Degrees, Group, Largest};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::driver::Driver;
 use stencilc_runtime::mesh::program::{MeshProblem, Request, alone};
 use stencilc_runtime::mesh::{HOLE, Mesh};
 use stencilc_runtime::{Array, Data};
@@ -62,8 +62,8 @@ impl Over<'_> {
         let problem = MeshProblem::new(request(self.arrays.iter().map(array).collect())).unwrap();
         assert_eq!(problem.drawn, Vec::<String>::new(), "these were not given");
         let interpreter = Interpreter::new(&problem);
-        let mut driver = Driver::new(&problem, &interpreter).unwrap();
-        driver.run(&mut |_, _| Ok(())).unwrap();
+        let mut driver = Driver::new(&interpreter).given().unwrap();
+        driver.finish().unwrap();
         let numbers = |data: Data| (0..data.len()).map(|at| data.get(at)).collect();
         let results = driver.results().unwrap().into_iter();
         results.map(|(id, data)| (program.program.variables[id].name.clone(), numbers(data.unwrap()))).collect()

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Program};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::driver::Driver;
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::{ProgramProblem, results, started};
+use stencilc_runtime::program::{ProgramProblem, results};
 use stencilc_runtime::{Array, Data};
 
 /// Every program of the project.
@@ -52,8 +53,8 @@ impl Simulation<'_> {
         };
         let problem = ProgramProblem::new(&program, request).unwrap();
         let backend = Interpreter::new(&problem);
-        let mut driver = started(&problem, &backend).unwrap();
-        driver.run(None, &mut |_, _| Ok(())).unwrap();
+        let mut driver = Driver::new(&backend).given().unwrap();
+        driver.finish().unwrap();
         let outputs = results(&problem, &driver).unwrap();
         let names = facade.fields.iter().map(|(_, field)| field.name.clone());
         names.zip(outputs).filter_map(|(name, data)| Some((name, data?))).collect()

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, VectorLayout};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::driver::Driver;
 use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Division, icosahedral};
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::driver::Driver;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::{difference, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
@@ -61,8 +61,8 @@ fn levels_that_are_not_computed_keep_what_was_there() {
     })
     .unwrap();
     let interpreter = Interpreter::new(&problem);
-    let mut driver = Driver::new(&problem, &interpreter).unwrap();
-    driver.run(&mut |_, _| Ok(())).unwrap();
+    let mut driver = Driver::new(&interpreter).given().unwrap();
+    driver.finish().unwrap();
     let results = driver.results().unwrap().into_iter().map(|(id, data)| {
         let data = data.unwrap();
         let column: Vec<f64> = (0..LEVELS).map(|level| data.get(level * cells + 7)).collect();

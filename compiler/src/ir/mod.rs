@@ -229,7 +229,7 @@ pub struct Def {
 }
 
 /// One written expression.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Body {
     nodes: Vec<Node>,
     kinds: Vec<Kind>,

@@ -113,7 +113,7 @@ impl Group {
     fn stages(&self) -> impl Iterator<Item = usize> {
         self.steps.iter().filter_map(|step| match step {
             Step::Stage(stage) => Some(*stage),
-            Step::Rename(..) | Step::Repeat(_) => None,
+            Step::Rename(..) | Step::Number(..) | Step::Repeat(_) => None,
         })
     }
 }
@@ -125,6 +125,10 @@ impl Fuser<'_> {
         for step in steps {
             match step {
                 Step::Stage(_) | Step::Rename(..) => waiting.push(step.clone()),
+                Step::Number(..) => {
+                    self.flush(&mut waiting, &mut done);
+                    done.push(step.clone());
+                }
                 Step::Repeat(own) => {
                     self.flush(&mut waiting, &mut done);
                     let turns: Vec<Vec<Step>> = own.turns.iter().map(|turn| self.steps(turn)).collect();
@@ -246,7 +250,7 @@ impl Fuser<'_> {
                     None => {}
                 }
             }
-            Step::Repeat(_) => return false,
+            Step::Number(..) | Step::Repeat(_) => return false,
         }
         group.steps.push(step.clone());
         true
@@ -394,7 +398,7 @@ impl Fuser<'_> {
 /// Whether steps give another variable the value of this one.
 fn is_renamed(steps: &[Step], variable: VariableId) -> bool {
     steps.iter().any(|step| match step {
-        Step::Stage(_) => false,
+        Step::Stage(_) | Step::Number(..) => false,
         Step::Rename(from, _) => *from == variable,
         Step::Repeat(own) => own.turns.iter().any(|turn| is_renamed(turn, variable)),
     })

@@ -15,7 +15,7 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold};
+use crate::ir::{Body, FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold};
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 pub use narrowing::Rim;
@@ -75,6 +75,8 @@ pub enum Step {
     Stage(usize),
     /// Gives a variable (the second) the value of another.
     Rename(VariableId, VariableId),
+    /// Gives a number a value. On a grid, all numbers are known before.
+    Number(VariableId, Body),
     /// Does something several times.
     Repeat(Loop),
 }
@@ -83,7 +85,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
     /// How often.
-    pub times: usize,
+    pub times: Times,
     /// What is done in each turn, as long as turns differ in the cells that they compute; usually there is one for all.
     pub turns: Vec<Vec<Step>>,
     /// After the last of `turns` comes the one with this number again. If there is none, the loop ends with the last.
@@ -94,6 +96,25 @@ pub struct Loop {
     pub unrolled: Option<Unrolled>,
     /// The stage that does the same as any number of times of the last turn, one at least, where that alone comes again.
     pub whole: Option<usize>,
+}
+
+/// How often a loop is run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Times {
+    /// So often.
+    Known(usize),
+    /// As often as a number says when the loop begins: over a mesh, it may come from a reduction.
+    Of(Body),
+}
+
+impl Times {
+    /// How often, as far as that is known before.
+    pub fn known(&self) -> usize {
+        match self {
+            Times::Known(times) => *times,
+            Times::Of(_) => 0,
+        }
+    }
 }
 
 impl Loop {
@@ -142,8 +163,8 @@ impl Step {
     /// How often an outermost loop is run; 0 of what is none.
     pub fn times(&self) -> u64 {
         match self {
-            Step::Repeat(own) => own.times as u64,
-            Step::Stage(_) | Step::Rename(..) => 0,
+            Step::Repeat(own) => own.times.known() as u64,
+            Step::Stage(_) | Step::Rename(..) | Step::Number(..) => 0,
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::numbers::Numbers;
 use super::region::{self, Known, There, Wrong};
-use super::{Loop, Stage, Staged, Step, halo, narrowing};
+use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Region};
 use crate::ir::program::{Action, Call, Repeat};
@@ -149,7 +149,7 @@ impl<'a> Stager<'a> {
             }
             begins.push(self.known.clone());
         };
-        let mut own = Loop { times, turns, again, names, unrolled: None, whole: None };
+        let mut own = Loop { times: Times::Known(times), turns, again, names, unrolled: None, whole: None };
         self.known = match times.checked_sub(1) {
             Some(last) => ends[own.number(last)].clone(),
             None => before,

@@ -4,8 +4,8 @@
 //! `about.json`, which says what it is a checkpoint of.
 
 use super::ProgramProblem;
-use super::driver::{Backend, Driver, Position};
 use crate::array::Array;
+use crate::driver::{Backend, Driver, Position};
 use crate::error::{Error, Result};
 use crate::npy::Archive;
 use crate::{files, memory, npy};
@@ -108,7 +108,7 @@ pub fn save<B: Backend>(path: &Path, about: &About, problem: &ProgramProblem, dr
         }
         values.push(Held { variable: variable.index(), array: names[&slot].clone() });
     }
-    let about = About { position: driver.position.in_text(driver.staged), values, ..about.clone() };
+    let about = About { position: driver.position_in_text(), values, ..about.clone() };
     let checkpoint = Checkpoint { about, arrays };
     files::write_atomic(path, |out| checkpoint.write(out))
 }
@@ -336,8 +336,8 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::cpu::Interpreter;
+    use super::super::results;
     use super::super::tests::{problem, program};
-    use super::super::{results, started};
     use super::*;
     use stencilc_compiler::program::{Fuse, Fusing};
 
@@ -347,7 +347,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
         let backend = Interpreter::new(&problem);
-        save(&path, &About::new(&problem, "", false), &problem, &started(&problem, &backend).unwrap()).unwrap();
+        save(&path, &About::new(&problem, "", false), &problem, &Driver::new(&backend).given().unwrap()).unwrap();
         let found = load(&path).unwrap();
         assert!(goes_on(&problem, &found));
         (problem, found)
@@ -355,7 +355,7 @@ mod tests {
 
     fn goes_on(problem: &ProgramProblem, found: &Checkpoint) -> bool {
         let backend = Interpreter::new(problem);
-        let is_restored = found.restore(problem, &mut Driver::new(&problem.staged, &backend)).is_ok();
+        let is_restored = found.restore(problem, &mut Driver::new(&backend)).is_ok();
         let is_checked = found.check(&About::new(problem, "", false), problem).is_ok();
         // What does not fit its place is found out when it is put there.
         assert!(is_checked || !is_restored);
@@ -430,7 +430,7 @@ mod tests {
         let whole = |problem: &ProgramProblem, driver: &Driver<Interpreter>| results(problem, driver).unwrap();
         for (from, to) in [(&plain, &fused), (&fused, &plain), (&fused, &fused)] {
             let (before, after) = (Interpreter::new(from), Interpreter::new(to));
-            let mut driver = started(from, &before).unwrap();
+            let mut driver = Driver::new(&before).given().unwrap();
             let mut ways = Vec::new();
             driver
                 .run(None, &mut |driver, _| {
@@ -445,10 +445,10 @@ mod tests {
             assert_eq!(ways.len(), 6);
             for (n, way) in ways.iter().enumerate() {
                 way.check(&about, &plain).unwrap();
-                let mut driver = Driver::new(&to.staged, &after);
+                let mut driver = Driver::new(&after);
                 way.restore(to, &mut driver).unwrap();
                 assert_eq!(driver.position.done(&to.staged), (n + 1).min(5) as u64);
-                driver.run(None, &mut |_, _| Ok(())).unwrap();
+                driver.finish().unwrap();
                 let same =
                     whole(to, &driver).iter().flatten().zip(expected.iter().flatten()).all(|(own, other)| own == other);
                 assert!(same, "from way {n}");

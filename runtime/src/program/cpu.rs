@@ -1,9 +1,9 @@
 //! Programs on the CPU: the interpreter, which says what they mean.
 
 use super::ProgramProblem;
-use super::driver::Backend;
 use super::halo;
 use crate::array::Data;
+use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::interpreter::{Job, interpret};
 use std::cell::{Ref, RefCell};
@@ -31,6 +31,10 @@ impl Backend for Interpreter<'_> {
     type Buffer = RefCell<Data>;
     type Recording = Infallible;
 
+    fn script(&self) -> &dyn Script {
+        self.problem
+    }
+
     fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
         let place = self.staged().program.variables[variable].place;
         Ok(RefCell::new(halo::widened(self.staged(), place, data)))
@@ -51,18 +55,12 @@ impl Backend for Interpreter<'_> {
         Ok(())
     }
 
-    fn compute(
-        &self,
-        stage: usize,
-        times: usize,
-        reads: &[(FieldId, &Self::Buffer)],
-        writes: &[(FieldId, &Self::Buffer)],
-    ) -> Result<()> {
-        if times != 1 {
+    fn compute(&self, computed: &Computed, Arrays { reads, writes }: Arrays<Self::Buffer>) -> Result<()> {
+        if computed.times != 1 {
             return Err(Error::check("the interpreter computes step after step"));
         }
         let staged = self.staged();
-        let stage = &staged.stages[stage];
+        let stage = &staged.stages[computed.stage];
         let held: Vec<(FieldId, Ref<Data>)> = reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();
         let mut inputs: Vec<Option<&Data>> = vec![None; stage.stencil.fields.len()];
         for (field, data) in &held {
@@ -79,7 +77,7 @@ impl Backend for Interpreter<'_> {
             grid: staged.grid,
             adjacency: self.problem.adjacency.as_deref(),
             region: &stage.region,
-            params: &stage.params,
+            params: &computed.params,
             inputs: &inputs,
         };
         let done = interpret(&job, &mut outputs, &|_| {});
@@ -90,6 +88,7 @@ impl Backend for Interpreter<'_> {
         }
         done
     }
+
     fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Infallible>> {
         Ok(None)
     }

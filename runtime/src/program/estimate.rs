@@ -49,15 +49,15 @@ impl Estimate<'_> {
     fn step(&self, step: &Step) -> f64 {
         match step {
             Step::Stage(stage) => LAUNCH + self.stage(*stage),
-            Step::Rename(..) => 0.0,
+            Step::Rename(..) | Step::Number(..) => 0.0,
             Step::Repeat(own) => self.repeated(own),
         }
     }
 
     fn repeated(&self, own: &Loop) -> f64 {
-        let first = own.turns.len().saturating_sub(1).min(own.times);
+        let first = own.turns.len().saturating_sub(1).min(own.times.known());
         let before: f64 = (0..first).map(|time| self.all(own.turn(time))).sum();
-        let left = own.times - first;
+        let left = own.times.known() - first;
         // All turns that come again take about the same.
         before
             + match (own.whole, &own.unrolled) {

@@ -85,7 +85,7 @@ fn what_was_wrong_once_stays_mended() {
     for Found { text, then } in FOUND {
         let problem = problem(&program(text), Grid::rows(4, 1, 1), Precision::F64, &[]).unwrap();
         let outer: Vec<_> = problem.staged.program.outer().collect();
-        let given = outer.iter().map(|&variable| match problem.initial(variable).unwrap() {
+        let given = outer.iter().map(|&variable| match problem.held_before(variable).unwrap() {
             Data::F64(numbers) => <[f64; 4]>::try_from(numbers.as_slice()).unwrap(),
             other => panic!("{other:?}"),
         });

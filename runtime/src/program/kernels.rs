@@ -1,11 +1,11 @@
 //! Programs on a machine: a kernel a call, and one that fills halos.
 
 use super::ProgramProblem;
-use super::driver::Backend;
 use super::fill::{self, Filling};
 use super::halo;
 use super::plan::{PlanKind, ProgramPlan};
 use crate::array::{Data, Element};
+use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::execute::plain_argument;
 use crate::machine::{Arg, Launch, Machine};
@@ -383,13 +383,8 @@ impl<'a, M: Machine> Kernels<'a, M> {
         packing_of(self.planned, variable)
     }
 
-    fn arguments(
-        &self,
-        stage: usize,
-        times: usize,
-        reads: &[(FieldId, &M::Buffer)],
-        writes: &[(FieldId, &M::Buffer)],
-    ) -> Result<Vec<Arg>> {
+    fn arguments(&self, computed: &Computed, Arrays { reads, writes }: Arrays<M::Buffer>) -> Result<Vec<Arg>> {
+        let &Computed { stage, times, .. } = computed;
         let own = &self.problem.staged.stages[stage];
         let read = |field: FieldId| {
             let (_, buffer) = reads.iter().find(|(id, _)| *id == field)?;
@@ -474,6 +469,10 @@ impl<M: Machine> Backend for Kernels<'_, M> {
     type Buffer = M::Buffer;
     type Recording = M::Recording;
 
+    fn script(&self) -> &dyn Script {
+        self.problem
+    }
+
     fn load(&self, variable: VariableId, data: &Data) -> Result<M::Buffer> {
         let place = self.problem.staged.program.variables[variable].place;
         let packing = self.packing(variable);
@@ -513,16 +512,15 @@ impl<M: Machine> Backend for Kernels<'_, M> {
         self.machine.copy(from, to)
     }
 
-    fn compute(
-        &self,
-        stage: usize,
-        times: usize,
-        reads: &[(FieldId, &M::Buffer)],
-        writes: &[(FieldId, &M::Buffer)],
-    ) -> Result<()> {
-        let own = &self.stages[stage];
-        self.machine.launch(&own.kernel, &own.launch, &self.arguments(stage, times, reads, writes)?)
+    fn compute(&self, computed: &Computed, arrays: Arrays<M::Buffer>) -> Result<()> {
+        let own = &self.stages[computed.stage];
+        self.machine.launch(&own.kernel, &own.launch, &self.arguments(computed, arrays)?)
     }
+
+    fn wait(&self) -> Result<()> {
+        self.machine.wait()
+    }
+
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
         if self.planned.graph { self.machine.record(work) } else { Ok(None) }
     }

@@ -1,21 +1,21 @@
 //! How long a step of a program takes by a plan, and whether it leaves the interpreter's bits.
 
-use super::driver::{Driver, Position};
 use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use super::verify::Reference;
-use super::{ProgramProblem, results, started};
+use super::{ProgramProblem, results};
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::statistics::Statistics;
 use crate::bench::{Platform, emulated};
 use crate::cache::Built;
+use crate::driver::{Driver, Position};
 use crate::emulate::Emulator;
 use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
 use crate::machine::Machine;
 use rayon::prelude::*;
 use stencilc_compiler::plan::Choices;
-use stencilc_compiler::program::{Staged, Step};
+use stencilc_compiler::program::{Staged, Step, Times};
 use stencilc_compiler::step::stream::{Shape, Strip};
 use stencilc_compiler::step::tiled;
 
@@ -54,7 +54,7 @@ impl ProgramProblem {
 fn set_times(staged: &mut Staged, times: usize) {
     for step in &mut staged.steps {
         if let Step::Repeat(own) = step {
-            own.times = own.at_most(times);
+            own.times = Times::Known(own.at_most(times));
         }
     }
 }
@@ -171,11 +171,8 @@ fn on<M: Machine>(
     if let Some(reference) = reference {
         let own = Planned::new(&reference.problem, plan)?;
         // The same kernels: only the number of steps differs.
-        let mut driver = Driver::new(&own.problem.staged, &backend);
-        for variable in own.problem.staged.program.outer() {
-            driver.set(variable, own.problem.initial(variable)?)?;
-        }
-        driver.run(None, &mut |_, _| Ok(()))?;
+        let mut driver = Driver::of(&own.problem, &backend).given()?;
+        driver.finish()?;
         let found = results(&own.problem, &driver)?;
         if let Some(mismatch) = reference.mismatches(&found).first() {
             return Ok(Outcome::Differs(mismatch.to_string()));
@@ -183,11 +180,11 @@ fn on<M: Machine>(
     }
     let staged = &planned.problem.staged;
     let times = {
-        let mut driver = started(&planned.problem, &backend)?;
-        driver.run(None, &mut |_, _| Ok(()))?;
+        let mut driver = Driver::new(&backend).given()?;
+        driver.finish()?;
         machine.time_each(method.runs, |_| {
             driver.position = Position::default();
-            driver.run(None, &mut |_, _| Ok(()))
+            driver.finish()
         })?
     };
     let steps = steps(staged) as f64;

@@ -1,13 +1,10 @@
 //! Programs: calls of stencils in time, on the CPU and on machines.
 //!
-//! [`driver`] does what a program says: which buffer holds which variable, when halos are filled, what is copied. What it
-//! asks to be computed, a [`driver::Backend`] computes: the interpreter ([`cpu`]), which is the meaning, or kernels
-//! ([`kernels`]).
+//! A [`Driver`] does what a program says. What it asks to be computed, a [`Backend`] computes: the interpreter ([`cpu`]), which is
+//! the meaning, or kernels ([`kernels`]).
 
 pub mod checkpoint;
 pub mod cpu;
-mod cycles;
-pub mod driver;
 pub mod estimate;
 mod fill;
 #[cfg(test)]
@@ -18,16 +15,17 @@ pub mod measure;
 pub mod plan;
 #[cfg(test)]
 mod recorded;
+mod script;
 #[cfg(test)]
 mod tests;
 pub mod tune;
 pub mod verify;
 
 use crate::array::Data;
+use crate::driver::{Backend, Driver};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::problem::{Problem, Request, element_of};
-use driver::{Backend, Driver};
 use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
@@ -79,7 +77,7 @@ impl ProgramProblem {
     ///
     /// # Errors
     /// There is no such array.
-    pub fn initial(&self, variable: VariableId) -> Result<&Data> {
+    pub fn held_before(&self, variable: VariableId) -> Result<&Data> {
         let field = self.outer_field(variable);
         let data = field
             .and_then(|field| self.outer.inputs[field.index()].as_ref().or(self.outer.outputs[field.index()].as_ref()));
@@ -104,18 +102,6 @@ fn check_memory(staged: &Staged) -> Result<()> {
 pub fn of_program(program: &Program, error: Error) -> Error {
     let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
     Error { message: error.message.replace(&seen, &own), ..error }
-}
-
-/// A program before its first step, with what is given to it.
-///
-/// # Errors
-/// There is not enough memory.
-pub fn started<'a, B: Backend>(problem: &'a ProgramProblem, backend: &'a B) -> Result<Driver<'a, B>> {
-    let mut driver = Driver::new(&problem.staged, backend);
-    for variable in problem.staged.program.outer() {
-        driver.set(variable, problem.initial(variable)?)?;
-    }
-    Ok(driver)
 }
 
 /// What the declared variables hold that are written, by the facade's fields.

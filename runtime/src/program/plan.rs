@@ -250,14 +250,14 @@ fn check_circles(staged: &Staged, fuse: &str) -> Result<()> {
 fn is_wide(step: &Step) -> bool {
     match step {
         Step::Repeat(own) => own.unrolled.is_some() || own.turns.iter().flatten().any(is_wide),
-        Step::Stage(_) | Step::Rename(..) => false,
+        Step::Stage(_) | Step::Rename(..) | Step::Number(..) => false,
     }
 }
 
 fn is_one(step: &Step) -> bool {
     match step {
         Step::Repeat(own) => own.whole.is_some() || own.turns.iter().flatten().any(is_one),
-        Step::Stage(_) | Step::Rename(..) => false,
+        Step::Stage(_) | Step::Rename(..) | Step::Number(..) => false,
     }
 }
 

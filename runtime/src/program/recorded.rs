@@ -3,102 +3,10 @@
 use super::cpu::Interpreter;
 use super::tests::{fusible, problem, program, same};
 use super::*;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use crate::driver::recorder::Recorder;
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{FieldId, Precision};
+use stencilc_compiler::ir::Precision;
 use stencilc_compiler::program::{Fuse, Fusing};
-
-/// Counts what it is asked for, and records it if it may.
-struct Recorder<'a> {
-    inner: Interpreter<'a>,
-    records: bool,
-    loads: Cell<usize>,
-    computed: Cell<usize>,
-    recording: RefCell<Option<Vec<Asked>>>,
-}
-
-type Held = Rc<RefCell<Data>>;
-
-/// What it was asked for.
-enum Asked {
-    Fill(VariableId, Held),
-    Copy(Held, Held),
-    Compute(usize, Vec<(FieldId, Held)>, Vec<(FieldId, Held)>),
-}
-
-impl<'a> Recorder<'a> {
-    fn new(problem: &'a ProgramProblem, records: bool) -> Self {
-        let [loads, computed] = [Cell::new(0), Cell::new(0)];
-        Self { inner: Interpreter::new(problem), records, loads, computed, recording: RefCell::new(None) }
-    }
-
-    fn ask(&self, asked: Asked) -> Result<()> {
-        match self.recording.borrow_mut().as_mut() {
-            Some(recording) => recording.push(asked),
-            None => self.answer(&asked)?,
-        }
-        Ok(())
-    }
-
-    fn answer(&self, asked: &Asked) -> Result<()> {
-        match asked {
-            Asked::Fill(variable, buffer) => self.inner.fill_halo(*variable, buffer),
-            Asked::Copy(from, to) => self.inner.copy(from, to),
-            Asked::Compute(stage, reads, writes) => {
-                let reads: Vec<_> = reads.iter().map(|(field, buffer)| (*field, &**buffer)).collect();
-                let writes: Vec<_> = writes.iter().map(|(field, buffer)| (*field, &**buffer)).collect();
-                self.inner.compute(*stage, 1, &reads, &writes)
-            }
-        }
-    }
-}
-
-impl Backend for Recorder<'_> {
-    type Buffer = Held;
-    type Recording = Vec<Asked>;
-
-    fn load(&self, variable: VariableId, data: &Data) -> Result<Held> {
-        assert!(self.recording.borrow().is_none(), "a buffer amid a recording");
-        self.loads.set(self.loads.get() + 1);
-        self.inner.load(variable, data).map(Rc::new)
-    }
-    fn read(&self, variable: VariableId, buffer: &Held) -> Result<Data> {
-        self.inner.read(variable, buffer)
-    }
-    fn fill_halo(&self, variable: VariableId, buffer: &Held) -> Result<()> {
-        self.ask(Asked::Fill(variable, Rc::clone(buffer)))
-    }
-    fn copy(&self, from: &Held, to: &Held) -> Result<()> {
-        self.ask(Asked::Copy(Rc::clone(from), Rc::clone(to)))
-    }
-    fn compute(
-        &self,
-        stage: usize,
-        times: usize,
-        reads: &[(FieldId, &Held)],
-        writes: &[(FieldId, &Held)],
-    ) -> Result<()> {
-        assert!(times == 1 || self.recording.borrow().is_none(), "a loop amid a recording");
-        self.computed.set(self.computed.get() + 1);
-        let held = |pairs: &[(FieldId, &Held)]| {
-            pairs.iter().map(|(field, buffer)| (*field, Rc::clone(buffer))).collect::<Vec<_>>()
-        };
-        self.ask(Asked::Compute(stage, held(reads), held(writes)))
-    }
-    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<Asked>>> {
-        if !self.records {
-            return Ok(None);
-        }
-        assert!(self.recording.replace(Some(Vec::new())).is_none(), "a recording amid another");
-        work()?;
-        Ok(self.recording.take())
-    }
-    fn replay(&self, recording: &Vec<Asked>) -> Result<()> {
-        assert!(self.recording.borrow().is_none(), "a recording amid another");
-        recording.iter().try_for_each(|asked| self.answer(asked))
-    }
-}
 
 #[test]
 fn buffers_rotate() {
@@ -106,8 +14,8 @@ fn buffers_rotate() {
         let problem = problem(&program(&text), grid, Precision::F64, &[("n", "3")]).unwrap();
         let longer = problem.with_times(30);
         let loads = |problem: &ProgramProblem| {
-            let backend = Recorder::new(problem, false);
-            started(problem, &backend).unwrap().run(None, &mut |_, _| Ok(())).unwrap();
+            let backend = Recorder::new(Interpreter::new(problem), false);
+            Driver::new(&backend).given().unwrap().finish().unwrap();
             backend.loads.get()
         };
         assert_eq!(loads(&problem), loads(&longer), "{text}");
@@ -130,8 +38,8 @@ fn loops_of_one_launch_are_not_recorded() {
     let stages = [false, true].map(|whole| {
         let fusing = Fusing { fuse: Fuse::Everything, times: 1, wraps: false, whole };
         let own = ProgramProblem { staged: problem.staged.fused(fusing), ..problem.clone() };
-        let backend = Recorder::new(&own, true);
-        started(&own, &backend).unwrap().run(None, &mut |_, _| Ok(())).unwrap();
+        let backend = Recorder::new(Interpreter::new(&own), true);
+        Driver::new(&backend).given().unwrap().finish().unwrap();
         backend.computed.get()
     });
     // Three launches each time, or recordings.
@@ -149,8 +57,8 @@ fn recorded_loops_equal_others() {
             let problem = ProgramProblem { staged: original.staged.fused(fusing), ..original.clone() };
             for every in [None, Some(50), Some(7)] {
                 let [plain, recorded] = [false, true].map(|records| {
-                    let backend = Recorder::new(&problem, records);
-                    let mut driver = started(&problem, &backend).unwrap();
+                    let backend = Recorder::new(Interpreter::new(&problem), records);
+                    let mut driver = Driver::new(&backend).given().unwrap();
                     let mut seen = Vec::new();
                     let mut done = 0;
                     driver

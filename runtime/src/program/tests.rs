@@ -47,8 +47,8 @@ pub(super) fn problem(
 /// What the interpreter makes of it.
 pub(super) fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
     let backend = Interpreter::new(problem);
-    let mut driver = started(problem, &backend).unwrap();
-    driver.run(None, &mut |_, _| Ok(())).unwrap();
+    let mut driver = Driver::new(&backend).given().unwrap();
+    driver.finish().unwrap();
     results(problem, &driver).unwrap()
 }
 
@@ -78,8 +78,8 @@ fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Da
     }
     let machine = Emulator::default();
     let backend = Kernels::new(&machine, &planned, loaded)?;
-    let mut driver = started(&planned.problem, &backend)?;
-    driver.run(None, &mut |_, _| Ok(()))?;
+    let mut driver = Driver::new(&backend).given()?;
+    driver.finish()?;
     results(&planned.problem, &driver)
 }
 
@@ -238,7 +238,7 @@ fn boundaries_mean_what_padding_by_hand_means() {
         }
         computed += 1;
         let problem = found.unwrap_or_else(|error| panic!("{rules:?}: {error}"));
-        let start = problem.initial(VariableId::new(0)).unwrap().clone();
+        let start = problem.held_before(VariableId::new(0)).unwrap().clone();
         let Data::F64(start) = start else { panic!("not f64") };
         let expected = vec![Some(Data::F64(by_hand(&start, rules, 2)))];
         same(&interpreted(&problem), &expected, &format!("{rules:?}"));
@@ -364,7 +364,7 @@ fn the_last_interface_keeps_its_value() {
     for n in 1..6 {
         let problem =
             problem(&program(text), Grid::rows(ni, nj, nk), Precision::F64, &[("n", &n.to_string())]).unwrap();
-        let numbers = |variable: usize| match problem.initial(VariableId::new(variable)).unwrap() {
+        let numbers = |variable: usize| match problem.held_before(VariableId::new(variable)).unwrap() {
             Data::F64(numbers) => numbers.clone(),
             other => panic!("{other:?}"),
         };
@@ -407,7 +407,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
     let about = checkpoint::About::new(&problem, "hash", false);
     for stop in 1..5 {
         let backend = Interpreter::new(&problem);
-        let mut driver = started(&problem, &backend).unwrap();
+        let mut driver = Driver::new(&backend).given().unwrap();
         let mut times = 0;
         let stopped = driver.run(None, &mut |driver, _| {
             times += 1;
@@ -420,9 +420,9 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
         assert_eq!(stopped.unwrap_err().message, "killed");
         let read = checkpoint::load(&path).unwrap();
         read.check(&about, &problem).unwrap();
-        let mut driver = Driver::new(&problem.staged, &backend);
+        let mut driver = Driver::new(&backend);
         read.restore(&problem, &mut driver).unwrap();
-        driver.run(None, &mut |_, _| Ok(())).unwrap();
+        driver.finish().unwrap();
         same(&results(&problem, &driver).unwrap(), &whole, &format!("stopped after {stop}"));
     }
 }

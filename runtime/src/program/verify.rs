@@ -3,10 +3,11 @@
 use super::cpu::Interpreter;
 use super::kernels::{Kernels, Planned, Text};
 use super::plan::ProgramPlan;
-use super::{ProgramProblem, results, started};
+use super::{ProgramProblem, results};
 use crate::array::Data;
 use crate::cache::compile_cached;
 use crate::cuda::Gpu;
+use crate::driver::Driver;
 use crate::emulate::{self, Compiler, Emulator, Order, Settings, Source};
 use crate::error::{Fault, Result};
 use crate::machine::Machine;
@@ -34,8 +35,8 @@ impl Reference {
     pub fn new(problem: ProgramProblem) -> Result<Self> {
         let outputs = {
             let backend = Interpreter::new(&problem);
-            let mut driver = started(&problem, &backend)?;
-            driver.run(None, &mut |_, _| Ok(()))?;
+            let mut driver = Driver::new(&backend).given()?;
+            driver.finish()?;
             results(&problem, &driver)?
         };
         Ok(Self { problem, outputs })
@@ -257,8 +258,8 @@ fn judged<M: Machine>(
     reference: &Reference,
 ) -> Result<(Vec<Mismatch>, Vec<String>)> {
     let backend = Kernels::new(machine, planned, loaded)?.watched();
-    let mut driver = started(&planned.problem, &backend)?;
-    driver.run(None, &mut |_, _| Ok(()))?;
+    let mut driver = Driver::new(&backend).given()?;
+    driver.finish()?;
     let mismatches = reference.mismatches(&results(&planned.problem, &driver)?);
     let mut damage: Vec<String> = backend.damage()?.into_iter().collect();
     // All that is held is looked at, inputs and names that the program made among it.
@@ -268,7 +269,7 @@ fn judged<M: Machine>(
         if own.role.is_some_and(|role| !role.is_written())
             && let Some(data) = data
         {
-            let before = planned.problem.initial(variable)?;
+            let before = planned.problem.held_before(variable)?;
             if (0..data.len()).any(|at| data.bits(at) != before.bits(at)) {
                 damage.push(format!("`{}`: an input was overwritten", own.name));
             }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::{MeshProgram, Precision};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::driver::Driver;
 use stencilc_runtime::mesh::program::{MeshProblem, Request, alone};
 use stencilc_runtime::mesh::{Map, Mesh, Set};
 use stencilc_runtime::{Data, Result};
@@ -120,8 +120,8 @@ impl Case {
         let sums = (0..self.stencil.sums.len()).map(|n| initial(format!("a{n}"))).collect();
         let expected = Evaluation::new(&self.stencil, self.precision == Precision::F32, &inputs).run(sums);
         let interpreter = Interpreter::new(&problem);
-        let mut driver = Driver::new(&problem, &interpreter)?;
-        match (driver.run(&mut |_, _| Ok(())), expected) {
+        let mut driver = Driver::new(&interpreter).given()?;
+        match (driver.finish(), expected) {
             (Err(_), None) => Ok(Outcome::Nothing),
             (Err(error), Some(_)) => Ok(Outcome::Failed(format!("{error}\n{}", self.stencil))),
             (Ok(()), None) => Ok(Outcome::Failed(format!("accepted without a level to compute\n{}", self.stencil))),

@@ -203,7 +203,7 @@ impl Case {
         let outer: Vec<VariableId> = reference.problem.staged.program.outer().collect();
         let mut arrays = Arrays::new();
         for (own, &id) in outer.iter().enumerate() {
-            arrays.insert(own, doubles(reference.problem.initial(id)?));
+            arrays.insert(own, doubles(reference.problem.held_before(id)?));
         }
         let found = evaluation.run(arrays);
         let expected: Vec<Option<Data>> = reference

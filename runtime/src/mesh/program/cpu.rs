@@ -1,87 +1,99 @@
 //! The interpreter, as what computes the calls of a program over a mesh.
 
-use super::MeshProblem;
-use super::driver::{Backend, Given};
+use super::{MeshProblem, MeshScript};
 use crate::array::Data;
+use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
 use crate::problem::element_of;
-use crate::{Element, Result};
-use std::rc::Rc;
-use stencilc_compiler::ir::program::Call;
-use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Handle, Role, VariableId};
-use stencilc_compiler::mesh::Chain;
+use crate::{Element, Error, Result};
+use std::cell::{Ref, RefCell};
+use std::convert::Infallible;
+use stencilc_compiler::ir::{FieldId, Handle, Role, VariableId};
 
 /// Computes on the CPU.
 pub struct Interpreter<'a> {
     problem: &'a MeshProblem,
+    script: MeshScript<'a>,
 }
 
 impl<'a> Interpreter<'a> {
     /// For a problem.
     pub fn new(problem: &'a MeshProblem) -> Self {
-        Self { problem }
+        Self { problem, script: MeshScript::new(problem, &|_| false) }
     }
 }
 
 impl Backend for Interpreter<'_> {
-    type Array = Data;
+    type Buffer = RefCell<Data>;
+    type Recording = Infallible;
 
-    fn upload(&self, _: VariableId, data: &Data) -> Result<Data> {
-        Ok(data.clone())
+    fn script(&self) -> &dyn Script {
+        &self.script
     }
 
-    fn download(&self, _: VariableId, array: &Data) -> Result<Data> {
-        Ok(array.clone())
+    fn load(&self, _: VariableId, data: &Data) -> Result<RefCell<Data>> {
+        Ok(RefCell::new(data.clone()))
     }
 
-    fn number(&self, array: &Data) -> Result<Value> {
-        Ok(match array {
-            Data::I32(all) => Value::Int(all[0]),
-            Data::Bool(all) => Value::Bool(all[0] != 0),
-            Data::F32(_) | Data::F64(_) => Value::Real(array.get(0)),
-        })
+    fn read(&self, _: VariableId, buffer: &RefCell<Data>) -> Result<Data> {
+        Ok(buffer.borrow().clone())
     }
 
-    fn wait(&self) -> Result<()> {
+    fn copy(&self, from: &RefCell<Data>, to: &RefCell<Data>) -> Result<()> {
+        to.borrow_mut().clone_from(&from.borrow());
         Ok(())
     }
 
-    fn merges(&self, _: &Chain) -> bool {
-        false
-    }
-
-    fn call(&self, call: &Call, params: &[Value], mut given: Given<Data>) -> Result<Given<Data>> {
+    fn compute(&self, computed: &Computed, arrays: Arrays<RefCell<Data>>) -> Result<()> {
+        let (call, params) = (&self.script.stage(computed.stage).call, &computed.params);
         let stencil = &self.problem.program.stencils[call.stencil];
-        let computed = self.problem.computed(call.stencil, params)?;
-        let MeshProblem { precision, levels, bound, .. } = self.problem;
-        let mut outputs = Vec::new();
-        for (id, field) in stencil.stencil.fields.iter() {
-            let element = element_of(field.stored, *precision);
-            let fresh = || len(field.place, bound, *levels);
-            outputs.push(match (field.role, &mut given[id.index()]) {
-                (Role::In | Role::Carried, _) => None,
-                // What is added to may be written in place, if nobody else looks at it.
-                (Role::Inc, before @ Some(_)) => before.take().map(Rc::unwrap_or_clone),
-                (Role::Inc, None) => Some(zero(element, fresh())),
-                // Levels that are not computed keep what was there.
-                (Role::Out, before @ Some(_)) => before.take().map(Rc::unwrap_or_clone),
-                (Role::InOut, Some(before)) => Some((**before).clone()),
-                (Role::Out | Role::InOut | Role::Reduce, _) => Some(Data::fresh(element, fresh())),
+        let fields = &stencil.stencil.fields;
+        let held: Vec<(FieldId, Ref<Data>)> =
+            arrays.reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();
+        let mut inputs: Vec<Option<&Data>> = vec![None; fields.len()];
+        for (field, data) in &held {
+            inputs[field.index()] = Some(data);
+        }
+        let mut outputs: Vec<Option<Data>> = fields.iter().map(|_| None).collect();
+        for (field, buffer) in arrays.writes {
+            let mut data = buffer.try_borrow_mut().map_err(|_| Error::check("a stage writes what it reads"))?;
+            let is_sum = fields[*field].role == Role::Inc;
+            outputs[field.index()] = Some(match is_sum && call.fields[field.index()].read.is_none() {
+                true => zero(data.element(), data.len()),
+                false => std::mem::replace(&mut data, Data::Bool(Vec::new())),
             });
         }
-        let inputs: Vec<Option<&Data>> = given.iter().map(Option::as_deref).collect();
+        for (id, own) in fields.iter() {
+            // Nobody looks at what has no buffer.
+            if own.role.is_written() && outputs[id.index()].is_none() {
+                let element = element_of(own.stored, self.problem.precision);
+                outputs[id.index()] = Some(zero(element, len(own.place, &self.problem.bound, self.problem.levels)));
+            }
+        }
         let job = MeshJob {
             stencil,
-            precision: *precision,
-            mesh: bound,
-            levels: *levels,
-            computed: &computed,
+            precision: self.problem.precision,
+            mesh: &self.problem.bound,
+            levels: self.problem.levels,
+            computed: &self.problem.computed(call.stencil, params)?,
             params,
             inputs: &inputs,
         };
-        interpret_mesh(&job, &mut outputs, None, &|_| {})?;
-        Ok(outputs.into_iter().map(|data| data.map(Rc::new)).collect())
+        let done = interpret_mesh(&job, &mut outputs, None, &|_| {});
+        for (field, buffer) in arrays.writes {
+            if let Some(data) = outputs[field.index()].take() {
+                buffer.replace(data);
+            }
+        }
+        done
+    }
+
+    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Infallible>> {
+        Ok(None)
+    }
+
+    fn replay(&self, recording: &Infallible) -> Result<()> {
+        match *recording {}
     }
 }
 

@@ -1,16 +1,15 @@
 //! How long the kernels of one stencil take, and whether what comes out is what the interpreter computes.
 
-use super::driver::{Backend, Driver, Given};
 use super::kernels::Kernels;
 use super::{MeshProblem, alone, alone_from_zero};
 use crate::array::Data;
 use crate::bench::statistics::Statistics;
+use crate::driver::{Backend, Driver};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh};
 use crate::machine::{Arg, Launch, Machine};
 use crate::{Error, Result};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::{Action, Call};
@@ -78,8 +77,8 @@ pub type Results = Vec<(String, Data)>;
 /// # Errors
 /// There is not enough memory, or a kernel has failed.
 pub fn results<B: Backend>(problem: &MeshProblem, backend: &B) -> Result<Results> {
-    let mut driver = Driver::new(problem, backend)?;
-    driver.run(&mut |_, _| Ok(()))?;
+    let mut driver = Driver::new(backend).given()?;
+    driver.finish()?;
     let name = |id| problem.program.program.variables[id].name.clone();
     Ok(driver.results()?.into_iter().filter_map(|(id, data)| Some((name(id), data?))).collect())
 }
@@ -182,13 +181,14 @@ pub fn measure<M: Machine>(
     expected: &Expected,
     runs: usize,
 ) -> Result<Measured> {
-    let call = only_call(problem)?;
-    let given = given(problem, kernels, call)?;
-    let mut verdict = Verdict::Equal;
-    let times = kernels.timed(call, &problem.params, given, runs, &mut |results| {
-        verdict = judged(problem, kernels, expected, results)?;
-        Ok(())
-    })?;
+    only_call(problem)?;
+    let mut driver = Driver::new(kernels).given()?;
+    let opened = driver.open(0, 1)?;
+    driver.compute(&opened)?;
+    let again = opened.clone();
+    driver.close(opened);
+    let verdict = judged(problem, &driver, expected)?;
+    let times = kernels.machine().time_each(runs, |_| driver.compute(&again))?;
     let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
     Ok(Measured { statistics, verdict })
 }
@@ -198,37 +198,21 @@ pub fn measure<M: Machine>(
 /// # Errors
 /// There is not enough memory, or a kernel has failed.
 pub fn verify<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>, expected: &Expected) -> Result<Verdict> {
-    let call = only_call(problem)?;
-    let results = kernels.call(call, &problem.params, given(problem, kernels, call)?)?;
-    judged(problem, kernels, expected, &results)
-}
-
-type Arrays<M> = Given<super::kernels::Array<M>>;
-
-/// What a call is given, on the machine.
-fn given<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>, call: &Call) -> Result<Arrays<M>> {
-    let data =
-        call.fields.iter().map(|binding| binding.read.and_then(|read| Some((read, problem.initial.get(&read)?))));
-    data.map(|data| data.map(|(read, data)| kernels.upload(read, data).map(Rc::new)).transpose()).collect()
+    only_call(problem)?;
+    let mut driver = Driver::new(kernels).given()?;
+    driver.finish()?;
+    judged(problem, &driver, expected)
 }
 
 /// How what came out compares.
-fn judged<M: Machine>(
-    problem: &MeshProblem,
-    kernels: &Kernels<M>,
-    expected: &Expected,
-    results: &Arrays<M>,
-) -> Result<Verdict> {
+fn judged<B: Backend>(problem: &MeshProblem, driver: &Driver<B>, expected: &Expected) -> Result<Verdict> {
     let call = only_call(problem)?;
     let stencil = &problem.program.stencils[call.stencil];
     let mut verdict = Verdict::Equal;
     for ((id, field), binding) in stencil.stencil.fields.iter().zip(&call.fields) {
-        let (Some(array), Some(written)) = (&results[id.index()], binding.written) else { continue };
-        let Some(wanted) = &expected.outputs[id.index()] else { continue };
-        let found = match field.role {
-            Role::Reduce => super::driver::single(wanted.element(), kernels.number(array)?),
-            _ => kernels.download(written, array)?,
-        };
+        let (Some(written), Some(wanted)) = (binding.written, &expected.outputs[id.index()]) else { continue };
+        let found = driver.get(written)?;
+        let found = found.ok_or_else(|| Error::check(format!("`{}` was not computed", field.name)))?;
         let own = compared(
             &field.name,
             [wanted, &found],

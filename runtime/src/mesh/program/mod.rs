@@ -1,10 +1,9 @@
 //! Programs over meshes: on the CPU, and on machines.
 //!
-//! [`driver`] does what a program says: which array holds which variable, and which arrays nobody will look at again. What it
-//! asks to be computed, a [`driver::Backend`] computes: the interpreter ([`cpu`]), which is the meaning, or kernels.
+//! A [`Driver`](crate::driver::Driver) does what a program says ([`MeshScript`]). What it asks to be computed, a
+//! [`Backend`](crate::driver::Backend) computes: the interpreter ([`cpu`]), which is the meaning, or kernels ([`kernels`]).
 
 pub mod cpu;
-pub mod driver;
 mod fold;
 pub mod kernels;
 mod live;
@@ -14,6 +13,7 @@ mod numbers;
 mod outline;
 mod pieces;
 mod request;
+mod script;
 mod tables;
 
 use super::{Bound, Mesh};
@@ -29,8 +29,8 @@ use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::{Action, Call, FieldBinding, Program, Variable};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
-    Arena, Body, Def, DefId, Field, FieldId, Levels, MeshStencil, Node, Origin, Place, Precision, Role, Stencil,
-    VariableId, Verify,
+    Arena, Body, Def, DefId, Field, FieldId, Handle, Levels, MeshStencil, Node, Origin, Place, Precision, Role,
+    Stencil, VariableId, Verify,
 };
 use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::plan::prepare;
@@ -38,6 +38,7 @@ use stencilc_compiler::plan::prepare;
 pub use model::Binding;
 pub use outline::{Outline, is_internal};
 pub use request::Request;
+pub use script::MeshScript;
 
 /// A program over a mesh and the numbers to compute with, all checked.
 #[derive(Clone, Debug)]
@@ -84,6 +85,16 @@ impl MeshProblem {
     pub fn is_internal(&self, number: usize, field: FieldId) -> bool {
         let chain = number.checked_sub(self.program.stencils.len());
         chain.is_some_and(|chain| self.chains[chain].internal.contains(&field))
+    }
+
+    /// Whether a call computes a field without an array: one that goes from one stencil of a chain to another, and begins there.
+    pub(crate) fn is_passed_on(&self, call: &Call, field: FieldId) -> bool {
+        let begins = match self.stages(call.stencil)[0].stencil.fields[field].role {
+            Role::Out => true,
+            Role::Inc => call.fields[field.index()].read.is_none(),
+            Role::In | Role::InOut | Role::Carried | Role::Reduce => false,
+        };
+        begins && self.is_internal(call.stencil, field)
     }
 
     /// The levels that a call computes.

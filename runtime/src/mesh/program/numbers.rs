@@ -1,62 +1,9 @@
-//! Numbers of a program: they are computed when somebody needs them, since a reduction may still be under way.
+//! What the numbers of a program are worth.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use crate::Result;
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::ir::scalar::{Value, apply};
 use stencilc_compiler::ir::{Body, Handle, MeshProgram, Node, Precision, VariableId};
-
-use crate::Result;
-
-/// A number of a program.
-#[derive(Debug)]
-pub(crate) enum Number<A> {
-    /// It is known.
-    Known(Value),
-    /// It stands in an array of one number.
-    Array(Rc<A>),
-    /// It is made of others, as they were then.
-    Made {
-        /// Its value.
-        body: Body,
-        /// What the body reads.
-        of: Vec<(VariableId, Shared<A>)>,
-        /// How long the chain of numbers below it may be that are not known.
-        depth: usize,
-    },
-}
-
-/// The longest chain of numbers that are not known, each made of the one before.
-pub(crate) const DEPTH: usize = 100;
-
-impl<A> Number<A> {
-    /// A number that is made of others.
-    pub fn made(body: Body, of: Vec<(VariableId, Shared<A>)>) -> Self {
-        let depth = of.iter().map(|(_, number)| number.borrow().depth()).max().map_or(0, |deepest| deepest + 1);
-        Number::Made { body, of, depth }
-    }
-
-    /// Whether there is no reason to leave open what it is worth: nothing that it is made of has to be waited for, or
-    /// all that it is made of has become too much to be looked at in one go. A loop of any length may go on from its own number.
-    pub fn is_due(&self) -> bool {
-        match self {
-            Number::Known(_) | Number::Array(_) => false,
-            Number::Made { of, depth, .. } => {
-                *depth >= DEPTH || of.iter().all(|(_, number)| matches!(&*number.borrow(), Number::Known(_)))
-            }
-        }
-    }
-
-    fn depth(&self) -> usize {
-        match self {
-            Number::Known(_) | Number::Array(_) => 0,
-            Number::Made { depth, .. } => *depth,
-        }
-    }
-}
-
-/// A number that several variables may hold.
-pub(crate) type Shared<A> = Rc<RefCell<Number<A>>>;
 
 /// What is known of all numbers.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Calls: the arrays that one works on, and the launches of its kernels.
 
-use super::super::driver::{Given, single};
 use super::super::fold;
 use super::arrays::{Array, padded};
 use super::prepare::{Prepared, Ready};
 use super::{Kernels, narrow};
 use crate::array::Data;
+use crate::driver::Arrays;
 use crate::machine::{Arg, Launch, Machine};
 use crate::problem::element_of;
 use crate::{Element, Error, Result};
@@ -15,7 +15,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::ir::mesh::{Fold, How};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Precision, Role};
+use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, MeshStencil, Precision, Role};
 use stencilc_compiler::kernel::machine::set_to_zero;
 use stencilc_compiler::kernel::{Meaning, MeshData};
 use stencilc_compiler::mesh::{self as printed, Items};
@@ -23,11 +23,11 @@ use stencilc_compiler::mesh::{self as printed, Items};
 /// Threads of a block that sets an array to zeros.
 const CLEARING: u32 = 256;
 
-/// The arrays of a call.
-struct Arrays<M: Machine> {
+/// What a call works on.
+struct Work<'a, M: Machine> {
     computed: Range<usize>,
-    given: Given<Array<M>>,
-    outputs: Given<Array<M>>,
+    reads: &'a [(FieldId, &'a Array<M>)],
+    writes: &'a [(FieldId, &'a Array<M>)],
     leaves: Vec<Leaves<M>>,
     /// By group: what elements add, between two steps.
     between: Vec<(usize, Array<M>)>,
@@ -38,128 +38,102 @@ struct Leaves<M: Machine> {
     field: FieldId,
     fold: Fold,
     count: usize,
-    numbers: Rc<Array<M>>,
+    numbers: Array<M>,
 }
 
-/// A call that can be computed, once or several times.
-pub(super) struct Opened<M: Machine> {
-    prepared: Rc<Prepared<M>>,
-    arrays: Arrays<M>,
-    /// Fields that are set to zero before.
-    cleared: Vec<FieldId>,
-}
-
-impl<M: Machine> Arrays<M> {
+impl<M: Machine> Work<'_, M> {
     fn given(&self, field: FieldId) -> Result<&Array<M>> {
-        let own = self.given[field.index()].as_deref();
-        own.ok_or_else(|| Error::call(format!("field {} has no array", field.index())))
+        let own = self.reads.iter().find(|(own, _)| *own == field).map(|(_, array)| *array);
+        own.ok_or_else(|| Error::check(format!("field {} has no array", field.index())))
     }
 
     fn output(&self, field: FieldId) -> Result<&Array<M>> {
-        let own = self.outputs[field.index()].as_deref();
+        let own = self.writes.iter().find(|(own, _)| *own == field).map(|(_, array)| *array);
         own.ok_or_else(|| Error::check(format!("output {} has no array", field.index())))
     }
 }
 
 impl<M: Machine> Kernels<'_, M> {
-    /// What a call works on.
-    pub(super) fn open(&self, call: &Call, params: &[Value], mut given: Given<Array<M>>) -> Result<Opened<M>> {
+    /// Computes a call: launches its kernels.
+    pub(super) fn call(&self, call: &Call, params: &[Value], arrays: Arrays<Array<M>>) -> Result<()> {
         let stages = self.problem.stages(call.stencil);
         let computed = self.problem.computed(call.stencil, params)?;
         // Those of all stages.
         let fields = &stages[0].stencil.fields;
-        let from_zero: Vec<bool> =
-            fields.iter().map(|(id, own)| own.role == Role::Inc && given[id.index()].is_none()).collect();
-        let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero.clone()))?;
-        let precision = self.problem.precision;
-        let (mut outputs, mut cleared): (Given<Array<M>>, _) = (Vec::new(), Vec::new());
-        for (id, own) in fields.iter() {
-            let element = element_of(own.stored, precision);
-            let in_place = prepared.kernels.iter().any(|ready| ready.lowered.in_place.contains(&id));
-            // Levels that are not computed keep what was there.
-            let is_whole =
-                own.place.levels == Levels::None || computed.len() == own.place.levels.count(self.problem.levels);
-            outputs.push(match own.role {
-                Role::In | Role::Carried | Role::Reduce => None,
-                Role::Inc => match given[id.index()].take() {
-                    Some(before) => Some(match Rc::try_unwrap(before) {
-                        Ok(mine) => Rc::new(mine),
-                        Err(shared) => {
-                            let copy = self.array(element, self.len(own.place))?;
-                            self.machine.copy(shared.buffer()?, copy.buffer()?)?;
-                            Rc::new(copy)
-                        }
-                    }),
-                    None if self.problem.is_internal(call.stencil, id) => None,
-                    None => {
-                        let fresh = self.array(element, self.len(own.place))?;
-                        if in_place || !is_whole {
-                            cleared.push(id);
-                        }
-                        Some(Rc::new(fresh))
-                    }
-                },
-                Role::Out if self.problem.is_internal(call.stencil, id) => None,
-                Role::Out | Role::InOut => {
-                    let fresh = self.array(element, self.len(own.place))?;
-                    match &given[id.index()] {
-                        _ if is_whole => {}
-                        Some(before) => self.machine.copy(before.buffer()?, fresh.buffer()?)?,
-                        None => {
-                            let nothing = Data::fresh(element, self.len(own.place));
-                            self.machine.write(fresh.buffer()?, &padded(&nothing))?;
-                        }
-                    }
-                    Some(Rc::new(fresh))
-                }
-            });
-        }
-        let mut arrays = Arrays { computed, given, outputs, leaves: Vec::new(), between: Vec::new() };
+        let is_zero = |id: FieldId, own: &Field| own.role == Role::Inc && call.fields[id.index()].read.is_none();
+        let from_zero: Vec<bool> = fields.iter().map(|(id, own)| is_zero(id, own)).collect();
+        let prepared = self.prepared(&(call.stencil, computed.clone(), from_zero))?;
+        let Arrays { reads, writes } = arrays;
+        let unseen = self.unseen(call, arrays)?;
+        let writes = [writes, &unseen.iter().map(|(field, array)| (*field, array)).collect::<Vec<_>>()].concat();
+        let mut work = Work { computed, reads, writes: &writes, leaves: Vec::new(), between: Vec::new() };
         for stencil in stages {
-            let count = self.renumbered.bound.size(stencil.set()) * arrays.computed.len();
+            let count = self.renumbered.bound.size(stencil.set()) * work.computed.len();
             for (store, write) in stencil.stores() {
                 if let How::Reduce(fold) = write.how {
-                    let element = element_of(fields[store.field].stored, precision);
-                    let numbers = Rc::new(self.array(element, count)?);
-                    arrays.leaves.push(Leaves { field: store.field, fold, count, numbers });
+                    let element = element_of(fields[store.field].stored, self.problem.precision);
+                    let numbers = self.array(element, count)?;
+                    work.leaves.push(Leaves { field: store.field, fold, count, numbers });
                 }
             }
         }
+        self.add_between(&prepared, &stages[0], &mut work)?;
+        for (field, array) in &writes {
+            let own = &fields[*field];
+            let in_place = prepared.kernels.iter().any(|ready| ready.lowered.in_place.contains(field));
+            let levels = own.place.levels;
+            let is_whole = levels == Levels::None || work.computed.len() == levels.count(self.problem.levels);
+            if is_zero(*field, own) && (in_place || !is_whole) {
+                self.clear(array)?;
+            }
+        }
+        for ready in &prepared.kernels {
+            self.launch(ready, &work, params)?;
+        }
+        for Leaves { field, fold, count, numbers } in &work.leaves {
+            self.fold(*fold, numbers, *count, work.output(*field)?)?;
+        }
+        Ok(())
+    }
+
+    /// Arrays for what a call computes and nobody looks at.
+    fn unseen(&self, call: &Call, Arrays { reads, writes }: Arrays<Array<M>>) -> Result<Vec<(FieldId, Array<M>)>> {
+        let mut unseen = Vec::new();
+        for (id, own) in self.problem.stages(call.stencil)[0].stencil.fields.iter() {
+            let is_known = writes.iter().any(|(field, _)| *field == id) || self.problem.is_passed_on(call, id);
+            if !own.role.is_written() || is_known {
+                continue;
+            }
+            let array = self.array(element_of(own.stored, self.problem.precision), self.len(own.place))?;
+            // What is added to it is added to what there is.
+            if let Some((_, before)) = reads.iter().find(|(field, _)| *field == id && own.role == Role::Inc) {
+                self.machine.copy(before.buffer()?, array.buffer()?)?;
+            }
+            unseen.push((id, array));
+        }
+        Ok(unseen)
+    }
+
+    /// Arrays for what goes between two steps.
+    fn add_between(&self, prepared: &Prepared<M>, stencil: &MeshStencil, work: &mut Work<M>) -> Result<()> {
         for ready in &prepared.kernels {
             for meaning in ready.lowered.code.meanings() {
                 if let &Meaning::Mesh(MeshData::Between(group)) = meaning
-                    && arrays.between.iter().all(|(own, _)| *own != group)
+                    && work.between.iter().all(|(own, _)| *own != group)
                 {
-                    let (stencil, levels) = (&stages[0], arrays.computed.len());
                     let (values, kind) = printed::Group::between(stencil, group);
-                    let element = match (kind, precision) {
+                    let element = match (kind, self.problem.precision) {
                         (Kind::Int, _) => Element::I32,
                         (Kind::Bool, _) => Element::Bool,
                         (Kind::Real, Precision::F32) => Element::F32,
                         (Kind::Real, Precision::F64) => Element::F64,
                     };
-                    let count = self.renumbered.bound.size(stencil.set()) * levels * values;
-                    arrays.between.push((group, self.array(element, count)?));
+                    let count = self.renumbered.bound.size(stencil.set()) * work.computed.len() * values;
+                    work.between.push((group, self.array(element, count)?));
                 }
             }
         }
-        Ok(Opened { prepared, arrays, cleared })
-    }
-
-    /// Launches the kernels of a call.
-    pub(super) fn run(&self, opened: &Opened<M>, params: &[Value]) -> Result<Given<Array<M>>> {
-        let Opened { prepared, arrays, cleared } = opened;
-        for field in cleared {
-            self.clear(arrays.output(*field)?)?;
-        }
-        for ready in &prepared.kernels {
-            self.launch(ready, arrays, params)?;
-        }
-        let mut outputs = arrays.outputs.clone();
-        for Leaves { field, fold, count, numbers } in &arrays.leaves {
-            outputs[field.index()] = Some(self.folded(*fold, Rc::clone(numbers), *count)?);
-        }
-        Ok(outputs)
+        Ok(())
     }
 
     /// Sets an array to zeros.
@@ -177,7 +151,7 @@ impl<M: Machine> Kernels<'_, M> {
     }
 
     /// What numbers come to, neighbours made one pairwise.
-    fn folded(&self, fold: Fold, leaves: Rc<Array<M>>, mut n: usize) -> Result<Rc<Array<M>>> {
+    fn fold(&self, fold: Fold, leaves: &Array<M>, mut n: usize, result: &Array<M>) -> Result<()> {
         let precision = self.problem.precision;
         if !self.folds.borrow().contains_key(fold.name()) {
             let text = fold::text(fold, precision)?;
@@ -185,31 +159,30 @@ impl<M: Machine> Kernels<'_, M> {
             self.folds.borrow_mut().insert(fold.name(), kernel);
         }
         let kernel = self.folds.borrow().get(fold.name()).map(Rc::clone);
-        let Some(kernel) = kernel else { return Ok(leaves) };
-        let mut from = leaves;
+        let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that folds"))?;
         if n == 0 {
-            let nothing = self.array(from.element, 1)?;
-            self.machine
-                .write(nothing.buffer()?, &padded(&single(from.element, Value::Real(fold.empty(Kind::Real)))))?;
-            return Ok(Rc::new(nothing));
+            let nothing = Data::single(leaves.element, Value::Real(fold.empty(Kind::Real)));
+            return self.machine.write(result.buffer()?, &padded(&nothing));
         }
+        let mut before: Option<Array<M>> = None;
         // At least once, so that the result has an array of its own.
         loop {
             let blocks = n.div_ceil(fold::NUMBERS);
-            let to = self.array(from.element, blocks)?;
+            let to = if blocks > 1 { Some(self.array(leaves.element, blocks)?) } else { None };
             let address = |array: &Array<M>| Ok::<_, Error>(Arg::Pointer(self.machine.address(array.buffer()?, 0)));
             let launch = Launch::new([narrow(blocks)? as u32, 1, 1], [fold::BLOCK, 1, 1]);
-            self.machine.launch(&kernel, &launch, &[address(&from)?, address(&to)?, Arg::I32(narrow(n)?)])?;
-            (from, n) = (Rc::new(to), blocks);
-            if n == 1 {
-                return Ok(from);
+            let (from, into) = (before.as_ref().unwrap_or(leaves), to.as_ref().unwrap_or(result));
+            self.machine.launch(&kernel, &launch, &[address(from)?, address(into)?, Arg::I32(narrow(n)?)])?;
+            if blocks == 1 {
+                return Ok(());
             }
+            (before, n) = (to, blocks);
         }
     }
 
     /// Launches a kernel.
-    fn launch(&self, ready: &Ready<M>, arrays: &Arrays<M>, params: &[Value]) -> Result<()> {
-        let levels = arrays.computed.len();
+    fn launch(&self, ready: &Ready<M>, work: &Work<M>, params: &[Value]) -> Result<()> {
+        let levels = work.computed.len();
         for items in &ready.items {
             if items.is_empty() {
                 continue;
@@ -220,8 +193,8 @@ impl<M: Machine> Kernels<'_, M> {
             for meaning in ready.lowered.code.meanings() {
                 let address = |buffer: &M::Buffer| Arg::Pointer(self.machine.address(buffer, 0));
                 args.push(match meaning {
-                    Meaning::Input(field) => address(arrays.given(*field)?.buffer()?),
-                    Meaning::Output(field) => address(arrays.output(*field)?.buffer()?),
+                    Meaning::Input(field) => address(work.given(*field)?.buffer()?),
+                    Meaning::Output(field) => address(work.output(*field)?.buffer()?),
                     Meaning::Param(param) => match (params[param.index()], self.problem.precision) {
                         (Value::Real(x), Precision::F32) => Arg::F32(x as f32),
                         (Value::Real(x), Precision::F64) => Arg::F64(x),
@@ -242,7 +215,7 @@ impl<M: Machine> Kernels<'_, M> {
                         address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
                     }
                     Meaning::Mesh(MeshData::Leaves(field)) => {
-                        let leaves = arrays.leaves.iter().find(|own| own.field == *field);
+                        let leaves = work.leaves.iter().find(|own| own.field == *field);
                         address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.numbers.buffer()?)
                     }
                     Meaning::Mesh(MeshData::Users(set)) => {
@@ -252,7 +225,7 @@ impl<M: Machine> Kernels<'_, M> {
                         arg
                     }
                     Meaning::Mesh(MeshData::Between(group)) => {
-                        let own = arrays.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
+                        let own = work.between.iter().find(|(own, _)| own == group).map(|(_, array)| array);
                         address(own.ok_or_else(|| Error::check("what goes between two steps has no array"))?.buffer()?)
                     }
                     Meaning::Documented

@@ -12,11 +12,11 @@ mod prepare;
 mod renumbered;
 mod work;
 
-use super::MeshProblem;
-use super::driver::{Backend, Given};
+use super::{MeshProblem, MeshScript};
 use crate::array::Data;
+use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::machine::Machine;
-use crate::{Element, Error, Result};
+use crate::{Error, Result};
 pub use arrays::Array;
 use arrays::Pool;
 use prepare::{Key, Prepared};
@@ -24,8 +24,6 @@ pub use renumbered::Renumbered;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use stencilc_compiler::ir::program::Call;
-use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{MapId, SetId, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
 pub use work::{Work, Works};
@@ -36,6 +34,9 @@ pub type Load<'a, M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel> + 'a
 /// Computes on a machine.
 pub struct Kernels<'a, M: Machine> {
     problem: &'a MeshProblem,
+    script: MeshScript<'a>,
+    /// Whether launches of loops are recorded.
+    records: bool,
     machine: &'a M,
     choices: MeshChoices,
     load: &'a Load<'a, M>,
@@ -59,6 +60,8 @@ impl<'a, M: Machine> Kernels<'a, M> {
     ) -> Self {
         Self {
             problem,
+            script: MeshScript::new(problem, &|chain| renumbered.merges(problem, chain, choices)),
+            records: false,
             machine,
             choices,
             load,
@@ -72,28 +75,31 @@ impl<'a, M: Machine> Kernels<'a, M> {
         }
     }
 
-    /// What comes out of a call, and then microseconds that it takes, so many times.
-    ///
-    /// # Errors
-    /// There is not enough memory, or a kernel has failed.
-    pub fn timed(
-        &self,
-        call: &Call,
-        params: &[Value],
-        given: Given<Array<M>>,
-        runs: usize,
-        results: &mut dyn FnMut(&Given<Array<M>>) -> Result<()>,
-    ) -> Result<Vec<f64>> {
-        let opened = self.open(call, params, given)?;
-        results(&self.run(&opened, params)?)?;
-        self.machine.time_each(runs, |_| self.run(&opened, params).map(|_| ()))
+    /// The same, but launches of loops are recorded, and started together.
+    pub fn recorded(self) -> Self {
+        Self { records: true, ..self }
+    }
+
+    /// Whether the calls of a chain are computed by one kernel.
+    pub fn merges(&self, chain: &Chain) -> bool {
+        self.renumbered.merges(self.problem, chain, self.choices)
+    }
+
+    /// The machine.
+    pub(crate) fn machine(&self) -> &'a M {
+        self.machine
     }
 }
 
 impl<M: Machine> Backend for Kernels<'_, M> {
-    type Array = Array<M>;
+    type Buffer = Array<M>;
+    type Recording = M::Recording;
 
-    fn upload(&self, variable: VariableId, data: &Data) -> Result<Array<M>> {
+    fn script(&self) -> &dyn Script {
+        &self.script
+    }
+
+    fn load(&self, variable: VariableId, data: &Data) -> Result<Array<M>> {
         let own = &self.problem.program.program.variables[variable];
         let array = self.array(data.element(), data.len())?;
         let mut bytes = self.packed(own.place, own.stored, data);
@@ -102,34 +108,33 @@ impl<M: Machine> Backend for Kernels<'_, M> {
         Ok(array)
     }
 
-    fn download(&self, variable: VariableId, array: &Array<M>) -> Result<Data> {
+    fn read(&self, variable: VariableId, array: &Array<M>) -> Result<Data> {
         let own = &self.problem.program.program.variables[variable];
         let bytes = self.intact(array, &own.name)?;
         let len = self.len(own.place) * array.element.bytes();
         Ok(self.unpacked(own.place, own.stored, array.element, &bytes[..len]))
     }
 
-    fn number(&self, array: &Array<M>) -> Result<Value> {
-        let bytes = self.intact(array, "a number")?;
-        Ok(match array.element {
-            Element::F32 => Value::Real(f64::from(bytemuck::pod_read_unaligned::<f32>(&bytes[..4]))),
-            Element::F64 => Value::Real(bytemuck::pod_read_unaligned(&bytes[..8])),
-            Element::I32 => Value::Int(bytemuck::pod_read_unaligned(&bytes[..4])),
-            Element::Bool => Value::Bool(bytes[0] != 0),
-        })
+    fn copy(&self, from: &Array<M>, to: &Array<M>) -> Result<()> {
+        self.machine.copy(from.buffer()?, to.buffer()?)
+    }
+
+    fn compute(&self, computed: &Computed, arrays: Arrays<Array<M>>) -> Result<()> {
+        self.call(&self.script.stage(computed.stage).call, &computed.params, arrays)
     }
 
     fn wait(&self) -> Result<()> {
         self.machine.wait()
     }
 
-    fn merges(&self, chain: &Chain) -> bool {
-        self.renumbered.merges(self.problem, chain, self.choices)
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
+        // What a reduction over nothing comes to is written from here.
+        let has_empty = self.problem.program.mesh.sets.handles().any(|set| self.renumbered.bound.size(set) == 0);
+        if self.records && !has_empty { self.machine.record(work) } else { Ok(None) }
     }
 
-    fn call(&self, call: &Call, params: &[Value], given: Given<Array<M>>) -> Result<Given<Array<M>>> {
-        let opened = self.open(call, params, given)?;
-        self.run(&opened, params)
+    fn replay(&self, recording: &M::Recording) -> Result<()> {
+        self.machine.replay(recording)
     }
 }
 

@@ -3,10 +3,12 @@
 //! Buffers rotate, so after some times of a loop a driver has everything where it had it before: then it launches what it has
 //! launched since. A recording takes the driver from one such state to another, and is good wherever the first is met again.
 
-use super::driver::{Backend, Driver, Frame};
+use super::Driver;
+use super::script::Backend;
+use super::slots::Frame;
 use crate::error::Result;
 use stencilc_compiler::ir::VariableId;
-use stencilc_compiler::program::{Loop, Step};
+use stencilc_compiler::program::{Loop, Step, Times};
 
 /// The most times of a loop in a recording.
 const TIMES: usize = 64;
@@ -25,14 +27,18 @@ const STATES: usize = 16;
 pub(super) struct State {
     /// By variable: the slot that it is bound to.
     pub bound: Vec<Option<usize>>,
-    /// By slot that is bound or free, in order: what is known of its content.
-    pub slots: Vec<(usize, Option<VariableId>, Option<Frame>)>,
+    /// By slot: what is known of its content.
+    pub slots: Vec<(Option<VariableId>, Option<Frame>)>,
+    /// By number: the slot that a reduction left it in.
+    pub numbers: Vec<(VariableId, Option<usize>)>,
 }
 
 /// What has become of a loop so far.
 pub(super) struct Cycle<R> {
     /// Which loop.
     number: usize,
+    /// Whether what it launches depends on nothing that has to be waited for.
+    is_blind: bool,
     /// How often it was done.
     times: usize,
     /// States that it was in, how often it had been done by then, and how much had been launched in all.
@@ -65,7 +71,10 @@ impl<B: Backend> Driver<'_, B> {
         let number = std::ptr::from_ref(own) as usize;
         let mut cycle = match self.cycles.iter().position(|cycle| cycle.number == number) {
             Some(place) => self.cycles.swap_remove(place),
-            None => Cycle { number, times: 0, seen: Vec::new(), recorded: None },
+            None => {
+                let is_blind = self.is_blind(own);
+                Cycle { number, is_blind, times: 0, seen: Vec::new(), recorded: None }
+            }
         };
         let done = self.cycled(&mut cycle, own, before, left);
         cycle.times += *done.as_ref().unwrap_or(&0);
@@ -73,8 +82,24 @@ impl<B: Backend> Driver<'_, B> {
         done
     }
 
+    /// Whether what a loop launches depends on nothing that it computes.
+    fn is_blind(&self, own: &Loop) -> bool {
+        own.turns.iter().flatten().all(|step| match step {
+            Step::Stage(stage) => !self.script.reads_numbers(*stage),
+            Step::Rename(..) => true,
+            Step::Number(..) => false,
+            Step::Repeat(inner) => {
+                let is_known = match &inner.times {
+                    Times::Known(_) => true,
+                    Times::Of(body) => self.script.numbers_in(body).is_empty(),
+                };
+                is_known && self.is_blind(inner)
+            }
+        })
+    }
+
     fn cycled(&mut self, cycle: &mut Cycle<B::Recording>, own: &Loop, before: usize, left: usize) -> Result<usize> {
-        if cycle.recorded.is_none() && cycle.seen.len() == STATES {
+        if !cycle.is_blind || (cycle.recorded.is_none() && cycle.seen.len() == STATES) {
             return self.some(own, before, left);
         }
         let now = self.state();

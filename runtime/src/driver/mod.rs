@@ -1,0 +1,306 @@
+//! Does what a program says, step by step, on grids and over meshes alike.
+//!
+//! ```text
+//! script: what a program does (Script), and what computes it (Backend)
+//! mod: from step to step, in loops -> slots: which buffer holds which variable
+//!                                  -> numbers: those of the program, known when somebody needs them
+//! cycles: loops whose launches are recorded
+//! ```
+
+mod cycles;
+mod numbers;
+#[cfg(test)]
+pub(crate) mod recorder;
+mod script;
+mod slots;
+
+use crate::array::Data;
+use crate::error::{Error, Result};
+use cycles::Cycle;
+use numbers::Shared;
+pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write};
+use slots::{Slot, Slots};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Body, FieldId, Role, VariableId};
+use stencilc_compiler::program::{Loop, Step, Times};
+
+/// The most times that a loop is run in one launch, so that one sees how far it is.
+const AT_ONCE: usize = 2048;
+
+/// A program on its way.
+pub struct Driver<'a, B: Backend> {
+    script: &'a dyn Script,
+    backend: &'a B,
+    slots: Slots<B::Buffer>,
+    numbers: BTreeMap<VariableId, Shared<B::Buffer>>,
+    /// Whether loops may be recorded.
+    records: bool,
+    cycles: Vec<Cycle<B::Recording>>,
+    /// Stages that were computed.
+    launches: u64,
+    /// How far it is.
+    pub position: Position,
+}
+
+/// A stage, and the buffers that it works on.
+pub(crate) struct Opened<B> {
+    computed: Computed,
+    reads: Vec<(FieldId, Rc<Slot<B>>)>,
+    writes: Vec<(FieldId, VariableId, Rc<Slot<B>>)>,
+}
+
+impl<B> Clone for Opened<B> {
+    fn clone(&self) -> Self {
+        Self { computed: self.computed.clone(), reads: self.reads.clone(), writes: self.writes.clone() }
+    }
+}
+
+impl<'a, B: Backend> Driver<'a, B> {
+    /// What a backend computes, before its first step: nothing is bound.
+    pub fn new(backend: &'a B) -> Self {
+        Self::of(backend.script(), backend)
+    }
+
+    /// The same of another program that has the same stages.
+    pub fn of(script: &'a dyn Script, backend: &'a B) -> Self {
+        Self {
+            script,
+            backend,
+            slots: Slots::new(script.program()),
+            numbers: BTreeMap::new(),
+            records: true,
+            cycles: Vec::new(),
+            launches: 0,
+            position: Position::default(),
+        }
+    }
+
+    /// The same, with what is given to the program.
+    ///
+    /// # Errors
+    /// There is not enough memory, or an array is missing.
+    pub fn given(mut self) -> Result<Self> {
+        for (variable, data) in self.script.initial()? {
+            self.set(variable, data)?;
+        }
+        Ok(self)
+    }
+
+    /// How often its outermost loops are run, as far as that is known before.
+    ///
+    /// # Errors
+    /// A number of repetitions is negative.
+    pub fn total(&self) -> Result<u64> {
+        let mut total = 0u64;
+        for step in self.script.steps() {
+            let Step::Repeat(own) = step else { continue };
+            let is_known = match &own.times {
+                Times::Known(_) => true,
+                Times::Of(body) => self.script.numbers_in(body).is_empty(),
+            };
+            if is_known {
+                total = total.saturating_add(self.times_of(own)? as u64);
+            }
+        }
+        Ok(total)
+    }
+
+    /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, or after several
+    /// of them, how many there were; never later than at a multiple of `every`.
+    ///
+    /// # Errors
+    /// The machine fails, a number of repetitions is negative, or `after` fails.
+    pub fn run(&mut self, every: Option<u64>, after: &mut dyn FnMut(&Self, u64) -> Result<()>) -> Result<()> {
+        let script = self.script;
+        let mut done = self.done()?;
+        while let Some(step) = script.steps().get(self.position.step) {
+            let Step::Repeat(own) = step else {
+                self.steps(std::slice::from_ref(step))?;
+                self.position.step += 1;
+                continue;
+            };
+            let all = self.times_of(own)?;
+            while self.position.time < all {
+                let until = every.map_or(u64::MAX, |every| every - done % every);
+                let left = (all - self.position.time).min(usize::try_from(until).unwrap_or(usize::MAX));
+                let times = self.times(own, self.position.time, left)?;
+                done += times as u64;
+                self.position.time += times;
+                after(self, times as u64)?;
+            }
+            // From the end of the last loop a longer one can go on.
+            if self.position.step + 1 == script.steps().len() {
+                break;
+            }
+            self.position = Position { step: self.position.step + 1, time: 0 };
+        }
+        Ok(())
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// # Errors
+    /// As [`Driver::run`].
+    pub fn finish(&mut self) -> Result<()> {
+        self.run(None, &mut |_, _| Ok(()))
+    }
+
+    /// Waits until all that was done is computed.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn wait(&self) -> Result<()> {
+        self.backend.wait()
+    }
+
+    /// How far it is, in the actions of its text.
+    pub(crate) fn position_in_text(&self) -> Position {
+        self.position.in_text(self.script)
+    }
+
+    /// How often outermost loops were run until now.
+    fn done(&self) -> Result<u64> {
+        let mut done = self.position.time as u64;
+        for step in self.script.steps().iter().take(self.position.step) {
+            if let Step::Repeat(own) = step {
+                done = done.saturating_add(self.times_of(own)? as u64);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Does a loop once, or several times at once, at most `left` times, after `done` times. Returns how often.
+    fn some(&mut self, own: &Loop, done: usize, left: usize) -> Result<usize> {
+        own.names.iter().for_each(|&name| self.slots.unbind(name));
+        let is_steady = own.is_steady(done);
+        if let Some(stage) = own.whole.filter(|_| is_steady) {
+            let times = left.min(AT_ONCE);
+            return self.stage(stage, times).map(|()| times);
+        }
+        match &own.unrolled {
+            Some(wide) if is_steady && wide.times <= left => self.steps(&wide.steps).map(|()| wide.times),
+            _ => self.steps(own.turn(done)).map(|()| 1),
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Stage(stage) => self.stage(*stage, 1)?,
+                Step::Rename(from, to) => self.rename(*from, *to)?,
+                Step::Number(to, value) => self.make(*to, value)?,
+                Step::Repeat(own) => {
+                    let (mut done, all) = (0, self.times_of(own)?);
+                    while done < all {
+                        done += self.times(own, done, all - done)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a stage, and binds its results.
+    fn stage(&mut self, number: usize, times: usize) -> Result<()> {
+        let opened = self.open(number, times)?;
+        self.compute(&opened)?;
+        self.launches += 1;
+        self.close(opened);
+        Ok(())
+    }
+
+    /// The buffers of a stage, which hold what they have to before it.
+    pub(crate) fn open(&mut self, stage: usize, times: usize) -> Result<Opened<B::Buffer>> {
+        let script = self.script;
+        let Uses { reads, writes, ends } = script.uses(stage);
+        let params = script.params(stage, &mut |id| self.number_or_nan(id))?;
+        let mut held = Vec::new();
+        for (n, &(field, variable)) in reads.iter().enumerate() {
+            self.part(stage, variable, &reads[..n])?;
+            held.push((field, self.with_halo(stage, variable)?));
+        }
+        let before = |own: &Write| match own.before {
+            Before::Kept(variable) => Ok(variable.and_then(|id| self.slots.bound(id))),
+            Before::Sum(variable) => self.bound_to(variable).map(Some),
+            Before::Zero => Ok(None),
+        };
+        let before: Vec<Option<Rc<Slot<B::Buffer>>>> = writes.iter().map(before).collect::<Result<_>>()?;
+        // Nobody looks at these later: the stage may have them.
+        ends.iter().for_each(|&id| self.slots.unbind(id));
+        let computed = Computed { stage, times, params };
+        let mut targets = Vec::new();
+        for (write, before) in writes.iter().zip(before) {
+            let target = match write.before {
+                Before::Kept(_) => self.target(&computed, write.variable, before)?,
+                Before::Sum(_) | Before::Zero => self.summed(write.variable, before)?,
+            };
+            targets.push((write.field, write.variable, target));
+        }
+        Ok(Opened { computed, reads: held, writes: targets })
+    }
+
+    /// Computes a stage.
+    pub(crate) fn compute(&self, opened: &Opened<B::Buffer>) -> Result<()> {
+        let reads: Vec<(FieldId, &B::Buffer)> =
+            opened.reads.iter().map(|(field, slot)| (*field, &slot.buffer)).collect();
+        let writes: Vec<(FieldId, &B::Buffer)> =
+            opened.writes.iter().map(|(field, _, slot)| (*field, &slot.buffer)).collect();
+        self.backend.compute(&opened.computed, Arrays { reads: &reads, writes: &writes })
+    }
+
+    /// Binds the results of a stage.
+    pub(crate) fn close(&mut self, opened: Opened<B::Buffer>) {
+        for (_, variable, slot) in opened.writes {
+            slot.filled.set(None);
+            match self.script.is_number(variable) {
+                true => self.reduced(variable, slot),
+                false => self.slots.bind(variable, slot),
+            }
+        }
+    }
+
+    /// How often a loop is run.
+    fn times_of(&self, own: &Loop) -> Result<usize> {
+        let body = match &own.times {
+            Times::Known(times) => return Ok(*times),
+            Times::Of(body) => body,
+        };
+        let times = self.value(body)?.int();
+        usize::try_from(times).map_err(|_| {
+            let name = &self.script.program().name;
+            Error::input(format!("program `{name}` repeats something {times} times"))
+                .help("the number of repetitions is at least 0")
+        })
+    }
+
+    fn value(&self, body: &Body) -> Result<Value> {
+        self.script.value(body, &mut |id| self.number_or_nan(id))
+    }
+
+    /// What the declared variables hold that are written, fields and numbers, in the order declared; nothing where one never got a
+    /// value.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn results(&self) -> Result<Vec<(VariableId, Option<Data>)>> {
+        let program = self.script.program();
+        let outputs = program.variables.iter().filter(|(_, own)| own.role.is_some_and(Role::is_written));
+        outputs.map(|(id, _)| Ok((id, self.get(id)?))).collect()
+    }
+
+    /// What a variable holds, in the user's order; nothing if it never got a value.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn get(&self, variable: VariableId) -> Result<Option<Data>> {
+        if !self.script.is_number(variable) {
+            let slot = self.slots.bound(variable);
+            return slot.map(|slot| self.backend.read(variable, &slot.buffer)).transpose();
+        }
+        // A number is as wide as those of the program.
+        let element = self.script.fresh(variable).element();
+        Ok(self.number(variable)?.map(|value| Data::single(element, value)))
+    }
+}

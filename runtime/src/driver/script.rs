@@ -1,0 +1,257 @@
+//! What a program does, and what computes it.
+
+use crate::array::Data;
+use crate::error::Result;
+use stencilc_compiler::ir::program::Action;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Body, FieldId, Program, VariableId};
+use stencilc_compiler::program::{Staged, Step};
+
+/// A value of a number, by its variable.
+pub type NumberOf<'a> = dyn FnMut(VariableId) -> Result<Value> + 'a;
+
+/// A program where its fields are, as a [`Driver`](super::Driver) follows it: one on a grid, or over a mesh.
+pub trait Script {
+    /// The program.
+    fn program(&self) -> &Program;
+
+    /// What it does. Stages are known by their numbers.
+    fn steps(&self) -> &[Step];
+
+    /// What declared variables hold before the first step.
+    ///
+    /// # Errors
+    /// One has no array.
+    fn initial(&self) -> Result<Vec<(VariableId, &Data)>>;
+
+    /// An array for a variable that holds nothing: NaN, 0 or false.
+    fn fresh(&self, variable: VariableId) -> Data;
+
+    /// What a stage reads and writes.
+    fn uses(&self, stage: usize) -> Uses;
+
+    /// The values of a stage's parameters.
+    ///
+    /// # Errors
+    /// One has none, or those of `number`.
+    fn params(&self, stage: usize, number: &mut NumberOf) -> Result<Vec<Value>>;
+
+    /// Which part of a variable a stage computes that does not compute all of it. Stages with the same number compute the same.
+    ///
+    /// # Errors
+    /// It computes none.
+    fn region(&self, stage: usize, params: &[Value], variable: VariableId) -> Result<Option<u64>>;
+
+    /// Whether the halo of a variable has to be filled before a stage reads it.
+    fn needs_halo(&self, _stage: usize, _variable: VariableId) -> bool {
+        false
+    }
+
+    /// Whether two variables' halos are filled by the same rules.
+    fn has_same_edges(&self, _a: VariableId, _b: VariableId) -> bool {
+        true
+    }
+
+    /// Whether a variable is a single number.
+    fn is_number(&self, _: VariableId) -> bool {
+        false
+    }
+
+    /// The numbers that a body reads.
+    fn numbers_in(&self, _: &Body) -> Vec<VariableId> {
+        Vec::new()
+    }
+
+    /// Whether a stage's parameters are made of numbers, which change.
+    fn reads_numbers(&self, _stage: usize) -> bool {
+        false
+    }
+
+    /// The value of a body.
+    ///
+    /// # Errors
+    /// Those of `number`.
+    fn value(&self, body: &Body, number: &mut NumberOf) -> Result<Value>;
+}
+
+/// What a stage reads and writes.
+#[derive(Clone, Debug, Default)]
+pub struct Uses {
+    /// Fields with the variables that they read.
+    pub reads: Vec<(FieldId, VariableId)>,
+    /// What it writes.
+    pub writes: Vec<Write>,
+    /// The variables that nobody looks at after it, until they are written again.
+    pub ends: Vec<VariableId>,
+}
+
+/// A field that a stage writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    /// Which.
+    pub field: FieldId,
+    /// The variable that has it afterwards.
+    pub variable: VariableId,
+    /// What it holds before.
+    pub before: Before,
+}
+
+/// What the array that a stage writes holds before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Where the stage does not compute it: what a variable holds, or nothing.
+    Kept(Option<VariableId>),
+    /// All that a variable holds, since the stage adds to it.
+    Sum(VariableId),
+    /// Whatever: the stage begins with zeros.
+    Zero,
+}
+
+/// What computes the stages of a program: the interpreter, or kernels on a machine.
+pub trait Backend {
+    /// Where it keeps an array.
+    type Buffer;
+
+    /// What was asked for, recorded.
+    type Recording;
+
+    /// What it computes.
+    fn script(&self) -> &dyn Script;
+
+    /// A buffer for a variable that holds these numbers: without a halo, in the user's order.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer>;
+
+    /// The numbers in a variable's buffer: without its halo, in the user's order.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data>;
+
+    /// Fills the halo of a variable's buffer.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn fill_halo(&self, _variable: VariableId, _buffer: &Self::Buffer) -> Result<()> {
+        Ok(())
+    }
+
+    /// Copies a buffer to another of the same shape.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()>;
+
+    /// Computes a stage of the program, one that is a whole loop so many times.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn compute(&self, stage: &Computed, arrays: Arrays<Self::Buffer>) -> Result<()>;
+
+    /// Waits until all is computed.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Records what a closure asks for, which is not done: `replay` does it, as often as one likes. Nothing, and the closure is
+    /// not called, if that has no use.
+    ///
+    /// # Errors
+    /// Those of the closure, and when it asks for what cannot be recorded, such as a buffer.
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
+
+    /// Does what was recorded.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn replay(&self, recording: &Self::Recording) -> Result<()>;
+}
+
+/// A stage that is computed.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// Its number.
+    pub stage: usize,
+    /// How often, if it is a whole loop; 1 otherwise.
+    pub times: usize,
+    /// The values of its parameters.
+    pub params: Vec<Value>,
+}
+
+/// The arrays of a stage, by the fields of its stencil.
+pub struct Arrays<'a, B> {
+    /// What is read.
+    pub reads: &'a [(FieldId, &'a B)],
+    /// What is written.
+    pub writes: &'a [(FieldId, &'a B)],
+}
+
+impl<B> Clone for Arrays<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Arrays<'_, B> {}
+
+/// How far a program is: so many steps of its outermost sequence are done, and so many times of the loop after them.
+///
+/// Plans make other steps of the same text, so what is kept counts the text's actions instead: [`Position::in_text`], and
+/// [`Position::in_steps`] back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Position {
+    /// Steps of the outermost sequence that are done.
+    pub step: usize,
+    /// Times that the loop after them was run.
+    pub time: usize,
+}
+
+impl Position {
+    /// How often outermost loops were run by then.
+    pub fn done(self, staged: &Staged) -> u64 {
+        let before = staged.steps.iter().take(self.step).map(Step::times).fold(0, u64::saturating_add);
+        before.saturating_add(self.time as u64)
+    }
+
+    /// A position between steps as one between the actions of the text. Programs are looked at before they begin, in their
+    /// outermost loops, and at their end: of loops there are as many here as there, in the same order.
+    pub(crate) fn in_text(self, script: &dyn Script) -> Position {
+        let (steps, actions) = (script.steps(), &script.program().actions);
+        let place = loops(steps, is_loop).position(|step| step == self.step);
+        match place.and_then(|place| loops(actions, is_repeat).nth(place)) {
+            Some(step) => Position { step, time: self.time },
+            None if self.step == 0 => Position::default(),
+            None => Position { step: actions.len(), time: 0 },
+        }
+    }
+
+    /// A position between the actions of the text as one between steps. Nothing, if a program is never looked at there.
+    pub(crate) fn in_steps(self, staged: &Staged) -> Option<Position> {
+        let actions = &staged.program.actions;
+        let place = loops(actions, is_repeat).position(|step| step == self.step);
+        match place {
+            Some(place) => Some(Position { step: loops(&staged.steps, is_loop).nth(place)?, time: self.time }),
+            None if self.time > 0 => None,
+            None if self.step == 0 => Some(Position::default()),
+            None => (self.step == actions.len()).then_some(Position { step: staged.steps.len(), time: 0 }),
+        }
+    }
+}
+
+/// Where loops are in a sequence.
+fn loops<T>(all: &[T], is_loop: fn(&T) -> bool) -> impl Iterator<Item = usize> {
+    all.iter().enumerate().filter(move |(_, own)| is_loop(own)).map(|(place, _)| place)
+}
+
+fn is_loop(step: &Step) -> bool {
+    matches!(step, Step::Repeat(_))
+}
+
+fn is_repeat(action: &Action) -> bool {
+    matches!(action, Action::Repeat(_))
+}

@@ -1,0 +1,165 @@
+//! What a program over a mesh does, as a driver follows it.
+
+use super::live::{Step, kept};
+use super::numbers::Scope;
+use super::{MeshProblem, wrong};
+use crate::array::Data;
+use crate::driver::{Before, NumberOf, Script, Uses, Write};
+use crate::{Error, Result};
+use std::collections::BTreeSet;
+use stencilc_compiler::ir::program::{Call, Program};
+use stencilc_compiler::ir::scalar::{Value, apply};
+use stencilc_compiler::ir::{Body, Handle, Levels, Role, Stencil, VariableId};
+use stencilc_compiler::mesh::Chain;
+use stencilc_compiler::program::{self as compiled, Loop, Times};
+
+/// A program over a mesh, some of whose chains are one stage.
+pub struct MeshScript<'a> {
+    problem: &'a MeshProblem,
+    steps: Vec<compiled::Step>,
+    stages: Vec<Stage>,
+}
+
+/// A call, or a chain of calls.
+pub(super) struct Stage {
+    /// The call, or the one that stands for all of the chain.
+    pub call: Call,
+    uses: Uses,
+    reads_numbers: bool,
+}
+
+impl<'a> MeshScript<'a> {
+    /// What a problem's program does, where `merges` says which chains are computed by one kernel.
+    pub fn new(problem: &'a MeshProblem, merges: &dyn Fn(&Chain) -> bool) -> Self {
+        let mut script = Self { problem, steps: Vec::new(), stages: Vec::new() };
+        script.steps = script.all(&problem.steps, merges);
+        script
+    }
+
+    /// A stage, by its number.
+    pub(super) fn stage(&self, number: usize) -> &Stage {
+        &self.stages[number]
+    }
+
+    fn all(&mut self, steps: &[Step], merges: &dyn Fn(&Chain) -> bool) -> Vec<compiled::Step> {
+        let mut all = Vec::new();
+        for step in steps {
+            match step {
+                Step::Call { call, last } => all.push(self.call(call, last)),
+                Step::Chain { call, last, .. } if merges(self.problem.chain(call)) => all.push(self.call(call, last)),
+                Step::Chain { apart, .. } => all.append(&mut self.all(apart, merges)),
+                Step::Rename { from, to } => all.push(compiled::Step::Rename(*from, *to)),
+                Step::Number { to, value } => all.push(compiled::Step::Number(*to, value.clone())),
+                Step::Repeat { times, steps } => {
+                    let turns = vec![self.all(steps, merges)];
+                    let times = Times::Of(times.clone());
+                    let own = Loop { times, turns, again: 0, names: Vec::new(), unrolled: None, whole: None };
+                    all.push(compiled::Step::Repeat(own));
+                }
+            }
+        }
+        all
+    }
+
+    fn call(&mut self, call: &Call, last: &BTreeSet<VariableId>) -> compiled::Step {
+        let program = &self.problem.program.program;
+        let kept: BTreeSet<VariableId> = kept(program, call).collect();
+        let mut uses = Uses { ends: last.iter().copied().collect(), ..Uses::default() };
+        for (binding, (field, own)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
+            // What is added to is read in its place, if the sum has one.
+            if let Some(read) = binding.read.filter(|_| own.role != Role::Inc || binding.written.is_none()) {
+                uses.reads.push((field, read));
+            }
+            let Some(variable) = binding.written.filter(|_| !self.problem.is_passed_on(call, field)) else {
+                continue;
+            };
+            let before = match (own.role, binding.read) {
+                // What is added to and left out starts from 0, whatever there was.
+                (Role::Inc, None) => Before::Zero,
+                (Role::Inc, Some(read)) => Before::Sum(read),
+                (Role::InOut, read) => Before::Kept(read),
+                (_, _) => Before::Kept(Some(variable).filter(|id| kept.contains(id))),
+            };
+            uses.writes.push(Write { field, variable, before });
+        }
+        let given = call.params.iter().flatten();
+        let reads_numbers = given.clone().any(|body| !self.scope().reads(body).is_empty());
+        self.stages.push(Stage { call: call.clone(), uses, reads_numbers });
+        compiled::Step::Stage(self.stages.len() - 1)
+    }
+
+    /// The fields and parameters of a call, or of a chain.
+    fn stencil(&self, call: &Call) -> &'a Stencil {
+        &self.problem.stages(call.stencil)[0].stencil
+    }
+
+    fn scope(&self) -> Scope<'a> {
+        let MeshProblem { program, precision, levels, params, .. } = self.problem;
+        Scope { program, precision: *precision, levels: *levels, params }
+    }
+}
+
+impl Script for MeshScript<'_> {
+    fn program(&self) -> &Program {
+        &self.problem.program.program
+    }
+
+    fn steps(&self) -> &[compiled::Step] {
+        &self.steps
+    }
+
+    fn initial(&self) -> Result<Vec<(VariableId, &Data)>> {
+        Ok(self.problem.initial.iter().map(|(&variable, data)| (variable, data)).collect())
+    }
+
+    fn fresh(&self, variable: VariableId) -> Data {
+        self.problem.fresh(variable)
+    }
+
+    fn uses(&self, stage: usize) -> Uses {
+        self.stages[stage].uses.clone()
+    }
+
+    fn params(&self, stage: usize, number: &mut NumberOf) -> Result<Vec<Value>> {
+        let (call, precision) = (&self.stages[stage].call, self.problem.precision);
+        let stencil = self.stencil(call);
+        let value = |id: stencilc_compiler::ir::ParamId, own: &stencilc_compiler::ir::Param| -> Result<Value> {
+            let given = call.params[id.index()].as_ref().map(|body| self.scope().value(body, number)).transpose()?;
+            let default = || own.default.as_ref().and_then(|body| body.literal());
+            let value = given.or_else(|| default().and_then(|node| apply(precision, node, &[])));
+            let missing = || Error::call(format!("the parameter `{}` of `{}` has no value", own.name, stencil.name));
+            Ok(value.ok_or_else(missing)?.rounded(precision))
+        };
+        let mut value = value;
+        stencil.params.iter().map(|(id, own)| value(id, own)).collect()
+    }
+
+    fn region(&self, stage: usize, params: &[Value], variable: VariableId) -> Result<Option<u64>> {
+        let levels = self.problem.program.program.variables[variable].place.levels;
+        let computed = self.problem.computed(self.stages[stage].call.stencil, params)?;
+        if levels == Levels::None || computed.len() == levels.count(self.problem.levels) {
+            return Ok(None);
+        }
+        let [start, end] = [computed.start, computed.end].map(u32::try_from);
+        match (start, end) {
+            (Ok(start), Ok(end)) => Ok(Some(u64::from(start) << 32 | u64::from(end))),
+            _ => Err(wrong("there are too many levels".to_owned())),
+        }
+    }
+
+    fn is_number(&self, variable: VariableId) -> bool {
+        self.problem.is_number(variable)
+    }
+
+    fn numbers_in(&self, body: &Body) -> Vec<VariableId> {
+        self.scope().reads(body)
+    }
+
+    fn reads_numbers(&self, stage: usize) -> bool {
+        self.stages[stage].reads_numbers
+    }
+
+    fn value(&self, body: &Body, number: &mut NumberOf) -> Result<Value> {
+        self.scope().value(body, number)
+    }
+}

@@ -1,0 +1,64 @@
+//! What a program on a grid does, as a driver follows it.
+
+use super::ProgramProblem;
+use crate::array::Data;
+use crate::driver::{Before, NumberOf, Script, Uses, Write};
+use crate::error::{Error, Result};
+use crate::problem::element_of;
+use std::ops::Range;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Body, Handle, Program, VariableId};
+use stencilc_compiler::program::Step;
+
+impl Script for ProgramProblem {
+    fn program(&self) -> &Program {
+        &self.staged.program
+    }
+
+    fn steps(&self) -> &[Step] {
+        &self.staged.steps
+    }
+
+    fn initial(&self) -> Result<Vec<(VariableId, &Data)>> {
+        self.staged.program.outer().map(|id| Ok((id, self.held_before(id)?))).collect()
+    }
+
+    fn fresh(&self, variable: VariableId) -> Data {
+        let own = &self.staged.program.variables[variable];
+        let len = self.staged.inner_of(own.place).iter().map(Range::len).product();
+        Data::fresh(element_of(own.stored, self.staged.precision), len)
+    }
+
+    fn uses(&self, stage: usize) -> Uses {
+        let stage = &self.staged.stages[stage];
+        // Cells that it does not compute hold what the variable holds now.
+        let write = |(field, variable)| Write { field, variable, before: Before::Kept(Some(variable)) };
+        Uses { reads: stage.reads().collect(), writes: stage.writes().map(write).collect(), ends: Vec::new() }
+    }
+
+    fn params(&self, stage: usize, _: &mut NumberOf) -> Result<Vec<Value>> {
+        Ok(self.staged.stages[stage].params.clone())
+    }
+
+    fn region(&self, stage: usize, _: &[Value], variable: VariableId) -> Result<Option<u64>> {
+        let stages = &self.staged.stages;
+        let region = &stages[stage].region;
+        if self.staged.computes_all(region, variable) {
+            return Ok(None);
+        }
+        // The first stage that computes the same.
+        Ok(Some(stages.iter().position(|own| own.region == *region).unwrap_or(stage) as u64))
+    }
+
+    fn needs_halo(&self, stage: usize, variable: VariableId) -> bool {
+        !self.staged.stages[stage].wraps && self.staged.needs_halo(variable)
+    }
+
+    fn has_same_edges(&self, a: VariableId, b: VariableId) -> bool {
+        a == b || self.staged.edges[a.index()] == self.staged.edges[b.index()]
+    }
+
+    fn value(&self, _: &Body, _: &mut NumberOf) -> Result<Value> {
+        Err(Error::check("on a grid, all numbers of a program are known before"))
+    }
+}
