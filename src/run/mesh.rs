@@ -107,6 +107,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
             let kernels = Kernels::new(&problem, &machine, how, renumbered, &load);
+            let kernels = if args.of_program.no_graph { kernels.unrecorded() } else { kernels };
             Done { one_kernel: merged(&problem, &kernels), ..way(args, &problem, &targets, json, &kernels)? }
         }
         Device::Cuda(ordinal) => {
@@ -119,6 +120,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
             order = Some(ordered);
             let kernels = Kernels::new(&problem, &gpu, how, renumbered, &load);
+            let kernels = if args.of_program.no_graph { kernels.unrecorded() } else { kernels };
             Done { one_kernel: merged(&problem, &kernels), ..way(args, &problem, &targets, json, &kernels)? }
         }
     };
@@ -346,7 +348,8 @@ fn scientific(value: f64) -> String {
 }
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 9] = ["inputs", "draw", "outputs", "vtu", "texts", "cast", "program", "fuse", "every"];
+const OPTIONS: [&str; 10] =
+    ["inputs", "draw", "outputs", "vtu", "texts", "cast", "program", "fuse", "every", "no_graph"];
 
 /// Whether a name is that of a program, and not of a stencil that runs by itself.
 fn is_program(input: &Input, name: &str) -> bool {

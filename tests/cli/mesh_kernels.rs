@@ -417,6 +417,7 @@ fn a_flow_is_the_same_by_kernels() {
     for more in [
         "--strategy owner",
         "--fuse separate",
+        "--no-graph",
         "--strategy two-step --vectors soa",
         "--strategy owner --order hilbert --vectors aos",
         "--strategy tiled --threads 64",

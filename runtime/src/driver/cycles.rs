@@ -8,7 +8,7 @@ use super::script::Backend;
 use super::slots::Frame;
 use crate::error::Result;
 use stencilc_compiler::ir::VariableId;
-use stencilc_compiler::program::{Loop, Step, Times};
+use stencilc_compiler::program::{Loop, Step};
 
 /// The most times of a loop in a recording.
 const TIMES: usize = 64;
@@ -41,8 +41,9 @@ pub(super) struct Cycle<R> {
     is_blind: bool,
     /// How often it was done.
     times: usize,
-    /// States that it was in, how often it had been done by then, and how much had been launched in all.
+    /// States that it was in since somebody last looked at a number, how often it had been done by then, and how much had been launched in all.
     seen: Vec<(State, usize, u64)>,
+    looks: u64,
     recorded: Option<Recorded<R>>,
 }
 
@@ -73,7 +74,7 @@ impl<B: Backend> Driver<'_, B> {
             Some(place) => self.cycles.swap_remove(place),
             None => {
                 let is_blind = self.is_blind(own);
-                Cycle { number, is_blind, times: 0, seen: Vec::new(), recorded: None }
+                Cycle { number, is_blind, times: 0, seen: Vec::new(), looks: 0, recorded: None }
             }
         };
         let done = self.cycled(&mut cycle, own, before, left);
@@ -88,17 +89,16 @@ impl<B: Backend> Driver<'_, B> {
             Step::Stage(stage) => !self.script.reads_numbers(*stage),
             Step::Rename(..) => true,
             Step::Number(..) => false,
-            Step::Repeat(inner) => {
-                let is_known = match &inner.times {
-                    Times::Known(_) => true,
-                    Times::Of(body) => self.script.numbers_in(body).is_empty(),
-                };
-                is_known && self.is_blind(inner)
-            }
+            Step::Repeat(inner) => self.is_known(&inner.times) && self.is_blind(inner),
         })
     }
 
     fn cycled(&mut self, cycle: &mut Cycle<B::Recording>, own: &Loop, before: usize, left: usize) -> Result<usize> {
+        // Between two looks a number may need one buffer more than there were.
+        if self.looks.get() != cycle.looks {
+            cycle.seen.clear();
+            cycle.looks = self.looks.get();
+        }
         if !cycle.is_blind || (cycle.recorded.is_none() && cycle.seen.len() == STATES) {
             return self.some(own, before, left);
         }

@@ -20,6 +20,7 @@ use cycles::Cycle;
 use numbers::Shared;
 pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write};
 use slots::{Slot, Slots};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::scalar::Value;
@@ -38,6 +39,8 @@ pub struct Driver<'a, B: Backend> {
     /// Whether loops may be recorded.
     records: bool,
     cycles: Vec<Cycle<B::Recording>>,
+    /// How often somebody looked at what a reduction left, whose slot was free from then on.
+    looks: Cell<u64>,
     /// Stages that were computed.
     launches: u64,
     /// How far it is.
@@ -72,6 +75,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             numbers: BTreeMap::new(),
             records: true,
             cycles: Vec::new(),
+            looks: Cell::new(0),
             launches: 0,
             position: Position::default(),
         }
@@ -96,11 +100,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         let mut total = 0u64;
         for step in self.script.steps() {
             let Step::Repeat(own) = step else { continue };
-            let is_known = match &own.times {
-                Times::Known(_) => true,
-                Times::Of(body) => self.script.numbers_in(body).is_empty(),
-            };
-            if is_known {
+            if self.is_known(&own.times) {
                 total = total.saturating_add(self.times_of(own)? as u64);
             }
         }
@@ -273,6 +273,14 @@ impl<'a, B: Backend> Driver<'a, B> {
             Error::input(format!("program `{name}` repeats something {times} times"))
                 .help("the number of repetitions is at least 0")
         })
+    }
+
+    /// Whether it is known from the beginning how often a loop is run.
+    fn is_known(&self, times: &Times) -> bool {
+        match times {
+            Times::Known(_) => true,
+            Times::Of(body) => self.script.numbers_in(body).is_empty(),
+        }
     }
 
     fn value(&self, body: &Body) -> Result<Value> {

@@ -103,7 +103,10 @@ impl<B: Backend> Driver<'_, B> {
     fn forced(&self, number: &Shared<B::Buffer>) -> Result<Value> {
         let value = match &*number.borrow() {
             Number::Known(value) => return Ok(*value),
-            Number::Reduced(slot, variable) => value_of(&self.backend.read(*variable, &slot.buffer)?),
+            Number::Reduced(slot, variable) => {
+                self.looks.set(self.looks.get() + 1);
+                value_of(&self.backend.read(*variable, &slot.buffer)?)
+            }
             Number::Made { body, of, .. } => self.script.value(body, &mut |id| {
                 let known = of.iter().find(|(own, _)| *own == id);
                 known.map_or(Ok(Value::Real(f64::NAN)), |(_, number)| self.forced(number))

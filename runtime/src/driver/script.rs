@@ -1,10 +1,11 @@
 //! What a program does, and what computes it.
 
 use crate::array::Data;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use std::cell::{Ref, RefCell};
 use stencilc_compiler::ir::program::Action;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Body, FieldId, Program, VariableId};
+use stencilc_compiler::ir::{Body, FieldId, Handle, Program, VariableId};
 use stencilc_compiler::program::{Staged, Step};
 
 /// A value of a number, by its variable.
@@ -163,7 +164,9 @@ pub trait Backend {
     ///
     /// # Errors
     /// Those of the closure, and when it asks for what cannot be recorded, such as a buffer.
-    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
+    fn record(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
+        Ok(None)
+    }
 
     /// Does what was recorded.
     ///
@@ -198,6 +201,37 @@ impl<B> Clone for Arrays<'_, B> {
 }
 
 impl<B> Copy for Arrays<'_, B> {}
+
+impl Arrays<'_, RefCell<Data>> {
+    /// Lends what is read and what is written to an interpreter, by the `fields` of the stencil.
+    ///
+    /// # Errors
+    /// What is written is read, too; and those of the closure.
+    pub fn lend(
+        self,
+        fields: usize,
+        interpret: impl FnOnce(&[Option<&Data>], &mut [Option<Data>]) -> Result<()>,
+    ) -> Result<()> {
+        let held: Vec<(FieldId, Ref<Data>)> =
+            self.reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();
+        let mut inputs: Vec<Option<&Data>> = vec![None; fields];
+        for (field, data) in &held {
+            inputs[field.index()] = Some(data);
+        }
+        let mut outputs: Vec<Option<Data>> = vec![None; fields];
+        for (field, buffer) in self.writes {
+            let mut data = buffer.try_borrow_mut().map_err(|_| Error::check("a stage writes what it reads"))?;
+            outputs[field.index()] = Some(std::mem::replace(&mut data, Data::Bool(Vec::new())));
+        }
+        let done = interpret(&inputs, &mut outputs);
+        for (field, buffer) in self.writes {
+            if let Some(data) = outputs[field.index()].take() {
+                buffer.replace(data);
+            }
+        }
+        done
+    }
+}
 
 /// How far a program is: so many steps of its outermost sequence are done, and so many times of the loop after them.
 ///

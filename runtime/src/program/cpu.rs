@@ -6,9 +6,9 @@ use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::interpreter::{Job, interpret};
-use std::cell::{Ref, RefCell};
+use std::cell::RefCell;
 use std::convert::Infallible;
-use stencilc_compiler::ir::{FieldId, Handle, VariableId};
+use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::program::Staged;
 
 /// Computes stages with the interpreter.
@@ -55,42 +55,24 @@ impl Backend for Interpreter<'_> {
         Ok(())
     }
 
-    fn compute(&self, computed: &Computed, Arrays { reads, writes }: Arrays<Self::Buffer>) -> Result<()> {
+    fn compute(&self, computed: &Computed, arrays: Arrays<Self::Buffer>) -> Result<()> {
         if computed.times != 1 {
             return Err(Error::check("the interpreter computes step after step"));
         }
         let staged = self.staged();
         let stage = &staged.stages[computed.stage];
-        let held: Vec<(FieldId, Ref<Data>)> = reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();
-        let mut inputs: Vec<Option<&Data>> = vec![None; stage.stencil.fields.len()];
-        for (field, data) in &held {
-            inputs[field.index()] = Some(data);
-        }
-        let mut outputs: Vec<Option<Data>> = stage.stencil.fields.iter().map(|_| None).collect();
-        for (field, buffer) in writes {
-            let mut data = buffer.try_borrow_mut().map_err(|_| Error::check("a stage writes what it reads"))?;
-            outputs[field.index()] = Some(std::mem::replace(&mut data, Data::Bool(Vec::new())));
-        }
-        let job = Job {
-            stencil: &stage.stencil,
-            precision: staged.precision,
-            grid: staged.grid,
-            adjacency: self.problem.adjacency.as_deref(),
-            region: &stage.region,
-            params: &computed.params,
-            inputs: &inputs,
-        };
-        let done = interpret(&job, &mut outputs, &|_| {});
-        for (field, buffer) in writes {
-            if let Some(data) = outputs[field.index()].take() {
-                buffer.replace(data);
-            }
-        }
-        done
-    }
-
-    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Infallible>> {
-        Ok(None)
+        arrays.lend(stage.stencil.fields.len(), |inputs, outputs| {
+            let job = Job {
+                stencil: &stage.stencil,
+                precision: staged.precision,
+                grid: staged.grid,
+                adjacency: self.problem.adjacency.as_deref(),
+                region: &stage.region,
+                params: &computed.params,
+                inputs,
+            };
+            interpret(&job, outputs, &|_| {})
+        })
     }
 
     fn replay(&self, recording: &Infallible) -> Result<()> {

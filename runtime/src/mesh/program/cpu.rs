@@ -5,10 +5,10 @@ use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
 use crate::problem::element_of;
-use crate::{Element, Error, Result};
-use std::cell::{Ref, RefCell};
+use crate::{Element, Result};
+use std::cell::RefCell;
 use std::convert::Infallible;
-use stencilc_compiler::ir::{FieldId, Handle, Role, VariableId};
+use stencilc_compiler::ir::{Handle, Role, VariableId};
 
 /// Computes on the CPU.
 pub struct Interpreter<'a> {
@@ -47,49 +47,28 @@ impl Backend for Interpreter<'_> {
     fn compute(&self, computed: &Computed, arrays: Arrays<RefCell<Data>>) -> Result<()> {
         let (call, params) = (&self.script.stage(computed.stage).call, &computed.params);
         let stencil = &self.problem.program.stencils[call.stencil];
-        let fields = &stencil.stencil.fields;
-        let held: Vec<(FieldId, Ref<Data>)> =
-            arrays.reads.iter().map(|(field, buffer)| (*field, buffer.borrow())).collect();
-        let mut inputs: Vec<Option<&Data>> = vec![None; fields.len()];
-        for (field, data) in &held {
-            inputs[field.index()] = Some(data);
-        }
-        let mut outputs: Vec<Option<Data>> = fields.iter().map(|_| None).collect();
-        for (field, buffer) in arrays.writes {
-            let mut data = buffer.try_borrow_mut().map_err(|_| Error::check("a stage writes what it reads"))?;
-            let is_sum = fields[*field].role == Role::Inc;
-            outputs[field.index()] = Some(match is_sum && call.fields[field.index()].read.is_none() {
-                true => zero(data.element(), data.len()),
-                false => std::mem::replace(&mut data, Data::Bool(Vec::new())),
-            });
-        }
-        for (id, own) in fields.iter() {
-            // Nobody looks at what has no buffer.
-            if own.role.is_written() && outputs[id.index()].is_none() {
-                let element = element_of(own.stored, self.problem.precision);
-                outputs[id.index()] = Some(zero(element, len(own.place, &self.problem.bound, self.problem.levels)));
+        let MeshProblem { precision, levels, bound, .. } = self.problem;
+        let levels_computed = self.problem.computed(call.stencil, params)?;
+        arrays.lend(stencil.stencil.fields.len(), |inputs, outputs| {
+            for (id, own) in stencil.stencil.fields.iter().filter(|(_, own)| own.role.is_written()) {
+                // What is added to and left out begins with 0; and nobody looks at what has no buffer.
+                let is_zero = own.role == Role::Inc && call.fields[id.index()].read.is_none();
+                if is_zero || outputs[id.index()].is_none() {
+                    let element = element_of(own.stored, *precision);
+                    outputs[id.index()] = Some(zero(element, len(own.place, bound, *levels)));
+                }
             }
-        }
-        let job = MeshJob {
-            stencil,
-            precision: self.problem.precision,
-            mesh: &self.problem.bound,
-            levels: self.problem.levels,
-            computed: &self.problem.computed(call.stencil, params)?,
-            params,
-            inputs: &inputs,
-        };
-        let done = interpret_mesh(&job, &mut outputs, None, &|_| {});
-        for (field, buffer) in arrays.writes {
-            if let Some(data) = outputs[field.index()].take() {
-                buffer.replace(data);
-            }
-        }
-        done
-    }
-
-    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Infallible>> {
-        Ok(None)
+            let job = MeshJob {
+                stencil,
+                precision: *precision,
+                mesh: bound,
+                levels: *levels,
+                computed: &levels_computed,
+                params,
+                inputs,
+            };
+            interpret_mesh(&job, outputs, None, &|_| {})
+        })
     }
 
     fn replay(&self, recording: &Infallible) -> Result<()> {

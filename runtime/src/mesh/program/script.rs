@@ -123,15 +123,16 @@ impl Script for MeshScript<'_> {
     fn params(&self, stage: usize, number: &mut NumberOf) -> Result<Vec<Value>> {
         let (call, precision) = (&self.stages[stage].call, self.problem.precision);
         let stencil = self.stencil(call);
-        let value = |id: stencilc_compiler::ir::ParamId, own: &stencilc_compiler::ir::Param| -> Result<Value> {
+        let mut values = Vec::new();
+        for (id, own) in stencil.params.iter() {
             let given = call.params[id.index()].as_ref().map(|body| self.scope().value(body, number)).transpose()?;
-            let default = || own.default.as_ref().and_then(|body| body.literal());
-            let value = given.or_else(|| default().and_then(|node| apply(precision, node, &[])));
-            let missing = || Error::call(format!("the parameter `{}` of `{}` has no value", own.name, stencil.name));
-            Ok(value.ok_or_else(missing)?.rounded(precision))
-        };
-        let mut value = value;
-        stencil.params.iter().map(|(id, own)| value(id, own)).collect()
+            let default = || apply(precision, own.default.as_ref()?.literal()?, &[]);
+            let value = given.or_else(default).ok_or_else(|| {
+                Error::call(format!("the parameter `{}` of `{}` has no value", own.name, stencil.name))
+            })?;
+            values.push(value.rounded(precision));
+        }
+        Ok(values)
     }
 
     fn region(&self, stage: usize, params: &[Value], variable: VariableId) -> Result<Option<u64>> {
@@ -161,5 +162,90 @@ impl Script for MeshScript<'_> {
 
     fn value(&self, body: &Body, number: &mut NumberOf) -> Result<Value> {
         self.scope().value(body, number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cpu::Interpreter;
+    use super::super::{MeshProblem, Request};
+    use crate::driver::Driver;
+    use crate::driver::recorder::Recorder;
+    use crate::mesh::made::airfoil;
+    use crate::{Cast, Drawing};
+    use std::collections::BTreeMap;
+    use stencilc_compiler::ir::Precision;
+    use stencilc_compiler::source::Source;
+
+    const MESH: &str = "mesh plane { set edge; set cell; map edge.cells -> cell[2] }
+stencil flux over plane.edge {
+    in a on cell
+    inc res on cell
+    let f = 0.25*(a[cells.1] - a[cells.0])
+    res[cells.0] += f
+    res[cells.1] += -f
+}
+stencil update over plane.cell { in a, res; param dt: real; out b; b = a + dt*res }
+stencil total over plane.cell { in a; reduce t: sum; t += a*a }
+";
+
+    /// A program whose loop is run 600 times.
+    fn problem(inner: &str) -> MeshProblem {
+        let text = format!("{MESH}program p over plane {{\n    inout a on cell\n{inner}\n}}");
+        let source = Source::new("p.stn", &text);
+        let lowered = stencilc_compiler::check(&source);
+        let told = stencilc_compiler::diagnostic::render(&lowered.diagnostics, &source, false);
+        assert!(lowered.is_ok(), "{told}");
+        let request = Request {
+            program: &lowered.mesh_programs[0],
+            precision: Precision::F64,
+            contract: true,
+            mesh: airfoil(12, 5).unwrap(),
+            levels: None,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: 1,
+            cast: Cast::Exact,
+            drawing: Drawing::Everything,
+        };
+        MeshProblem::new(request).unwrap()
+    }
+
+    #[test]
+    fn recorded_loops_equal_others() {
+        for (inner, is_recorded) in [
+            ("repeat 600 { let res = flux(a); a = update(a, res, dt = 0.5) }", true),
+            (
+                "    out t: real on ()\nrepeat 600 { let res = flux(a); a = update(a, res, dt = 0.5); t = total(a) }",
+                true,
+            ),
+            (
+                "    out t: real on ()\nrepeat 600 { let res = flux(a); t = total(a); a = update(a, res, dt = 1/(1 + t)) }",
+                false,
+            ),
+        ] {
+            let problem = problem(inner);
+            for every in [None, Some(70), Some(7), Some(3)] {
+                let [plain, recorded] = [false, true].map(|records| {
+                    let backend = Recorder::new(Interpreter::new(&problem), records);
+                    let mut driver = Driver::new(&backend).given().unwrap();
+                    let (mut seen, mut done) = (Vec::new(), 0);
+                    driver
+                        .run(every, &mut |driver, times| {
+                            done += times;
+                            if every.is_some_and(|every| done % every == 0) {
+                                seen.push(driver.results()?);
+                            }
+                            Ok(())
+                        })
+                        .unwrap();
+                    seen.push(driver.results().unwrap());
+                    (seen, backend.computed.get())
+                });
+                assert_eq!(recorded.0, plain.0, "{inner} {every:?}");
+                let is_recorded = is_recorded && every != Some(3);
+                assert_eq!(recorded.1 < plain.1, is_recorded, "{inner} {every:?}: {} of {}", recorded.1, plain.1);
+            }
+        }
     }
 }

@@ -61,7 +61,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
         Self {
             problem,
             script: MeshScript::new(problem, &|chain| renumbered.merges(problem, chain, choices)),
-            records: false,
+            records: true,
             machine,
             choices,
             load,
@@ -75,9 +75,9 @@ impl<'a, M: Machine> Kernels<'a, M> {
         }
     }
 
-    /// The same, but launches of loops are recorded, and started together.
-    pub fn recorded(self) -> Self {
-        Self { records: true, ..self }
+    /// The same, but each kernel is started by itself, and not those of many steps at once.
+    pub fn unrecorded(self) -> Self {
+        Self { records: false, ..self }
     }
 
     /// Whether the calls of a chain are computed by one kernel.
