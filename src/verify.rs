@@ -146,6 +146,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
     if let (Some(name), true) = (of_stencils.into_iter().next(), programs.is_empty() && programs_over.is_empty()) {
         args.names.refuse_of_programs(name)?;
     }
+    program::check(args, programs.len())?;
     let bench = Bench::new(args)?;
     let grids = args.grids()?;
     let problems = stencils.len() * args.precisions().len() * grids.len();
@@ -518,9 +519,12 @@ impl All {
             }
             terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
         }
+        let sum = terminal::count(totals.sum(), "combination");
         match totals.failed {
+            0 if totals.has_only_refusals() => Err(Error::check(format!("nothing was compared: {sum}, all refused"))
+                .help("leave out options that choose a kernel: what they allow is tried as far as it makes sense")),
             0 => Ok(()),
-            failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(totals.sum(), "combination")))),
+            failed => Err(Error::check(format!("{failed} of {sum} failed"))),
         }
     }
 }

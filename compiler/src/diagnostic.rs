@@ -57,11 +57,15 @@ impl Diagnostic {
         }
     }
 
+    /// What is told only if nothing else is wrong, since it may be so because of that.
+    pub fn that_may_follow(self) -> Self {
+        Self { may_follow: true, ..self }
+    }
+
     /// A warning of a name that nobody uses: `what` it is, such as "the value". Where something is wrong, who would use it may
     /// not have been read.
     pub fn unused(span: Span, what: &str, name: &str) -> Self {
-        let warning = Self::warning(span, format!("{what} `{name}` is never used")).label("not used");
-        Self { may_follow: true, ..warning }
+        Self::warning(span, format!("{what} `{name}` is never used")).label("not used").that_may_follow()
     }
 
     /// A warning at `span`.

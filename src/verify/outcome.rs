@@ -120,6 +120,11 @@ impl Totals {
         ]
     }
 
+    /// Whether every kernel was refused, so that nothing is known.
+    pub fn has_only_refusals(&self) -> bool {
+        self.refused == self.sum()
+    }
+
     /// How many there are.
     pub fn sum(&self) -> usize {
         self.parts().iter().map(|(number, _)| number).sum()

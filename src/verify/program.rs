@@ -116,6 +116,19 @@ fn plans(args: &Args, precision: Precision) -> Vec<ProgramPlan> {
     plans
 }
 
+/// Refuses options that leave no plan of so many programs.
+///
+/// # Errors
+/// They leave none.
+pub fn check(args: &Args, programs: usize) -> Result<()> {
+    let mut of_precisions = args.precisions().iter().map(|&precision| plans(args, precision));
+    match programs == 0 || of_precisions.any(|plans| !plans.is_empty()) {
+        true => Ok(()),
+        false => Err(Error::call("these options leave no plan of a program")
+            .help("kernels that walk rows are for --storage regular, and --fuse recomputed makes one or two --steps")),
+    }
+}
+
 /// How many plans there are to try, of so many programs.
 pub fn count(args: &Args, programs: usize) -> usize {
     let of_precisions = args.precisions().iter().map(|&precision| plans(args, precision).len());
@@ -218,7 +231,7 @@ impl Case {
             args.set.iter().for_each(|pair| text.push_str(&format!(" --set {}", ShellWord::new(pair.to_string()))));
             text.push('\n');
         }
-        if !args.of_programs.fuse.is_empty() {
+        if !args.of_programs.fuse.is_empty() || totals.has_only_refusals() {
             text.push_str(&told(&refusals(self.outcomes())));
         }
         text

@@ -60,7 +60,11 @@ fn plans_that_are_refused_are_counted_with_reasons() {
     assert_eq!((refused.len(), &refused[0]["plans"]), (1, &6.into()), "{refused:?}");
     assert!(refused[0]["reason"].as_str().unwrap().contains("a plane of 9x8 cells finds no room"), "{refused:?}");
     assert!(statuses(case).iter().all(|(_, status)| *status == "equal"));
-    let said = folder.done(&format!("{call} --fuse resident"));
+    // Where all are refused, nothing is known of the program.
+    let refused = folder.run(&format!("{call} --fuse resident"));
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(text(&refused.stderr).contains("nothing was compared: 6 combinations, all refused"));
+    let said = text(&refused.stdout);
     assert!(said.contains("steps f64 9x8x2, 5 times: 6 refused\nrefused 6: --fuse resident"), "{said}");
 }
 
@@ -85,6 +89,9 @@ fn wrong_calls_of_verify() {
         "verify two.stn --fuse merged",
         "verify both.stn --program steps --fuse fast",
         "verify both.stn --program steps --steps 17",
+        "verify both.stn --program steps --fuse recomputed --steps 4",
+        "verify both.stn --program steps --fuse streamed --storage compressed",
+        "verify both.stn --stencil blur --access tile --storage compressed --precision f64 --grid 9x8x2 --device emulate",
         "verify both.stn --program steps --times 0",
         "verify both.stn --program steps --grid 1x1x1 --device emulate",
         "verify both.stn --program steps --set m=3 --device emulate",

@@ -5,7 +5,7 @@ use super::{Lowering, scope, test, unused};
 use crate::analysis;
 use crate::ast;
 use crate::depth;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::ir::{self, Stencil, Verify};
 use crate::source::Span;
 use crate::text::FreeText;
@@ -84,7 +84,7 @@ impl Lowered {
             let found = Diagnostic::error(Span::default(), "this file has no stencil");
             self.diagnostics.push(found.help("write one: `stencil copy { in a; out b; b = a }`"));
         }
-        if !self.is_ok() {
+        if self.diagnostics.iter().any(|found| found.severity == Severity::Error && !found.may_follow) {
             self.diagnostics.retain(|found| !found.may_follow);
         }
         // An error inside a function shows once, however often the function is called.

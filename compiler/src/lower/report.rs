@@ -76,7 +76,10 @@ impl Lowering<'_> {
 
     /// Reports what stencils over a mesh alone have.
     pub(super) fn only_over_mesh<T>(&mut self, at: Span, message: &str, label: &str) -> Found<T> {
-        self.report(wrong(at, message, label).help("a stencil over a mesh says so: `stencil name over mesh.set`"))
+        self.report(
+            wrong(at, message, label)
+                .help("what runs over a mesh says so: `stencil name over mesh.set`, `program name over mesh`"),
+        )
     }
 
     /// Reports what is wrong with these numbers, and might be right with others.

@@ -1,6 +1,6 @@
 //! A mesh of a file, as a mesh of stencils declares it.
 
-use super::{HOLE, Mesh};
+use super::{HOLE, Map, Mesh};
 use crate::{Error, Result};
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::guess;
@@ -67,8 +67,18 @@ fn find(declared: &Declared, id: MapId, mesh: &Mesh) -> Result<(Arc<[i32]>, usiz
     let Some(found) = set.and_then(|set| mesh.map_named(set, &map.name)).map(|found| &mesh.maps[found]) else {
         let names: Vec<String> = mesh.maps.iter().map(|map| mesh.full_name(map)).collect();
         let what = format!("{} has no map `{name}`, which the mesh `{}` declares", mesh.origin, declared.name);
-        return Err(Error::input(what).help(match guess(&name, names.iter().map(String::as_str)) {
-            Some(guess) => format!("did you mean `{guess}`?"),
+        // What leads from the same set to the same one is likelier than what is written alike.
+        let is_alike = |other: &&Map| {
+            let ends = |from: usize, to: usize| (&mesh.sets[from].name, &mesh.sets[to].name);
+            ends(other.from, other.to) == (&declared.sets[map.from].name, to) && other.arity == map.arity as usize
+        };
+        let alike: Vec<&Map> = mesh.maps.iter().filter(is_alike).collect();
+        let near = match alike.as_slice() {
+            [only] => Some(mesh.full_name(only)),
+            _ => guess(&name, names.iter().map(String::as_str)).map(str::to_owned),
+        };
+        return Err(Error::input(what).help(match near {
+            Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "it has no maps".to_owned(),
             None => format!("its maps are {}", names.join(", ")),
         }));
@@ -160,6 +170,11 @@ mod tests {
             (
                 "set cell, edge; map cell.neighbours -> edge[3]",
                 "two.npz has no map `cell.neighbours`, which the mesh `two` declares\nits maps are edge.nodes, edge.cells, cell.nodes",
+            ),
+            // One that leads to the same set, rather than one that is written alike.
+            (
+                "set cell, edge; map edge.nodex -> cell[2] missing skip",
+                "two.npz has no map `edge.nodex`, which the mesh `two` declares\ndid you mean `edge.cells`?",
             ),
             (
                 "set cell, node; map cell.nodes -> node[4]",

@@ -35,12 +35,19 @@ struct Found {
 const HOW: &str = "a map is called `edge.nodes -> node`, a field `x on node` or `sign on cell.edges`, the size of a set \
                    `set node`, as in `numpy.savez('mesh.npz', **{'edge.nodes -> node': nodes, 'x on node': x})`";
 
+/// The arrays of a grid's file, by which it is known.
+const SIDES: [&str; 4] = ["left", "right", "top", "bottom"];
+
 /// Reads a mesh, which is not checked yet.
 pub(super) fn read(file: impl Read + Seek) -> Result<Mesh> {
     let mut archive = Archive::new(file).map_err(|error| error.help(format!("write it again; {HOW}")))?;
     let names = archive.names();
     if names.is_empty() {
         return Err(Error::input("it holds no arrays").help(HOW));
+    }
+    if SIDES.iter().all(|side| names.iter().any(|name| name == side)) {
+        return Err(Error::input("it holds a grid of cells and their neighbours, not a mesh")
+            .help("give it as `--grid FILE`, to what runs on grids"));
     }
     let keys = names.iter().map(|name| Key::new(name).map(|key| (name.as_str(), key))).collect::<Result<Vec<_>>>()?;
     check_maps_known(&keys)?;

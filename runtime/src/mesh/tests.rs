@@ -234,6 +234,11 @@ fn names_that_say_too_little_or_the_same() {
     );
     refused(&one("edge nodes"), "the name of the array `edge nodes` does not say what it is", how);
     refused(&one("edge.2 -> node"), "the name of the array `edge.2 -> node` does not say what it is", how);
+    refused(
+        &["left", "right", "top", "bottom", "x"].map(|name| (name, [1].as_slice(), ints(&[0]))),
+        "it holds a grid of cells and their neighbours, not a mesh",
+        "give it as `--grid FILE`, to what runs on grids",
+    );
     refused(&[], "it holds no arrays", how);
     refused(
         &[("a.b -> a", &[1], ints(&[0])), ("a.b ->  a", &[1], ints(&[0]))],

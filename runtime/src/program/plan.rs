@@ -200,7 +200,10 @@ impl ProgramPlan {
                 "--steps {}: no loop of program `{}` becomes one kernel",
                 self.steps, own.staged.program.name
             ))
-            .help("several steps become one where all calls of a loop do: --fuse recomputed, or on periodic axes --fuse streamed and --fuse tiled"));
+            .help(match self.kind {
+                PlanKind::Recomputed => "give --steps 1: several steps become one where all calls of a loop do",
+                _ => "several steps become one where all calls of a loop do: --fuse recomputed, or on periodic axes --fuse streamed and --fuse tiled",
+            }));
         }
         if whole && !own.staged.steps.iter().any(is_one) {
             return Err(Error::call(format!(

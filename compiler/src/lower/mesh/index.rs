@@ -104,7 +104,16 @@ impl<'a> Lowering<'a> {
         }
         let (there, here) = (&mesh.sets[set].name, &mesh.sets[home].name);
         let message = format!("`{name}` lives on `{here}`, `{}` leads to `{there}`", mesh.written(path));
-        self.report(wrong(span, message, format!("an element of `{there}`")).help(self.ways(home)))
+        let help = match (first, self.site()) {
+            // Where nothing is said a field lives on the set of its stencil.
+            (Some(Alias::Field(_, own, _)), Some((_, over))) if home == over && own.hops().is_empty() => {
+                format!(
+                    "without an index it is that of this `{here}`; what each `{there}` has is declared `on {there}`"
+                )
+            }
+            _ => self.ways(home),
+        };
+        self.report(wrong(span, message, format!("an element of `{there}`")).help(help))
     }
 
     /// How the elements of a set are reached.

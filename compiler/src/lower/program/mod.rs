@@ -302,7 +302,8 @@ impl<'a> Programmer<'_, 'a> {
         let inner = self.statements(&repeat.statements);
         self.depth -= 1;
         if inner.is_empty() && !self.has_failed() {
-            let found = wrong(repeat.span, "this loop does nothing", "no call in it");
+            // A call of a stencil that is wrong itself is none.
+            let found = wrong(repeat.span, "this loop does nothing", "no call in it").that_may_follow();
             self.tell(found.help("call a stencil in it, as in `phi = step(phi)`"));
         }
         self.lowering.warn_unused_since(mark, "the field");

@@ -91,6 +91,9 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
     let follows = stop.rest[stop.found.len()..].trim_start();
     let meant = nearest(first, ITEMS.iter().copied()).filter(|_| follows.starts_with(is_word));
     let found = Diagnostic::error(stop.first_span, format!("`{first}` begins nothing that can stand here"));
-    let found = found.meant(meant, |found| found.label("expected `stencil`, `test`, `fn`, `const` or `param`"));
-    Some(found.help("a file holds `stencil name { ... }`, `test \"title\" { ... }`, `fn`, `const` and `param`"))
+    let found = found
+        .meant(meant, |found| found.label("expected `stencil`, `program`, `mesh`, `test`, `fn`, `const` or `param`"));
+    Some(found.help(
+        "a file holds `stencil name { ... }`, `program name { ... }`, `mesh name { ... }`, `test \"title\" { ... }`, `fn`, `const` and `param`",
+    ))
 }
