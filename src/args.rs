@@ -27,7 +27,7 @@ use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fields::{FIELDS, Fields};
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::ORDERS;
-use stencilc_runtime::{Error, cuda};
+use stencilc_runtime::Error;
 
 /// The architecture that kernels are compiled for where no GPU says which.
 pub const ARCH: &str = "sm_90";
@@ -257,54 +257,6 @@ fn extents<const N: usize>(text: &str, example: &str) -> Result<[usize; N], Stri
         };
     }
     Ok(numbers)
-}
-
-/// What computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Device {
-    /// The interpreter.
-    Cpu,
-    /// Kernels on the CPU.
-    Emulate,
-    /// A GPU, by its number.
-    Cuda(usize),
-}
-
-impl FromStr for Device {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.strip_prefix("cuda:").map(str::parse)) {
-            ("cpu", _) => Ok(Device::Cpu),
-            ("emulate", _) => Ok(Device::Emulate),
-            ("cuda", _) => Ok(Device::Cuda(0)),
-            (_, Some(Ok(ordinal))) => Ok(Device::Cuda(ordinal)),
-            _ => Err("a device is cpu, emulate, cuda (the first GPU) or, say, cuda:1".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Device::Cpu => f.write_str("cpu"),
-            Device::Emulate => f.write_str("emulate"),
-            Device::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
-        }
-    }
-}
-
-impl Device {
-    /// The device asked for; else the first GPU; else the CPU, and why there is no GPU.
-    pub fn choose(given: Option<Device>) -> (Device, Option<Error>) {
-        match given {
-            Some(device) => (device, None),
-            None => match cuda::availability() {
-                Ok(_) => (Device::Cuda(0), None),
-                Err(error) => (Device::Cpu, Some(error)),
-            },
-        }
-    }
 }
 
 /// `name=value`.

@@ -4,7 +4,6 @@ pub mod mesh;
 mod program;
 pub mod table;
 
-use crate::args::Device;
 use crate::args::given::Names;
 use crate::args::kernels::KernelsArgs;
 use crate::args::method::MethodArgs;
@@ -17,11 +16,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Math};
+use stencilc_runtime::Device;
 use stencilc_runtime::bench::rows::{self, Log, MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
 use stencilc_runtime::bench::{Case, Platform};
-use stencilc_runtime::cuda::Gpu;
-use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::{Error, Result, files, nvrtc};
 
 /// Arguments of `bench`.
@@ -136,22 +134,15 @@ fn platform(args: &Args) -> Result<Platform> {
 /// # Errors
 /// It cannot be used, or what compiles for it is missing.
 pub fn open(device: Device) -> Result<Platform> {
-    match device {
-        Device::Cpu => {
-            terminal::note("the interpreter is measured, which has neither storages nor strategies");
-            Ok(Platform::Cpu)
-        }
-        Device::Emulate => {
-            let compiler = Compiler::find()?;
+    let platform = device.open(1)?;
+    match &platform {
+        Platform::Cpu => terminal::note("the interpreter is measured, which has neither storages nor strategies"),
+        Platform::Emulator(_) => {
             terminal::note("kernels run on the CPU, emulated: their times say nothing about a GPU");
-            Ok(Platform::Emulator(compiler))
         }
-        Device::Cuda(ordinal) => {
-            let gpu = Gpu::open(ordinal)?;
-            nvrtc::find()?;
-            Ok(Platform::Gpu(Box::new(gpu)))
-        }
+        Platform::Gpu(_) => nvrtc::find().map(|_| ())?,
     }
+    Ok(platform)
 }
 
 fn report(args: &Args, machine: &MachineFacts, done: &[Done], json: bool) -> Result<()> {

@@ -2,7 +2,6 @@
 
 mod table;
 
-use crate::args::Device;
 use crate::args::kernels::{KernelsArgs, Named};
 use crate::args::method::WARMUPS;
 use crate::args::shapes::Shapes;
@@ -14,6 +13,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::Device;
 use stencilc_runtime::bench::limit::Limit;
 use stencilc_runtime::bench::log::Log;
 use stencilc_runtime::bench::rows::{MachineFacts, Method, Row, Subject};

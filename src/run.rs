@@ -6,7 +6,7 @@ mod outputs;
 pub mod program;
 
 use crate::args::given::{Given, Names};
-use crate::args::{self, At, Chosen, Device, GridArg, KernelArgs, Pair};
+use crate::args::{self, At, Chosen, GridArg, KernelArgs, Pair};
 use crate::input;
 use crate::output;
 use crate::print::{self, Prints};
@@ -26,20 +26,20 @@ use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::cache::{Built, compile_cached, emulated_cached};
-use stencilc_runtime::cuda::{Gpu, devices};
-use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::build::Build;
+use stencilc_runtime::cache::Built;
+use stencilc_runtime::cuda::devices;
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::execute::{self, Repeat, execute};
 use stencilc_runtime::files::Kind;
 use stencilc_runtime::grid::Raster;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
-use stencilc_runtime::nvrtc;
 use stencilc_runtime::plot::{Picture, Scattered, save_png};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
-use stencilc_runtime::{Array, Cast, Data, Drawing, Error, Result, npy};
+use stencilc_runtime::{Array, Cast, Data, Device, Drawing, Error, Result, npy};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
@@ -222,23 +222,14 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let pictures = pictures.collect::<Result<Vec<_>>>()?;
     let cells = print::cells(&args.at, args.bits, &problem)?;
 
-    let computed = match device {
-        Device::Cpu => {
-            let (computed, seconds) = interpreted(&mut problem, args.runs)?;
-            timings.compute = Some(seconds);
-            computed
-        }
-        Device::Emulate => {
-            let (computed, seconds) = emulated(&problem, &choices, args.runs, start)?;
-            timings.kernel = Some(seconds);
-            computed
-        }
-        Device::Cuda(ordinal) => {
-            let (computed, seconds) = launched(&problem, &choices, ordinal, args.runs, start)?;
-            timings.kernel = Some(seconds);
-            computed
-        }
-    };
+    let since = Instant::now();
+    let platform = device.open(2)?;
+    let how = How { platform, startup_seconds: since.elapsed().as_secs_f64(), choices: &choices, start };
+    let (computed, spent) = how.compute(&mut problem, args.runs)?;
+    match spent {
+        Spent::Interpreter(seconds) => timings.compute = Some(seconds),
+        Spent::Kernel(seconds) => timings.kernel = Some(seconds),
+    }
     let field = |id: FieldId| &problem.stencil.fields[id];
     for (id, path) in &outputs {
         if let Some(data) = &computed[id.index()] {
@@ -255,11 +246,7 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
         data.as_ref().map(|data| Summary::new(field, data, problem.grid, &problem.region))
     });
     let summaries: Vec<Summary> = summaries.collect();
-    let prints = Prints::new(&mut problem, cells, args.bits, &mut |problem| match device {
-        Device::Cpu => Ok(interpreted(problem, 1)?.0),
-        Device::Emulate => Ok(emulated(problem, &choices, 1, start)?.0),
-        Device::Cuda(ordinal) => Ok(launched(problem, &choices, ordinal, 1, start)?.0),
-    })?;
+    let prints = Prints::new(&mut problem, cells, args.bits, &mut |problem| Ok(how.compute(problem, 1)?.0))?;
     timings.total = start.elapsed().as_secs_f64();
     prints.tell(&problem.stencil, &input.source);
     let results = Results { summaries: &summaries, prints: &prints, source: &input.source };
@@ -386,6 +373,58 @@ fn interpreted(problem: &mut Problem, runs: u32) -> Result<(Vec<Option<Data>>, f
     Ok((outputs, median(&mut times)))
 }
 
+/// What computes a stencil, and by which kernel.
+struct How<'a> {
+    platform: Platform,
+    /// Seconds that it took to be there.
+    startup_seconds: f64,
+    choices: &'a Choices,
+    /// When the program started.
+    start: Instant,
+}
+
+/// What was spent on computing.
+enum Spent {
+    /// Seconds.
+    Interpreter(f64),
+    Kernel(KernelTimings),
+}
+
+impl How<'_> {
+    /// What the outputs hold, and what that took.
+    fn compute(&self, problem: &mut Problem, runs: u32) -> Result<(Vec<Option<Data>>, Spent)> {
+        let (outputs, timings) = match &self.platform {
+            Platform::Cpu => {
+                let (outputs, seconds) = interpreted(problem, runs)?;
+                return Ok((outputs, Spent::Interpreter(seconds)));
+            }
+            Platform::Emulator(emulator) => self.launched(&**emulator, self.startup_seconds, problem, runs)?,
+            Platform::Gpu(gpu) => {
+                let (outputs, mut timings) = self.launched(&**gpu, gpu.startup_seconds, problem, runs)?;
+                let bytes = cost::cost(&problem.stencil, problem.precision).bytes * problem.region.cells();
+                timings.kernel_gb_per_s = Some(bytes as f64 / (timings.kernel_median_us * 1e3));
+                (outputs, timings)
+            }
+        };
+        Ok((outputs, Spent::Kernel(timings)))
+    }
+
+    /// The same by a kernel on a machine, which took so many seconds to be there.
+    fn launched<M: Build>(
+        &self,
+        machine: &M,
+        startup_seconds: f64,
+        problem: &Problem,
+        runs: u32,
+    ) -> Result<(Vec<Option<Data>>, KernelTimings)> {
+        let printed = Printed::new(problem, self.choices, self.start, startup_seconds)?;
+        let built = machine.compile(&printed.kernel.name, &printed.kernel.text)?;
+        let since = Instant::now();
+        let loaded = machine.bring(&built.compiled.image, &printed.kernel.name, &printed.kernel.text)?;
+        ran(machine, printed, &built, &loaded, since, problem, runs)
+    }
+}
+
 /// A kernel, and what it took to come by it so far.
 struct Printed {
     plan: Plan,
@@ -407,44 +446,6 @@ impl Printed {
         let print_seconds = since.elapsed().as_secs_f64();
         Ok(Self { plan, kernel, start, startup_seconds, plan_seconds, print_seconds })
     }
-}
-
-/// Computes on a GPU.
-fn launched(
-    problem: &Problem,
-    choices: &Choices,
-    ordinal: usize,
-    runs: u32,
-    start: Instant,
-) -> Result<(Vec<Option<Data>>, KernelTimings)> {
-    let gpu = Gpu::open(ordinal)?;
-    let printed = Printed::new(problem, choices, start, gpu.startup_seconds)?;
-    let name = format!("{}.cu", problem.stencil.name);
-    let built = compile_cached(&printed.kernel.text, &name, &gpu.arch(), nvrtc::Kind::Cubin)?;
-    let since = Instant::now();
-    let loaded = gpu.load(&built.compiled.image)?.kernel(&printed.kernel.name)?;
-    let (outputs, mut timings) = ran(&gpu, printed, &built, &loaded, since, problem, runs)?;
-    let bytes = cost::cost(&problem.stencil, problem.precision).bytes * problem.region.cells();
-    timings.kernel_gb_per_s = Some(bytes as f64 / (timings.kernel_median_us * 1e3));
-    Ok((outputs, timings))
-}
-
-/// Executes the kernel on the CPU.
-fn emulated(
-    problem: &Problem,
-    choices: &Choices,
-    runs: u32,
-    start: Instant,
-) -> Result<(Vec<Option<Data>>, KernelTimings)> {
-    let since = Instant::now();
-    let compiler = Compiler::find()?;
-    let printed = Printed::new(problem, choices, start, since.elapsed().as_secs_f64())?;
-    let source = emulate::Source::from(&printed.kernel);
-    let built = emulated_cached(&compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
-    let since = Instant::now();
-    let loaded = emulate::load(&built.compiled.image, &[source])?;
-    let loaded = loaded.first().ok_or_else(|| Error::check("the compiled library holds no kernel"))?;
-    ran(&Emulator::default(), printed, &built, loaded, since, problem, runs)
 }
 
 /// Runs a kernel on a machine, which has begun to load it at `since`.

@@ -5,7 +5,6 @@ mod mesh;
 mod program;
 mod wide_search;
 
-use crate::args::Device;
 use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::method::MethodArgs;
@@ -19,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::Device;
 use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::Sweep;
 use stencilc_runtime::bench::{Case, Platform, hash};

@@ -7,12 +7,13 @@ mod program;
 
 use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
-use crate::args::{self, ARCH, Chosen, Device, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
+use crate::args::{self, ARCH, Chosen, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
 use crate::drawn::{Drawn, refuse_of_grids};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use outcome::{Outcome, Totals, refusals, told};
 use serde::Serialize;
+use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Diagnostic;
 use stencilc_compiler::grid::{Grid, Region};
@@ -27,7 +28,7 @@ use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::nvrtc::Arch;
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::verify::{self, Verdict, expect, plan_for, verify_emulated};
-use stencilc_runtime::{Error, Fault, Result, nvrtc};
+use stencilc_runtime::{Device, Error, Fault, Result, nvrtc};
 
 /// Grids that are verified on if none is given: no extent is a multiple of a warp, one has less than a block and the
 /// other more, and the second has levels enough for what happens only further down.
@@ -125,7 +126,7 @@ struct Combination {
 /// What kernels are compiled by and run on.
 struct Bench {
     device: Device,
-    gpu: Option<Gpu>,
+    gpu: Option<Arc<Gpu>>,
     emulator: Option<Compiler>,
     arch: String,
     /// Whether there is an NVRTC.
@@ -332,7 +333,7 @@ impl Bench {
             (device, _) => (device, None),
         };
         let gpu = match device {
-            Device::Cuda(ordinal) => Some(Gpu::open(ordinal)?),
+            Device::Cuda(ordinal) => Some(Arc::new(Gpu::open(ordinal)?)),
             Device::Cpu | Device::Emulate => None,
         };
         let nvrtc = nvrtc::find();
@@ -352,7 +353,7 @@ impl Bench {
             (None, Some(_)) => terminal::note("kernels are compiled, not run: --device cpu"),
             (None, None) => terminal::note("no GPU, and no C++ compiler to do without: kernels are compiled, not run"),
         }
-        let arch = gpu.as_ref().map_or(args.arch.to_string(), Gpu::arch);
+        let arch = gpu.as_ref().map_or(args.arch.to_string(), |gpu| gpu.arch());
         Ok(Self { device, gpu, emulator, arch, has_nvrtc })
     }
 
@@ -384,7 +385,7 @@ impl Bench {
     /// What comes of a choice through NVRTC, and on a GPU where there is one.
     fn try_one(&self, problem: &Problem, expected: &verify::Expected, choices: &Choices) -> Result<Outcome> {
         if self.has_nvrtc {
-            return match verify::verify(problem, expected, choices, self.gpu.as_ref(), &self.arch) {
+            return match verify::verify(problem, expected, choices, self.gpu.as_deref(), &self.arch) {
                 Ok(verdict) => Ok(Outcome::Done(verdict)),
                 Err(error) if error.fault == Fault::Check => Ok(Outcome::Done(failed(error))),
                 Err(error) => Err(error),

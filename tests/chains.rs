@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::{Kernel, Merge, MeshChoices, strategy};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::Data;
-use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Perturbed, airfoil, triangles};
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
@@ -118,16 +119,12 @@ program first over airfoil {
         let len = problem.len(id);
         problem.initial.insert(id, Data::F64(vec![value; len]));
     }
-    let expected = results(&problem, &Interpreter::new(&problem)).unwrap();
+    let problem = Arc::new(problem);
+    let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
     assert!(expected.iter().all(|(_, data)| data.get(0) == f64::INFINITY), "{expected:?}");
-    let (machine, compiler) = (Emulator::default(), Compiler::find().unwrap());
-    let load = |name: &str, text: &str| {
-        let source = emulate::Source { name, text };
-        let mut built = compiler.build(&[source], &Settings::default())?;
-        Ok(built.remove(0))
-    };
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()).uncached());
     let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&problem.mesh)).unwrap());
-    let kernels = Kernels::new(&problem, &machine, MeshChoices::default(), placed, &load);
+    let kernels = Kernels::new(Arc::clone(&problem), machine, MeshChoices::default(), placed);
     assert_eq!(difference(&expected, &results(&problem, &kernels).unwrap()), None);
 }
 

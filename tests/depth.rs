@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::analysis::levels::{Known, depend_on_params};
 use stencilc_compiler::analysis::{cost::cost, extents::demand, reached::classes, reuse::evaluate};
 use stencilc_compiler::cuda;
@@ -114,18 +115,18 @@ fn follow(lowered: &Lowered) -> Result<()> {
             cast: Cast::Exact,
             drawing: Drawing::Everything,
         })?;
-        results(&problem, &Interpreter::new(&problem))?;
+        let problem = Arc::new(problem);
+        results(&problem, Interpreter::new(Arc::clone(&problem)))?;
         for &strategy in STRATEGIES {
             let choices = MeshChoices { strategy, ..MeshChoices::default() };
             let ordering = order::find("none")?.ordering(&problem.mesh, &Options::new(0))?;
             // The text is all that is asked for.
-            let load = |_: &str, text: &str| {
+            let reader = |_: &str, text: &str| {
                 assert!(deepest(text) <= 2 * BODY, "brackets are {} deep", deepest(text));
                 Err(Error::check(if text.is_empty() { "empty" } else { "printed" }))
             };
-            let machine = Emulator::default();
-            let kernels =
-                Kernels::new(&problem, &machine, choices, Rc::new(Renumbered::new(&problem, &ordering)?), &load);
+            let (machine, renumbered) = (Arc::new(Emulator::default()), Rc::new(Renumbered::new(&problem, &ordering)?));
+            let kernels = Kernels::new(Arc::clone(&problem), machine, choices, renumbered).read_by(Rc::new(reader));
             match results(&problem, &kernels) {
                 Err(error) if error.message == "printed" || !strategy.is_ordered() => {}
                 other => drop(other?),

@@ -14,7 +14,9 @@ fn emulated(kernels: &[(&str, String, Launch)], settings: &Settings) -> Vec<[Res
     let sources: Vec<Source> = kernels.iter().map(|(name, text, _)| Source { name, text: text.as_str() }).collect();
     let built = Compiler::find().unwrap().build(&sources, settings).unwrap_or_else(|error| panic!("{error}"));
     let outcomes = built.iter().zip(kernels);
-    outcomes.map(|(built, (.., launch))| Order::ALL.map(|order| run(&Emulator { order }, built, launch))).collect()
+    outcomes
+        .map(|(built, (.., launch))| Order::ALL.map(|order| run(&Emulator::default().in_order(order), built, launch)))
+        .collect()
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use crate::common::simulation::programs;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Program};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::driver::{Backend, Driver};
-use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
+use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
+use stencilc_runtime::program::kernels::{Kernels, Planned};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_runtime::program::{ProgramProblem, results};
 use stencilc_runtime::{Data, Error, Result};
@@ -50,15 +51,10 @@ fn emulated(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<std::result:
         Ok(planned) => planned,
         Err(refused) => return Ok(Err(refused)),
     };
-    let compiler = Compiler::find()?;
-    let mut loaded = Vec::new();
-    for Text { name, text } in planned.texts().unwrap() {
-        let settings = Settings { strict: true, ..Settings::default() };
-        loaded.extend(compiler.build(&[Source { name: &name, text: &text }], &settings)?);
-    }
-    let machine = Emulator::default();
-    let backend = Kernels::new(&machine, &planned, loaded)?;
-    outputs(&planned.problem, Driver::new(&backend).given()).map(Ok)
+    let settings = Settings { strict: true, ..Settings::default() };
+    let machine = Emulator::new(Compiler::find()?, settings).uncached();
+    let fused = Arc::clone(&planned.problem);
+    outputs(&fused, Driver::new(Kernels::built(Arc::new(machine), planned)?).given()).map(Ok)
 }
 
 /// The plans that compute a program, each of which makes what the interpreter makes.
@@ -69,7 +65,7 @@ fn check(number: usize, program: &Program) -> String {
         // In turn, so that each plan meets both.
         let precision = [Precision::F64, Precision::F32][(number + plan / 2) % 2];
         let problem = problem(program, precision);
-        let interpreter = Interpreter::new(&problem);
+        let interpreter = Interpreter::new(problem.clone());
         let expected = outputs(&problem, Driver::new(&interpreter).given()).unwrap();
         let is_finite = |data: &Data| (0..data.len()).all(|cell| data.get(cell).is_finite());
         assert!(expected.iter().flatten().all(is_finite), "{}", program.name);

@@ -122,7 +122,8 @@ fn check_operations() {
     let built = Compiler::find().unwrap().build(&sources, &SETTINGS).unwrap();
     for (case, kernel) in cases().iter().zip(&built) {
         for order in Order::ALL {
-            run(&Emulator { order }, kernel, &case.launch).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            run(&Emulator::default().in_order(order), kernel, &case.launch)
+                .unwrap_or_else(|error| panic!("{}: {error}", case.name));
         }
     }
 }

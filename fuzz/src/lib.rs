@@ -173,7 +173,7 @@ fn goes_on(read: &Checkpoint) {
         drawing: Drawing::Inputs,
     };
     let Ok(problem) = ProgramProblem::new(&program, request) else { return };
-    let backend = Interpreter::new(&problem);
+    let backend = Interpreter::new(problem.clone());
     let mut driver = Driver::new(&backend);
     if read.restore(&problem, &mut driver).is_ok() {
         driver.finish().expect("what fits can go on");

@@ -91,11 +91,29 @@ pub fn emulated_cached(
     source: emulate::Source,
     settings: &emulate::Settings,
 ) -> Result<Built> {
+    emulated_through(trusted(), compiler, source, settings)
+}
+
+/// The same without a cache.
+///
+/// # Errors
+///
+/// As [`Compiler::compile`](emulate::Compiler::compile).
+pub fn emulated(compiler: &emulate::Compiler, source: emulate::Source, settings: &emulate::Settings) -> Result<Built> {
+    emulated_through(None, compiler, source, settings)
+}
+
+fn emulated_through(
+    root: Option<&Path>,
+    compiler: &emulate::Compiler,
+    source: emulate::Source,
+    settings: &emulate::Settings,
+) -> Result<Built> {
     let (program, version) = (compiler.program.to_string_lossy(), &compiler.version);
     let text = emulate::text(&[source]);
     let options = compiler.arguments(settings);
     let parts = ["emulator", &text, &program, version].into_iter().chain(options.iter().map(String::as_str));
-    through(trusted(), &key(parts.map(str::as_bytes)), || {
+    through(root, &key(parts.map(str::as_bytes)), || {
         let image = compiler.compile(&[source], settings)?;
         Ok(Compiled { image, resources: Vec::new(), log: String::new() })
     })

@@ -2,10 +2,12 @@
 
 pub mod array;
 pub mod bench;
+pub mod build;
 pub mod cache;
 pub mod checked;
 pub mod clock;
 pub mod cuda;
+pub mod device;
 pub mod doctor;
 pub mod drawing;
 pub mod driver;
@@ -35,6 +37,7 @@ pub mod tune;
 pub mod verify;
 
 pub use array::{Array, Data, Element};
+pub use device::Device;
 pub use drawing::Drawing;
 pub use error::{Error, Fault, Result};
 pub use given::Cast;

@@ -1,6 +1,7 @@
 //! Whether buffers of a machine hold the same bytes, found out on the machine: to bring them all here takes many times as
 //! long as what is measured.
 
+use crate::build::Build;
 use crate::error::Result;
 use crate::machine::{Arg, GUARD, Launch, Machine};
 use stencilc_compiler::{cuda, kernel};
@@ -30,12 +31,15 @@ pub struct Same<M: Machine> {
 }
 
 impl<M: Machine> Same<M> {
-    /// Loads the kernel; `load` compiles its text.
+    /// The kernel, ready to be launched.
     ///
     /// # Errors
     /// It cannot be compiled or loaded.
-    pub fn new(machine: &M, load: impl FnOnce(&str) -> Result<M::Kernel>) -> Result<Self> {
-        Ok(Self { kernel: load(&text()?)?, differs: machine.upload(&0i32.to_ne_bytes())? })
+    pub fn new(machine: &M) -> Result<Self>
+    where
+        M: Build,
+    {
+        Ok(Self { kernel: machine.build(KERNEL, &text()?)?, differs: machine.upload(&0i32.to_ne_bytes())? })
     }
 
     /// Whether the two buffers of each pair, which have so many bytes, are the same: guards included.
@@ -79,8 +83,8 @@ impl<M: Machine> Same<M> {
 mod tests {
     use super::*;
     use crate::cuda::{Gpu, availability};
-    use crate::emulate::{Compiler, Emulator, Settings, Source};
-    use crate::nvrtc::{self, Kind};
+    use crate::emulate::{Compiler, Emulator, Settings};
+    use crate::nvrtc;
 
     /// Every single byte that differs is seen, guards included; `stray` writes one at a distance from the first.
     fn sees_every_byte<M: Machine>(machine: &M, same: &Same<M>, stray: impl Fn(&M::Buffer, i32)) {
@@ -110,26 +114,18 @@ mod tests {
 
     #[test]
     fn the_emulator_sees_every_byte() {
-        let compiler = Compiler::find().unwrap();
-        let load = |name: &str, text: &str| {
-            compiler.build(&[Source { name, text }], &Settings::default()).map(|mut kernels| kernels.remove(0))
-        };
-        let emulator = Emulator::default();
-        let same = Same::new(&emulator, |text| load(KERNEL, text)).unwrap();
-        let stray = load("stray", STRAY).unwrap();
+        let emulator = Emulator::new(Compiler::find().unwrap(), Settings::default());
+        let same = Same::new(&emulator).unwrap();
+        let stray = emulator.build("stray", STRAY).unwrap();
         sees_every_byte(&emulator, &same, |buffer, at| write(&emulator, &stray, buffer, at));
     }
 
     #[test]
     fn a_gpu_sees_every_byte() {
-        let (Ok(_), Ok(nvrtc)) = (availability(), nvrtc::find()) else { return println!("skipped: no GPU") };
+        let (Ok(_), Ok(_)) = (availability(), nvrtc::find()) else { return println!("skipped: no GPU") };
         let gpu = Gpu::open(0).unwrap();
-        let load = |name: &str, text: &str| {
-            let compiled = nvrtc.compile(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin)?;
-            gpu.load(&compiled.image)?.kernel(name)
-        };
-        let same = Same::new(&gpu, |text| load(KERNEL, text)).unwrap();
-        let stray = load("stray", STRAY).unwrap();
+        let same = Same::new(&gpu).unwrap();
+        let stray = gpu.build("stray", STRAY).unwrap();
         sees_every_byte(&gpu, &same, |buffer, at| write(&gpu, &stray, buffer, at));
     }
 }

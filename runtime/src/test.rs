@@ -14,6 +14,7 @@ use crate::program::cpu::Interpreter;
 use crate::program::{ProgramProblem, results};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use stencilc_compiler::analysis::extents::{demand, extents};
 use stencilc_compiler::analysis::levels::{Known, readable};
 use stencilc_compiler::grid::{Grid, Region};
@@ -110,10 +111,9 @@ pub fn interpreted(problem: &Problem) -> Result<Vec<Option<Data>>> {
 /// # Errors
 /// The program does not fit the grid, or those of [`interpret`].
 pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: bool) -> Result<Vec<Option<Data>>> {
-    let own = ProgramProblem::of(program, problem.clone(), contract)?;
+    let own = Arc::new(ProgramProblem::of(program, problem.clone(), contract)?);
     problem.region = own.outer.region.clone();
-    let backend = Interpreter::new(&own);
-    let mut driver = Driver::new(&backend).given()?;
+    let mut driver = Driver::new(Interpreter::new(Arc::clone(&own))).given()?;
     driver.finish()?;
     results(&own, &driver)
 }

@@ -254,7 +254,7 @@ pub fn verify_emulated(
         let loaded = loaded.next().ok_or_else(|| Error::check("the compiler made fewer kernels than it was given"))?;
         let mut verdict = Verdict::Equal { cells: 0 };
         for order in Order::ALL {
-            verdict = judge(&Emulator { order }, &plan, &kernel, &loaded, problem, expected)?;
+            verdict = judge(&Emulator::default().in_order(order), &plan, &kernel, &loaded, problem, expected)?;
             if let Verdict::Failed { order: failed, .. } = &mut verdict {
                 *failed = Some(order);
                 break;

@@ -3,7 +3,7 @@
 use super::given::Names;
 use super::knobs::KnobLists;
 use super::shapes::{Shapes, blocks};
-use super::{CodeArgs, Device, GridArg, PRECISIONS, Pair, ShareArgs, VariantArgs};
+use super::{CodeArgs, GridArg, PRECISIONS, Pair, ShareArgs, VariantArgs};
 use crate::drawn::Drawn;
 use crate::input::Input;
 use crate::terminal;
@@ -13,6 +13,7 @@ use stencilc_compiler::access;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::Device;
 use stencilc_runtime::Result;
 use stencilc_runtime::bench::Platform;
 use stencilc_runtime::problem::Problem;

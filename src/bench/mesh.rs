@@ -1,25 +1,24 @@
 //! `stencilc bench` of a stencil over a mesh: every strategy, layout and order.
 
 use super::Args;
-use crate::args::Device;
 use crate::args::mesh::{MeshArgs, Threads};
 use crate::drawn::{DrawnOver, refuse_of_grids};
-use crate::run::mesh::{Texts, compiled, emulated};
+use crate::run::mesh::Texts;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
-use stencilc_runtime::cuda::Gpu;
-use stencilc_runtime::emulate::{Compiler, Emulator};
-use stencilc_runtime::machine::Machine;
+use stencilc_runtime::Device;
+use stencilc_runtime::build::{Build, Usage};
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::MeshProblem;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Renumbered, Works};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered, Works};
 use stencilc_runtime::mesh::program::measure::{self, Expected, Measured, Verdict};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -55,11 +54,10 @@ impl OnMesh {
 
 /// What a thread of a kernel takes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Usage {
+pub struct Taken {
     kernel: String,
-    registers: u32,
-    /// Bytes of local memory.
-    local: u32,
+    #[serde(flatten)]
+    usage: Usage,
 }
 
 /// One way to compute a stencil.
@@ -109,7 +107,7 @@ pub struct Row {
     #[serde(flatten)]
     pub variant: Variant,
     /// Of each kernel, in the order of their launches; nothing on the emulator.
-    pub taken: Vec<Usage>,
+    pub taken: Vec<Taken>,
     pub gb_per_s: f64,
     pub of_copy: f64,
     /// How often an average datum of a block's working set is used.
@@ -121,34 +119,25 @@ pub struct Row {
     pub measured: Measured,
 }
 
-/// What measures: a machine, what it makes of texts, and what kernels took since that was cleared.
-pub struct Meter<'a, M: Machine> {
-    pub machine: &'a M,
-    pub load: &'a Load<'a, M>,
-    pub taken: &'a RefCell<Vec<Usage>>,
-    pub texts: Option<&'a Texts<'a>>,
-    pub runs: usize,
+/// What measures.
+pub struct Meter<M: Build> {
+    machine: Arc<M>,
+    texts: Option<Rc<Texts>>,
+    runs: usize,
     /// Gigabytes a second of a copy of so many bytes.
     pub copy: f64,
     pub copied: usize,
 }
 
-impl<'a, M: Machine> Meter<'a, M> {
+impl<M: Build> Meter<M> {
     /// Measures the copy as well.
     ///
     /// # Errors
     /// There is not enough memory, or the kernel has failed.
-    pub fn new(
-        machine: &'a M,
-        load: &'a Load<'a, M>,
-        taken: &'a RefCell<Vec<Usage>>,
-        runs: usize,
-        bytes: usize,
-    ) -> Result<Self> {
+    pub fn new(machine: &Arc<M>, runs: usize, bytes: usize) -> Result<Self> {
         let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
-        let (name, text) = measure::copy()?;
-        let copy = measure::copy_rate(machine, &load(&name, &text)?, copied, runs)?;
-        Ok(Self { machine, load, taken, texts: None, runs, copy, copied })
+        let copy = measure::copy_rate(&**machine, copied, runs)?;
+        Ok(Self { machine: Arc::clone(machine), texts: None, runs, copy, copied })
     }
 
     /// Measures one way to compute a stencil.
@@ -157,43 +146,29 @@ impl<'a, M: Machine> Meter<'a, M> {
     /// The strategy cannot compute it; there is not enough memory, or a kernel has failed.
     pub fn row(
         &self,
-        problem: &MeshProblem,
+        problem: &Arc<MeshProblem>,
         expected: &Expected,
         renumbered: &Rc<Renumbered>,
         variant: Variant,
         bytes: usize,
     ) -> Result<Row> {
-        self.taken.borrow_mut().clear();
-        let load = |name: &str, text: &str| {
-            if let Some(texts) = self.texts {
-                texts.keep(&format!("{name}-{}", variant.name()), text)?;
-            }
-            (self.load)(name, text)
-        };
         let works = renumbered.works(problem, measure::only_call(problem)?, &variant.choices)?;
-        let kernels = Kernels::new(problem, self.machine, variant.choices, Rc::clone(renumbered), &load);
+        let (machine, placed) = (Arc::clone(&self.machine), Rc::clone(renumbered));
+        let mut kernels = Kernels::new(Arc::clone(problem), machine, variant.choices, placed);
+        if let Some(texts) = &self.texts {
+            let (texts, variant) = (Rc::clone(texts), variant.name());
+            kernels = kernels.read_by(Rc::new(move |name, text| texts.keep(&format!("{name}-{variant}"), text)));
+        }
         let measured = measure::measure(problem, &kernels, expected, self.runs)?;
         let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
-        let is_own = |taken: &&Usage| works.kernels.iter().any(|work| work.name == taken.kernel);
-        let taken = self.taken.borrow().iter().filter(is_own).cloned().collect();
+        let is_own = |kernel: &str| works.kernels.iter().any(|work| work.name == kernel);
+        let own = kernels.usages().into_iter().filter(|(kernel, _)| is_own(kernel));
+        let taken = own.map(|(kernel, usage)| Taken { kernel, usage }).collect();
         let Works { colours, .. } = works;
         let (reuse, table_bytes) = (works.reuse(), works.table_bytes());
         let of_copy = gb_per_s / self.copy;
         Ok(Row { variant, taken, gb_per_s, of_copy, reuse, colours, table_bytes, measured })
     }
-}
-
-/// A kernel for a GPU, and what its threads take.
-pub fn weighed(
-    gpu: &Gpu,
-    taken: &RefCell<Vec<Usage>>,
-    name: &str,
-    text: &str,
-) -> Result<stencilc_runtime::cuda::Kernel> {
-    let kernel = compiled(gpu, name, text)?;
-    let own = Usage { kernel: name.to_owned(), registers: kernel.registers, local: kernel.local };
-    taken.borrow_mut().push(own);
-    Ok(kernel)
 }
 
 /// Measures the kernels of a stencil.
@@ -203,7 +178,7 @@ pub fn weighed(
 pub fn bench(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     let (own, kernels) = (&args.of_mesh, &args.kernels);
     refuse_of_grids(&args.names, &["from_zero", "texts", "runs"], &stencil.stencil.name)?;
-    let texts = Texts::new(own.texts.as_deref())?;
+    let texts = Rc::new(Texts::new(own.texts.as_deref())?);
     let problem = DrawnOver {
         stencil,
         precision: kernels.precisions().first().copied().unwrap_or_default(),
@@ -214,35 +189,26 @@ pub fn bench(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
         seed: kernels.seed,
         from_zero: own.from_zero,
     };
-    let problem = problem.problem()?;
+    let problem = Arc::new(problem.problem()?);
     let (device, no_gpu) = Device::choose(kernels.device);
     if let Some(error) = no_gpu {
         terminal::note(&format!("no kernel is measured: {}; --device emulate tries the call", error.message));
     }
-    let taken = RefCell::default();
-    match device {
-        Device::Cpu => {
+    match device.open(2)? {
+        Platform::Cpu => {
             Err(Error::call("the interpreter has no strategies to measure")
                 .help("give --device cuda or --device emulate"))
         }
-        Device::Emulate => {
-            let (machine, compiler) = (Emulator::default(), Compiler::find()?);
-            all(args, &problem, &machine, &|name, text| emulated(&compiler, name, text), &taken, &texts, json)
-        }
-        Device::Cuda(ordinal) => {
-            let gpu = Gpu::open(ordinal)?;
-            all(args, &problem, &gpu, &|name, text| weighed(&gpu, &taken, name, text), &taken, &texts, json)
-        }
+        Platform::Emulator(emulator) => all(args, &problem, &emulator, texts, json),
+        Platform::Gpu(gpu) => all(args, &problem, &gpu, texts, json),
     }
 }
 
-fn all<M: Machine>(
+fn all<M: Build>(
     args: &Args,
-    problem: &MeshProblem,
-    machine: &M,
-    load: &Load<M>,
-    taken: &RefCell<Vec<Usage>>,
-    texts: &Texts,
+    problem: &Arc<MeshProblem>,
+    machine: &Arc<M>,
+    texts: Rc<Texts>,
     json: bool,
 ) -> Result<()> {
     let own = &args.of_mesh;
@@ -251,7 +217,7 @@ fn all<M: Machine>(
     let (orders, threads) = (own.over.orders(&[auto::AUTO]), own.over.threads(&[MeshChoices::default().block]));
     let [bytes, of_maps] = measure::bytes(problem)?;
     let expected = measure::expected(problem)?;
-    let meter = Meter::new(machine, load, taken, args.method.method().runs, bytes)?;
+    let meter = Meter::new(machine, args.method.method().runs, bytes)?;
     let meter = Meter { texts: Some(texts), ..meter };
     let progress = Progress::new(orders.len() * strategies.len() * layouts.len() * threads.len(), "measuring");
     let (mut rows, mut refused, mut why) = (Vec::new(), BTreeMap::new(), None);
@@ -371,12 +337,12 @@ const COLUMNS: [Column; 13] = [
     ("result", false, Row::verdict, ""),
 ];
 
-fn joined(row: &Row, number: fn(&Usage) -> u32) -> String {
-    row.taken.iter().map(|taken| number(taken).to_string()).collect::<Vec<_>>().join("+")
+fn joined(row: &Row, number: fn(Usage) -> u32) -> String {
+    row.taken.iter().map(|taken| number(taken.usage).to_string()).collect::<Vec<_>>().join("+")
 }
 
 fn local(row: &Row) -> String {
-    let takes = row.taken.iter().any(|taken| taken.local > 0);
+    let takes = row.taken.iter().any(|taken| taken.usage.local > 0);
     if takes { joined(row, |taken| taken.local) } else { String::new() }
 }
 

@@ -1,7 +1,6 @@
 //! `stencilc bench` of a program: how long a step takes by each plan.
 
 use super::{Args, open};
-use crate::args::Device;
 use crate::args::program::{parse_steps, plan_kind};
 use crate::input::Input;
 use crate::terminal::{self, Progress};
@@ -9,6 +8,7 @@ use rayon::prelude::*;
 use serde_json::json;
 use stencilc_compiler::ir::Program;
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::Device;
 use stencilc_runtime::program::measure::{Compiled, Outcome, ProgramMethod, candidates, compiled, copy};
 use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::program::verify::Reference;

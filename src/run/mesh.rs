@@ -3,7 +3,7 @@
 use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
-use crate::args::{Device, Pair};
+use crate::args::Pair;
 use crate::build::mesh_program::merge;
 use crate::build::{refuse_file, write};
 use crate::drawn::refuse_of_grids;
@@ -15,22 +15,20 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
-use stencilc_runtime::cache::{compile_cached, emulated_cached};
-use stencilc_runtime::cuda::{self, Gpu};
+use stencilc_runtime::build::Build;
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::driver::{Backend, Driver};
-use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
-use stencilc_runtime::machine::Machine;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::mesh::{self};
-use stencilc_runtime::nvrtc::Kind;
-use stencilc_runtime::{Array, Data, Error, Result, files, npy};
+use stencilc_runtime::{Array, Data, Device, Error, Result, files, npy};
 
 /// What a number was after a step.
 #[derive(Serialize)]
@@ -59,7 +57,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let name = &program.program.name;
     let merge = merge(&args.of_program.plan, &args.of_mesh, name)?;
     let path = args.of_mesh.file(name, &program.mesh.name)?;
-    let texts = Texts::new(args.texts.as_deref())?;
+    let texts = Rc::new(Texts::new(args.texts.as_deref())?);
     let mut targets = outputs::targets(&args.outputs, args.vtu.as_deref(), program)?;
     let (device, no_gpu) = Device::choose(args.device);
     let device = match (device, no_gpu) {
@@ -89,40 +87,23 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         drawing: args.drawing(is_program(input, name)),
     };
     let how = MeshChoices { merge, ..args.of_mesh.choices()? };
-    let problem = MeshProblem::new(request)?;
+    let problem = Arc::new(MeshProblem::new(request)?);
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     args.of_mesh.leading_set(&problem)?;
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
-    let Done { results, told, steps: total, pace, one_kernel } = match device {
-        Device::Cpu => way(args, &problem, &targets, json, &Interpreter::new(&problem))?,
-        Device::Emulate => {
-            let (machine, compiler) = (Emulator::default(), Compiler::find()?);
-            let load = |name: &str, text: &str| {
-                texts.keep(name, text)?;
-                emulated(&compiler, name, text)
-            };
-            let ordered = args.of_mesh.one_ordering(&problem)?;
-            let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
-            order = Some(ordered);
-            let kernels = Kernels::new(&problem, &machine, how, renumbered, &load);
-            let kernels = if args.of_program.no_graph { kernels.unrecorded() } else { kernels };
-            Done { one_kernel: merged(&problem, &kernels), ..way(args, &problem, &targets, json, &kernels)? }
-        }
-        Device::Cuda(ordinal) => {
-            let gpu = Gpu::open(ordinal)?;
-            let load = |name: &str, text: &str| {
-                texts.keep(name, text)?;
-                compiled(&gpu, name, text)
-            };
-            let ordered = args.of_mesh.one_ordering(&problem)?;
-            let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
-            order = Some(ordered);
-            let kernels = Kernels::new(&problem, &gpu, how, renumbered, &load);
-            let kernels = if args.of_program.no_graph { kernels.unrecorded() } else { kernels };
-            Done { one_kernel: merged(&problem, &kernels), ..way(args, &problem, &targets, json, &kernels)? }
-        }
+    let mut on_machine = || -> Result<Rc<Renumbered>> {
+        let ordered = args.of_mesh.one_ordering(&problem)?;
+        let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
+        order = Some(ordered);
+        Ok(renumbered)
+    };
+    let call = Call { args, problem: &problem, targets: &targets, how, texts, json };
+    let Done { results, told, steps: total, pace, one_kernel } = match device.open(2)? {
+        Platform::Cpu => call.way(Interpreter::new(Arc::clone(&problem)))?,
+        Platform::Emulator(emulator) => call.on(emulator, on_machine()?)?,
+        Platform::Gpu(gpu) => call.on(gpu, on_machine()?)?,
     };
     let seconds = since.elapsed().as_secs_f64();
     let own = |id: VariableId| &problem.program.program.variables[id];
@@ -187,23 +168,23 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
 }
 
 /// The texts of kernels, in a folder if one is given.
-pub struct Texts<'a> {
-    folder: Option<&'a Path>,
+pub struct Texts {
+    folder: Option<PathBuf>,
     /// Names that are taken, and by which texts.
     names: RefCell<BTreeMap<String, String>>,
 }
 
-impl<'a> Texts<'a> {
+impl Texts {
     /// Tells of the folder that they are written into, before anything is computed: which kernels there are comes out later.
     ///
     /// # Errors
     /// It is a file, or nothing can be written there.
-    pub fn new(folder: Option<&'a Path>) -> Result<Self> {
+    pub fn new(folder: Option<&Path>) -> Result<Self> {
         if let Some(folder) = folder {
             refuse_file("--texts", folder)?;
             files::will_write_into(files::Kind::Code, "--texts", folder, "cu")?;
         }
-        Ok(Self { folder, names: RefCell::default() })
+        Ok(Self { folder: folder.map(Path::to_owned), names: RefCell::default() })
     }
 
     /// Writes a text under a name of its own.
@@ -211,7 +192,7 @@ impl<'a> Texts<'a> {
     /// # Errors
     /// It cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<()> {
-        let Some(folder) = self.folder else { return Ok(()) };
+        let Some(folder) = &self.folder else { return Ok(()) };
         let mut names = self.names.borrow_mut();
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let mut all = std::iter::once(name.to_owned()).chain(numbered);
@@ -221,20 +202,6 @@ impl<'a> Texts<'a> {
         }
         Ok(())
     }
-}
-
-/// A kernel for the emulator.
-pub fn emulated(compiler: &Compiler, name: &str, text: &str) -> Result<emulate::Kernel> {
-    let source = emulate::Source { name, text };
-    let built = emulated_cached(compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
-    let mut loaded = emulate::load(&built.compiled.image, &[source])?;
-    loaded.pop().ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
-}
-
-/// A kernel for a GPU.
-pub fn compiled(gpu: &Gpu, name: &str, text: &str) -> Result<cuda::Kernel> {
-    let built = compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin)?;
-    gpu.load(&built.compiled.image)?.kernel(name)
 }
 
 type Results = Vec<(VariableId, Option<Data>)>;
@@ -259,34 +226,52 @@ struct Pace {
     steps_per_second: Option<f64>,
 }
 
-/// Runs a problem on a backend.
-fn way<B: Backend>(args: &Args, problem: &MeshProblem, targets: &[Target], json: bool, backend: &B) -> Result<Done> {
-    let start = Instant::now();
-    let mut driver = Driver::new(backend).given()?;
-    let total = driver.total()?;
-    let progress = Progress::steps(total as usize, "running");
-    let way = Way { args, problem, targets, progress: &progress, json, total };
-    let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
-    driver.run(args.of_program.every, &mut |driver, times| {
-        steps += times;
-        if first.is_none() {
-            driver.wait()?;
-            first = Some((start.elapsed().as_secs_f64(), times));
-        }
-        way.after(driver, steps, times, &mut told)
-    })?;
-    driver.wait()?;
-    let later = |(seconds, times): (f64, u64)| (steps - times) as f64 / (start.elapsed().as_secs_f64() - seconds);
-    let pace =
-        first.map(|first| Pace { first_seconds: first.0, steps_per_second: (steps > first.1).then(|| later(first)) });
-    way.write(&driver, total)?;
-    Ok(Done { results: driver.results()?, told, steps, pace, one_kernel: Vec::new() })
+/// What is run.
+struct Call<'a> {
+    args: &'a Args,
+    problem: &'a Arc<MeshProblem>,
+    targets: &'a [Target],
+    how: MeshChoices,
+    texts: Rc<Texts>,
+    json: bool,
 }
 
-/// The calls of each kernel that computes several.
-fn merged<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>) -> Vec<Vec<String>> {
-    let calls = |chain: &Chain| chain.stages.iter().map(|own| own.stencil.name.clone()).collect();
-    problem.chains.iter().filter(|chain| kernels.merges(chain)).map(calls).collect()
+impl Call<'_> {
+    /// Runs it by kernels on a machine.
+    fn on<M: Build>(&self, machine: Arc<M>, renumbered: Rc<Renumbered>) -> Result<Done> {
+        let texts = Rc::clone(&self.texts);
+        let kernels = Kernels::new(Arc::clone(self.problem), machine, self.how, renumbered);
+        let kernels = kernels.read_by(Rc::new(move |name, text| texts.keep(name, text)));
+        let kernels = if self.args.of_program.no_graph { kernels.unrecorded() } else { kernels };
+        let calls = |chain: &Chain| chain.stages.iter().map(|own| own.stencil.name.clone()).collect();
+        let merged = self.problem.chains.iter().filter(|chain| kernels.merges(chain)).map(calls);
+        Ok(Done { one_kernel: merged.collect(), ..self.way(&kernels)? })
+    }
+
+    /// Runs it on a backend.
+    fn way<B: Backend>(&self, backend: B) -> Result<Done> {
+        let &Call { args, problem, targets, json, .. } = self;
+        let start = Instant::now();
+        let mut driver = Driver::new(backend).given()?;
+        let total = driver.total()?;
+        let progress = Progress::steps(total as usize, "running");
+        let way = Way { args, problem, targets, progress: &progress, json, total };
+        let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
+        driver.run(args.of_program.every, &mut |driver, times| {
+            steps += times;
+            if first.is_none() {
+                driver.wait()?;
+                first = Some((start.elapsed().as_secs_f64(), times));
+            }
+            way.after(driver, steps, times, &mut told)
+        })?;
+        driver.wait()?;
+        let later = |(seconds, times): (f64, u64)| (steps - times) as f64 / (start.elapsed().as_secs_f64() - seconds);
+        let pace = first
+            .map(|first| Pace { first_seconds: first.0, steps_per_second: (steps > first.1).then(|| later(first)) });
+        way.write(&driver, total)?;
+        Ok(Done { results: driver.results()?, told, steps, pace, one_kernel: Vec::new() })
+    }
 }
 
 impl Way<'_> {

@@ -3,7 +3,7 @@
 use super::animate::{self, AnimateArgs, Animation};
 use super::{Args, Steps, draw, level, note_replaced, problem_request, targets};
 use crate::args::program::PlanArgs;
-use crate::args::{ARCH, Device, KernelArgs, Pair};
+use crate::args::{ARCH, KernelArgs, Pair};
 use crate::input::Input;
 use crate::output;
 use crate::summary::Summary;
@@ -12,24 +12,23 @@ use crate::tuned::Sought;
 use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::Step;
 use stencilc_runtime::bench::hash;
-use stencilc_runtime::cache::{compile_cached, emulated_cached};
-use stencilc_runtime::cuda::{self, Gpu};
+use stencilc_runtime::build::Build;
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::driver::{Backend, Driver};
-use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
 use stencilc_runtime::files::{Kind, Pattern, no_place};
-use stencilc_runtime::nvrtc;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::kernels::{Kernels, Planned, Text};
+use stencilc_runtime::program::kernels::{Kernels, Planned};
 use stencilc_runtime::program::plan::ProgramPlan;
 use stencilc_runtime::tune::database::EMULATOR;
-use stencilc_runtime::{Array, Data, Drawing, Error, Result, npy};
+use stencilc_runtime::{Array, Data, Device, Drawing, Error, Result, npy};
 
 /// Without `--every`, a checkpoint is written so often, and at the end.
 const CHECKPOINT: Duration = Duration::from_secs(60);
@@ -124,7 +123,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     if let (Some(resumed), None) = (&resumed, request.grid) {
         request.grid = Some(resumed.about.grid);
     }
-    let problem = ProgramProblem::new(program, request)?;
+    let problem = Arc::new(ProgramProblem::new(program, request)?);
     let problem_seconds = since.elapsed().as_secs_f64();
     let hash = hash(&[input.source.text.as_bytes()]);
     let about = About::new(&problem, &hash, choices.contract);
@@ -169,20 +168,17 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         saved: RefCell::new(Instant::now()),
     };
     let since = Instant::now();
-    let results = match device {
-        Device::Cpu => way.run(&problem, &Interpreter::new(&problem), resumed.as_ref())?,
-        Device::Emulate => {
-            let tuned = tuned(args, input, &problem, &choices, EMULATOR);
-            let planned = planned(args, &problem, &choices, tuned, ARCH)?;
-            let loaded = emulated(&planned)?;
-            way.run(&planned.problem, &Kernels::new(&Emulator::default(), &planned, loaded)?, resumed.as_ref())?
-        }
-        Device::Cuda(ordinal) => {
-            let gpu = Gpu::open(ordinal)?;
-            let tuned = tuned(args, input, &problem, &choices, gpu.name());
-            let planned = planned(args, &problem, &choices, tuned, &gpu.arch())?;
-            let loaded = compiled(&gpu, &planned)?;
-            way.run(&planned.problem, &Kernels::new(&gpu, &planned, loaded)?, resumed.as_ref())?
+    let planned = |name: &str, arch: &str| {
+        let tuned = tuned(args, input, &problem, &choices, name);
+        planned(args, &problem, &choices, tuned, arch)
+    };
+    let resumed = resumed.as_ref();
+    let results = match device.open(2)? {
+        Platform::Cpu => way.run(Interpreter::new(Arc::clone(&problem)), &problem, resumed)?,
+        Platform::Emulator(emulator) => way.on(emulator, planned(EMULATOR, ARCH)?, resumed)?,
+        Platform::Gpu(gpu) => {
+            let planned = planned(gpu.name(), &gpu.arch())?;
+            way.on(gpu, planned, resumed)?
         }
     };
     let seconds = since.elapsed().as_secs_f64();
@@ -263,34 +259,23 @@ fn planned(
     Planned::new(problem, &plan)
 }
 
-/// Kernels for the emulator.
-fn emulated(planned: &Planned) -> Result<Vec<emulate::Kernel>> {
-    let compiler = Compiler::find()?;
-    let mut loaded = Vec::new();
-    for Text { name, text } in planned.texts()? {
-        let source = emulate::Source { name: &name, text: &text };
-        let built = emulated_cached(&compiler, source, &Settings { optimise: 2, ..Settings::default() })?;
-        loaded.extend(emulate::load(&built.compiled.image, &[source])?);
-    }
-    Ok(loaded)
-}
-
-/// Kernels for a GPU.
-fn compiled(gpu: &Gpu, planned: &Planned) -> Result<Vec<cuda::Kernel>> {
-    let mut loaded = Vec::new();
-    for Text { name, text } in planned.texts()? {
-        let built = compile_cached(&text, &format!("{name}.cu"), &gpu.arch(), nvrtc::Kind::Cubin)?;
-        loaded.push(gpu.load(&built.compiled.image)?.kernel(&name)?);
-    }
-    Ok(loaded)
-}
-
 impl Way<'_> {
+    /// Runs the program by the kernels of a plan.
+    fn on<M: Build>(
+        &self,
+        machine: Arc<M>,
+        planned: Planned,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<Vec<Option<Data>>> {
+        let fused = Arc::clone(&planned.problem);
+        self.run(Kernels::built(machine, planned)?, &fused, resumed)
+    }
+
     /// Runs the program, fused or not, on a backend, and returns what the outputs hold, by field of the facade.
     fn run<B: Backend>(
         &self,
+        backend: B,
         problem: &ProgramProblem,
-        backend: &B,
         resumed: Option<&Checkpoint>,
     ) -> Result<Vec<Option<Data>>> {
         let mut driver = match resumed {

@@ -1,28 +1,26 @@
 //! `stencilc tune` of a stencil over a mesh: strategies, layouts and orders by a model, and the best of them by measuring.
 
 use super::Args;
-use crate::args::Device;
 use crate::args::mesh::{Ordered, Threads};
-use crate::bench::mesh::{Meter, Row, Usage, Variant, weighed};
+use crate::bench::mesh::{Meter, Row, Variant};
 use crate::drawn::{DrawnOver, refuse_of_grids};
-use crate::run::mesh::emulated;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
+use stencilc_runtime::Device;
 use stencilc_runtime::bench::statistics::Statistics;
+use stencilc_runtime::build::Build;
 use stencilc_runtime::clock::{Budget, Watch};
-use stencilc_runtime::cuda::Gpu;
-use stencilc_runtime::emulate::{Compiler, Emulator};
-use stencilc_runtime::machine::Machine;
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
-use stencilc_runtime::mesh::program::kernels::{Load, Renumbered};
+use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::{Binding, MeshProblem, measure};
 use stencilc_runtime::tune::search::{Found, Kind, Space, Trial, Tried, search};
 use stencilc_runtime::{Error, Fault, Result};
@@ -76,7 +74,7 @@ struct Place {
 /// What is tuned.
 struct Tuned<'a> {
     args: &'a Args,
-    problem: MeshProblem,
+    problem: Arc<MeshProblem>,
     bytes: usize,
     places: Vec<Place>,
     candidates: Vec<Candidate>,
@@ -102,39 +100,33 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
         seed: kernels.seed,
         from_zero: false,
     };
-    let problem = problem.problem()?;
+    let problem = Arc::new(problem.problem()?);
     let [bytes, _] = measure::bytes(&problem)?;
     let (places, candidates, found) = (Vec::new(), Vec::new(), Found::default());
     let usual = Variant::new(MeshChoices::default(), "none");
     let mut tuned = Tuned { args, problem, bytes, places, candidates, usual, found };
     tuned.place()?;
     let (device, no_gpu) = Device::choose(kernels.device);
-    let taken = RefCell::default();
-    match device {
-        Device::Cpu => {
+    // Of a GPU that is in no table, arithmetic is as that of the one that is usual.
+    let usual = GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0]);
+    match device.open(2)? {
+        Platform::Cpu => {
             let why = no_gpu.map_or_else(|| "--device cpu".to_owned(), |error| error.message);
             terminal::note(&format!("nothing is measured, and kernels stand as the model ranks them: {why}"));
-            let sheet = GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0]);
-            tuned.predict(&tuned.limits(sheet, None))?;
-            tuned.report(sheet.name, json)
+            tuned.predict(&tuned.limits(usual, None))?;
+            tuned.report(usual.name, json)
         }
-        Device::Emulate => {
+        Platform::Emulator(emulator) => {
             terminal::note("times of the emulator say nothing of a GPU: the call is tried");
-            let (machine, compiler) = (Emulator::default(), Compiler::find()?);
-            let sheet = GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0]);
-            tuned.predict(&tuned.limits(sheet, None))?;
-            tuned.measure(&machine, &|name, text| emulated(&compiler, name, text), &taken)?;
-            tuned.report(sheet.name, json)
+            tuned.predict(&tuned.limits(usual, None))?;
+            tuned.measure(&Meter::new(&emulator, args.method.method().runs, tuned.bytes)?)?;
+            tuned.report(usual.name, json)
         }
-        Device::Cuda(ordinal) => {
-            let gpu = Gpu::open(ordinal)?;
-            let load = |name: &str, text: &str| weighed(&gpu, &taken, name, text);
-            let meter = Meter::new(&gpu, &load, &taken, args.method.method().runs, tuned.bytes)?;
-            // Of a GPU that is in no table, arithmetic is as that of the one that is usual.
-            let usual = GPUS.iter().find(|own| own.name == GPU).unwrap_or(&GPUS[0]);
+        Platform::Gpu(gpu) => {
+            let meter = Meter::new(&gpu, args.method.method().runs, tuned.bytes)?;
             let sheet = Sheet::by_driver_name(gpu.name()).unwrap_or(usual);
             tuned.predict(&tuned.limits(sheet, Some(meter.copy)))?;
-            tuned.measure(&gpu, &load, &taken)?;
+            tuned.measure(&meter)?;
             tuned.report(gpu.name(), json)
         }
     }
@@ -246,9 +238,8 @@ impl Tuned<'_> {
     }
 
     /// Measures what is usual, and those that may be faster, as many as the budget allows.
-    fn measure<M: Machine>(&mut self, machine: &M, load: &Load<M>, taken: &RefCell<Vec<Usage>>) -> Result<()> {
+    fn measure<M: Build>(&mut self, meter: &Meter<M>) -> Result<()> {
         let (watch, time) = (Watch::start(), Duration::from_secs_f64(self.args.budget));
-        let meter = Meter::new(machine, load, taken, self.args.method.method().runs, self.bytes)?;
         let expected = measure::expected(&self.problem)?;
         let options = self.usual.words();
         // Where that cannot be made, what the model ranks first is.

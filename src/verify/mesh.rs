@@ -6,19 +6,19 @@ use crate::args::mesh::MeshArgs;
 use crate::bench::mesh::Variant;
 use crate::drawn::DrawnOver;
 use crate::input::Input;
-use crate::run::mesh::{compiled, emulated};
 use crate::terminal::Progress;
 use serde::Serialize;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{MeshStencil, Precision};
 use stencilc_compiler::mesh::{Kernel, MeshChoices, VectorLayout};
 use stencilc_compiler::text::ShellWord;
+use stencilc_runtime::build::Build;
 use stencilc_runtime::cache::compile_cached;
-use stencilc_runtime::emulate::{Emulator, Order};
-use stencilc_runtime::machine::Machine;
+use stencilc_runtime::emulate::{Emulator, Order, Settings};
 use stencilc_runtime::mesh::program::MeshProblem;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Load, Renumbered};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Reader, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Expected, Verdict};
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Fault, Result};
@@ -130,7 +130,7 @@ pub fn verify(
         }
         Err(error) => return Err(error),
     };
-    let reference = OfStencil { problem, expected };
+    let reference = OfStencil { problem: Arc::new(problem), expected };
     for (order, renumbered) in ordered(own, &reference.problem)? {
         for strategy in own.strategies_for(stencil) {
             for layout in own.layouts(&VectorLayout::ALL) {
@@ -155,13 +155,13 @@ pub fn verify(
 /// What kernels are compared with.
 pub trait Reference {
     /// What is computed.
-    fn problem(&self) -> &MeshProblem;
+    fn problem(&self) -> &Arc<MeshProblem>;
 
     /// What comes of kernels.
     ///
     /// # Errors
     /// There is not enough memory, or a kernel has failed.
-    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: MeshChoices) -> Result<Outcome>;
+    fn compared<M: Build>(&self, kernels: &Kernels<M>, choices: MeshChoices) -> Result<Outcome>;
 
     /// The kernels, where these are known before anything is computed.
     ///
@@ -172,16 +172,16 @@ pub trait Reference {
 
 /// A stencil, and what the interpreter makes of it.
 struct OfStencil {
-    problem: MeshProblem,
+    problem: Arc<MeshProblem>,
     expected: Expected,
 }
 
 impl Reference for OfStencil {
-    fn problem(&self) -> &MeshProblem {
+    fn problem(&self) -> &Arc<MeshProblem> {
         &self.problem
     }
 
-    fn compared<M: Machine>(&self, kernels: &Kernels<M>, choices: MeshChoices) -> Result<Outcome> {
+    fn compared<M: Build>(&self, kernels: &Kernels<M>, choices: MeshChoices) -> Result<Outcome> {
         Ok(match measure::verify(&self.problem, kernels, &self.expected)? {
             Verdict::Equal => Outcome::Equal,
             Verdict::Differs { what } => Outcome::Failed { what },
@@ -217,15 +217,11 @@ impl Bench {
 
     fn outcome(&self, of: &impl Reference, renumbered: &Rc<Renumbered>, choices: MeshChoices) -> Result<Outcome> {
         if let Some(gpu) = &self.gpu {
-            return once(of, renumbered, choices, gpu, &|name, text| compiled(gpu, name, text));
+            let (problem, renumbered) = (Arc::clone(of.problem()), Rc::clone(renumbered));
+            return of.compared(&Kernels::new(problem, Arc::clone(gpu), choices, renumbered), choices);
         }
         // What NVRTC does not take has failed, wherever else it runs.
-        let by_nvrtc = |name: &str, text: &str| -> Result<()> {
-            if self.has_nvrtc {
-                compile_cached(text, &format!("{name}.cu"), &self.arch, Kind::Cubin)?;
-            }
-            Ok(())
-        };
+        let by_nvrtc = self.by_nvrtc();
         let Some(compiler) = &self.emulator else {
             let Some(kernels) = of.kernels(renumbered, &choices)?.filter(|_| self.has_nvrtc) else {
                 return Ok(Outcome::Skipped);
@@ -235,12 +231,11 @@ impl Bench {
         };
         let mut all = Outcome::Equal;
         for order in Order::ALL {
-            let machine = Emulator { order };
-            let load = |name: &str, text: &str| {
-                by_nvrtc(name, text)?;
-                emulated(compiler, name, text)
-            };
-            all = match (all, once(of, renumbered, choices, &machine, &load)?) {
+            let settings = Settings { optimise: 2, ..Settings::default() };
+            let machine = Arc::new(Emulator::new(compiler.clone(), settings).in_order(order));
+            let (problem, renumbered) = (Arc::clone(of.problem()), Rc::clone(renumbered));
+            let kernels = Kernels::new(problem, machine, choices, renumbered).read_by(Rc::clone(&by_nvrtc));
+            all = match (all, of.compared(&kernels, choices)?) {
                 (_, Outcome::Failed { what }) => {
                     return Ok(Outcome::Failed { what: format!("threads in {order} order: {what}") });
                 }
@@ -251,17 +246,15 @@ impl Bench {
         }
         Ok(all)
     }
-}
 
-/// What comes of it on a machine.
-fn once<M: Machine>(
-    of: &impl Reference,
-    renumbered: &Rc<Renumbered>,
-    choices: MeshChoices,
-    machine: &M,
-    load: &Load<M>,
-) -> Result<Outcome> {
-    of.compared(&Kernels::new(of.problem(), machine, choices, Rc::clone(renumbered), load), choices)
+    /// Compiles texts by NVRTC, if there is one.
+    fn by_nvrtc(&self) -> Rc<Reader> {
+        let arch = self.has_nvrtc.then(|| self.arch.clone());
+        Rc::new(move |name, text| match &arch {
+            Some(arch) => compile_cached(text, &format!("{name}.cu"), arch, Kind::Cubin).map(|_| ()),
+            None => Ok(()),
+        })
+    }
 }
 
 /// The orders that are asked for, each with its name. Without coordinates there is another one that ties neighbours together.

@@ -10,10 +10,11 @@ use crate::input::Input;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::ir::{MeshProgram, Precision};
 use stencilc_compiler::mesh::{Kernel, Merge, MeshChoices, VectorLayout};
 use stencilc_compiler::text::ShellWord;
-use stencilc_runtime::machine::Machine;
+use stencilc_runtime::build::Build;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Results};
@@ -50,16 +51,16 @@ struct Combination {
 
 /// A program, and what the interpreter makes of it.
 struct OfProgram {
-    problem: MeshProblem,
+    problem: Arc<MeshProblem>,
     expected: Results,
 }
 
 impl Reference for OfProgram {
-    fn problem(&self) -> &MeshProblem {
+    fn problem(&self) -> &Arc<MeshProblem> {
         &self.problem
     }
 
-    fn compared<M: Machine>(&self, kernels: &Kernels<M>, _: MeshChoices) -> Result<Outcome> {
+    fn compared<M: Build>(&self, kernels: &Kernels<M>, _: MeshChoices) -> Result<Outcome> {
         let found = measure::results(&self.problem, kernels)?;
         Ok(measure::difference(&self.expected, &found).map_or(Outcome::Equal, |what| Outcome::Failed { what }))
     }
@@ -130,8 +131,8 @@ pub fn verify(
         cast: Cast::Rounded,
         drawing: Drawing::Everything,
     })?;
-    let problem = problem.with_times(times as i32);
-    let expected = measure::results(&problem, &Interpreter::new(&problem))?;
+    let problem = Arc::new(problem.with_times(times as i32));
+    let expected = measure::results(&problem, Interpreter::new(Arc::clone(&problem)))?;
     let mut case = Case {
         file: input.source.name.clone(),
         program: name.clone(),

@@ -61,7 +61,7 @@ impl Over<'_> {
         };
         let problem = MeshProblem::new(request(self.arrays.iter().map(array).collect())).unwrap();
         assert_eq!(problem.drawn, Vec::<String>::new(), "these were not given");
-        let interpreter = Interpreter::new(&problem);
+        let interpreter = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&interpreter).given().unwrap();
         driver.finish().unwrap();
         let numbers = |data: Data| (0..data.len()).map(|at| data.get(at)).collect();

@@ -52,7 +52,7 @@ impl Simulation<'_> {
             drawing: stencilc_runtime::Drawing::Inputs,
         };
         let problem = ProgramProblem::new(&program, request).unwrap();
-        let backend = Interpreter::new(&problem);
+        let backend = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&backend).given().unwrap();
         driver.finish().unwrap();
         let outputs = results(&problem, &driver).unwrap();

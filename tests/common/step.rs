@@ -190,7 +190,7 @@ impl Fixture {
         let launch =
             Launch { grid: l.grid, block: l.block, cluster: l.cluster, shared: l.shared, cooperative: l.cooperative };
         for order in Order::ALL {
-            let machine = Emulator { order };
+            let machine = Emulator::default().in_order(order);
             let place = |id: FieldId| self.stencil.fields[id].place;
             let mut buffers = Vec::new();
             let (mut args, mut spare) = (Vec::new(), Vec::new());

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::driver::Driver;
-use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Division, icosahedral};
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
@@ -60,7 +61,7 @@ fn levels_that_are_not_computed_keep_what_was_there() {
         drawing: stencilc_runtime::Drawing::Inputs,
     })
     .unwrap();
-    let interpreter = Interpreter::new(&problem);
+    let interpreter = Interpreter::new(problem.clone());
     let mut driver = Driver::new(&interpreter).given().unwrap();
     driver.finish().unwrap();
     let results = driver.results().unwrap().into_iter().map(|(id, data)| {
@@ -128,17 +129,14 @@ fn every_strategy_adds_on_every_level_and_past_holes() {
         drawing: stencilc_runtime::Drawing::Inputs,
     })
     .unwrap();
-    let expected = results(&problem, &Interpreter::new(&problem)).unwrap();
-    let (machine, compiler) = (Emulator::default(), Compiler::find().unwrap());
-    let load = |name: &str, text: &str| {
-        let mut built = compiler.build(&[emulate::Source { name, text }], &Settings::default())?;
-        Ok(built.remove(0))
-    };
+    let problem = Arc::new(problem);
+    let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()).uncached());
     for layout in VectorLayout::ALL {
         for &strategy in STRATEGIES {
             let choices = MeshChoices { strategy, layout, ..MeshChoices::default() };
             let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
-            let kernels = Kernels::new(&problem, &machine, choices, placed, &load);
+            let kernels = Kernels::new(Arc::clone(&problem), Arc::clone(&machine), choices, placed);
             let found = results(&problem, &kernels).unwrap();
             assert_eq!(difference(&expected, &found), None, "{} {layout:?}", strategy.name());
         }

@@ -3,6 +3,7 @@
 
 use super::statistics::Statistics;
 use crate::array::Data;
+use crate::build::Build;
 use crate::error::Result;
 use crate::execute::{Repeat, Rotation};
 use crate::machine::{Arg, Launch, Machine};
@@ -80,22 +81,17 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// Measures the copy of `streams`; `load` compiles its text for the machine. Nothing where there is nothing to move.
+/// Measures the copy of `streams`. Nothing where there is nothing to move.
 ///
 /// # Errors
 /// It cannot be compiled or launched, or there is not enough memory.
-pub fn measure<M: Machine>(
-    machine: &M,
-    load: impl Fn(&str) -> Result<M::Kernel>,
-    streams: &Streams,
-    repeat: Repeat,
-) -> Result<Option<Limit>> {
+pub fn measure<M: Build>(machine: &M, streams: &Streams, repeat: Repeat) -> Result<Option<Limit>> {
     let bytes = streams.bytes();
     let Copy { sets, buffers, .. } = Copy::new(machine, streams, repeat.rotation)?;
     let most = buffers.iter().flatten().map(|(_, accesses)| *accesses).max().unwrap_or(0);
     let mut best: Option<Limit> = None;
     for per_thread in PER_THREAD {
-        let kernel = load(&streams.text(per_thread)?)?;
+        let kernel = machine.build(KERNEL, &streams.text(per_thread)?)?;
         for block in BLOCKS {
             let Ok(blocks) = u32::try_from(most.div_ceil(per_thread * block as usize)) else { continue };
             if blocks == 0 {
@@ -150,7 +146,7 @@ impl<M: Machine> Copy<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emulate::{Compiler, Emulator, Settings, Source};
+    use crate::emulate::{Compiler, Emulator, Settings};
 
     /// Streams of unequal lengths, not all of whole accesses.
     #[test]
@@ -158,11 +154,9 @@ mod tests {
         let (a, b) = (Data::F64((0..203).map(f64::from).collect()), Data::I32((0..77).map(|x| x * 3 + 1).collect()));
         let (c, d) = (Data::F64(vec![0.0; 203]), Data::Bool(vec![0; 5]));
         let streams = Streams { reads: vec![&a, &b], writes: vec![&c, &d] };
-        let emulator = Emulator::default();
+        let emulator = Emulator::new(Compiler::find().unwrap(), Settings::default());
         for per_thread in PER_THREAD {
-            let text = streams.text(per_thread).unwrap();
-            let source = Source { name: KERNEL, text: &text };
-            let kernel = Compiler::find().unwrap().build(&[source], &Settings::default()).unwrap().remove(0);
+            let kernel = emulator.build(KERNEL, &streams.text(per_thread).unwrap()).unwrap();
             let Copy { buffers, .. } = Copy::new(&emulator, &streams, Rotation::SAME).unwrap();
             let arguments: Vec<Arg> =
                 buffers[0].iter().map(|(buffer, _)| Arg::Pointer(emulator.address(buffer, 0))).collect();

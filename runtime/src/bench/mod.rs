@@ -13,6 +13,7 @@ pub mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::build::Build;
 use crate::cache::Built;
 use crate::cuda::Gpu;
 use crate::emulate::Emulator;
@@ -21,11 +22,10 @@ use crate::execute::{DeviceArrays, Repeat};
 use crate::interpreter::interpret;
 use crate::machine::Machine;
 use crate::problem::Problem;
-use crate::same::{self, Same};
+use crate::same::Same;
 use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_among};
 use limit::{Limit, Streams};
 pub use platform::Platform;
-pub(crate) use platform::emulated;
 use rows::{KernelFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
 use statistics::Statistics;
 use std::time::{Instant, SystemTime};
@@ -170,14 +170,8 @@ fn limit(platform: &Platform, problem: &Problem, method: Method) -> Result<Optio
     let repeat = platform.repeat(method)?;
     match platform {
         Platform::Cpu => Ok(None),
-        Platform::Emulator(_) => {
-            let load = |text: &str| platform.load_emulated(text, limit::KERNEL);
-            limit::measure(&Emulator::default(), load, &streams, repeat)
-        }
-        Platform::Gpu(gpu) => {
-            let load = |text: &str| platform.load(gpu, text, limit::KERNEL);
-            limit::measure(&**gpu, load, &streams, repeat)
-        }
+        Platform::Emulator(emulator) => limit::measure(&**emulator, &streams, repeat),
+        Platform::Gpu(gpu) => limit::measure(&**gpu, &streams, repeat),
     }
 }
 
@@ -226,7 +220,7 @@ impl Candidate {
     /// The compiler is missing, or refuses it.
     pub fn compile(&mut self, platform: &Platform) -> Result<f64> {
         let Some(kernel) = &self.kernel else { return Ok(0.0) };
-        let Built { compiled, cached, seconds } = platform.compile(&kernel.text, &kernel.name)?;
+        let Built { compiled, cached, seconds } = platform.compile(&kernel.name, &kernel.text)?;
         self.facts.resources = compiled.resources.into_iter().find(|own| own.kernel == *kernel.name);
         self.image = compiled.image;
         Ok(if cached { 0.0 } else { seconds })
@@ -247,19 +241,18 @@ impl Candidate {
         let how = (platform, row.method);
         match platform {
             Platform::Cpu => return Err(Error::call("the interpreter takes no kernels")),
-            Platform::Emulator(_) => {
-                let loaded = emulated(&self.image, &kernel.name, &kernel.text)?;
-                let emulator = Emulator::default();
-                let ready = stages.emulator.with_same(&emulator, |text| platform.load_emulated(text, same::KERNEL))?;
-                row.outcome = launched(&emulator, ready, &plan, kernel, &loaded, case, how)?;
+            Platform::Emulator(emulator) => {
+                let loaded = emulator.bring(&self.image, &kernel.name, &kernel.text)?;
+                let ready = stages.emulator.with_same(&**emulator)?;
+                row.outcome = launched(&**emulator, ready, &plan, kernel, &loaded, case, how)?;
             }
             Platform::Gpu(gpu) => {
-                let loaded = gpu.load(&self.image)?.kernel(&kernel.name)?;
+                let loaded = gpu.bring(&self.image, &kernel.name, &kernel.text)?;
                 let threads = choices.block.iter().product();
                 let blocks = loaded.blocks_at_once(threads, 0)?;
                 let part = f64::from(blocks * threads) / f64::from(gpu.threads_at_once().max(1));
                 row.kernel.occupancy = Some(Occupancy { blocks, part });
-                let ready = stages.gpu.with_same(&**gpu, |text| platform.load(gpu, text, same::KERNEL))?;
+                let ready = stages.gpu.with_same(&**gpu)?;
                 row.outcome = launched(&**gpu, ready, &plan, kernel, &loaded, case, how)?;
             }
         }
@@ -303,11 +296,11 @@ impl<M: Machine> Default for Ready<M> {
     }
 }
 
-impl<M: Machine> Ready<M> {
-    /// What compares results; `load` compiles a text for the machine.
-    fn with_same(&mut self, machine: &M, load: impl FnOnce(&str) -> Result<M::Kernel>) -> Result<&mut Self> {
+impl<M: Build> Ready<M> {
+    /// The same, with what compares results.
+    fn with_same(&mut self, machine: &M) -> Result<&mut Self> {
         if self.same.is_none() {
-            self.same = Some(Same::new(machine, load)?);
+            self.same = Some(Same::new(machine)?);
         }
         Ok(self)
     }

@@ -1,26 +1,16 @@
-//! What kernels are measured on, and what differs between a GPU, the emulator and the interpreter.
+//! What differs between a GPU, the emulator and the interpreter where kernels are measured.
 
 use super::rows::{MachineFacts, Method};
-use crate::cache::{Built, compile_cached, emulated_cached};
-use crate::cuda::Gpu;
-use crate::emulate::{self, Compiler, Settings, Source};
+use crate::build::Build;
+use crate::cache::Built;
+pub use crate::device::Platform;
 use crate::error::{Error, Result};
 use crate::execute::{Repeat, Rotation};
-use crate::nvrtc::{self, Kind};
+use crate::nvrtc;
 
 /// All sets of buffers together are so many times as large as the cache: when a set's turn comes again, nothing of it is
 /// left there.
 const CACHES: usize = 4;
-
-/// What is measured on.
-pub enum Platform {
-    /// The interpreter.
-    Cpu,
-    /// Kernels on the CPU. Their times say nothing about a GPU.
-    Emulator(Compiler),
-    /// Kernels on a GPU.
-    Gpu(Box<Gpu>),
-}
 
 impl Platform {
     /// What there is to say about it.
@@ -38,8 +28,9 @@ impl Platform {
         };
         match self {
             Platform::Cpu => none,
-            Platform::Emulator(compiler) => {
-                MachineFacts { device: "emulate".to_owned(), compiler: Some(compiler.version.clone()), ..none }
+            Platform::Emulator(emulator) => {
+                let compiler = emulator.compiler().ok().map(|(compiler, _)| compiler.version.clone());
+                MachineFacts { device: "emulate".to_owned(), compiler, ..none }
             }
             Platform::Gpu(gpu) => MachineFacts {
                 device: "cuda".to_owned(),
@@ -68,25 +59,13 @@ impl Platform {
         Ok(Repeat { warmups: method.warmups, runs: method.runs, rotation })
     }
 
-    pub(crate) fn compile(&self, text: &str, name: &str) -> Result<Built> {
+    /// Compiles a kernel. Any number of threads may compile at once.
+    pub(crate) fn compile(&self, name: &str, text: &str) -> Result<Built> {
         match self {
             Platform::Cpu => Err(Error::call("the interpreter takes no kernels")),
-            Platform::Emulator(compiler) => emulated_cached(compiler, Source { name, text }, &emulator_settings()),
-            Platform::Gpu(gpu) => compile_cached(text, &format!("{name}.cu"), &gpu.arch(), Kind::Cubin),
+            Platform::Emulator(emulator) => emulator.compile(name, text),
+            Platform::Gpu(gpu) => gpu.compile(name, text),
         }
-    }
-
-    /// A kernel on a GPU.
-    pub(crate) fn load_on(&self, gpu: &Gpu, text: &str, name: &str) -> Result<crate::cuda::Kernel> {
-        gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
-    }
-
-    pub(super) fn load_emulated(&self, text: &str, name: &str) -> Result<emulate::Kernel> {
-        emulated(&self.compile(text, name)?.compiled.image, name, text)
-    }
-
-    pub(super) fn load(&self, gpu: &Gpu, text: &str, name: &str) -> Result<crate::cuda::Kernel> {
-        gpu.load(&self.compile(text, name)?.compiled.image)?.kernel(name)
     }
 
     /// How many threads are at work at once at most; nothing is known of a CPU.
@@ -107,15 +86,6 @@ impl Platform {
             Platform::Gpu(gpu) => gpu.synchronize(),
         }
     }
-}
-
-fn emulator_settings() -> Settings {
-    Settings { optimise: 1, ..Settings::default() }
-}
-
-pub(crate) fn emulated(image: &[u8], name: &str, text: &str) -> Result<emulate::Kernel> {
-    let mut loaded = emulate::load(image, &[Source { name, text }])?;
-    loaded.pop().ok_or_else(|| Error::check("the compiled library holds no kernel"))
 }
 
 /// What Linux calls this machine's processor, and how many threads it runs at once.

@@ -4,11 +4,10 @@ use super::rows::MachineFacts;
 use super::rows::{FORMAT, Log, csv};
 use super::sweep::{Sweep, Swept};
 use super::*;
-use crate::Fault;
-use crate::emulate::Compiler;
 use crate::execute::Rotation;
 use crate::nvrtc::{self, Kind};
 use crate::problem::Request;
+use crate::{Device, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use stencilc_compiler::check;
@@ -22,7 +21,7 @@ pub(crate) const METHOD: Method = Method { runs: 3, warmups: 1, hot: false, veri
 const TEXT: &str = "stencil mean { in a; in w on (k); out b; b = w * (a[i-1] + a[i+1]) }";
 
 pub(crate) fn emulator() -> Platform {
-    Platform::Emulator(Compiler::find().unwrap())
+    Device::Emulate.open(1).unwrap()
 }
 
 pub(crate) fn case(platform: &Platform, method: Method) -> Case {
@@ -321,7 +320,7 @@ fn the_copy_needs_few_registers_and_sixteen_bytes_move_at_once() {
         assert_eq!(count("ld.global"), 3 * per_thread, "{ptx}");
         assert_eq!((count("v4"), count("st.global.v4")), (5 * per_thread, 2 * per_thread), "{ptx}");
     }
-    let ptx = nvrtc.compile(&same::text().unwrap(), "same.cu", "sm_90", Kind::Ptx).unwrap().image;
+    let ptx = nvrtc.compile(&crate::same::text().unwrap(), "same.cu", "sm_90", Kind::Ptx).unwrap().image;
     let ptx = String::from_utf8_lossy(&ptx);
     // The loop may be unrolled.
     let wide = ptx.lines().filter(|line| line.contains("ld.global") && line.contains("v4")).count();

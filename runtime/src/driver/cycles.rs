@@ -7,6 +7,7 @@ use super::Driver;
 use super::script::Backend;
 use super::slots::Frame;
 use crate::error::Result;
+use std::rc::Rc;
 use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::program::{Loop, Step};
 
@@ -62,7 +63,7 @@ fn is_one_launch(own: &Loop) -> bool {
     own.whole.is_some() || steps.any(|step| matches!(step, Step::Repeat(inner) if is_one_launch(inner)))
 }
 
-impl<B: Backend> Driver<'_, B> {
+impl<B: Backend> Driver<B> {
     /// Does a loop once, or several times at once, at most `left` times, after `before` times. Returns how often.
     pub(super) fn times(&mut self, own: &Loop, before: usize, left: usize) -> Result<usize> {
         if !self.records || is_one_launch(own) || left < FEW || !own.is_steady(before) {
@@ -132,7 +133,7 @@ impl<B: Backend> Driver<'_, B> {
         most: usize,
         state: State,
     ) -> Result<usize> {
-        let (backend, before) = (self.backend, self.launches);
+        let (backend, before) = (Rc::clone(&self.backend), self.launches);
         let mut times = 0;
         // Loops in the loop are launched one by one.
         self.records = false;

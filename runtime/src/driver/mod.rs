@@ -23,6 +23,7 @@ use slots::{Slot, Slots};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, FieldId, Role, VariableId};
 use stencilc_compiler::program::{Loop, Step, Times};
@@ -31,9 +32,9 @@ use stencilc_compiler::program::{Loop, Step, Times};
 const AT_ONCE: usize = 2048;
 
 /// A program on its way.
-pub struct Driver<'a, B: Backend> {
-    script: &'a dyn Script,
-    backend: &'a B,
+pub struct Driver<B: Backend> {
+    script: Arc<dyn Script>,
+    backend: Rc<B>,
     slots: Slots<B::Buffer>,
     numbers: BTreeMap<VariableId, Shared<B::Buffer>>,
     /// Whether loops may be recorded.
@@ -60,18 +61,18 @@ impl<B> Clone for Opened<B> {
     }
 }
 
-impl<'a, B: Backend> Driver<'a, B> {
+impl<B: Backend> Driver<B> {
     /// What a backend computes, before its first step: nothing is bound.
-    pub fn new(backend: &'a B) -> Self {
+    pub fn new(backend: B) -> Self {
         Self::of(backend.script(), backend)
     }
 
     /// The same of another program that has the same stages.
-    pub fn of(script: &'a dyn Script, backend: &'a B) -> Self {
+    pub fn of(script: Arc<dyn Script>, backend: B) -> Self {
         Self {
-            script,
-            backend,
             slots: Slots::new(script.program()),
+            script,
+            backend: Rc::new(backend),
             numbers: BTreeMap::new(),
             records: true,
             cycles: Vec::new(),
@@ -81,12 +82,18 @@ impl<'a, B: Backend> Driver<'a, B> {
         }
     }
 
+    /// What computes.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
     /// The same, with what is given to the program.
     ///
     /// # Errors
     /// There is not enough memory, or an array is missing.
     pub fn given(mut self) -> Result<Self> {
-        for (variable, data) in self.script.initial()? {
+        let script = Arc::clone(&self.script);
+        for (variable, data) in script.initial()? {
             self.set(variable, data)?;
         }
         Ok(self)
@@ -113,7 +120,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     /// # Errors
     /// The machine fails, a number of repetitions is negative, or `after` fails.
     pub fn run(&mut self, every: Option<u64>, after: &mut dyn FnMut(&Self, u64) -> Result<()>) -> Result<()> {
-        let script = self.script;
+        let script = Arc::clone(&self.script);
         let mut done = self.done()?;
         while let Some(step) = script.steps().get(self.position.step) {
             let Step::Repeat(own) = step else {
@@ -157,7 +164,7 @@ impl<'a, B: Backend> Driver<'a, B> {
 
     /// How far it is, in the actions of its text.
     pub(crate) fn position_in_text(&self) -> Position {
-        self.position.in_text(self.script)
+        self.position.in_text(&*self.script)
     }
 
     /// How often outermost loops were run until now.
@@ -213,7 +220,7 @@ impl<'a, B: Backend> Driver<'a, B> {
 
     /// The buffers of a stage, which hold what they have to before it.
     pub(crate) fn open(&mut self, stage: usize, times: usize) -> Result<Opened<B::Buffer>> {
-        let script = self.script;
+        let script = Arc::clone(&self.script);
         let Uses { reads, writes, ends } = script.uses(stage);
         let params = script.params(stage, &mut |id| self.number_or_nan(id))?;
         let mut held = Vec::new();

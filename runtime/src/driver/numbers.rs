@@ -59,7 +59,7 @@ impl<B> Number<B> {
     }
 }
 
-impl<B: Backend> Driver<'_, B> {
+impl<B: Backend> Driver<B> {
     /// The value of a number; nothing if it never got one.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use crate::array::Data;
 use crate::error::Result;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::{FieldId, VariableId};
 
 /// Counts what it is asked for, and records it if it may.
@@ -56,7 +57,7 @@ impl<B: Backend> Backend for Recorder<B> {
     type Buffer = Rc<B::Buffer>;
     type Recording = Vec<Asked<B::Buffer>>;
 
-    fn script(&self) -> &dyn Script {
+    fn script(&self) -> Arc<dyn Script> {
         self.inner.script()
     }
 

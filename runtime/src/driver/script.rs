@@ -3,6 +3,7 @@
 use crate::array::Data;
 use crate::error::{Error, Result};
 use std::cell::{Ref, RefCell};
+use std::sync::Arc;
 use stencilc_compiler::ir::program::Action;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, FieldId, Handle, Program, VariableId};
@@ -117,7 +118,7 @@ pub trait Backend {
     type Recording;
 
     /// What it computes.
-    fn script(&self) -> &dyn Script;
+    fn script(&self) -> Arc<dyn Script>;
 
     /// A buffer for a variable that holds these numbers: without a halo, in the user's order.
     ///
@@ -173,6 +174,40 @@ pub trait Backend {
     /// # Errors
     /// The machine fails.
     fn replay(&self, recording: &Self::Recording) -> Result<()>;
+}
+
+/// A backend that somebody else keeps, who may ask it afterwards.
+impl<B: Backend> Backend for &B {
+    type Buffer = B::Buffer;
+    type Recording = B::Recording;
+
+    fn script(&self) -> Arc<dyn Script> {
+        (**self).script()
+    }
+    fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
+        (**self).load(variable, data)
+    }
+    fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data> {
+        (**self).read(variable, buffer)
+    }
+    fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
+        (**self).fill_halo(variable, buffer)
+    }
+    fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()> {
+        (**self).copy(from, to)
+    }
+    fn compute(&self, stage: &Computed, arrays: Arrays<Self::Buffer>) -> Result<()> {
+        (**self).compute(stage, arrays)
+    }
+    fn wait(&self) -> Result<()> {
+        (**self).wait()
+    }
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
+        (**self).record(work)
+    }
+    fn replay(&self, recording: &Self::Recording) -> Result<()> {
+        (**self).replay(recording)
+    }
 }
 
 /// A stage that is computed.

@@ -97,7 +97,7 @@ impl<B> Slot<B> {
     }
 }
 
-impl<B: Backend> Driver<'_, B> {
+impl<B: Backend> Driver<B> {
     /// Gives a variable its numbers.
     ///
     /// # Errors

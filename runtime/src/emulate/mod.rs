@@ -61,10 +61,13 @@ impl fmt::Display for Order {
 }
 
 /// An emulated GPU.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Emulator {
-    /// In which order threads and blocks run.
-    pub order: Order,
+    order: Order,
+    /// What makes kernels for it.
+    compiler: Option<(Compiler, Settings)>,
+    /// Whether what was compiled is not kept for later.
+    is_fresh: bool,
 }
 
 /// The most threads that are there at once: each that waits takes a stack.
@@ -74,6 +77,38 @@ const MOST_THREADS: u64 = 1 << 20;
 const MOST_SHARED: u32 = 227 << 10;
 
 impl Emulator {
+    /// One whose kernels this compiler makes.
+    pub fn new(compiler: Compiler, settings: Settings) -> Self {
+        Self { compiler: Some((compiler, settings)), ..Self::default() }
+    }
+
+    /// The same, but no kernel is read from the cache or kept there: for those that nobody needs again.
+    pub fn uncached(self) -> Self {
+        Self { is_fresh: true, ..self }
+    }
+
+    /// Whether no kernel is read from the cache or kept there.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// The same, with threads and blocks in another order.
+    pub fn in_order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+
+    /// What makes its kernels.
+    ///
+    /// # Errors
+    /// It only runs kernels that others make.
+    pub(crate) fn compiler(&self) -> Result<(&Compiler, &Settings)> {
+        let (compiler, settings) = self
+            .compiler
+            .as_ref()
+            .ok_or_else(|| Error::call("this emulator has no compiler: its kernels come from elsewhere"))?;
+        Ok((compiler, settings))
+    }
+
     /// Whether a GPU takes such a launch, and this machine has the memory for it.
     fn check(&self, kernel: &Kernel, launch: &Launch) -> Result<()> {
         let Launch { grid, block, cluster, shared, cooperative } = *launch;

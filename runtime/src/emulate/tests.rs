@@ -49,7 +49,7 @@ fn arguments_of_every_type_arrive() {
         "extern \"C\" __global__ void store(bool b, double* a, float f, long long l, int i, double d, unsigned char c)
         { a[threadIdx.x] = double(threadIdx.x) + b + f + l + i + d + c; }",
     );
-    let emulator = Emulator { order: Order::Shuffled(3) };
+    let emulator = Emulator::default().in_order(Order::Shuffled(3));
     let buffer = emulator.upload(&[0; 8 * 64]).unwrap();
     let arguments = [
         Arg::U8(1),
@@ -75,7 +75,7 @@ fn many_threads_share_a_library() {
             scope.spawn(move || {
                 for round in 0..20 {
                     let order = Order::ALL[round % 3];
-                    let emulator = Emulator { order };
+                    let emulator = Emulator::default().in_order(order);
                     let numbers: Vec<i32> = (0..100).map(|x| x * number).collect();
                     let (a, b) = (emulator.upload(bytemuck::cast_slice(&numbers)), emulator.upload(&[0; 400]));
                     let (a, b) = (a.unwrap(), b.unwrap());

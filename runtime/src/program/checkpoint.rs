@@ -346,7 +346,7 @@ mod tests {
         let problem = problem(&program(text), Grid::rows(4, 3, 2), Precision::F64, &[]).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
-        let backend = Interpreter::new(&problem);
+        let backend = Interpreter::new(problem.clone());
         save(&path, &About::new(&problem, "", false), &problem, &Driver::new(&backend).given().unwrap()).unwrap();
         let found = load(&path).unwrap();
         assert!(goes_on(&problem, &found));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     fn goes_on(problem: &ProgramProblem, found: &Checkpoint) -> bool {
-        let backend = Interpreter::new(problem);
+        let backend = Interpreter::new(problem.clone());
         let is_restored = found.restore(problem, &mut Driver::new(&backend)).is_ok();
         let is_checked = found.check(&About::new(problem, "", false), problem).is_ok();
         // What does not fit its place is found out when it is put there.
@@ -427,9 +427,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
         let about = About::new(&plain, "", false);
-        let whole = |problem: &ProgramProblem, driver: &Driver<Interpreter>| results(problem, driver).unwrap();
+        let whole = |problem: &ProgramProblem, driver: &Driver<&Interpreter>| results(problem, driver).unwrap();
         for (from, to) in [(&plain, &fused), (&fused, &plain), (&fused, &fused)] {
-            let (before, after) = (Interpreter::new(from), Interpreter::new(to));
+            let (before, after) = (Interpreter::new(from.clone()), Interpreter::new(to.clone()));
             let mut driver = Driver::new(&before).given().unwrap();
             let mut ways = Vec::new();
             driver

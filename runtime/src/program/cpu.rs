@@ -8,31 +8,32 @@ use crate::error::{Error, Result};
 use crate::interpreter::{Job, interpret};
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::sync::Arc;
 use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::program::Staged;
 
 /// Computes stages with the interpreter.
-pub struct Interpreter<'a> {
-    problem: &'a ProgramProblem,
+pub struct Interpreter {
+    problem: Arc<ProgramProblem>,
 }
 
-impl<'a> Interpreter<'a> {
+impl Interpreter {
     /// For a problem.
-    pub fn new(problem: &'a ProgramProblem) -> Self {
-        Self { problem }
+    pub fn new(problem: impl Into<Arc<ProgramProblem>>) -> Self {
+        Self { problem: problem.into() }
     }
 
-    fn staged(&self) -> &'a Staged {
+    fn staged(&self) -> &Staged {
         &self.problem.staged
     }
 }
 
-impl Backend for Interpreter<'_> {
+impl Backend for Interpreter {
     type Buffer = RefCell<Data>;
     type Recording = Infallible;
 
-    fn script(&self) -> &dyn Script {
-        self.problem
+    fn script(&self) -> Arc<dyn Script> {
+        Arc::<ProgramProblem>::clone(&self.problem)
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {

@@ -5,6 +5,7 @@ use super::fill::{self, Filling};
 use super::halo;
 use super::plan::{PlanKind, ProgramPlan};
 use crate::array::{Data, Element};
+use crate::build::Build;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::execute::plain_argument;
@@ -38,7 +39,7 @@ pub struct Text {
 /// The kernels of a program: a text for each of its stages, and where its fields lie.
 pub struct Planned {
     /// The program, fused as the plan says.
-    pub problem: ProgramProblem,
+    pub problem: Arc<ProgramProblem>,
     stages: Vec<StageKernel>,
     layout: Arc<Layout>,
     /// The types of elements whose halos are filled.
@@ -103,7 +104,7 @@ impl Planned {
         let needing = staged.program.variables.iter().filter(|(id, _)| staged.needs_halo(*id));
         let elements: Vec<Element> = needing.map(|(_, own)| element_of(own.stored, staged.precision)).collect();
         let fills = elements.iter().map(|element| element.name()).collect();
-        Ok(Self { stages, layout, fills, elements, graph: plan.graph, problem })
+        Ok(Self { stages, layout, fills, elements, graph: plan.graph, problem: Arc::new(problem) })
     }
 
     /// The texts to compile.
@@ -279,10 +280,9 @@ struct Loaded<M: Machine> {
 }
 
 /// Computes stages with kernels.
-pub struct Kernels<'a, M: Machine> {
-    machine: &'a M,
-    problem: &'a ProgramProblem,
-    planned: &'a Planned,
+pub struct Kernels<M: Machine> {
+    machine: Arc<M>,
+    planned: Arc<Planned>,
     stages: Vec<Loaded<M>>,
     fillings: BTreeMap<VariableId, Filling<M>>,
     fills: BTreeMap<&'static str, M::Kernel>,
@@ -290,13 +290,14 @@ pub struct Kernels<'a, M: Machine> {
     watched: bool,
 }
 
-impl<'a, M: Machine> Kernels<'a, M> {
+impl<M: Machine> Kernels<M> {
     /// On a machine that has loaded the kernels of [`Planned::texts`], in this order.
     ///
     /// # Errors
     /// The machine has too little memory.
-    pub fn new(machine: &'a M, planned: &'a Planned, loaded: Vec<M::Kernel>) -> Result<Self> {
-        let problem = &planned.problem;
+    pub fn new(machine: Arc<M>, planned: impl Into<Arc<Planned>>, loaded: Vec<M::Kernel>) -> Result<Self> {
+        let planned = planned.into();
+        let problem = &*planned.problem;
         let mut loaded = loaded.into_iter();
         let missing = || Error::check("fewer kernels were compiled than there are");
         let mut stages = Vec::new();
@@ -332,7 +333,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
                             StepData::Spare(field) => {
                                 let variable = problem.staged.stages[number].call.fields[field.index()].written;
                                 let variable = variable.ok_or_else(missing)?;
-                                let bytes = packing_of(planned, variable).bytes();
+                                let bytes = packing_of(&planned, variable).bytes();
                                 spares.push((field, machine.upload(&vec![PADDING; bytes])?));
                             }
                             StepData::Barrier => signals = Some(machine.upload(&[0; 4])?),
@@ -350,11 +351,27 @@ impl<'a, M: Machine> Kernels<'a, M> {
         }
         let mut fillings = BTreeMap::new();
         for (id, _) in problem.staged.program.variables.iter() {
-            if let Some(filling) = Filling::new(machine, problem, &planned.layout, id)? {
+            if let Some(filling) = Filling::new(&*machine, problem, &planned.layout, id)? {
                 fillings.insert(id, filling);
             }
         }
-        Ok(Self { machine, problem, planned, stages, fillings, fills, watched: false })
+        Ok(Self { machine, planned, stages, fillings, fills, watched: false })
+    }
+
+    /// The same, on a machine that builds the kernels.
+    ///
+    /// # Errors
+    /// One cannot be compiled, or the machine has too little memory.
+    pub fn built(machine: Arc<M>, planned: Planned) -> Result<Self>
+    where
+        M: Build,
+    {
+        let loaded = planned.texts()?.iter().map(|own| machine.build(&own.name, &own.text)).collect::<Result<_>>()?;
+        Self::new(machine, planned, loaded)
+    }
+
+    fn problem(&self) -> &ProgramProblem {
+        &self.planned.problem
     }
 
     /// The same, but what is read must be whole, the bytes between rows and planes among it.
@@ -380,12 +397,12 @@ impl<'a, M: Machine> Kernels<'a, M> {
     }
 
     fn packing(&self, variable: VariableId) -> Packing<'_> {
-        packing_of(self.planned, variable)
+        packing_of(&self.planned, variable)
     }
 
     fn arguments(&self, computed: &Computed, Arrays { reads, writes }: Arrays<M::Buffer>) -> Result<Vec<Arg>> {
         let &Computed { stage, times, .. } = computed;
-        let own = &self.problem.staged.stages[stage];
+        let own = &self.problem().staged.stages[stage];
         let read = |field: FieldId| {
             let (_, buffer) = reads.iter().find(|(id, _)| *id == field)?;
             Some((own.call.fields[field.index()].read?, *buffer))
@@ -440,7 +457,7 @@ impl<'a, M: Machine> Kernels<'a, M> {
 
     /// Bytes before the first cell of a variable's array, its halo left out.
     fn first_cell(&self, variable: VariableId) -> usize {
-        let staged = &self.problem.staged;
+        let staged = &self.problem().staged;
         let own = &staged.program.variables[variable];
         let [i, j, k] = staged.inner_of(own.place).map(|range| range.start);
         let layout = &self.planned.layout;
@@ -465,24 +482,24 @@ fn known_grid(plan: &Plan) -> Result<&KnownGrid> {
     plan.known_grid.as_ref().ok_or_else(|| Error::check("a kernel for any grid has no layout"))
 }
 
-impl<M: Machine> Backend for Kernels<'_, M> {
+impl<M: Machine> Backend for Kernels<M> {
     type Buffer = M::Buffer;
     type Recording = M::Recording;
 
-    fn script(&self) -> &dyn Script {
-        self.problem
+    fn script(&self) -> Arc<dyn Script> {
+        Arc::<ProgramProblem>::clone(&self.planned.problem)
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<M::Buffer> {
-        let place = self.problem.staged.program.variables[variable].place;
+        let place = self.problem().staged.program.variables[variable].place;
         let packing = self.packing(variable);
         let mut packed = memory::filled(PADDING, packing.bytes(), "a field as kernels have it")?;
-        packing.pack(&halo::widened(&self.problem.staged, place, data), &mut packed);
+        packing.pack(&halo::widened(&self.problem().staged, place, data), &mut packed);
         self.machine.upload(&packed)
     }
 
     fn read(&self, variable: VariableId, buffer: &M::Buffer) -> Result<Data> {
-        let own = &self.problem.staged.program.variables[variable];
+        let own = &self.problem().staged.program.variables[variable];
         let (packed, guards) = self.machine.download(buffer)?;
         if !guards.intact() {
             return Err(Error::check(format!("the kernel is wrong: `{}`: {guards}", own.name))
@@ -498,14 +515,14 @@ impl<M: Machine> Backend for Kernels<'_, M> {
                 return Err(Error::check(what).help("this is a fault of the compiler; please report it"));
             }
         }
-        Ok(halo::narrowed(&self.problem.staged, own.place, &wide))
+        Ok(halo::narrowed(&self.problem().staged, own.place, &wide))
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &M::Buffer) -> Result<()> {
         let Some(filling) = self.fillings.get(&variable) else { return Ok(()) };
         let kernel = self.fills.get(filling.element.name());
         let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that fills halos"))?;
-        filling.fill(self.machine, kernel, buffer, &self.packing(variable))
+        filling.fill(&*self.machine, kernel, buffer, &self.packing(variable))
     }
 
     fn copy(&self, from: &M::Buffer, to: &M::Buffer) -> Result<()> {

@@ -4,16 +4,16 @@ use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use super::verify::Reference;
 use super::{ProgramProblem, results};
+use crate::bench::Platform;
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::statistics::Statistics;
-use crate::bench::{Platform, emulated};
+use crate::build::Build;
 use crate::cache::Built;
 use crate::driver::{Driver, Position};
-use crate::emulate::Emulator;
 use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
-use crate::machine::Machine;
 use rayon::prelude::*;
+use std::sync::Arc;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step, Times};
 use stencilc_compiler::step::stream::{Shape, Strip};
@@ -80,16 +80,14 @@ pub fn copy(problem: &ProgramProblem, platform: &Platform, runs: usize) -> Resul
     match platform {
         Platform::Cpu => Ok(None),
         Platform::Emulator(_) => Ok(None),
-        Platform::Gpu(gpu) => {
-            limit::measure(&**gpu, |text| platform.load_on(gpu, text, limit::KERNEL), &streams, repeat)
-        }
+        Platform::Gpu(gpu) => limit::measure(&**gpu, &streams, repeat),
     }
 }
 
 /// A plan whose kernels are compiled.
 pub struct Ready {
     plan: ProgramPlan,
-    planned: Planned,
+    planned: Arc<Planned>,
     /// By text: the kernel's name, the text, and what the compiler makes of it.
     images: Vec<(Text, Built)>,
 }
@@ -108,10 +106,10 @@ pub enum Compiled {
 /// The compiler cannot be used.
 pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, platform: &Platform, times: usize) -> Result<Compiled> {
     let planned = match Planned::new(&problem.with_times(times), plan) {
-        Ok(planned) => planned,
+        Ok(planned) => Arc::new(planned),
         Err(error) => return Ok(Compiled::Not(Outcome::Refused(error.message))),
     };
-    let build = |text: Text| platform.compile(&text.text, &text.name).map(|built| (text, built));
+    let build = |text: Text| platform.compile(&text.name, &text.text).map(|built| (text, built));
     let images: Result<Vec<(Text, Built)>> = planned.texts()?.into_par_iter().map(build).collect();
     let images = match images {
         Err(error) if error.fault == Fault::Check => return Ok(Compiled::Not(Outcome::Differs(error.message))),
@@ -131,25 +129,16 @@ impl Ready {
         reference: Option<&Reference>,
         method: ProgramMethod,
     ) -> Result<Outcome> {
-        let Self { plan, planned, images } = self;
         let done = match platform {
             Platform::Cpu => Err(Error::call("the interpreter has no plans")),
-            Platform::Emulator(_) => {
-                let load = |(text, built): &(Text, Built)| emulated(&built.compiled.image, &text.name, &text.text);
-                let loaded: Result<Vec<_>> = images.iter().map(load).collect();
-                loaded.and_then(|loaded| on(&Emulator::default(), planned, loaded, plan, reference, method))
-            }
-            Platform::Gpu(gpu) => {
-                let load = |(text, built): &(Text, Built)| gpu.load(&built.compiled.image)?.kernel(&text.name);
-                let loaded: Result<Vec<_>> = images.iter().map(load).collect();
-                loaded.and_then(|loaded| on(&**gpu, planned, loaded, plan, reference, method))
-            }
+            Platform::Emulator(emulator) => self.on(emulator, reference, method),
+            Platform::Gpu(gpu) => self.on(gpu, reference, method),
         };
         match done {
             Err(error) if error.fault == Fault::Check => {
                 platform.check().map_err(|broken| {
                     let (what, cause) = (&broken.message, &error.message);
-                    Error::check(format!("nothing more can be measured: {what}; before that, {plan}: {cause}"))
+                    Error::check(format!("nothing more can be measured: {what}; before that, {}: {cause}", self.plan))
                         .help("`stencilc verify` finds the plan that is wrong")
                 })?;
                 Ok(Outcome::Differs(error.message))
@@ -157,39 +146,36 @@ impl Ready {
             done => done,
         }
     }
-}
 
-fn on<M: Machine>(
-    machine: &M,
-    planned: &Planned,
-    loaded: Vec<M::Kernel>,
-    plan: &ProgramPlan,
-    reference: Option<&Reference>,
-    method: ProgramMethod,
-) -> Result<Outcome> {
-    let backend = Kernels::new(machine, planned, loaded)?;
-    if let Some(reference) = reference {
-        let own = Planned::new(&reference.problem, plan)?;
-        // The same kernels: only the number of steps differs.
-        let mut driver = Driver::of(&own.problem, &backend).given()?;
-        driver.finish()?;
-        let found = results(&own.problem, &driver)?;
-        if let Some(mismatch) = reference.mismatches(&found).first() {
-            return Ok(Outcome::Differs(mismatch.to_string()));
+    fn on<M: Build>(&self, machine: &Arc<M>, reference: Option<&Reference>, method: ProgramMethod) -> Result<Outcome> {
+        let Self { plan, planned, images } = self;
+        let load = |(text, built): &(Text, Built)| machine.bring(&built.compiled.image, &text.name, &text.text);
+        let backend =
+            Kernels::new(Arc::clone(machine), Arc::clone(planned), images.iter().map(load).collect::<Result<_>>()?)?;
+        if let Some(reference) = reference {
+            let own = Planned::new(&reference.problem, plan)?;
+            // The same kernels: only the number of steps differs.
+            let script = Arc::<ProgramProblem>::clone(&own.problem);
+            let mut driver = Driver::of(script, &backend).given()?;
+            driver.finish()?;
+            let found = results(&own.problem, &driver)?;
+            if let Some(mismatch) = reference.mismatches(&found).first() {
+                return Ok(Outcome::Differs(mismatch.to_string()));
+            }
         }
+        let staged = &planned.problem.staged;
+        let times = {
+            let mut driver = Driver::new(&backend).given()?;
+            driver.finish()?;
+            machine.time_each(method.runs, |_| {
+                driver.position = Position::default();
+                driver.finish()
+            })?
+        };
+        let steps = steps(staged) as f64;
+        let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
+        Statistics::of(&each).map(Outcome::Measured).ok_or_else(|| Error::check("nothing was measured"))
     }
-    let staged = &planned.problem.staged;
-    let times = {
-        let mut driver = Driver::new(&backend).given()?;
-        driver.finish()?;
-        machine.time_each(method.runs, |_| {
-            driver.position = Position::default();
-            driver.finish()
-        })?
-    };
-    let steps = steps(staged) as f64;
-    let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
-    Statistics::of(&each).map(Outcome::Measured).ok_or_else(|| Error::check("nothing was measured"))
 }
 
 /// The most ways to hold a plane in registers that are worth a look.

@@ -14,7 +14,7 @@ fn buffers_rotate() {
         let problem = problem(&program(&text), grid, Precision::F64, &[("n", "3")]).unwrap();
         let longer = problem.with_times(30);
         let loads = |problem: &ProgramProblem| {
-            let backend = Recorder::new(Interpreter::new(problem), false);
+            let backend = Recorder::new(Interpreter::new(problem.clone()), false);
             Driver::new(&backend).given().unwrap().finish().unwrap();
             backend.loads.get()
         };
@@ -38,7 +38,7 @@ fn loops_of_one_launch_are_not_recorded() {
     let stages = [false, true].map(|whole| {
         let fusing = Fusing { fuse: Fuse::Everything, times: 1, wraps: false, whole };
         let own = ProgramProblem { staged: problem.staged.fused(fusing), ..problem.clone() };
-        let backend = Recorder::new(Interpreter::new(&own), true);
+        let backend = Recorder::new(Interpreter::new(own.clone()), true);
         Driver::new(&backend).given().unwrap().finish().unwrap();
         backend.computed.get()
     });
@@ -57,7 +57,7 @@ fn recorded_loops_equal_others() {
             let problem = ProgramProblem { staged: original.staged.fused(fusing), ..original.clone() };
             for every in [None, Some(50), Some(7)] {
                 let [plain, recorded] = [false, true].map(|records| {
-                    let backend = Recorder::new(Interpreter::new(&problem), records);
+                    let backend = Recorder::new(Interpreter::new(problem.clone()), records);
                     let mut driver = Driver::new(&backend).given().unwrap();
                     let mut seen = Vec::new();
                     let mut done = 0;

@@ -6,6 +6,7 @@ use crate::emulate::{Compiler, Emulator, Settings, Source as Kernel};
 use crate::grid::in_rows;
 use crate::random;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, variants};
@@ -46,7 +47,7 @@ pub(super) fn problem(
 
 /// What the interpreter makes of it.
 pub(super) fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
-    let backend = Interpreter::new(problem);
+    let backend = Interpreter::new(problem.clone());
     let mut driver = Driver::new(&backend).given().unwrap();
     driver.finish().unwrap();
     results(problem, &driver).unwrap()
@@ -76,11 +77,10 @@ fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Da
         let settings = Settings { strict: true, ..Settings::default() };
         loaded.extend(compiler.build(&[Kernel { name: &name, text: &text }], &settings)?);
     }
-    let machine = Emulator::default();
-    let backend = Kernels::new(&machine, &planned, loaded)?;
-    let mut driver = Driver::new(&backend).given()?;
+    let fused = planned.problem.clone();
+    let mut driver = Driver::new(Kernels::new(Arc::new(Emulator::default()), planned, loaded)?).given()?;
     driver.finish()?;
-    results(&planned.problem, &driver)
+    results(&fused, &driver)
 }
 
 /// Asserts that arrays are the same to the last bit.
@@ -406,7 +406,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
     let whole = interpreted(&problem);
     let about = checkpoint::About::new(&problem, "hash", false);
     for stop in 1..5 {
-        let backend = Interpreter::new(&problem);
+        let backend = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&backend).given().unwrap();
         let mut times = 0;
         let stopped = driver.run(None, &mut |driver, _| {

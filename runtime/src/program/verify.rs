@@ -15,6 +15,7 @@ use crate::nvrtc::{Compiled, Kind};
 use crate::verify::{Mismatch, Verdict, check_worth, compare};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Kernels of one library of the emulator: few, so that all cores have some to compile.
 const TOGETHER: usize = 8;
@@ -22,7 +23,7 @@ const TOGETHER: usize = 8;
 /// What the interpreter leaves of a program.
 pub struct Reference {
     /// The program.
-    pub problem: ProgramProblem,
+    pub problem: Arc<ProgramProblem>,
     /// What its outputs hold, by field of the facade.
     pub outputs: Vec<Option<Data>>,
 }
@@ -33,8 +34,9 @@ impl Reference {
     /// # Errors
     /// There is not enough memory.
     pub fn new(problem: ProgramProblem) -> Result<Self> {
+        let problem = Arc::new(problem);
         let outputs = {
-            let backend = Interpreter::new(&problem);
+            let backend = Interpreter::new(problem.clone());
             let mut driver = Driver::new(&backend).given()?;
             driver.finish()?;
             results(&problem, &driver)?
@@ -76,7 +78,7 @@ pub struct Tools<'a> {
     /// The architecture that NVRTC compiles for, where there is one.
     pub arch: Option<&'a str>,
     /// A GPU, if they run on one.
-    pub gpu: Option<&'a Gpu>,
+    pub gpu: Option<&'a Arc<Gpu>>,
     /// The compiler of the emulator, if they run there.
     pub emulator: Option<&'a Compiler>,
 }
@@ -110,7 +112,8 @@ pub fn verify(
     tools: &Tools,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Option<Verdict>>> {
-    let planned: Vec<Result<Planned>> = plans.par_iter().map(|plan| Planned::new(&reference.problem, plan)).collect();
+    let plan = |plan| Planned::new(&reference.problem, plan).map(Arc::new);
+    let planned: Vec<Result<Arc<Planned>>> = plans.par_iter().map(plan).collect();
     let mut texts = Texts::default();
     let mut of_plans: Vec<Vec<usize>> = Vec::with_capacity(planned.len());
     for planned in &planned {
@@ -120,7 +123,7 @@ pub fn verify(
         });
     }
     let kernels = Loadable::new(&texts.texts, tools)?;
-    let judge = |(planned, texts): (&Result<Planned>, &Vec<usize>)| {
+    let judge = |(planned, texts): (&Result<Arc<Planned>>, &Vec<usize>)| {
         let verdict = match planned {
             Err(error) => Ok(Some(Verdict::Refused { reason: error.message.clone() })),
             Ok(planned) => kernels.judge(planned, texts, reference, tools),
@@ -169,7 +172,7 @@ impl<'a> Loadable<'a> {
     /// Runs a plan's kernels, which are those of some texts, on what there is.
     fn judge(
         &self,
-        planned: &Planned,
+        planned: &Arc<Planned>,
         texts: &[usize],
         reference: &Reference,
         tools: &Tools,
@@ -195,7 +198,13 @@ impl<'a> Loadable<'a> {
             let mut verdict = None;
             for order in Order::ALL {
                 let loaded = texts.iter().filter_map(kernel).collect();
-                verdict = Some(judge(&Emulator { order }, planned, loaded, reference, Some(order))?);
+                verdict = Some(judge(
+                    &Arc::new(Emulator::default().in_order(order)),
+                    planned,
+                    loaded,
+                    reference,
+                    Some(order),
+                )?);
                 if matches!(verdict, Some(Verdict::Failed { .. })) {
                     break;
                 }
@@ -235,8 +244,8 @@ fn damaged(order: Option<Order>, message: &str) -> Verdict {
 
 /// Runs the kernels of a plan on a machine, and compares every cell with the interpreter.
 fn judge<M: Machine>(
-    machine: &M,
-    planned: &Planned,
+    machine: &Arc<M>,
+    planned: &Arc<Planned>,
     loaded: Vec<M::Kernel>,
     reference: &Reference,
     order: Option<Order>,
@@ -252,12 +261,12 @@ fn judge<M: Machine>(
 }
 
 fn judged<M: Machine>(
-    machine: &M,
-    planned: &Planned,
+    machine: &Arc<M>,
+    planned: &Arc<Planned>,
     loaded: Vec<M::Kernel>,
     reference: &Reference,
 ) -> Result<(Vec<Mismatch>, Vec<String>)> {
-    let backend = Kernels::new(machine, planned, loaded)?.watched();
+    let backend = Kernels::new(Arc::clone(machine), Arc::clone(planned), loaded)?.watched();
     let mut driver = Driver::new(&backend).given()?;
     driver.finish()?;
     let mismatches = reference.mismatches(&results(&planned.problem, &driver)?);

@@ -119,7 +119,7 @@ impl Case {
         let inputs: Vec<Vec<f64>> = (0..self.stencil.inputs.len()).map(|n| initial(format!("f{n}"))).collect();
         let sums = (0..self.stencil.sums.len()).map(|n| initial(format!("a{n}"))).collect();
         let expected = Evaluation::new(&self.stencil, self.precision == Precision::F32, &inputs).run(sums);
-        let interpreter = Interpreter::new(&problem);
+        let interpreter = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&interpreter).given()?;
         match (driver.finish(), expected) {
             (Err(_), None) => Ok(Outcome::Nothing),

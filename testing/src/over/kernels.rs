@@ -5,15 +5,16 @@ use super::case::{Case, Outcome};
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::mesh::{Additions, MeshChoices, STRATEGIES, Strategy, VectorLayout};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::emulate::{self, Compiler, Emulator, Settings};
+use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
+use stencilc_runtime::mesh::program::kernels::{Kernels, Reader, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Results, Verdict, results};
 use stencilc_runtime::mesh::program::{MeshProblem, alone, alone_from_zero};
-use stencilc_runtime::{Data, Error, Fault, Result};
+use stencilc_runtime::{Data, Fault, Result};
 
 impl Case {
     /// Computes it by the interpreter and by kernels.
@@ -40,14 +41,16 @@ impl Case {
         if choices.strategy.is_ordered() && draw(6).is_multiple_of(2) {
             make_extreme(&mut problem, &mut Rng::with_seed(self.seed));
         }
-        let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else { return Ok(Outcome::Nothing) };
+        let problem = Arc::new(problem);
+        let Ok(expected) = results(&problem, Interpreter::new(Arc::clone(&problem))) else {
+            return Ok(Outcome::Nothing);
+        };
         let method = ["random", "none", "metis"][draw(3) % 3];
         let lead = draw(5) % problem.mesh.sets.len();
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options { block: 6, ..Options::new(lead) })?;
-        let texts = RefCell::new(String::new());
-        let load = |name: &str, text: &str| loaded(compiler, &texts, name, text);
-        let machine = Emulator::default();
-        let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Renumbered::new(&problem, &ordering)?), &load);
+        let (machine, texts) = (emulator(compiler), Rc::<RefCell<String>>::default());
+        let renumbered = Rc::new(Renumbered::new(&problem, &ordering)?);
+        let kernels = Kernels::new(Arc::clone(&problem), machine, choices, renumbered).read_by(kept_in(&texts));
         let wrong = match difference(&problem, &kernels, choices.strategy, &expected) {
             Ok(wrong) => wrong,
             // What a strategy cannot do, it says.
@@ -84,13 +87,18 @@ pub(super) fn make_extreme(problem: &mut MeshProblem, rng: &mut Rng) {
     }
 }
 
-/// A kernel for the emulator, whose text is kept.
-pub(super) fn loaded(compiler: &Compiler, texts: &RefCell<String>, name: &str, text: &str) -> Result<emulate::Kernel> {
-    texts.borrow_mut().push_str(text);
-    let source = emulate::Source { name, text };
-    let image = compiler.compile(&[source], &Settings { optimise: 0, ..Settings::default() })?;
-    let mut loaded = emulate::load(&image, &[source])?;
-    loaded.pop().ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
+/// An emulator whose kernels nobody needs again.
+pub(super) fn emulator(compiler: &Compiler) -> Arc<Emulator> {
+    Arc::new(Emulator::new(compiler.clone(), Settings { optimise: 0, ..Settings::default() }).uncached())
+}
+
+/// Keeps the texts of kernels.
+pub(super) fn kept_in(texts: &Rc<RefCell<String>>) -> Rc<Reader> {
+    let texts = Rc::clone(texts);
+    Rc::new(move |_, text| {
+        texts.borrow_mut().push_str(text);
+        Ok(())
+    })
 }
 
 /// How kernels differ from what the interpreter computes, if they do more than they may.

@@ -2,16 +2,18 @@
 //! call, and by kernels that compute several calls at once.
 
 use super::case::Outcome;
+use super::kernels::{emulator, kept_in};
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::Result;
-use stencilc_runtime::emulate::{Compiler, Emulator};
+use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
@@ -114,17 +116,17 @@ impl Program {
         if rng.bool() {
             super::kernels::make_extreme(&mut problem, &mut rng);
         }
+        let problem = Arc::new(problem);
         let chains = problem.chains.len();
-        let Ok(expected) = results(&problem, &Interpreter::new(&problem)) else {
+        let Ok(expected) = results(&problem, Interpreter::new(Arc::clone(&problem))) else {
             return Ok((Outcome::Nothing, chains));
         };
         let choices = MeshChoices { layout: VectorLayout::ALL[rng.usize(0..3)], block: 32, ..MeshChoices::default() };
         let method = ["random", "none"][rng.usize(0..2)];
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options::new(rng.usize(0..4)))?;
-        let texts = RefCell::new(String::new());
-        let load = |name: &str, text: &str| super::kernels::loaded(compiler, &texts, name, text);
-        let machine = Emulator::default();
-        let kernels = Kernels::new(&problem, &machine, choices, Rc::new(Renumbered::new(&problem, &ordering)?), &load);
+        let (machine, texts) = (emulator(compiler), Rc::<RefCell<String>>::default());
+        let renumbered = Rc::new(Renumbered::new(&problem, &ordering)?);
+        let kernels = Kernels::new(Arc::clone(&problem), machine, choices, renumbered).read_by(kept_in(&texts));
         let wrong = match results(&problem, &kernels) {
             Ok(found) => difference(&expected, &found),
             Err(error) => Some(error.to_string()),

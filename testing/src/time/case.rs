@@ -221,7 +221,7 @@ impl Case {
         for fusing in fusings() {
             let staged = reference.problem.staged.fused(fusing);
             saved = saved.max(stages.saturating_sub(staged.stages.len()));
-            let wrong = match Reference::new(ProgramProblem { staged, ..reference.problem.clone() }) {
+            let wrong = match Reference::new(ProgramProblem { staged, ..ProgramProblem::clone(&reference.problem) }) {
                 Ok(fused) => reference.mismatches(&fused.outputs).first().map(ToString::to_string),
                 Err(error) => Some(error.message),
             };

@@ -8,27 +8,29 @@ use crate::problem::element_of;
 use crate::{Element, Result};
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::sync::Arc;
 use stencilc_compiler::ir::{Handle, Role, VariableId};
 
 /// Computes on the CPU.
-pub struct Interpreter<'a> {
-    problem: &'a MeshProblem,
-    script: MeshScript<'a>,
+pub struct Interpreter {
+    problem: Arc<MeshProblem>,
+    script: Arc<MeshScript>,
 }
 
-impl<'a> Interpreter<'a> {
+impl Interpreter {
     /// For a problem.
-    pub fn new(problem: &'a MeshProblem) -> Self {
-        Self { problem, script: MeshScript::new(problem, &|_| false) }
+    pub fn new(problem: impl Into<Arc<MeshProblem>>) -> Self {
+        let problem = problem.into();
+        Self { script: Arc::new(MeshScript::new(&problem, &|_| false)), problem }
     }
 }
 
-impl Backend for Interpreter<'_> {
+impl Backend for Interpreter {
     type Buffer = RefCell<Data>;
     type Recording = Infallible;
 
-    fn script(&self) -> &dyn Script {
-        &self.script
+    fn script(&self) -> Arc<dyn Script> {
+        Arc::<MeshScript>::clone(&self.script)
     }
 
     fn load(&self, _: VariableId, data: &Data) -> Result<RefCell<Data>> {
@@ -47,7 +49,7 @@ impl Backend for Interpreter<'_> {
     fn compute(&self, computed: &Computed, arrays: Arrays<RefCell<Data>>) -> Result<()> {
         let (call, params) = (&self.script.stage(computed.stage).call, &computed.params);
         let stencil = &self.problem.program.stencils[call.stencil];
-        let MeshProblem { precision, levels, bound, .. } = self.problem;
+        let MeshProblem { precision, levels, bound, .. } = &*self.problem;
         let levels_computed = self.problem.computed(call.stencil, params)?;
         arrays.lend(stencil.stencil.fields.len(), |inputs, outputs| {
             for (id, own) in stencil.stencil.fields.iter().filter(|(_, own)| own.role.is_written()) {

@@ -4,9 +4,10 @@ use super::kernels::Kernels;
 use super::{MeshProblem, alone, alone_from_zero};
 use crate::array::Data;
 use crate::bench::statistics::Statistics;
+use crate::build::Build;
 use crate::driver::{Backend, Driver};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh};
-use crate::machine::{Arg, Launch, Machine};
+use crate::machine::{Arg, Launch};
 use crate::{Error, Result};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -76,7 +77,7 @@ pub type Results = Vec<(String, Data)>;
 ///
 /// # Errors
 /// There is not enough memory, or a kernel has failed.
-pub fn results<B: Backend>(problem: &MeshProblem, backend: &B) -> Result<Results> {
+pub fn results<B: Backend>(problem: &MeshProblem, backend: B) -> Result<Results> {
     let mut driver = Driver::new(backend).given()?;
     driver.finish()?;
     let name = |id| problem.program.program.variables[id].name.clone();
@@ -175,7 +176,7 @@ pub fn expected(problem: &MeshProblem) -> Result<Expected> {
 ///
 /// # Errors
 /// There is not enough memory, or a kernel has failed.
-pub fn measure<M: Machine>(
+pub fn measure<M: Build>(
     problem: &MeshProblem,
     kernels: &Kernels<M>,
     expected: &Expected,
@@ -197,7 +198,7 @@ pub fn measure<M: Machine>(
 ///
 /// # Errors
 /// There is not enough memory, or a kernel has failed.
-pub fn verify<M: Machine>(problem: &MeshProblem, kernels: &Kernels<M>, expected: &Expected) -> Result<Verdict> {
+pub fn verify<M: Build>(problem: &MeshProblem, kernels: &Kernels<M>, expected: &Expected) -> Result<Verdict> {
     only_call(problem)?;
     let mut driver = Driver::new(kernels).given()?;
     driver.finish()?;
@@ -284,26 +285,19 @@ fn worse(a: Verdict, b: Verdict) -> Verdict {
 ///
 /// # Errors
 /// There is not enough memory.
-pub fn copy_rate<M: Machine>(machine: &M, kernel: &M::Kernel, bytes: usize, runs: usize) -> Result<f64> {
+pub fn copy_rate<M: Build>(machine: &M, bytes: usize, runs: usize) -> Result<f64> {
+    let kernel = copy_all(COPYING[0]);
+    let kernel = machine.build(&kernel.name, &cuda::text(&kernel)?)?;
     let from = machine.upload(&vec![1; bytes])?;
     let to = machine.upload(&vec![0; bytes])?;
     let n = i32::try_from(bytes / 16).map_err(|_| Error::check("so much is not copied"))?;
     let args = [Arg::Pointer(machine.address(&from, 0)), Arg::Pointer(machine.address(&to, 0)), Arg::I32(n)];
     let [threads, blocks] = COPYING;
     let launch = Launch::new([blocks, 1, 1], [threads, 1, 1]);
-    let times = machine.time_each(runs, |_| machine.launch(kernel, &launch, &args))?;
+    let times = machine.time_each(runs, |_| machine.launch(&kernel, &launch, &args))?;
     let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
     Ok(2.0 * bytes as f64 / statistics.median_us / 1e3)
 }
 
 /// Threads of a block of [`copy_rate`]'s kernel, and how many blocks there are: 16 for each multiprocessor of an H200.
 const COPYING: [u32; 2] = [512, 132 * 16];
-
-/// The kernel of [`copy_rate`]: its name, and its text.
-///
-/// # Errors
-/// A template is broken, which is a fault of the compiler.
-pub fn copy() -> Result<(String, String)> {
-    let kernel = copy_all(COPYING[0]);
-    Ok((kernel.name.to_string(), cuda::text(&kernel)?))
-}

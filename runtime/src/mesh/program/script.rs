@@ -7,6 +7,7 @@ use crate::array::Data;
 use crate::driver::{Before, NumberOf, Script, Uses, Write};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use stencilc_compiler::ir::program::{Call, Program};
 use stencilc_compiler::ir::scalar::{Value, apply};
 use stencilc_compiler::ir::{Body, Handle, Levels, Role, Stencil, VariableId};
@@ -14,8 +15,8 @@ use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::program::{self as compiled, Loop, Times};
 
 /// A program over a mesh, some of whose chains are one stage.
-pub struct MeshScript<'a> {
-    problem: &'a MeshProblem,
+pub struct MeshScript {
+    problem: Arc<MeshProblem>,
     steps: Vec<compiled::Step>,
     stages: Vec<Stage>,
 }
@@ -28,10 +29,10 @@ pub(super) struct Stage {
     reads_numbers: bool,
 }
 
-impl<'a> MeshScript<'a> {
+impl MeshScript {
     /// What a problem's program does, where `merges` says which chains are computed by one kernel.
-    pub fn new(problem: &'a MeshProblem, merges: &dyn Fn(&Chain) -> bool) -> Self {
-        let mut script = Self { problem, steps: Vec::new(), stages: Vec::new() };
+    pub fn new(problem: &Arc<MeshProblem>, merges: &dyn Fn(&Chain) -> bool) -> Self {
+        let mut script = Self { problem: Arc::clone(problem), steps: Vec::new(), stages: Vec::new() };
         script.steps = script.all(&problem.steps, merges);
         script
     }
@@ -89,17 +90,17 @@ impl<'a> MeshScript<'a> {
     }
 
     /// The fields and parameters of a call, or of a chain.
-    fn stencil(&self, call: &Call) -> &'a Stencil {
+    fn stencil(&self, call: &Call) -> &Stencil {
         &self.problem.stages(call.stencil)[0].stencil
     }
 
-    fn scope(&self) -> Scope<'a> {
-        let MeshProblem { program, precision, levels, params, .. } = self.problem;
+    fn scope(&self) -> Scope<'_> {
+        let MeshProblem { program, precision, levels, params, .. } = &*self.problem;
         Scope { program, precision: *precision, levels: *levels, params }
     }
 }
 
-impl Script for MeshScript<'_> {
+impl Script for MeshScript {
     fn program(&self) -> &Program {
         &self.problem.program.program
     }
@@ -174,6 +175,7 @@ mod tests {
     use crate::mesh::made::airfoil;
     use crate::{Cast, Drawing};
     use std::collections::BTreeMap;
+    use std::sync::Arc;
     use stencilc_compiler::ir::Precision;
     use stencilc_compiler::source::Source;
 
@@ -190,7 +192,7 @@ stencil total over plane.cell { in a; reduce t: sum; t += a*a }
 ";
 
     /// A program whose loop is run 600 times.
-    fn problem(inner: &str) -> MeshProblem {
+    fn problem(inner: &str) -> Arc<MeshProblem> {
         let text = format!("{MESH}program p over plane {{\n    inout a on cell\n{inner}\n}}");
         let source = Source::new("p.stn", &text);
         let lowered = stencilc_compiler::check(&source);
@@ -208,7 +210,7 @@ stencil total over plane.cell { in a; reduce t: sum; t += a*a }
             cast: Cast::Exact,
             drawing: Drawing::Everything,
         };
-        MeshProblem::new(request).unwrap()
+        Arc::new(MeshProblem::new(request).unwrap())
     }
 
     #[test]
@@ -227,7 +229,7 @@ stencil total over plane.cell { in a; reduce t: sum; t += a*a }
             let problem = problem(inner);
             for every in [None, Some(70), Some(7), Some(3)] {
                 let [plain, recorded] = [false, true].map(|records| {
-                    let backend = Recorder::new(Interpreter::new(&problem), records);
+                    let backend = Recorder::new(Interpreter::new(problem.clone()), records);
                     let mut driver = Driver::new(&backend).given().unwrap();
                     let (mut seen, mut done) = (Vec::new(), 0);
                     driver

@@ -3,6 +3,7 @@
 
 use super::{Kernels, narrow};
 use crate::array::Data;
+use crate::build::Build;
 use crate::machine::Machine;
 use crate::{Element, Error, Result};
 use rayon::prelude::*;
@@ -38,7 +39,7 @@ impl<M: Machine> Array<M> {
     }
 }
 
-impl<M: Machine> Kernels<'_, M> {
+impl<M: Build> Kernels<M> {
     pub(super) fn array(&self, element: Element, len: usize) -> Result<Array<M>> {
         // Kernels count in 32 bits.
         narrow(len)?;

@@ -5,6 +5,7 @@ use super::arrays::{Array, padded};
 use super::prepare::{Prepared, Ready};
 use super::{Kernels, narrow};
 use crate::array::Data;
+use crate::build::Build;
 use crate::driver::Arrays;
 use crate::machine::{Arg, Launch, Machine};
 use crate::problem::element_of;
@@ -53,7 +54,7 @@ impl<M: Machine> Work<'_, M> {
     }
 }
 
-impl<M: Machine> Kernels<'_, M> {
+impl<M: Build> Kernels<M> {
     /// Computes a call: launches its kernels.
     pub(super) fn call(&self, call: &Call, params: &[Value], arrays: Arrays<Array<M>>) -> Result<()> {
         let stages = self.problem.stages(call.stencil);
@@ -140,7 +141,7 @@ impl<M: Machine> Kernels<'_, M> {
     fn clear(&self, array: &Array<M>) -> Result<()> {
         if self.zero.borrow().is_none() {
             let zero = set_to_zero(CLEARING);
-            self.zero.replace(Some(Rc::new((self.load)(&zero.name, &cuda::text(&zero)?)?)));
+            self.zero.replace(Some(Rc::new(self.build(&zero.name, &cuda::text(&zero)?)?)));
         }
         let zero = self.zero.borrow();
         let Some(kernel) = zero.as_ref() else { return Ok(()) };
@@ -155,7 +156,7 @@ impl<M: Machine> Kernels<'_, M> {
         let precision = self.problem.precision;
         if !self.folds.borrow().contains_key(fold.name()) {
             let text = fold::text(fold, precision)?;
-            let kernel = Rc::new((self.load)(&fold::name(fold, precision), &text)?);
+            let kernel = Rc::new(self.build(&fold::name(fold, precision), &text)?);
             self.folds.borrow_mut().insert(fold.name(), kernel);
         }
         let kernel = self.folds.borrow().get(fold.name()).map(Rc::clone);

@@ -14,6 +14,7 @@ mod work;
 
 use super::{MeshProblem, MeshScript};
 use crate::array::Data;
+use crate::build::{Build, Usage};
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::machine::Machine;
 use crate::{Error, Result};
@@ -24,22 +25,25 @@ pub use renumbered::Renumbered;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::{MapId, SetId, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
 pub use work::{Work, Works};
 
-/// Makes a kernel of a text.
-pub type Load<'a, M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel> + 'a;
+/// Somebody who is told the name and the text of each kernel before it is built.
+pub type Reader = dyn Fn(&str, &str) -> Result<()>;
 
 /// Computes on a machine.
-pub struct Kernels<'a, M: Machine> {
-    problem: &'a MeshProblem,
-    script: MeshScript<'a>,
+pub struct Kernels<M: Machine> {
+    problem: Arc<MeshProblem>,
+    script: Arc<MeshScript>,
     /// Whether launches of loops are recorded.
     records: bool,
-    machine: &'a M,
+    machine: Arc<M>,
     choices: MeshChoices,
-    load: &'a Load<'a, M>,
+    reader: Option<Rc<Reader>>,
+    /// What threads of the kernels take that were built.
+    usages: RefCell<Vec<(String, Usage)>>,
     renumbered: Rc<Renumbered>,
     maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
     numbers: RefCell<HashMap<SetId, Rc<M::Buffer>>>,
@@ -49,22 +53,24 @@ pub struct Kernels<'a, M: Machine> {
     zero: RefCell<Option<Rc<M::Kernel>>>,
 }
 
-impl<'a, M: Machine> Kernels<'a, M> {
+impl<M: Build> Kernels<M> {
     /// For a problem whose elements stand in some order on the machine.
     pub fn new(
-        problem: &'a MeshProblem,
-        machine: &'a M,
+        problem: impl Into<Arc<MeshProblem>>,
+        machine: Arc<M>,
         choices: MeshChoices,
         renumbered: Rc<Renumbered>,
-        load: &'a Load<'a, M>,
     ) -> Self {
+        let problem = problem.into();
+        let merges = |chain: &Chain| renumbered.merges(&problem, chain, choices);
         Self {
+            script: Arc::new(MeshScript::new(&problem, &merges)),
             problem,
-            script: MeshScript::new(problem, &|chain| renumbered.merges(problem, chain, choices)),
             records: true,
             machine,
             choices,
-            load,
+            reader: None,
+            usages: RefCell::default(),
             renumbered,
             maps: RefCell::default(),
             numbers: RefCell::default(),
@@ -75,6 +81,26 @@ impl<'a, M: Machine> Kernels<'a, M> {
         }
     }
 
+    /// The same, but somebody reads each kernel before it is built.
+    pub fn read_by(self, reader: Rc<Reader>) -> Self {
+        Self { reader: Some(reader), ..self }
+    }
+
+    fn build(&self, name: &str, text: &str) -> Result<M::Kernel> {
+        if let Some(reader) = &self.reader {
+            reader(name, text)?;
+        }
+        let kernel = self.machine.build(name, text)?;
+        let usage = self.machine.usage(&kernel).map(|usage| (name.to_owned(), usage));
+        self.usages.borrow_mut().extend(usage);
+        Ok(kernel)
+    }
+
+    /// What threads of the kernels take that were built until now, by the kernels' names.
+    pub fn usages(&self) -> Vec<(String, Usage)> {
+        self.usages.borrow().clone()
+    }
+
     /// The same, but each kernel is started by itself, and not those of many steps at once.
     pub fn unrecorded(self) -> Self {
         Self { records: false, ..self }
@@ -82,21 +108,21 @@ impl<'a, M: Machine> Kernels<'a, M> {
 
     /// Whether the calls of a chain are computed by one kernel.
     pub fn merges(&self, chain: &Chain) -> bool {
-        self.renumbered.merges(self.problem, chain, self.choices)
+        self.renumbered.merges(&self.problem, chain, self.choices)
     }
 
     /// The machine.
-    pub(crate) fn machine(&self) -> &'a M {
-        self.machine
+    pub(crate) fn machine(&self) -> &M {
+        &self.machine
     }
 }
 
-impl<M: Machine> Backend for Kernels<'_, M> {
+impl<M: Build> Backend for Kernels<M> {
     type Buffer = Array<M>;
     type Recording = M::Recording;
 
-    fn script(&self) -> &dyn Script {
-        &self.script
+    fn script(&self) -> Arc<dyn Script> {
+        Arc::<MeshScript>::clone(&self.script)
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<Array<M>> {

@@ -3,6 +3,7 @@
 use super::super::pieces::Pieces;
 use super::super::tables::InverseMap;
 use super::Kernels;
+use crate::build::Build;
 use crate::machine::Machine;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -29,13 +30,13 @@ pub(super) struct Ready<M: Machine> {
     pub(super) items: Vec<Range<usize>>,
 }
 
-impl<M: Machine> Kernels<'_, M> {
+impl<M: Build> Kernels<M> {
     /// The kernels of a call.
     pub(super) fn prepared(&self, key: &Key) -> Result<Rc<Prepared<M>>> {
         if let Some(known) = self.calls.borrow().get(key) {
             return Ok(Rc::clone(known));
         }
-        let (printed, groups) = self.renumbered.printed(self.problem, key, &self.choices)?;
+        let (printed, groups) = self.renumbered.printed(&self.problem, key, &self.choices)?;
         let mut kernels = Vec::new();
         for own in printed.kernels {
             let pieces = match own.items {
@@ -78,7 +79,7 @@ impl<M: Machine> Kernels<'_, M> {
             };
             tables.push((meaning.clone(), self.upload_numbers(&numbers)?));
         }
-        let kernel = (self.load)(&lowered.code.name, &cuda::text(&lowered.code)?)?;
+        let kernel = self.build(&lowered.code.name, &cuda::text(&lowered.code)?)?;
         Ok(Ready { lowered, kernel, tables, items })
     }
 
