@@ -23,6 +23,7 @@ mod functions;
 mod gpu;
 mod grid_files;
 mod headers;
+mod jobs;
 mod launcher;
 mod memory;
 mod meshes;

@@ -18,6 +18,7 @@ pub mod files;
 pub mod given;
 pub mod grid;
 pub mod interpreter;
+pub mod job;
 pub mod machine;
 pub mod memory;
 pub mod mesh;

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::program::ProgramProblem;
-use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters, usual_shape};
 use stencilc_runtime::{Error, Result};
 
 /// One plan.
@@ -76,21 +76,5 @@ pub fn parse_steps(text: &str) -> std::result::Result<usize, String> {
     match text.parse() {
         Ok(steps) if (1..=16).contains(&steps) => Ok(steps),
         _ => Err("a whole number from 1 to 16".to_owned()),
-    }
-}
-
-/// Whether GPUs of an architecture have clusters of blocks: those since sm_90.
-pub fn has_clusters(arch: &str) -> bool {
-    let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
-    number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_clusters;
-
-    #[test]
-    fn hopper_and_later_have_clusters() {
-        assert_eq!(["sm_70", "sm_90", "sm_90a", "sm_120"].map(has_clusters), [false, true, true, true]);
     }
 }

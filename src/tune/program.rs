@@ -2,7 +2,7 @@
 
 use super::{Args, SEARCHING};
 use crate::args::ARCH;
-use crate::args::program::{has_clusters, parse_steps, plan_kind};
+use crate::args::program::{parse_steps, plan_kind};
 use crate::bench::open;
 use crate::input::Input;
 use crate::terminal::{self, Progress};
@@ -18,7 +18,7 @@ use stencilc_runtime::bench::statistics::Statistics;
 use stencilc_runtime::bench::{Platform, date, hash, hash_of_neighbours};
 use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::program::measure::{ProgramMethod, candidates, copy};
-use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
+use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use stencilc_runtime::program::tune::{Found, Tuner};
 use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};

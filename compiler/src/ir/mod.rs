@@ -38,6 +38,7 @@
 //! of steps.
 
 pub mod arena;
+pub mod called;
 mod contract;
 mod display;
 mod fold;

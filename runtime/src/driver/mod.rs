@@ -44,6 +44,8 @@ pub struct Driver<B: Backend> {
     looks: Cell<u64>,
     /// Stages that were computed.
     launches: u64,
+    /// The outermost loop that it is in, by its step, and how often that is run in all.
+    repeated: Option<(usize, usize)>,
     /// How far it is.
     pub position: Position,
 }
@@ -78,6 +80,7 @@ impl<B: Backend> Driver<B> {
             cycles: Vec::new(),
             looks: Cell::new(0),
             launches: 0,
+            repeated: None,
             position: Position::default(),
         }
     }
@@ -120,22 +123,39 @@ impl<B: Backend> Driver<B> {
     /// # Errors
     /// The machine fails, a number of repetitions is negative, or `after` fails.
     pub fn run(&mut self, every: Option<u64>, after: &mut dyn FnMut(&Self, u64) -> Result<()>) -> Result<()> {
-        let script = Arc::clone(&self.script);
         let mut done = self.done()?;
+        loop {
+            let until = every.map_or(u64::MAX, |every| every - done % every);
+            let Some(times) = self.advance(until)? else { return Ok(()) };
+            done += times;
+            after(self, times)?;
+        }
+    }
+
+    /// Runs the program on, as far as several times of an outermost loop at once, at most `most` of them. Returns how many times
+    /// there were; nothing at the end.
+    ///
+    /// # Errors
+    /// The machine fails, or a number of repetitions is negative.
+    pub fn advance(&mut self, most: u64) -> Result<Option<u64>> {
+        let script = Arc::clone(&self.script);
         while let Some(step) = script.steps().get(self.position.step) {
             let Step::Repeat(own) = step else {
                 self.steps(std::slice::from_ref(step))?;
                 self.position.step += 1;
                 continue;
             };
-            let all = self.times_of(own)?;
-            while self.position.time < all {
-                let until = every.map_or(u64::MAX, |every| every - done % every);
-                let left = (all - self.position.time).min(usize::try_from(until).unwrap_or(usize::MAX));
+            let all = match self.repeated {
+                // A number that says how often may have changed since the loop began.
+                Some((step, all)) if step == self.position.step && self.position.time > 0 => all,
+                _ => self.times_of(own)?,
+            };
+            self.repeated = Some((self.position.step, all));
+            if self.position.time < all {
+                let left = (all - self.position.time).min(usize::try_from(most).unwrap_or(usize::MAX));
                 let times = self.times(own, self.position.time, left)?;
-                done += times as u64;
                 self.position.time += times;
-                after(self, times as u64)?;
+                return Ok(Some(times as u64));
             }
             // From the end of the last loop a longer one can go on.
             if self.position.step + 1 == script.steps().len() {
@@ -143,7 +163,7 @@ impl<B: Backend> Driver<B> {
             }
             self.position = Position { step: self.position.step + 1, time: 0 };
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Runs the program to its end.

@@ -220,6 +220,12 @@ impl ProgramPlan {
     }
 }
 
+/// Whether GPUs of an architecture have clusters of blocks: those since sm_90.
+pub fn has_clusters(arch: &str) -> bool {
+    let number = arch.trim_start_matches(|c: char| !c.is_ascii_digit());
+    number.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|number| number >= 90)
+}
+
 /// A stage that wraps reads circles alone.
 fn check_circles(staged: &Staged, fuse: &str) -> Result<()> {
     for stage in &staged.stages {
@@ -270,5 +276,15 @@ pub fn usual_shape(steps: usize, precision: Precision) -> Shape {
         (1, Precision::F32) => Shape { strip: Strip::Aligned, lane: 16, ahead: 4, ..Shape::default() },
         (1, Precision::F64) => Shape { strip: Strip::Aligned, lane: 32, ..Shape::default() },
         _ => Shape { lane: 16, ..Shape::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_clusters;
+
+    #[test]
+    fn hopper_and_later_have_clusters() {
+        assert_eq!(["sm_70", "sm_90", "sm_90a", "sm_120"].map(has_clusters), [false, true, true, true]);
     }
 }

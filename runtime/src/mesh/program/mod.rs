@@ -25,12 +25,12 @@ use live::Step;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencilc_compiler::analysis::levels::computed;
+use stencilc_compiler::ir::called;
 use stencilc_compiler::ir::mesh::MeshProgram;
-use stencilc_compiler::ir::program::{Action, Call, FieldBinding, Program, Variable};
+use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
-    Arena, Body, Def, DefId, Field, FieldId, Handle, Levels, MeshStencil, Node, Origin, Place, Precision, Role,
-    Stencil, VariableId, Verify,
+    Body, FieldId, Handle, Levels, MeshStencil, Node, Place, Precision, Role, VariableId, Verify,
 };
 use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::plan::prepare;
@@ -182,75 +182,8 @@ pub fn alone_from_zero(stencil: &MeshStencil) -> MeshProgram {
 }
 
 fn called_once(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
-    let inner = &stencil.stencil;
-    let mut program = Program {
-        name: inner.name.clone(),
-        doc: inner.doc.clone(),
-        file: inner.file.clone(),
-        stencils: vec![inner.clone()],
-        ..Program::default()
-    };
-    // Its parameters are the program's; their defaults are made of constants, which come along.
-    let mut numbers = Stencil { params: inner.params.clone(), defs: constants(inner), ..Stencil::default() };
-    let (mut fields, mut of_numbers) = (Vec::new(), Vec::new());
-    for (_, field) in inner.fields.iter() {
-        let role = match field.role {
-            Role::Inc if from_zero => Role::Out,
-            Role::Inc => Role::InOut,
-            Role::Reduce => Role::Out,
-            role => role,
-        };
-        let id = program.variables.add(Variable {
-            name: field.name.clone(),
-            doc: field.doc.clone(),
-            role: Some(role),
-            place: field.place,
-            stored: field.stored,
-            range: field.range,
-            edges: Default::default(),
-            span: field.span,
-        });
-        fields
-            .push(FieldBinding { read: role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
-        if field.role == Role::Reduce {
-            of_numbers.push(id);
-        }
-    }
-    let params = inner.params.iter().map(|(id, param)| {
-        let mut body = Body::new();
-        body.add(Node::Param(id), param.kind, param.span);
-        Some(body)
-    });
-    let call = Call { stencil: 0, fields, params: params.collect(), span: Default::default() };
-    program.actions = vec![Action::Call(call)];
-    for &id in &of_numbers {
-        let Variable { name, place, stored, span, .. } = program.variables[id].clone();
-        let (doc, role, range) = (Default::default(), Role::In, None);
-        numbers.fields.add(Field { name, doc, role, place, stored, range, span });
-    }
-    program.numbers = numbers;
-    MeshProgram {
-        program,
-        stencils: vec![stencil.clone()],
-        mesh: stencil.mesh.clone(),
-        numbers: of_numbers,
-        sizes: Vec::new(),
-    }
-}
-
-/// The definitions of a stencil, of which those that are no constants are worth nothing: they keep their numbers.
-fn constants(stencil: &Stencil) -> Arena<DefId, Def> {
-    let mut defs = Arena::new();
-    for (_, def) in stencil.defs.iter() {
-        let mut own = def.clone();
-        if own.origin != Origin::Constant {
-            let mut body = Body::new();
-            body.add(Node::Bool(false), stencilc_compiler::ir::Kind::Bool, Default::default());
-            own.body = body;
-        }
-        defs.add(own);
-    }
-    defs
+    let (program, numbers) = called::once(&stencil.stencil, from_zero);
+    MeshProgram { program, stencils: vec![stencil.clone()], mesh: stencil.mesh.clone(), numbers, sizes: Vec::new() }
 }
 
 /// A stencil with its multiply-adds formed and its constants folded.

@@ -1,0 +1,326 @@
+//! Jobs: what is computed, where, with which numbers and on which device. This is the way into the crate for other programs.
+//!
+//! A [`Job`] is a program or a stencil of a text, and all that it is given. Once it is started it is a [`Run`], which holds its
+//! fields on the device, goes on by steps, and hands out what they hold.
+//!
+//! ```
+//! use stencilc_compiler::{grid::Grid, source::Source};
+//! use stencilc_runtime::{Array, Data, Device, job::{Domain, Job}};
+//!
+//! let text = "stencil mean { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }";
+//! let a = Array { shape: vec![1, 1, 4], data: Data::F64(vec![1.0, 2.0, 4.0, 8.0]) };
+//! let job = Job::new(&Source::new("mean.stn", text), None)?.on(Domain::Rows(Grid::rows(4, 1, 1))).array("a", a);
+//! let mut run = job.device(Device::Cpu).start()?;
+//! run.finish()?;
+//! let Data::F64(b) = run.get("b")?.data else { unreachable!("`real` is f64") };
+//! assert_eq!(b[1..3], [2.5, 5.0]);
+//! # Ok::<(), stencilc_runtime::Error>(())
+//! ```
+//!
+//! Programs go on step by step, on grids and over meshes alike:
+//!
+//! ```
+//! # use stencilc_compiler::source::Source;
+//! # use stencilc_runtime::{Device, Drawing, job::{Domain, Job}, mesh::made::airfoil};
+//! let text = "
+//!     mesh plane { set edge, cell; map edge.cells -> cell[2] }
+//!     stencil flux over plane.edge {
+//!         in heat on cell; inc change on cell
+//!         let f = 0.1 * (heat[cells.1] - heat[cells.0])
+//!         change[cells.0] += f
+//!         change[cells.1] -= f
+//!     }
+//!     program spread over plane { inout heat on cell; param n: int; repeat n { heat = flux(heat, heat) } }
+//! ";
+//! let job = Job::new(&Source::new("spread.stn", text), None)?.on(Domain::Mesh { mesh: airfoil(12, 6)?, levels: None });
+//! let mut run = job.set("n", 100).drawing(Drawing::Inputs).device(Device::Cpu).start()?;
+//! while run.step(10)? > 0 {
+//!     let heat = run.get("heat")?;
+//!     assert_eq!(heat.shape, [72]);
+//! }
+//! assert_eq!(run.done(), 100);
+//! # Ok::<(), stencilc_runtime::Error>(())
+//! ```
+
+mod run;
+
+use crate::array::Array;
+use crate::build::Build;
+use crate::device::{Device, Platform};
+use crate::drawing::Drawing;
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::given::Cast;
+use crate::mesh::Mesh;
+use crate::mesh::order::Ordering;
+use crate::mesh::program as over;
+use crate::problem::Request;
+use crate::program::kernels::{Kernels, Planned};
+use crate::program::plan::{ProgramPlan, has_clusters};
+use crate::program::{ProgramProblem, cpu};
+pub use run::Run;
+use run::Running;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use stencilc_compiler::diagnostic::{Failure, Severity, guess};
+use stencilc_compiler::grid::{Adjacency, Grid};
+use stencilc_compiler::ir::{MeshProgram, Precision, Program, called};
+use stencilc_compiler::mesh::MeshChoices;
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::source::Source;
+
+/// The architecture that plans are made for on the emulator.
+const EMULATED: &str = "sm_90";
+
+/// What is computed. A stencil is a program that calls it once.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A program on a grid.
+    Grid(Program),
+    /// A program over a mesh.
+    Mesh(MeshProgram),
+}
+
+/// Where it is computed.
+#[derive(Clone, Debug)]
+pub enum Domain {
+    /// On a grid whose columns stand in rows.
+    Rows(Grid),
+    /// On a grid of cells, each of which says which its neighbours are.
+    Cells {
+        /// The neighbours.
+        adjacency: Arc<Adjacency>,
+        /// How many levels there are.
+        levels: usize,
+    },
+    /// Over a mesh.
+    Mesh {
+        /// The mesh.
+        mesh: Mesh,
+        /// How many levels there are, if it does not follow from the arrays.
+        levels: Option<usize>,
+    },
+}
+
+/// What is computed, and all that it is given.
+#[derive(Clone, Debug)]
+pub struct Job {
+    subject: Subject,
+    domain: Option<Domain>,
+    device: Device,
+    choices: Choices,
+    plan: Option<ProgramPlan>,
+    over_mesh: MeshChoices,
+    ordering: Option<Ordering>,
+    arrays: BTreeMap<String, Array>,
+    settings: BTreeMap<String, String>,
+    seed: u64,
+    cast: Cast,
+    drawing: Drawing,
+}
+
+impl Job {
+    /// The program or stencil of a text that has this name; or the only program, or the only stencil, that it has.
+    ///
+    /// # Errors
+    /// The text is wrong, which is told with places and guesses; or it has several, or none of that name.
+    pub fn new(source: &Source, name: Option<&str>) -> Result<Self> {
+        let lowered = stencilc_compiler::check(source);
+        if lowered.diagnostics.iter().any(|told| told.severity == Severity::Error) {
+            return Err(Error::input(Failure::wrong(lowered.diagnostics, source).to_string()));
+        }
+        let programs = lowered.programs.into_iter().map(Subject::Grid);
+        let programs: Vec<Subject> = programs.chain(lowered.mesh_programs.into_iter().map(Subject::Mesh)).collect();
+        let stencils = lowered.stencils.iter().map(|own| Subject::Grid(called::once(own, false).0));
+        let stencils = stencils.chain(lowered.mesh_stencils.iter().map(|own| Subject::Mesh(over::alone(own))));
+        chosen(programs, stencils.collect(), name).map(Self::of)
+    }
+
+    /// What was lowered already.
+    pub fn of(subject: Subject) -> Self {
+        Self {
+            subject,
+            domain: None,
+            device: Device::choose(None).0,
+            choices: Choices::default(),
+            plan: None,
+            over_mesh: MeshChoices::default(),
+            ordering: None,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: 0,
+            cast: Cast::Exact,
+            drawing: Drawing::Nothing,
+        }
+    }
+
+    /// Where it is computed. On a grid in rows this may be left out where arrays tell its extents.
+    pub fn on(self, domain: Domain) -> Self {
+        Self { domain: Some(domain), ..self }
+    }
+
+    /// What computes; if nothing is said, the first GPU, or else the interpreter.
+    pub fn device(self, device: Device) -> Self {
+        Self { device, ..self }
+    }
+
+    /// What `real` is.
+    pub fn precision(self, precision: Precision) -> Self {
+        Self { choices: Choices { precision, ..self.choices }, ..self }
+    }
+
+    /// What an input holds before the first step: on a grid of shape (nk, nj, ni), over a mesh (levels, elements, slots, parts), of
+    /// which a field has some.
+    pub fn array(mut self, name: &str, array: Array) -> Self {
+        self.arrays.insert(name.to_owned(), array);
+        self
+    }
+
+    /// The value of a parameter.
+    pub fn set(mut self, name: &str, value: impl ToString) -> Self {
+        self.settings.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// Which inputs are drawn at random; none if nothing is said.
+    pub fn drawing(self, drawing: Drawing) -> Self {
+        Self { drawing, ..self }
+    }
+
+    /// The seed of random numbers.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Whether numbers of arrays may lose precision to fit their fields; they may not if nothing is said.
+    pub fn cast(self, cast: Cast) -> Self {
+        Self { cast, ..self }
+    }
+
+    /// Which kernels compute it on a grid: storage, strategy and what belongs to them. Their precision is that of all.
+    pub fn choices(self, choices: Choices) -> Self {
+        Self { choices, ..self }
+    }
+
+    /// Which calls of a program on a grid become one kernel; the usual plan if nothing is said.
+    pub fn plan(self, plan: ProgramPlan) -> Self {
+        Self { choices: plan.choices.clone(), plan: Some(plan), ..self }
+    }
+
+    /// Which kernels compute it over a mesh, and in which order its elements stand on the device: as they are if nothing is said.
+    pub fn over_mesh(self, choices: MeshChoices, ordering: Option<Ordering>) -> Self {
+        Self { over_mesh: choices, ordering, ..self }
+    }
+
+    /// Checks all against each other, compiles what is needed, and brings the fields to the device.
+    ///
+    /// # Errors
+    /// Names that do not exist, arrays of the wrong shape or type, inputs and parameters without a value, a domain that is missing or
+    /// does not suit; a device that is not there, or that cannot take what was chosen.
+    pub fn start(self) -> Result<Run> {
+        match self.subject.clone() {
+            Subject::Grid(program) => self.on_grid(&program),
+            Subject::Mesh(program) => self.on_mesh(&program),
+        }
+    }
+
+    fn on_grid(self, program: &Program) -> Result<Run> {
+        let Self { device, choices, plan, arrays, settings, seed, cast, drawing, .. } = self;
+        let (grid, adjacency) = match self.domain {
+            None => (None, None),
+            Some(Domain::Rows(grid)) => (Some(grid), None),
+            Some(Domain::Cells { adjacency, levels }) => {
+                (Some(Grid::cells(adjacency.cells(), levels)), Some(adjacency))
+            }
+            Some(Domain::Mesh { .. }) => {
+                return Err(Error::call(format!("`{}` runs on a grid, not over a mesh", program.name)));
+            }
+        };
+        let facade = program.facade();
+        let (precision, contract) = (choices.precision, choices.contract);
+        let request =
+            Request { stencil: &facade, precision, contract, grid, adjacency, arrays, settings, seed, cast, drawing };
+        let problem = Arc::new(ProgramProblem::new(program, request)?);
+        let planned = |arch: &str| {
+            let plan = plan.unwrap_or_else(|| ProgramPlan::usual(&problem, &choices, has_clusters(arch)));
+            Planned::new(&problem, &plan)
+        };
+        let driver: Box<dyn Running> = match device.open(2)? {
+            Platform::Cpu => Box::new(Driver::new(cpu::Interpreter::new(Arc::clone(&problem))).given()?),
+            Platform::Emulator(emulator) => on_machine(emulator, planned(EMULATED)?)?,
+            Platform::Gpu(gpu) => {
+                let planned = planned(&gpu.arch())?;
+                on_machine(gpu, planned)?
+            }
+        };
+        let shape = move |id| problem.outer.grid.shape(problem.staged.program.variables[id].place);
+        Ok(Run::new(driver, program.clone(), Box::new(shape)))
+    }
+
+    fn on_mesh(self, program: &MeshProgram) -> Result<Run> {
+        let Some(Domain::Mesh { mesh, levels }) = self.domain else {
+            return Err(Error::call(format!("`{}` runs over a mesh", program.program.name))
+                .help("give one: `Domain::Mesh { mesh, levels }`"));
+        };
+        let request = over::Request {
+            program,
+            precision: self.choices.precision,
+            contract: self.choices.contract,
+            mesh,
+            levels,
+            arrays: self.arrays,
+            settings: self.settings,
+            seed: self.seed,
+            cast: self.cast,
+            drawing: self.drawing,
+        };
+        let problem = Arc::new(over::MeshProblem::new(request)?);
+        let placed = || {
+            let ordering = self.ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
+            over::kernels::Renumbered::new(&problem, &ordering).map(Rc::new)
+        };
+        let own = Arc::clone(&problem);
+        let driver: Box<dyn Running> = match self.device.open(2)? {
+            Platform::Cpu => Box::new(Driver::new(over::cpu::Interpreter::new(own)).given()?),
+            Platform::Emulator(emulator) => {
+                Box::new(Driver::new(over::kernels::Kernels::new(own, emulator, self.over_mesh, placed()?)).given()?)
+            }
+            Platform::Gpu(gpu) => {
+                Box::new(Driver::new(over::kernels::Kernels::new(own, gpu, self.over_mesh, placed()?)).given()?)
+            }
+        };
+        Ok(Run::new(driver, program.program.clone(), Box::new(move |id| problem.shape(id))))
+    }
+}
+
+fn on_machine<M: Build + 'static>(machine: Arc<M>, planned: Planned) -> Result<Box<dyn Running>> {
+    Ok(Box::new(Driver::new(Kernels::built(machine, planned)?).given()?))
+}
+
+impl Subject {
+    fn name(&self) -> &str {
+        match self {
+            Subject::Grid(program) => &program.name,
+            Subject::Mesh(program) => &program.program.name,
+        }
+    }
+}
+
+/// What is meant: what has the name; or the only program, or else the only stencil.
+fn chosen(mut programs: Vec<Subject>, mut stencils: Vec<Subject>, name: Option<&str>) -> Result<Subject> {
+    let names: Vec<String> = programs.iter().chain(&stencils).map(|own| own.name().to_owned()).collect();
+    let list = names.join(", ");
+    match name {
+        None if programs.len() == 1 => Ok(programs.remove(0)),
+        None if programs.is_empty() && stencils.len() == 1 => Ok(stencils.remove(0)),
+        None => Err(Error::call(format!("the text has several: {list}")).help("name one of them")),
+        Some(name) => programs.into_iter().chain(stencils).find(|own| own.name() == name).ok_or_else(|| {
+            let error = Error::call(format!("the text has no stencil or program `{name}`"));
+            match guess(name, names.iter().map(String::as_str)) {
+                Some(guess) => error.help(format!("did you mean `{guess}`?")),
+                None => error.help(format!("it has {list}")),
+            }
+        }),
+    }
+}

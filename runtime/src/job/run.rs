@@ -1,0 +1,180 @@
+//! A job that was started.
+
+use crate::array::{Array, Data};
+use crate::driver::{Backend, Driver};
+use crate::error::{Error, Result};
+use stencilc_compiler::diagnostic::guess;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Program, VariableId};
+
+/// A driver, whatever computes.
+pub(super) trait Running {
+    /// How often outermost loops are run in all, as far as that is known before.
+    fn total(&self) -> Result<u64>;
+
+    /// As [`Driver::advance`].
+    fn advance(&mut self, most: u64) -> Result<Option<u64>>;
+
+    /// What a variable holds.
+    fn get(&self, variable: VariableId) -> Result<Option<Data>>;
+
+    /// The value of a number.
+    fn number(&self, variable: VariableId) -> Result<Option<Value>>;
+
+    /// Gives a variable its numbers.
+    fn set(&mut self, variable: VariableId, data: &Data) -> Result<()>;
+
+    /// An array for a variable, that holds nothing.
+    fn fresh(&self, variable: VariableId) -> Data;
+
+    /// Waits until all is computed.
+    fn wait(&self) -> Result<()>;
+}
+
+impl<B: Backend> Running for Driver<B> {
+    fn total(&self) -> Result<u64> {
+        self.total()
+    }
+
+    fn advance(&mut self, most: u64) -> Result<Option<u64>> {
+        self.advance(most)
+    }
+
+    fn get(&self, variable: VariableId) -> Result<Option<Data>> {
+        self.get(variable)
+    }
+
+    fn number(&self, variable: VariableId) -> Result<Option<Value>> {
+        self.number(variable)
+    }
+
+    fn set(&mut self, variable: VariableId, data: &Data) -> Result<()> {
+        self.set(variable, data)
+    }
+
+    fn fresh(&self, variable: VariableId) -> Data {
+        self.backend().script().fresh(variable)
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.wait()
+    }
+}
+
+/// The lengths of the axes of a variable's array.
+type Shape = dyn Fn(VariableId) -> Vec<usize>;
+
+/// A job under way: its fields are on the device.
+pub struct Run {
+    driver: Box<dyn Running>,
+    program: Program,
+    shape: Box<Shape>,
+    done: u64,
+}
+
+impl Run {
+    pub(super) fn new(driver: Box<dyn Running>, program: Program, shape: Box<Shape>) -> Self {
+        Self { driver, program, shape, done: 0 }
+    }
+
+    /// How often the outermost loops were run until now.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// How often they are run in all, as far as that is known before.
+    ///
+    /// # Errors
+    /// A number of repetitions is negative.
+    pub fn total(&self) -> Result<u64> {
+        self.driver.total()
+    }
+
+    /// Goes on by so many times of an outermost loop, or fewer at the end, and returns how many there were. What stands before a loop is
+    /// done with its first time, and what stands behind the last one by [`Run::finish`].
+    ///
+    /// # Errors
+    /// A kernel has failed, or there is not enough memory.
+    pub fn step(&mut self, times: u64) -> Result<u64> {
+        let mut some = 0;
+        while some < times {
+            let Some(more) = self.driver.advance(times - some)? else { break };
+            some += more;
+        }
+        self.done += some;
+        Ok(some)
+    }
+
+    /// Goes on to the end.
+    ///
+    /// # Errors
+    /// As [`Run::step`].
+    pub fn finish(&mut self) -> Result<()> {
+        while self.step(u64::MAX)? > 0 {}
+        self.driver.wait()
+    }
+
+    /// What a declared field holds now, in the order of the arrays that were given.
+    ///
+    /// # Errors
+    /// There is no such field, or it has no value yet; or a kernel has failed.
+    pub fn get(&self, name: &str) -> Result<Array> {
+        let variable = self.declared(name)?;
+        let data = self.driver.get(variable)?;
+        let data = data.ok_or_else(|| Error::call(format!("`{name}` has no value yet")))?;
+        Ok(Array { shape: (self.shape)(variable), data })
+    }
+
+    /// What a number is now, such as what a reduction came to.
+    ///
+    /// # Errors
+    /// There is no such number, or it has no value yet; or a kernel has failed.
+    pub fn number(&self, name: &str) -> Result<f64> {
+        let value = self.driver.number(self.declared(name)?)?;
+        value.map(Value::real).ok_or_else(|| {
+            Error::call(format!("`{name}` is no number, or has no value yet")).help("fields are arrays: `get`")
+        })
+    }
+
+    /// Gives a declared field new numbers.
+    ///
+    /// # Errors
+    /// There is no such field; the array has another shape or type; or there is not enough memory.
+    pub fn put(&mut self, name: &str, array: &Array) -> Result<()> {
+        let variable = self.declared(name)?;
+        let (shape, element) = ((self.shape)(variable), self.driver.fresh(variable).element());
+        if array.shape != shape {
+            return Err(Error::call(format!("`{name}` has the shape {shape:?}, not {:?}", array.shape)));
+        }
+        if array.data.element() != element {
+            let (own, given) = (element.name(), array.data.element().name());
+            return Err(Error::call(format!("`{name}` is an array of {own}, not of {given}")));
+        }
+        self.driver.set(variable, &array.data)
+    }
+
+    /// Waits until all is computed.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn wait(&self) -> Result<()> {
+        self.driver.wait()
+    }
+
+    fn declared(&self, name: &str) -> Result<VariableId> {
+        self.program.declared(name).ok_or_else(|| {
+            let names: Vec<&str> = self
+                .program
+                .variables
+                .iter()
+                .filter(|(_, own)| own.role.is_some())
+                .map(|(_, own)| own.name.as_str())
+                .collect();
+            let error = Error::call(format!("`{}` has no field `{name}`", self.program.name));
+            match guess(name, names.iter().copied()) {
+                Some(guess) => error.help(format!("did you mean `{guess}`?")),
+                None => error.help(format!("it has {}", names.join(", "))),
+            }
+        })
+    }
+}
