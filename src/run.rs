@@ -1,6 +1,7 @@
 //! `stencilc run`: computes a stencil or a program on arrays, or on random numbers.
 
 pub mod animate;
+mod kept;
 pub mod mesh;
 mod outputs;
 pub mod program;

@@ -11,11 +11,11 @@ use stencilc_compiler::grid::{Form, Grid};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::bench::log;
 use stencilc_runtime::bench::rows::{self, Row};
+use stencilc_runtime::checkpoint::{self, Checkpoint};
 use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::{self, HOLE, MOST};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
-use stencilc_runtime::program::checkpoint::{self, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
 use stencilc_runtime::tune::database::Content;
 use stencilc_runtime::{Array, Cast, Drawing, cache, grid, npy};
@@ -154,7 +154,7 @@ fn goes_on(read: &Checkpoint) {
     let Some(program) = texts.flat_map(|text| text.programs).find(|program| program.name == about.program) else {
         return;
     };
-    let Grid { ni, nj, nk, form } = about.grid;
+    let Some(Grid { ni, nj, nk, form }) = about.grid else { return };
     let cells = ni.checked_mul(nj).and_then(|columns| columns.checked_mul(nk));
     if form != Form::Rows || cells.is_none_or(|cells| cells > CELLS) {
         return;
@@ -164,7 +164,7 @@ fn goes_on(read: &Checkpoint) {
         stencil: &facade,
         precision: about.precision,
         contract: about.contract,
-        grid: Some(about.grid),
+        grid: about.grid,
         adjacency: None,
         arrays: BTreeMap::new(),
         settings: BTreeMap::from([("steps".to_owned(), about.position.time.clamp(1, 4).to_string())]),
@@ -175,7 +175,7 @@ fn goes_on(read: &Checkpoint) {
     let Ok(problem) = ProgramProblem::new(&program, request) else { return };
     let backend = Interpreter::new(problem.clone());
     let mut driver = Driver::new(&backend);
-    if read.restore(&problem, &mut driver).is_ok() {
+    if read.restore(&mut driver).is_ok() {
         driver.finish().expect("what fits can go on");
     }
 }

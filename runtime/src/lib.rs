@@ -5,6 +5,7 @@ pub mod bench;
 pub mod build;
 pub mod cache;
 pub mod checked;
+pub mod checkpoint;
 pub mod clock;
 pub mod cuda;
 pub mod device;

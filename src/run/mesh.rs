@@ -1,5 +1,6 @@
 //! `stencilc run` of a program or stencil over a mesh.
 
+use super::kept::Kept;
 use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
@@ -21,12 +22,14 @@ use std::sync::Arc;
 use std::time::Instant;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
+use stencilc_runtime::bench::hash;
 use stencilc_runtime::build::Build;
+use stencilc_runtime::checkpoint::About;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::driver::{Backend, Driver};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
-use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
+use stencilc_runtime::mesh::program::{MeshProblem, MeshScript, Request, measure};
 use stencilc_runtime::mesh::{self};
 use stencilc_runtime::{Array, Data, Device, Error, Result, files, npy};
 
@@ -58,6 +61,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let merge = merge(&args.of_program.plan, &args.of_mesh, name)?;
     let path = args.of_mesh.file(name, &program.mesh.name)?;
     let texts = Rc::new(Texts::new(args.texts.as_deref())?);
+    let kept = Kept::new(args, true)?;
     let mut targets = outputs::targets(&args.outputs, args.vtu.as_deref(), program)?;
     let (device, no_gpu) = Device::choose(args.device);
     let device = match (device, no_gpu) {
@@ -79,12 +83,16 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         precision: choices.precision,
         contract: choices.contract,
         mesh: mesh::load(path)?,
-        levels: args.levels,
+        levels: args.levels.or(kept
+            .resumed()
+            .and_then(|own| own.about.mesh.as_ref())
+            .map(|own| own.levels)
+            .filter(|_| program.mesh.levels)),
         arrays: arrays(&args.inputs)?,
         settings: crate::args::by_name(&args.set, "--set")?,
         seed: args.seed,
         cast: args.casting(),
-        drawing: args.drawing(is_program(input, name)),
+        drawing: kept.drawing(is_program(input, name)),
     };
     let how = MeshChoices { merge, ..args.of_mesh.choices()? };
     let problem = Arc::new(MeshProblem::new(request)?);
@@ -99,7 +107,10 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         order = Some(ordered);
         Ok(renumbered)
     };
-    let call = Call { args, problem: &problem, targets: &targets, how, texts, json };
+    let about = About::over_mesh(&problem, &hash(&[input.source.text.as_bytes()]), choices.contract);
+    let before = kept.before(&about, &MeshScript::new(&problem, &|_| false))?;
+    let call =
+        Call { args, problem: &problem, targets: &targets, how, texts, json, kept: &kept, about: &about, before };
     let Done { results, told, steps: total, pace, one_kernel } = match device.open(2)? {
         Platform::Cpu => call.way(Interpreter::new(Arc::clone(&problem)))?,
         Platform::Emulator(emulator) => call.on(emulator, on_machine()?)?,
@@ -115,6 +126,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let numbers = results.iter().filter(|(id, _)| problem.is_number(*id));
     let numbers: Vec<(String, Option<f64>)> =
         numbers.map(|(id, data)| (own(*id).name.clone(), data.as_ref().map(|data| data.get(0)))).collect();
+    let drawn = if kept.resumed().is_some() { &[] } else { problem.drawn.as_slice() };
     if json {
         let numbers: serde_json::Map<String, serde_json::Value> =
             numbers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -124,6 +136,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             "mesh": sizes(&problem),
             "precision": problem.precision,
             "steps": total,
+            "resumed_after": kept.resumed().map(|_| before),
             "order": order.as_ref().map(|order| json!({ "method": order.name, "why": order.why })),
             "numbers": numbers,
             "on_the_way": told,
@@ -131,7 +144,7 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             "one_kernel": one_kernel,
             "outputs": summaries,
             "of_the_mesh": problem.came_along,
-            "drawn": problem.drawn,
+            "drawn": drawn,
             "seed": args.seed,
             "timings": {
                 "parse": input.parse_seconds,
@@ -142,12 +155,15 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
             },
         }));
     }
-    if !problem.drawn.is_empty() {
-        terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, problem.drawn.join(", ")));
+    if !drawn.is_empty() {
+        terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", ")));
     }
     let mut text = format!("{name} on {device}, {}, {}", problem.precision.name(), sizes_text(&problem));
     if let Some(Pace { first_seconds, steps_per_second }) = pace {
         text.push_str(&format!(", {}", terminal::count(total as usize, "step")));
+        if before > 0 {
+            text.push_str(&format!(" after the {before} of the checkpoint"));
+        }
         if let Some(later) = steps_per_second {
             text.push_str(&format!(
                 ", {} steps a second after the first, which took {first_seconds:.2} s",
@@ -234,6 +250,10 @@ struct Call<'a> {
     how: MeshChoices,
     texts: Rc<Texts>,
     json: bool,
+    kept: &'a Kept<'a>,
+    about: &'a About,
+    /// Steps that were done before.
+    before: u64,
 }
 
 impl Call<'_> {
@@ -250,11 +270,11 @@ impl Call<'_> {
 
     /// Runs it on a backend.
     fn way<B: Backend>(&self, backend: B) -> Result<Done> {
-        let &Call { args, problem, targets, json, .. } = self;
+        let &Call { args, problem, targets, json, before, .. } = self;
         let start = Instant::now();
-        let mut driver = Driver::new(backend).given()?;
+        let mut driver = self.kept.driver(backend)?;
         let total = driver.total()?;
-        let progress = Progress::steps(total as usize, "running");
+        let progress = Progress::steps(total.saturating_sub(before) as usize, "running");
         let way = Way { args, problem, targets, progress: &progress, json, total };
         let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
         driver.run(args.of_program.every, &mut |driver, times| {
@@ -263,19 +283,22 @@ impl Call<'_> {
                 driver.wait()?;
                 first = Some((start.elapsed().as_secs_f64(), times));
             }
-            way.after(driver, steps, times, &mut told)
+            way.after(driver, times, &mut told)?;
+            self.kept.after(self.about, driver)
         })?;
         driver.wait()?;
         let later = |(seconds, times): (f64, u64)| (steps - times) as f64 / (start.elapsed().as_secs_f64() - seconds);
         let pace = first
             .map(|first| Pace { first_seconds: first.0, steps_per_second: (steps > first.1).then(|| later(first)) });
         way.write(&driver, total)?;
+        self.kept.keep(self.about, &driver)?;
         Ok(Done { results: driver.results()?, told, steps, pace, one_kernel: Vec::new() })
     }
 }
 
 impl Way<'_> {
-    fn after<B: Backend>(&self, driver: &Driver<B>, done: u64, times: u64, told: &mut Vec<Record>) -> Result<()> {
+    fn after<B: Backend>(&self, driver: &Driver<B>, times: u64, told: &mut Vec<Record>) -> Result<()> {
+        let done = driver.done();
         self.progress.advance(times as usize);
         let Some(every) = self.args.of_program.every else { return Ok(()) };
         if !done.is_multiple_of(every) {
@@ -333,8 +356,20 @@ fn scientific(value: f64) -> String {
 }
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 10] =
-    ["inputs", "draw", "outputs", "vtu", "texts", "cast", "program", "fuse", "every", "no_graph"];
+const OPTIONS: [&str; 12] = [
+    "inputs",
+    "draw",
+    "outputs",
+    "vtu",
+    "texts",
+    "cast",
+    "program",
+    "fuse",
+    "every",
+    "no_graph",
+    "checkpoint",
+    "resume",
+];
 
 /// Whether a name is that of a program, and not of a stencil that runs by itself.
 fn is_program(input: &Input, name: &str) -> bool {

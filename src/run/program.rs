@@ -1,37 +1,33 @@
 //! `stencilc run` of a program: steps in time, output on the way, checkpoints.
 
 use super::animate::{self, AnimateArgs, Animation};
+use super::kept::Kept;
 use super::{Args, Steps, draw, level, note_replaced, problem_request, targets};
 use crate::args::program::PlanArgs;
 use crate::args::{ARCH, KernelArgs, Pair};
 use crate::input::Input;
-use crate::output;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use crate::tuned::Sought;
 use serde_json::json;
-use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::Step;
 use stencilc_runtime::bench::hash;
 use stencilc_runtime::build::Build;
+use stencilc_runtime::checkpoint::About;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::driver::{Backend, Driver};
-use stencilc_runtime::files::{Kind, Pattern, no_place};
+use stencilc_runtime::files::{Pattern, no_place};
 use stencilc_runtime::program::ProgramProblem;
-use stencilc_runtime::program::checkpoint::{self, About, Checkpoint};
 use stencilc_runtime::program::cpu::Interpreter;
 use stencilc_runtime::program::kernels::{Kernels, Planned};
 use stencilc_runtime::program::plan::ProgramPlan;
 use stencilc_runtime::tune::database::EMULATOR;
-use stencilc_runtime::{Array, Data, Device, Drawing, Error, Result, npy};
-
-/// Without `--every`, a checkpoint is written so often, and at the end.
-const CHECKPOINT: Duration = Duration::from_secs(60);
+use stencilc_runtime::{Array, Data, Device, Error, Result, npy};
 
 /// Options of `run` that are about programs.
 #[derive(clap::Args)]
@@ -75,11 +71,9 @@ struct Way<'a> {
     targets: &'a [Target],
     animations: &'a [Animation],
     about: &'a About,
+    kept: &'a Kept<'a>,
     progress: &'a Progress,
-    /// Steps done, of `total`.
-    done: Cell<u64>,
     total: u64,
-    saved: RefCell<Instant>,
 }
 
 /// Runs a program.
@@ -88,6 +82,7 @@ struct Way<'a> {
 /// Something is wrong with the call, the arrays, the checkpoint or the device, or nothing can be written.
 pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Instant) -> Result<()> {
     refuse_options(args, program)?;
+    let kept = Kept::new(args, false)?;
     let facade = program.facade();
     // To whoever runs it, it is no stencil.
     let of_program = |error: Error| {
@@ -99,9 +94,6 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     let plots = targets(&args.plot, "--plot", &facade, |_| true, Steps::Each).map_err(of_program)?;
     let animate = &args.of_program.animate;
     let animated = animate.targets(args.of_program.every, &facade).map_err(of_program)?;
-    if let Some(path) = &args.of_program.checkpoint {
-        output::check_each("--checkpoint", path, "npz", Kind::Checkpoint)?;
-    }
     let is_silent =
         outputs.is_empty() && plots.is_empty() && animated.is_empty() && args.of_program.checkpoint.is_none();
     if args.of_program.every.is_some() && is_silent {
@@ -112,24 +104,17 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     if let Some(error) = no_gpu {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
-    let resumed = args.of_program.resume.as_deref().map(checkpoint::load).transpose()?;
     let choices = args.kernel.args.choices();
     input.warn_of_program(program, choices.precision);
     args.kernel.refuse_idle(&choices)?;
     let since = Instant::now();
-    // All that the program holds comes from the checkpoint; what is drawn has only the right shape.
-    let drawing = if resumed.is_some() { Drawing::Inputs } else { args.drawing(true) };
-    let mut request = problem_request(args, &facade, &choices, drawing)?;
-    if let (Some(resumed), None) = (&resumed, request.grid) {
-        request.grid = Some(resumed.about.grid);
-    }
+    let mut request = problem_request(args, &facade, &choices, kept.drawing(true))?;
+    request.grid = request.grid.or(kept.resumed().and_then(|resumed| resumed.about.grid));
     let problem = Arc::new(ProgramProblem::new(program, request)?);
     let problem_seconds = since.elapsed().as_secs_f64();
     let hash = hash(&[input.source.text.as_bytes()]);
     let about = About::new(&problem, &hash, choices.contract);
-    if let Some(resumed) = &resumed {
-        resumed.check(&about, &problem)?;
-    }
+    let before = kept.before(&about, &*problem)?;
     let variables: Vec<VariableId> = program.outer().collect();
     let mut all = Vec::new();
     for (field, path) in outputs {
@@ -142,11 +127,6 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         all.push(Target { variable: variables[field.index()], field, pattern, level });
     }
     let total: u64 = problem.staged.steps.iter().map(Step::times).sum();
-    let staged = &problem.staged;
-    let before = match &resumed {
-        Some(resumed) => resumed.position(staged)?.done(staged),
-        None => 0,
-    };
     let frames = args.of_program.every.map_or(0, |every| (total - before).div_ceil(every) + 1);
     let mut animations = Vec::new();
     for (field, path) in animated {
@@ -162,23 +142,21 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         targets: &all,
         animations: &animations,
         about: &about,
+        kept: &kept,
         progress: &progress,
-        done: Cell::new(before),
         total,
-        saved: RefCell::new(Instant::now()),
     };
     let since = Instant::now();
     let planned = |name: &str, arch: &str| {
         let tuned = tuned(args, input, &problem, &choices, name);
         planned(args, &problem, &choices, tuned, arch)
     };
-    let resumed = resumed.as_ref();
     let results = match device.open(2)? {
-        Platform::Cpu => way.run(Interpreter::new(Arc::clone(&problem)), &problem, resumed)?,
-        Platform::Emulator(emulator) => way.on(emulator, planned(EMULATOR, ARCH)?, resumed)?,
+        Platform::Cpu => way.run(Interpreter::new(Arc::clone(&problem)), &problem)?,
+        Platform::Emulator(emulator) => way.on(emulator, planned(EMULATOR, ARCH)?)?,
         Platform::Gpu(gpu) => {
             let planned = planned(gpu.name(), &gpu.arch())?;
-            way.on(gpu, planned, resumed)?
+            way.on(gpu, planned)?
         }
     };
     let seconds = since.elapsed().as_secs_f64();
@@ -193,7 +171,7 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
         .filter_map(|((_, field), data)| data.as_ref().map(|data| Summary::new(field, data, outer.grid, &outer.region)))
         .collect();
     let steps = total - before.min(total);
-    let drawn = if resumed.is_some() { Vec::new() } else { outer.drawn.clone() };
+    let drawn = if kept.resumed().is_some() { Vec::new() } else { outer.drawn.clone() };
     if json {
         return terminal::json(&json!({
             "program": program.name,
@@ -261,67 +239,32 @@ fn planned(
 
 impl Way<'_> {
     /// Runs the program by the kernels of a plan.
-    fn on<M: Build>(
-        &self,
-        machine: Arc<M>,
-        planned: Planned,
-        resumed: Option<&Checkpoint>,
-    ) -> Result<Vec<Option<Data>>> {
+    fn on<M: Build>(&self, machine: Arc<M>, planned: Planned) -> Result<Vec<Option<Data>>> {
         let fused = Arc::clone(&planned.problem);
-        self.run(Kernels::built(machine, planned)?, &fused, resumed)
+        self.run(Kernels::built(machine, planned)?, &fused)
     }
 
     /// Runs the program, fused or not, on a backend, and returns what the outputs hold, by field of the facade.
-    fn run<B: Backend>(
-        &self,
-        backend: B,
-        problem: &ProgramProblem,
-        resumed: Option<&Checkpoint>,
-    ) -> Result<Vec<Option<Data>>> {
-        let mut driver = match resumed {
-            Some(resumed) => {
-                let mut driver = Driver::new(backend);
-                resumed.restore(problem, &mut driver)?;
-                driver
-            }
-            None => Driver::new(backend).given()?,
-        };
-        if self.args.of_program.every.is_some() && resumed.is_none() {
+    fn run<B: Backend>(&self, backend: B, problem: &ProgramProblem) -> Result<Vec<Option<Data>>> {
+        let mut driver = self.kept.driver(backend)?;
+        if self.args.of_program.every.is_some() && self.kept.resumed().is_none() {
             self.write(&driver, 0)?;
         }
         driver.run(self.args.of_program.every, &mut |driver, times| self.after(driver, times))?;
         self.write(&driver, self.total)?;
-        if let Some(path) = &self.args.of_program.checkpoint {
-            checkpoint::save(&Pattern::new(path).at(self.total), self.about, self.problem, &driver)?;
-        }
+        self.kept.keep(self.about, &driver)?;
         stencilc_runtime::program::results(problem, &driver)
     }
 
     /// After a step, or several.
     fn after<B: Backend>(&self, driver: &Driver<B>, times: u64) -> Result<()> {
-        let done = self.done.get() + times;
-        self.done.set(done);
+        let done = driver.done();
         self.progress.advance(times as usize);
-        let is_time = match self.args.of_program.every {
-            Some(every) => done.is_multiple_of(every),
-            None => false,
-        };
         // What the end holds is written there.
-        if is_time && done < self.total {
+        if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) && done < self.total {
             self.write(driver, done)?;
         }
-        let is_due = match self.args.of_program.every {
-            Some(_) => is_time,
-            None => self.saved.borrow().elapsed() > CHECKPOINT,
-        };
-        match &self.args.of_program.checkpoint {
-            Some(path) if is_due => {
-                checkpoint::save(&Pattern::new(path).at(done), self.about, self.problem, driver)?;
-                self.saved.replace(Instant::now());
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+        self.kept.after(self.about, driver)
     }
 
     /// Writes the fields that are asked for.
@@ -359,15 +302,6 @@ fn refuse_options(args: &Args, program: &Program) -> Result<()> {
         if own.every.is_some() && Pattern::new(&path).at(0).as_os_str().as_encoded_bytes().contains(&b'{') {
             return Err(no_place(option, &path));
         }
-    }
-    if let (Some(_), Some(pair)) = (&own.resume, args.inputs.first()) {
-        return Err(Error::call(format!("--in {}=... would be ignored: --resume has all fields", pair.name()))
-            .help("leave out one of the two"));
-    }
-    // Without names it draws what is missing, and that is nothing.
-    if let (Some(_), Some([name, ..])) = (&own.resume, args.draw.as_deref()) {
-        return Err(Error::call(format!("--draw={name} would be ignored: --resume has all fields"))
-            .help("leave out one of the two"));
     }
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Error::call(format!("{option} is for stencils, and `{}` is a program", program.name))

@@ -430,3 +430,67 @@ fn a_flow_is_the_same_by_kernels() {
     assert!(other != expected);
     assert!(run("--device emulate --strategy hierarchical-colouring --order metis --lead edge", "other.npy") == other);
 }
+
+/// A program whose numbers steer it: what goes on from a checkpoint needs them, too.
+const STEERED: &str = "
+mesh plane { set edge; set cell; map edge.cells -> cell[2] }
+stencil flux over plane.edge {
+    in a on cell
+    inc res on cell
+    let f = 0.25*(a[cells.1] - a[cells.0])
+    res[cells.0] += f
+    res[cells.1] += -f
+}
+stencil update over plane.cell { in a, res, still; param dt: real; out b; b = a + dt*res*still }
+stencil total over plane.cell { in a; reduce t: sum; t += a*a }
+program steered over plane {
+    inout a on cell
+    in still on cell
+    out t: real on ()
+    param n: int = 6
+    param m: int = 3
+    let first = total(a)
+    t = 0
+    repeat n {
+        let res = flux(a)
+        a = update(a, res, still, dt = 1/(1 + t/first))
+        t = total(a)
+    }
+    let all = total(a)
+    repeat m { a = update(a, a, still, dt = all/first/1000); t = t + 1 }
+}
+";
+
+#[test]
+fn runs_over_meshes_go_on_from_checkpoints_with_the_same_bits() {
+    let folder = Folder::new();
+    fs::write(folder.path("steered.stn"), STEERED).unwrap();
+    fs::write(folder.path("other.stn"), STEERED.replace("1000", "2000")).unwrap();
+    folder.done("mesh make airfoil --size 12x5 -o m.npz");
+    folder.done("mesh make airfoil --size 12x6 -o other.npz");
+    let run = "run steered.stn --mesh m.npz";
+    folder.done(&format!("{run} --draw --device cpu --out a=whole.npy"));
+    let whole = fs::read(folder.path("whole.npy")).unwrap();
+    folder.done(&format!("{run} --draw --device cpu --every 1 --checkpoint way_{{step}}.npz"));
+    for (step, device) in [(1, "cpu"), (4, "emulate"), (6, "cpu"), (7, "emulate"), (9, "cpu")] {
+        let on = format!("{run} --resume way_{step}.npz --device {device} --out a=end.npy --json");
+        let report = folder.json(&on);
+        assert_eq!(fs::read(folder.path("end.npy")).unwrap(), whole, "from step {step} on {device}");
+        assert_eq!((&report["resumed_after"], &report["drawn"]), (&step.into(), &serde_json::json!([])));
+    }
+    // More of them, one after the other.
+    folder.done(&format!("{run} --draw --device emulate --every 4 --checkpoint last.npz --set n=2"));
+    insta::assert_snapshot!(folder.transcript(&[
+        &format!("{run} --resume way_7.npz --device cpu"),
+        &format!("{run} --resume way_7.npz --device cpu --set n=5"),
+        &format!("{run} --resume way_7.npz --in a=whole.npy"),
+        &format!("{run} --resume way_7.npz --draw=still"),
+        &format!("{run} --resume way_7.npz --precision f32"),
+        &format!("{run} --resume nowhere.npz"),
+        &format!("{run} --resume m.npz"),
+        "run steered.stn --mesh other.npz --resume way_7.npz",
+        "run other.stn --mesh m.npz --resume way_7.npz",
+        "run steered.stn --mesh m.npz --stencil total --draw --checkpoint no.npz",
+        "run diffusion4 --resume way_7.npz",
+    ]));
+}

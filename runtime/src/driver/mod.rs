@@ -46,6 +46,8 @@ pub struct Driver<B: Backend> {
     launches: u64,
     /// The outermost loop that it is in, by its step, and how often that is run in all.
     repeated: Option<(usize, usize)>,
+    /// How often outermost loops were run until now.
+    done: u64,
     /// How far it is.
     pub position: Position,
 }
@@ -81,6 +83,7 @@ impl<B: Backend> Driver<B> {
             looks: Cell::new(0),
             launches: 0,
             repeated: None,
+            done: 0,
             position: Position::default(),
         }
     }
@@ -123,11 +126,9 @@ impl<B: Backend> Driver<B> {
     /// # Errors
     /// The machine fails, a number of repetitions is negative, or `after` fails.
     pub fn run(&mut self, every: Option<u64>, after: &mut dyn FnMut(&Self, u64) -> Result<()>) -> Result<()> {
-        let mut done = self.done()?;
         loop {
-            let until = every.map_or(u64::MAX, |every| every - done % every);
+            let until = every.map_or(u64::MAX, |every| every - self.done % every);
             let Some(times) = self.advance(until)? else { return Ok(()) };
-            done += times;
             after(self, times)?;
         }
     }
@@ -155,6 +156,7 @@ impl<B: Backend> Driver<B> {
                 let left = (all - self.position.time).min(usize::try_from(most).unwrap_or(usize::MAX));
                 let times = self.times(own, self.position.time, left)?;
                 self.position.time += times;
+                self.done += times as u64;
                 return Ok(Some(times as u64));
             }
             // From the end of the last loop a longer one can go on.
@@ -187,15 +189,25 @@ impl<B: Backend> Driver<B> {
         self.position.in_text(&*self.script)
     }
 
+    /// What the program does.
+    pub fn script(&self) -> Arc<dyn Script> {
+        Arc::clone(&self.script)
+    }
+
     /// How often outermost loops were run until now.
-    fn done(&self) -> Result<u64> {
-        let mut done = self.position.time as u64;
-        for step in self.script.steps().iter().take(self.position.step) {
-            if let Step::Repeat(own) = step {
-                done = done.saturating_add(self.times_of(own)? as u64);
-            }
-        }
-        Ok(done)
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// How often the outermost loop is run in all that it is in.
+    pub(crate) fn repeats(&self) -> Option<usize> {
+        self.repeated.filter(|(step, _)| *step == self.position.step).map(|(_, all)| all)
+    }
+
+    /// Goes on from a position, by which outermost loops were run `done` times, and the one that it is in is run so often.
+    pub(crate) fn go_to(&mut self, position: Position, done: u64, repeats: Option<usize>) {
+        self.repeated = repeats.map(|all| (position.step, all));
+        (self.position, self.done) = (position, done);
     }
 
     /// Does a loop once, or several times at once, at most `left` times, after `done` times. Returns how often.

@@ -68,6 +68,19 @@ impl<B: Backend> Driver<B> {
         self.numbers.get(&variable).map(|number| self.forced(number)).transpose()
     }
 
+    /// All numbers that have a value.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub(crate) fn numbers(&self) -> Result<Vec<(VariableId, Value)>> {
+        self.numbers.iter().map(|(&id, number)| Ok((id, self.forced(number)?))).collect()
+    }
+
+    /// Gives a number a value.
+    pub(crate) fn set_number(&mut self, variable: VariableId, value: Value) {
+        self.numbers.insert(variable, Rc::new(RefCell::new(Number::Known(value))));
+    }
+
     /// The same, where what never got a value is not a number.
     pub(super) fn number_or_nan(&self, variable: VariableId) -> Result<Value> {
         Ok(self.number(variable)?.unwrap_or(Value::Real(f64::NAN)))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stencilc_compiler::ir::program::Action;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, FieldId, Handle, Program, VariableId};
-use stencilc_compiler::program::{Staged, Step};
+use stencilc_compiler::program::{Loop, Step, Times};
 
 /// A value of a number, by its variable.
 pub type NumberOf<'a> = dyn FnMut(VariableId) -> Result<Value> + 'a;
@@ -28,6 +28,23 @@ pub trait Script {
 
     /// An array for a variable that holds nothing: NaN, 0 or false.
     fn fresh(&self, variable: VariableId) -> Data;
+
+    /// The lengths of the axes of a variable's array, in the user's order.
+    fn shape(&self, variable: VariableId) -> Vec<usize>;
+
+    /// How often a loop is run, if that is known before.
+    ///
+    /// # Errors
+    /// Those of [`Script::value`].
+    fn repeats(&self, own: &Loop) -> Result<Option<usize>> {
+        match &own.times {
+            Times::Known(times) => Ok(Some(*times)),
+            Times::Of(body) if self.numbers_in(body).is_empty() => {
+                Ok(usize::try_from(self.value(body, &mut |_| Ok(Value::Real(f64::NAN)))?.int()).ok())
+            }
+            Times::Of(_) => Ok(None),
+        }
+    }
 
     /// What a stage reads and writes.
     fn uses(&self, stage: usize) -> Uses;
@@ -281,10 +298,18 @@ pub struct Position {
 }
 
 impl Position {
-    /// How often outermost loops were run by then.
-    pub fn done(self, staged: &Staged) -> u64 {
-        let before = staged.steps.iter().take(self.step).map(Step::times).fold(0, u64::saturating_add);
-        before.saturating_add(self.time as u64)
+    /// How often outermost loops were run by then, as far as that is known before.
+    ///
+    /// # Errors
+    /// Those of [`Script::value`].
+    pub fn done(self, script: &dyn Script) -> Result<u64> {
+        let mut done = self.time as u64;
+        for step in script.steps().iter().take(self.step) {
+            if let Step::Repeat(own) = step {
+                done = done.saturating_add(script.repeats(own)?.unwrap_or(0) as u64);
+            }
+        }
+        Ok(done)
     }
 
     /// A position between steps as one between the actions of the text. Programs are looked at before they begin, in their
@@ -300,14 +325,14 @@ impl Position {
     }
 
     /// A position between the actions of the text as one between steps. Nothing, if a program is never looked at there.
-    pub(crate) fn in_steps(self, staged: &Staged) -> Option<Position> {
-        let actions = &staged.program.actions;
+    pub(crate) fn in_steps(self, script: &dyn Script) -> Option<Position> {
+        let (steps, actions) = (script.steps(), &script.program().actions);
         let place = loops(actions, is_repeat).position(|step| step == self.step);
         match place {
-            Some(place) => Some(Position { step: loops(&staged.steps, is_loop).nth(place)?, time: self.time }),
+            Some(place) => Some(Position { step: loops(steps, is_loop).nth(place)?, time: self.time }),
             None if self.time > 0 => None,
             None if self.step == 0 => Some(Position::default()),
-            None => (self.step == actions.len()).then_some(Position { step: staged.steps.len(), time: 0 }),
+            None => (self.step == actions.len()).then_some(Position { step: steps.len(), time: 0 }),
         }
     }
 }

@@ -254,8 +254,7 @@ impl Job {
                 on_machine(gpu, planned)?
             }
         };
-        let shape = move |id| problem.outer.grid.shape(problem.staged.program.variables[id].place);
-        Ok(Run::new(driver, program.clone(), Box::new(shape)))
+        Ok(Run::new(driver))
     }
 
     fn on_mesh(self, program: &MeshProgram) -> Result<Run> {
@@ -290,7 +289,7 @@ impl Job {
                 Box::new(Driver::new(over::kernels::Kernels::new(own, gpu, self.over_mesh, placed()?)).given()?)
             }
         };
-        Ok(Run::new(driver, program.program.clone(), Box::new(move |id| problem.shape(id))))
+        Ok(Run::new(driver))
     }
 }
 

@@ -1,16 +1,20 @@
 //! A job that was started.
 
 use crate::array::{Array, Data};
-use crate::driver::{Backend, Driver};
+use crate::driver::{Backend, Driver, Script};
 use crate::error::{Error, Result};
+use std::sync::Arc;
 use stencilc_compiler::diagnostic::guess;
+use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Program, VariableId};
 
 /// A driver, whatever computes.
 pub(super) trait Running {
     /// How often outermost loops are run in all, as far as that is known before.
     fn total(&self) -> Result<u64>;
+
+    /// How often they were run until now.
+    fn done(&self) -> u64;
 
     /// As [`Driver::advance`].
     fn advance(&mut self, most: u64) -> Result<Option<u64>>;
@@ -24,8 +28,8 @@ pub(super) trait Running {
     /// Gives a variable its numbers.
     fn set(&mut self, variable: VariableId, data: &Data) -> Result<()>;
 
-    /// An array for a variable, that holds nothing.
-    fn fresh(&self, variable: VariableId) -> Data;
+    /// What it does.
+    fn script(&self) -> Arc<dyn Script>;
 
     /// Waits until all is computed.
     fn wait(&self) -> Result<()>;
@@ -34,6 +38,10 @@ pub(super) trait Running {
 impl<B: Backend> Running for Driver<B> {
     fn total(&self) -> Result<u64> {
         self.total()
+    }
+
+    fn done(&self) -> u64 {
+        self.done()
     }
 
     fn advance(&mut self, most: u64) -> Result<Option<u64>> {
@@ -52,8 +60,8 @@ impl<B: Backend> Running for Driver<B> {
         self.set(variable, data)
     }
 
-    fn fresh(&self, variable: VariableId) -> Data {
-        self.backend().script().fresh(variable)
+    fn script(&self) -> Arc<dyn Script> {
+        self.script()
     }
 
     fn wait(&self) -> Result<()> {
@@ -61,25 +69,20 @@ impl<B: Backend> Running for Driver<B> {
     }
 }
 
-/// The lengths of the axes of a variable's array.
-type Shape = dyn Fn(VariableId) -> Vec<usize>;
-
 /// A job under way: its fields are on the device.
 pub struct Run {
     driver: Box<dyn Running>,
-    program: Program,
-    shape: Box<Shape>,
-    done: u64,
+    script: Arc<dyn Script>,
 }
 
 impl Run {
-    pub(super) fn new(driver: Box<dyn Running>, program: Program, shape: Box<Shape>) -> Self {
-        Self { driver, program, shape, done: 0 }
+    pub(super) fn new(driver: Box<dyn Running>) -> Self {
+        Self { script: driver.script(), driver }
     }
 
     /// How often the outermost loops were run until now.
     pub fn done(&self) -> u64 {
-        self.done
+        self.driver.done()
     }
 
     /// How often they are run in all, as far as that is known before.
@@ -101,7 +104,6 @@ impl Run {
             let Some(more) = self.driver.advance(times - some)? else { break };
             some += more;
         }
-        self.done += some;
         Ok(some)
     }
 
@@ -122,7 +124,7 @@ impl Run {
         let variable = self.declared(name)?;
         let data = self.driver.get(variable)?;
         let data = data.ok_or_else(|| Error::call(format!("`{name}` has no value yet")))?;
-        Ok(Array { shape: (self.shape)(variable), data })
+        Ok(Array { shape: self.script.shape(variable), data })
     }
 
     /// What a number is now, such as what a reduction came to.
@@ -142,7 +144,7 @@ impl Run {
     /// There is no such field; the array has another shape or type; or there is not enough memory.
     pub fn put(&mut self, name: &str, array: &Array) -> Result<()> {
         let variable = self.declared(name)?;
-        let (shape, element) = ((self.shape)(variable), self.driver.fresh(variable).element());
+        let (shape, element) = (self.script.shape(variable), self.script.fresh(variable).element());
         if array.shape != shape {
             return Err(Error::call(format!("`{name}` has the shape {shape:?}, not {:?}", array.shape)));
         }
@@ -162,15 +164,11 @@ impl Run {
     }
 
     fn declared(&self, name: &str) -> Result<VariableId> {
-        self.program.declared(name).ok_or_else(|| {
-            let names: Vec<&str> = self
-                .program
-                .variables
-                .iter()
-                .filter(|(_, own)| own.role.is_some())
-                .map(|(_, own)| own.name.as_str())
-                .collect();
-            let error = Error::call(format!("`{}` has no field `{name}`", self.program.name));
+        self.script.program().declared(name).ok_or_else(|| {
+            let variables = self.script.program().variables.iter();
+            let names = variables.filter(|(_, own)| own.role.is_some()).map(|(_, own)| own.name.as_str());
+            let names: Vec<&str> = names.collect();
+            let error = Error::call(format!("`{}` has no field `{name}`", self.script.program().name));
             match guess(name, names.iter().copied()) {
                 Some(guess) => error.help(format!("did you mean `{guess}`?")),
                 None => error.help(format!("it has {}", names.join(", "))),

@@ -37,6 +37,16 @@ impl Bound {
         Ok(Self { sizes, maps })
     }
 
+    /// A hash of the sizes of the sets and of the maps.
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        self.sizes.iter().for_each(|&size| _ = hasher.update(&(size as u64).to_le_bytes()));
+        for (table, arity) in &self.maps {
+            hasher.update(&(*arity as u64).to_le_bytes()).update(bytemuck::cast_slice(table));
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// How many elements a set has.
     pub fn size(&self, set: SetId) -> usize {
         self.sizes[set.index()]

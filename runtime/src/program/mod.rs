@@ -3,7 +3,6 @@
 //! A [`Driver`] does what a program says. What it asks to be computed, a [`Backend`] computes: the interpreter ([`cpu`]), which is
 //! the meaning, or kernels ([`kernels`]).
 
-pub mod checkpoint;
 pub mod cpu;
 pub mod estimate;
 mod fill;
@@ -17,7 +16,7 @@ pub mod plan;
 mod recorded;
 mod script;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod tune;
 pub mod verify;
 

@@ -29,6 +29,10 @@ impl Script for ProgramProblem {
         Data::fresh(element_of(own.stored, self.staged.precision), len)
     }
 
+    fn shape(&self, variable: VariableId) -> Vec<usize> {
+        self.staged.domain.shape(self.staged.program.variables[variable].place)
+    }
+
     fn uses(&self, stage: usize) -> Uses {
         let stage = &self.staged.stages[stage];
         // Cells that it does not compute hold what the variable holds now.

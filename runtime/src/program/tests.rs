@@ -2,6 +2,7 @@ use super::cpu::Interpreter;
 use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use super::*;
+use crate::checkpoint;
 use crate::emulate::{Compiler, Emulator, Settings, Source as Kernel};
 use crate::grid::in_rows;
 use crate::random;
@@ -14,13 +15,13 @@ use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::fields::Fields;
 
-pub(super) fn program(text: &str) -> Program {
+pub(crate) fn program(text: &str) -> Program {
     let lowered = stencilc_compiler::check(&Source::new("own", text));
     assert!(lowered.is_ok(), "{text}: {:?}", lowered.diagnostics);
     lowered.programs.into_iter().next().unwrap()
 }
 
-pub(super) fn problem(
+pub(crate) fn problem(
     program: &Program,
     grid: Grid,
     precision: Precision,
@@ -46,7 +47,7 @@ pub(super) fn problem(
 }
 
 /// What the interpreter makes of it.
-pub(super) fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
+pub(crate) fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
     let backend = Interpreter::new(problem.clone());
     let mut driver = Driver::new(&backend).given().unwrap();
     driver.finish().unwrap();
@@ -54,7 +55,7 @@ pub(super) fn interpreted(problem: &ProgramProblem) -> Vec<Option<Data>> {
 }
 
 /// What kernels make of it on the emulator.
-pub(super) fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Data>>> {
+pub(crate) fn emulated(problem: &ProgramProblem, choices: &Choices) -> Result<Vec<Option<Data>>> {
     let plan = ProgramPlan {
         kind: PlanKind::Separate,
         steps: 1,
@@ -84,7 +85,7 @@ fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Da
 }
 
 /// Asserts that arrays are the same to the last bit.
-pub(super) fn same(a: &[Option<Data>], b: &[Option<Data>], about: &str) {
+pub(crate) fn same(a: &[Option<Data>], b: &[Option<Data>], about: &str) {
     for (a, b) in a.iter().zip(b) {
         match (a, b) {
             (Some(a), Some(b)) => {
@@ -414,14 +415,14 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
             if times < stop {
                 return Ok(());
             }
-            checkpoint::save(&path, &about, &problem, driver)?;
+            checkpoint::save(&path, &about, driver)?;
             Err(Error::check("killed"))
         });
         assert_eq!(stopped.unwrap_err().message, "killed");
         let read = checkpoint::load(&path).unwrap();
         read.check(&about, &problem).unwrap();
         let mut driver = Driver::new(&backend);
-        read.restore(&problem, &mut driver).unwrap();
+        read.restore(&mut driver).unwrap();
         driver.finish().unwrap();
         same(&results(&problem, &driver).unwrap(), &whole, &format!("stopped after {stop}"));
     }
@@ -461,7 +462,7 @@ fn cells_that_stand_in_no_rows_have_edges_along_k_alone() {
 }
 
 /// Programs that can be fused in part or as a whole, each with a grid.
-pub(super) fn fusible() -> Vec<(String, Grid)> {
+pub(crate) fn fusible() -> Vec<(String, Grid)> {
     let diffusion = "
         program own {
             inout phi; param n: int = 7; param alpha = 1/32

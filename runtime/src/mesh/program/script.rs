@@ -117,6 +117,10 @@ impl Script for MeshScript {
         self.problem.fresh(variable)
     }
 
+    fn shape(&self, variable: VariableId) -> Vec<usize> {
+        self.problem.shape(variable)
+    }
+
     fn uses(&self, stage: usize) -> Uses {
         self.stages[stage].uses.clone()
     }

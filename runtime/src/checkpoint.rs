@@ -3,11 +3,12 @@
 //! The file is an archive that NumPy reads: an array for each value, called by a name that the program has for it, and
 //! `about.json`, which says what it is a checkpoint of.
 
-use super::ProgramProblem;
-use crate::array::Array;
-use crate::driver::{Backend, Driver, Position};
+use crate::array::{Array, Data};
+use crate::driver::{Backend, Driver, Position, Script};
 use crate::error::{Error, Result};
+use crate::mesh::program::MeshProblem;
 use crate::npy::Archive;
+use crate::program::ProgramProblem;
 use crate::{files, memory, npy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +16,9 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::program::{Action, EdgeRule, GridAxis, Side};
-use stencilc_compiler::ir::{Body, Handle, Node, Precision, Program, VariableId};
-use stencilc_compiler::program::Staged;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Body, Handle, Node, Param, Precision, Program, VariableId};
+use stencilc_compiler::program::Step;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -42,14 +44,36 @@ pub struct About {
     pub precision: Precision,
     /// Whether fused multiply-adds were formed.
     pub contract: bool,
-    /// The extents of the arrays.
-    pub grid: Grid,
+    /// The extents of the arrays, on a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Grid>,
+    /// Over a mesh: which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<OnMesh>,
     /// The values of parameters, as text.
     pub params: BTreeMap<String, String>,
     /// How far the program is, in the actions of its text.
     pub position: Position,
+    /// How often outermost loops were run; of grids this follows from the position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<u64>,
+    /// How often the loop is run in all that it is in, where that is not known before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repeats: Option<usize>,
     /// Which variable holds which array.
     values: Vec<Held>,
+    /// The same of numbers, each of which is an array without axes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    numbers: Vec<Held>,
+}
+
+/// A mesh, as a checkpoint knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnMesh {
+    /// A hash of the sizes of its sets and of its maps.
+    pub hash: String,
+    /// How many levels there are.
+    pub levels: usize,
 }
 
 /// A variable, and the array that it holds.
@@ -70,19 +94,41 @@ pub struct Checkpoint {
 impl About {
     /// Of a program on its grid. `source` is a hash of its text.
     pub fn new(problem: &ProgramProblem, source: &str, contract: bool) -> Self {
-        let staged = &problem.staged;
         let outer = &problem.outer;
-        let params = outer.stencil.params.iter().zip(&outer.params);
+        let params = outer.stencil.params.iter().map(|(_, param)| param).zip(&outer.params);
+        let own = Self::of(&problem.staged.program.name, source, problem.staged.precision, contract, params);
+        Self { grid: Some(problem.staged.domain), ..own }
+    }
+
+    /// Of a program over its mesh. `source` is a hash of its text.
+    pub fn over_mesh(problem: &MeshProblem, source: &str, contract: bool) -> Self {
+        let program = &problem.program.program;
+        let params = program.numbers.params.iter().map(|(_, param)| param).zip(&problem.params);
+        let own = Self::of(&program.name, source, problem.precision, contract, params);
+        Self { mesh: Some(OnMesh { hash: problem.bound.hash(), levels: problem.levels }), ..own }
+    }
+
+    fn of<'a>(
+        program: &str,
+        source: &str,
+        precision: Precision,
+        contract: bool,
+        params: impl Iterator<Item = (&'a Param, &'a Value)>,
+    ) -> Self {
         Self {
             format: FORMAT.to_owned(),
-            program: staged.program.name.clone(),
+            program: program.to_owned(),
             source: source.to_owned(),
-            precision: staged.precision,
+            precision,
             contract,
-            grid: staged.domain,
-            params: params.map(|((_, param), value)| (param.name.clone(), format!("{value:?}"))).collect(),
+            grid: None,
+            mesh: None,
+            params: params.map(|(param, value)| (param.name.clone(), format!("{value:?}"))).collect(),
             position: Position::default(),
+            done: None,
+            repeats: None,
             values: Vec::new(),
+            numbers: Vec::new(),
         }
     }
 }
@@ -91,26 +137,57 @@ impl About {
 ///
 /// # Errors
 /// The machine fails, or those of [`files::write_atomic`].
-pub fn save<B: Backend>(path: &Path, about: &About, problem: &ProgramProblem, driver: &Driver<B>) -> Result<()> {
-    let program = &problem.staged.program;
-    let mut names: BTreeMap<usize, String> = BTreeMap::new();
+pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Result<()> {
+    let script = driver.script();
+    let variables = &script.program().variables;
     let mut arrays = BTreeMap::new();
-    let mut values = Vec::new();
+    let fresh = |arrays: &BTreeMap<String, Array>, own: &str| {
+        let numbered = (2..).map(|n| format!("{own}_{n}"));
+        let mut all = std::iter::once(own.to_owned()).chain(numbered);
+        all.find(|name| !arrays.contains_key(name)).unwrap_or_default()
+    };
+    let mut names: BTreeMap<usize, String> = BTreeMap::new();
+    let (mut values, mut numbers) = (Vec::new(), Vec::new());
     for (variable, slot) in driver.bound() {
-        let own = &program.variables[variable];
         if !names.contains_key(&slot) {
             let Some(data) = driver.get(variable)? else { continue };
-            let taken = |name: &String| names.values().any(|other| other == name);
-            let numbered = (2..).map(|n| format!("{}_{n}", own.name));
-            let name = std::iter::once(own.name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
-            arrays.insert(name.clone(), Array { shape: problem.staged.domain.shape(own.place), data });
+            let name = fresh(&arrays, &variables[variable].name);
+            arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
             names.insert(slot, name);
         }
         values.push(Held { variable: variable.index(), array: names[&slot].clone() });
     }
-    let about = About { position: driver.position_in_text(), values, ..about.clone() };
+    for (variable, value) in driver.numbers()? {
+        let name = fresh(&arrays, &variables[variable].name);
+        arrays.insert(name.clone(), Array { shape: Vec::new(), data: single(value) });
+        numbers.push(Held { variable: variable.index(), array: name });
+    }
+    let (done, repeats) = match about.mesh {
+        Some(_) => (Some(driver.done()), driver.repeats()),
+        None => (None, None),
+    };
+    let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
     let checkpoint = Checkpoint { about, arrays };
     files::write_atomic(path, |out| checkpoint.write(out))
+}
+
+/// A number as an array without axes.
+fn single(value: Value) -> Data {
+    match value {
+        Value::Real(x) => Data::F64(vec![x]),
+        Value::Int(x) => Data::I32(vec![x]),
+        Value::Bool(x) => Data::Bool(vec![u8::from(x)]),
+    }
+}
+
+/// The number that such an array holds.
+fn number(array: &Array) -> Option<Value> {
+    match (&array.shape[..], &array.data) {
+        ([], Data::F64(all)) => Some(Value::Real(*all.first()?)),
+        ([], Data::I32(all)) => Some(Value::Int(*all.first()?)),
+        ([], Data::Bool(all)) => Some(Value::Bool(*all.first()? != 0)),
+        _ => None,
+    }
 }
 
 /// Reads the checkpoint in the file at `path`.
@@ -142,7 +219,7 @@ pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
     if about.format != FORMAT {
         return Err(failed(&format!("it is a `{}`, and this version reads `{FORMAT}`", about.format)));
     }
-    let names: BTreeSet<&str> = about.values.iter().map(|held| held.array.as_str()).collect();
+    let names: BTreeSet<&str> = about.values.iter().chain(&about.numbers).map(|held| held.array.as_str()).collect();
     let mut bytes = 0;
     for name in &names {
         if !archive.has(name) {
@@ -190,8 +267,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// It is a checkpoint of something else.
-    pub fn check(&self, about: &About, problem: &ProgramProblem) -> Result<()> {
-        let program = &problem.staged.program;
+    pub fn check(&self, about: &About, script: &dyn Script) -> Result<()> {
         let own = &self.about;
         let other = |what: &str, own: &dyn std::fmt::Display, given: &dyn std::fmt::Display, help: &str| {
             Err(Error::input(format!("the checkpoint is of {what} {own}, this is {given}")).help(help))
@@ -206,13 +282,28 @@ impl Checkpoint {
         if own.precision != about.precision {
             return other("precision", &own.precision.name(), &about.precision.name(), "give the same --precision");
         }
-        if own.grid != about.grid {
-            return other("grid", &own.grid, &about.grid, "give the same --grid, or none");
+        match (own.grid, about.grid) {
+            (Some(own), Some(given)) if own != given => {
+                return other("grid", &own, &given, "give the same --grid, or none");
+            }
+            (own, given) if own.is_some() != given.is_some() => return Err(damaged()),
+            _ => {}
+        }
+        match (&own.mesh, &about.mesh) {
+            (Some(own), Some(given)) if own.levels != given.levels => {
+                let (own, given) = (format!("{} levels", own.levels), format!("{} levels", given.levels));
+                return other("a mesh with", &own, &given, "give the same --levels");
+            }
+            (Some(own), Some(given)) if own.hash != given.hash => {
+                return Err(Error::input("the checkpoint is of another mesh").help("give the same --mesh"));
+            }
+            (own, given) if own.is_some() != given.is_some() => return Err(damaged()),
+            _ => {}
         }
         if own.contract != about.contract {
             return Err(Error::input("the checkpoint was made with another --contract").help("give the same"));
         }
-        let counts = only_counts(program, own.position.step);
+        let counts = only_counts(script.program(), own.position.step);
         for (name, value) in &about.params {
             let before = own.params.get(name);
             if before != Some(value) && !counts.contains(name) {
@@ -220,22 +311,37 @@ impl Checkpoint {
                     .help("only numbers of steps may change"));
             }
         }
-        self.position(&problem.staged).map(drop)
+        self.position(script).map(drop)
     }
 
     /// How far the program was, in its steps as they are now.
     ///
     /// # Errors
     /// It is never there, or has fewer steps now.
-    pub fn position(&self, staged: &Staged) -> Result<Position> {
-        let position = self.about.position.in_steps(staged).ok_or_else(damaged)?;
-        let until = Position { step: position.step + 1, time: 0 };
-        if position.time > 0 && position.done(staged) > until.done(staged) {
-            let (after, until) = (position.done(staged), until.done(staged));
+    pub fn position(&self, script: &dyn Script) -> Result<Position> {
+        let position = self.about.position.in_steps(script).ok_or_else(damaged)?;
+        let known = match script.steps().get(position.step) {
+            Some(Step::Repeat(own)) => script.repeats(own)?,
+            _ => None,
+        };
+        if let Some(times) = known.filter(|times| position.time > *times) {
+            let after = self.done(script)?;
+            let until = after - (position.time - times) as u64;
             return Err(Error::call(format!("the checkpoint is after {after} steps, and the program has {until}"))
                 .help("give it more steps, or an earlier checkpoint"));
         }
         Ok(position)
+    }
+
+    /// How often outermost loops had been run.
+    ///
+    /// # Errors
+    /// A program is never there.
+    pub fn done(&self, script: &dyn Script) -> Result<u64> {
+        match self.about.done {
+            Some(done) => Ok(done),
+            None => self.about.position.in_steps(script).ok_or_else(damaged)?.done(script),
+        }
     }
 
     /// Makes a program hold what it held.
@@ -243,26 +349,36 @@ impl Checkpoint {
     /// # Errors
     /// An array has another size or type than a variable that holds it, a declared field has none, or the program is never where
     /// it was.
-    pub fn restore<B: Backend>(&self, problem: &ProgramProblem, driver: &mut Driver<B>) -> Result<()> {
-        let staged = &problem.staged;
-        let variables = &staged.program.variables;
+    pub fn restore<B: Backend>(&self, driver: &mut Driver<B>) -> Result<()> {
+        let script = driver.script();
+        let variables = &script.program().variables;
         // Nothing is held before everything fits.
-        let position = self.position(staged)?;
-        let mut held: BTreeMap<VariableId, &str> = BTreeMap::new();
-        for Held { variable, array } in &self.about.values {
-            if *variable >= variables.len() {
-                return Err(damaged());
+        let (position, done) = (self.position(&*script)?, self.done(&*script)?);
+        let known = |held: &Held| match held.variable {
+            variable if variable < variables.len() => {
+                let array = self.arrays.get(&held.array).ok_or_else(damaged)?;
+                Ok((VariableId::new(variable), array))
             }
-            let id = VariableId::new(*variable);
-            let own = &variables[id];
-            let element = crate::problem::element_of(own.stored, staged.precision);
-            let found = self.arrays.get(array).ok_or_else(damaged)?;
-            let fits = found.shape == staged.domain.shape(own.place) && found.data.element() == element;
-            if !fits || held.insert(id, array).is_some() {
+            _ => Err(damaged()),
+        };
+        let mut held: BTreeMap<VariableId, &str> = BTreeMap::new();
+        for own in &self.about.values {
+            let (id, found) = known(own)?;
+            let fits = !script.is_number(id)
+                && found.shape == script.shape(id)
+                && found.data.element() == script.fresh(id).element();
+            if !fits || held.insert(id, &own.array).is_some() {
                 return Err(damaged());
             }
         }
-        if staged.program.outer().any(|variable| !held.contains_key(&variable)) {
+        let mut numbers = Vec::new();
+        for own in &self.about.numbers {
+            let (id, found) = known(own)?;
+            let value = number(found).filter(|_| script.is_number(id)).ok_or_else(damaged)?;
+            numbers.push((id, value));
+        }
+        // Over a mesh, what nobody looks at any more is not kept.
+        if self.about.mesh.is_none() && script.program().outer().any(|variable| !held.contains_key(&variable)) {
             return Err(damaged());
         }
         let mut first: BTreeMap<&str, VariableId> = BTreeMap::new();
@@ -276,7 +392,8 @@ impl Checkpoint {
                 }
             }
         }
-        driver.position = position;
+        numbers.into_iter().for_each(|(id, value)| driver.set_number(id, value));
+        driver.go_to(position, done, self.about.repeats);
         Ok(())
     }
 }
@@ -300,7 +417,8 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
         for action in actions {
             match action {
                 Action::Call(call) => call.params.iter().flatten().for_each(|body| params(program, body, others)),
-                Action::Rename(_) | Action::Number(_) => {}
+                Action::Rename(_) => {}
+                Action::Number(number) => params(program, &number.value, others),
                 Action::Repeat(repeat) => {
                     params(program, &repeat.times, others);
                     visit(program, &repeat.actions, others);
@@ -335,10 +453,10 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cpu::Interpreter;
-    use super::super::results;
-    use super::super::tests::{problem, program};
     use super::*;
+    use crate::program::cpu::Interpreter;
+    use crate::program::results;
+    use crate::program::tests::{problem, program};
     use stencilc_compiler::program::{Fuse, Fusing};
 
     /// A program on a grid of 4 x 3 x 2, and its checkpoint at the beginning.
@@ -347,7 +465,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
         let backend = Interpreter::new(problem.clone());
-        save(&path, &About::new(&problem, "", false), &problem, &Driver::new(&backend).given().unwrap()).unwrap();
+        save(&path, &About::new(&problem, "", false), &Driver::new(&backend).given().unwrap()).unwrap();
         let found = load(&path).unwrap();
         assert!(goes_on(&problem, &found));
         (problem, found)
@@ -355,7 +473,7 @@ mod tests {
 
     fn goes_on(problem: &ProgramProblem, found: &Checkpoint) -> bool {
         let backend = Interpreter::new(problem.clone());
-        let is_restored = found.restore(problem, &mut Driver::new(&backend)).is_ok();
+        let is_restored = found.restore(&mut Driver::new(&backend)).is_ok();
         let is_checked = found.check(&About::new(problem, "", false), problem).is_ok();
         // What does not fit its place is found out when it is put there.
         assert!(is_checked || !is_restored);
@@ -434,20 +552,20 @@ mod tests {
             let mut ways = Vec::new();
             driver
                 .run(None, &mut |driver, _| {
-                    save(&path, &about, &plain, driver)?;
+                    save(&path, &about, driver)?;
                     ways.push(load(&path)?);
                     Ok(())
                 })
                 .unwrap();
             let expected = whole(from, &driver);
-            save(&path, &about, &plain, &driver).unwrap();
+            save(&path, &about, &driver).unwrap();
             ways.push(load(&path).unwrap());
             assert_eq!(ways.len(), 6);
             for (n, way) in ways.iter().enumerate() {
                 way.check(&about, &plain).unwrap();
                 let mut driver = Driver::new(&after);
-                way.restore(to, &mut driver).unwrap();
-                assert_eq!(driver.position.done(&to.staged), (n + 1).min(5) as u64);
+                way.restore(&mut driver).unwrap();
+                assert_eq!(driver.done(), (n + 1).min(5) as u64);
                 driver.finish().unwrap();
                 let same =
                     whole(to, &driver).iter().flatten().zip(expected.iter().flatten()).all(|(own, other)| own == other);
