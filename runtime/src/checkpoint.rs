@@ -11,6 +11,7 @@ use crate::npy::Archive;
 use crate::program::ProgramProblem;
 use crate::{files, memory, npy};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
@@ -149,13 +150,16 @@ pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Resul
     let mut names: BTreeMap<usize, String> = BTreeMap::new();
     let (mut values, mut numbers) = (Vec::new(), Vec::new());
     for (variable, slot) in driver.bound() {
-        if !names.contains_key(&slot) {
-            let Some(data) = driver.get(variable)? else { continue };
-            let name = fresh(&arrays, &variables[variable].name);
-            arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
-            names.insert(slot, name);
-        }
-        values.push(Held { variable: variable.index(), array: names[&slot].clone() });
+        let array = match names.entry(slot) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let Some(data) = driver.get(variable)? else { continue };
+                let name = fresh(&arrays, &variables[variable].name);
+                arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
+                place.insert(name)
+            }
+        };
+        values.push(Held { variable: variable.index(), array: array.clone() });
     }
     for (variable, value) in driver.numbers()? {
         let name = fresh(&arrays, &variables[variable].name);
