@@ -2,7 +2,8 @@
 //!
 //! The colours of the first frame depend on the numbers of the last, so the numbers of all frames are kept until the end.
 
-use super::{Shown, Steps, targets};
+use super::picture::Shown;
+use super::{Steps, targets};
 use crate::args::{self, Pair};
 use crate::terminal::Progress;
 use std::cell::RefCell;

@@ -2,7 +2,8 @@
 
 use super::animate::{self, AnimateArgs, Animation};
 use super::kept::Kept;
-use super::{Args, Steps, draw, level, note_replaced, problem_request, targets};
+use super::picture::{draw, level};
+use super::{Args, Steps, note_replaced, problem_request, targets};
 use crate::args::program::PlanArgs;
 use crate::args::{ARCH, KernelArgs, Pair};
 use crate::input::Input;

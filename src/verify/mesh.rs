@@ -1,7 +1,8 @@
 //! `stencilc verify` of stencils over meshes: every strategy, layout and order against the interpreter.
 
+use super::Args;
+use super::bench::Bench;
 use super::outcome::Totals;
-use super::{Args, Bench};
 use crate::args::mesh::MeshArgs;
 use crate::bench::mesh::Variant;
 use crate::drawn::DrawnOver;

@@ -1,9 +1,10 @@
 //! `stencilc verify` of programs over meshes: strategies that keep the order of additions, calls by themselves and in one kernel,
 //! against the interpreter.
 
+use super::Args;
+use super::bench::Bench;
 use super::mesh::{ORDERS, Outcome, Reference, THREADS, ordered};
 use super::outcome::Totals;
-use super::{Args, Bench};
 use crate::args;
 use crate::bench::mesh::Variant;
 use crate::input::Input;

@@ -1,7 +1,8 @@
 //! `stencilc verify` of programs: every plan against the interpreter.
 
+use super::Args;
+use super::bench::Bench;
 use super::outcome::{Outcome, Totals, refusals, told};
-use super::{Args, Bench};
 use crate::args::Chosen;
 use crate::args::program::{parse_steps, plan_kind};
 use crate::drawn::Drawn;
