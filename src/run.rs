@@ -13,7 +13,7 @@ use crate::args::given::{Given, Names};
 use crate::args::{self, At, Chosen, GridArg, KernelArgs, Pair};
 use crate::input;
 use crate::output;
-use crate::terminal::{self};
+use crate::terminal;
 use crate::tuned::TunedArgs;
 use clap::ArgGroup;
 use std::collections::BTreeMap;

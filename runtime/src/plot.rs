@@ -1,21 +1,24 @@
 //! A picture of one level of a field: a heat map with a colour bar, as a PNG file.
 
 pub mod animation;
+mod axis;
 pub mod bars;
+mod scale;
+mod text;
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use plotters::backend::{BitMapBackend, RGBPixel};
-use plotters::coord::Shift;
-use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{PathElement, Text};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{BLACK, FontStyle, IntoFont, RGBColor, TextStyle, register_font};
+use plotters::drawing::IntoDrawingArea;
+use plotters::style::RGBColor;
+use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::error::{Error, Result};
 use crate::files;
+use axis::{Axis, mean};
+use scale::{Scale, colour};
+use text::{GREY, LABEL, Pen, TITLE, cannot_draw, caption, fitted, register, text_style};
 
 /// One level of a field.
 #[derive(Clone, Copy, Debug)]
@@ -50,20 +53,6 @@ impl Scattered<'static> {
     }
 }
 
-/// DejaVu Sans, cut to Latin-1 and a few symbols (its licence lies beside it). Fonts of the system
-/// may be missing or look different.
-const FONT: &[u8] = include_bytes!("../assets/DejaVuSans.ttf");
-
-/// The name that [`FONT`] is registered under.
-const FONT_NAME: &str = "stencilc";
-
-/// The size of the title's letters in pixels. The library shifts letters by half of it, so an odd
-/// size would round those below and above the line apart.
-const TITLE: usize = 20;
-
-/// The size of all other letters in pixels, even for the same reason.
-const LABEL: usize = 16;
-
 /// The longer side of the heat map in pixels, or near it, where cells can be magnified to it.
 const SIDE: usize = 800;
 
@@ -84,46 +73,6 @@ const BAR: usize = 20;
 
 /// The least width of the whole, which title and caption need.
 const LEAST_WIDTH: usize = 480;
-
-/// Cells that are not finite.
-const GREY: RGBColor = RGBColor(160, 160, 160);
-
-/// The colour map "viridis" of matplotlib by S. van der Walt, N. Smith and E. Firing (CC0), at 32
-/// equal steps: equal differences look equally large, also in grey and to the colour-blind.
-const VIRIDIS: [[u8; 3]; 32] = [
-    [68, 1, 84],
-    [71, 13, 96],
-    [72, 25, 107],
-    [72, 36, 116],
-    [71, 46, 124],
-    [69, 56, 130],
-    [65, 66, 134],
-    [62, 75, 137],
-    [58, 84, 140],
-    [54, 93, 141],
-    [50, 101, 142],
-    [46, 109, 142],
-    [43, 117, 142],
-    [40, 125, 142],
-    [37, 133, 142],
-    [34, 140, 141],
-    [32, 148, 140],
-    [30, 156, 137],
-    [32, 163, 134],
-    [37, 171, 130],
-    [45, 178, 125],
-    [57, 186, 118],
-    [72, 193, 110],
-    [88, 199, 101],
-    [106, 205, 91],
-    [126, 211, 79],
-    [146, 215, 66],
-    [168, 219, 52],
-    [190, 223, 38],
-    [212, 226, 27],
-    [233, 228, 26],
-    [253, 231, 37],
-];
 
 /// Draws `picture` into the PNG file at `path`.
 ///
@@ -157,187 +106,6 @@ fn encode(pixels: &[u8], width: usize, height: usize) -> std::result::Result<Vec
     writer.write_image_data(pixels)?;
     writer.finish()?;
     Ok(bytes)
-}
-
-/// The finite numbers of a field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Scale {
-    low: f64,
-    high: f64,
-}
-
-impl Scale {
-    /// The least and the greatest finite number, if there is one.
-    fn of(values: &[f64]) -> Option<Self> {
-        values.iter().filter(|value| value.is_finite()).fold(None, |scale: Option<Self>, &value| {
-            let scale = scale.unwrap_or(Self { low: value, high: value });
-            Some(Self { low: scale.low.min(value), high: scale.high.max(value) })
-        })
-    }
-
-    /// What holds both.
-    fn with(self, other: Self) -> Self {
-        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
-    }
-
-    /// Where `value` lies, from 0 to 1.
-    fn fraction(self, value: f64) -> f64 {
-        // Halves, since the difference of two large doubles may be none.
-        let span = self.high / 2.0 - self.low / 2.0;
-        if span > 0.0 { ((value / 2.0 - self.low / 2.0) / span).clamp(0.0, 1.0) } else { 0.5 }
-    }
-
-    /// Round numbers on the scale, about `wanted` of them; its ends where there are none.
-    fn ticks(self, wanted: usize) -> Vec<Label> {
-        let step = round_step((self.high - self.low) / wanted.max(1) as f64);
-        let mut labels: Vec<Label> = Vec::new();
-        if let Some(step) = step {
-            let first = (self.low / step).ceil();
-            // A round step is never less than the one wanted, so this does not run on.
-            for n in 0..=wanted {
-                let value = (first + n as f64) * step;
-                if value > self.high {
-                    break;
-                }
-                labels.push(Label::new(value, step));
-            }
-            labels.dedup_by(|a, b| a.text == b.text);
-        }
-        if labels.len() < 2 {
-            labels = self.ends().to_vec();
-            labels.dedup_by(|a, b| a.text == b.text);
-        }
-        labels
-    }
-
-    /// The least and the greatest number, in full if that is short.
-    fn ends(self) -> [Label; 2] {
-        let step = round_step((self.high - self.low) / 1000.0);
-        [self.low, self.high].map(|value| match (Label::exact(value), step) {
-            (exact, Some(step)) if exact.text.len() > LONGEST_PLAIN => Label::new(value, step),
-            (exact, _) => exact,
-        })
-    }
-}
-
-/// The most characters that a number takes before it is written with an exponent.
-const LONGEST_PLAIN: usize = 10;
-
-/// The least number but 0 that is written without an exponent.
-const LEAST_PLAIN: f64 = 1e-4;
-
-/// A number with its text.
-#[derive(Clone, Debug, PartialEq)]
-struct Label {
-    value: f64,
-    text: String,
-}
-
-impl Label {
-    /// `value`, with the digits that tell it from its neighbours at a distance of `step`.
-    fn new(value: f64, step: f64) -> Self {
-        // Adding 0 turns -0 into 0.
-        let value = value + 0.0;
-        let finest = step.log10().floor() as i32;
-        let decimals = finest.min(0).unsigned_abs() as usize;
-        let mut text = format!("{value:.decimals$}");
-        if value == 0.0 {
-            text = "0".to_owned();
-        } else if text.len() > LONGEST_PLAIN || value.abs() < LEAST_PLAIN {
-            let digits = (value.abs().log10().floor() as i32 - finest).clamp(0, 16) as usize;
-            text = format!("{value:.digits$e}");
-        }
-        Self { value, text }
-    }
-
-    /// `value` in the fewest digits that give it back.
-    fn exact(value: f64) -> Self {
-        let value = value + 0.0;
-        let mut text = value.to_string();
-        if text.len() > LONGEST_PLAIN || value != 0.0 && value.abs() < LEAST_PLAIN {
-            text = format!("{value:e}");
-        }
-        Self { value, text }
-    }
-}
-
-/// The least of 1, 2, 5, 10, ... times a power of ten that is not below `step`, if there is one.
-fn round_step(step: f64) -> Option<f64> {
-    let power = 10.0_f64.powi(step.log10().floor() as i32);
-    [1.0, 2.0, 5.0, 10.0].iter().map(|factor| factor * power).find(|&round| round.is_normal() && round >= step)
-}
-
-/// The colour at a fraction of the scale.
-fn colour(fraction: f64) -> RGBColor {
-    let place = fraction.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
-    let below = place as usize;
-    let above = (below + 1).min(VIRIDIS.len() - 1);
-    let mix = |channel: usize| {
-        let (from, to) = (VIRIDIS[below][channel], VIRIDIS[above][channel]);
-        let (from, to) = (f64::from(from), f64::from(to));
-        (from + (to - from) * place.fract()).round() as u8
-    };
-    RGBColor(mix(0), mix(1), mix(2))
-}
-
-/// How the cells of one axis become pixels.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Axis {
-    /// How many cells there are.
-    cells: usize,
-    /// How many cells are averaged into one block.
-    block: usize,
-    /// How many pixels a block takes.
-    magnification: usize,
-}
-
-impl Axis {
-    /// The axes of a picture of `ni` by `nj` cells, neither of them 0.
-    fn pair(ni: usize, nj: usize) -> (Self, Self) {
-        let longer = ni.max(nj);
-        let block = longer.div_ceil(LONG_SIDE);
-        let blocks = longer.div_ceil(block);
-        let magnification = ((SIDE + blocks / 2) / blocks).max(1);
-        let axis = |cells: usize| {
-            // The short side is averaged less, and stretched if that does not do.
-            let block = block.min((cells / SHORT_SIDE).max(1));
-            Self { cells, block, magnification: magnification.max(SHORT_SIDE.div_ceil(cells.div_ceil(block))) }
-        };
-        (axis(ni), axis(nj))
-    }
-
-    /// How many blocks there are.
-    fn blocks(self) -> usize {
-        self.cells.div_ceil(self.block)
-    }
-
-    /// Pixels from one end to the other.
-    fn pixels(self) -> usize {
-        self.blocks() * self.magnification
-    }
-
-    /// The cells of a block.
-    fn cells_of(self, block: usize) -> Range<usize> {
-        block * self.block..((block + 1) * self.block).min(self.cells)
-    }
-
-    /// The cells that get a tick, about `wanted` of them.
-    fn ticks(self, wanted: usize) -> impl Iterator<Item = usize> {
-        let last = self.cells - 1;
-        let step = round_step((last as f64 / wanted.max(1) as f64).max(1.0)).unwrap_or(1.0);
-        (0..=last).step_by(step as usize)
-    }
-
-    /// The pixel in the middle of a cell.
-    fn middle(self, cell: usize) -> usize {
-        (2 * cell + 1) * self.magnification / (2 * self.block)
-    }
-}
-
-/// The mean over a block of cells; not finite if one of them is not.
-fn mean(picture: &Picture<'_>, rows: Range<usize>, columns: Range<usize>) -> f64 {
-    let count = (rows.len() * columns.len()) as f64;
-    rows.flat_map(|j| &picture.values[j * picture.ni..][columns.clone()]).map(|value| value / count).sum()
 }
 
 /// The picture as rows of RGB pixels, with its width and height. Colours run along `scale`.
@@ -451,105 +219,9 @@ fn draw(picture: &Picture<'_>, scale: Option<Scale>) -> Result<(Vec<u8>, usize, 
     Ok((pixels, width, height))
 }
 
-/// What stands below the title: the size, the range, what is grey or averaged.
-fn caption(picture: &Picture<'_>, scale: Option<Scale>) -> String {
-    let &Picture { ni, nj, values, scattered, .. } = picture;
-    let mut caption = match scattered {
-        Some(Scattered { count, what, .. }) => format!("{count} {what} at their places"),
-        None => format!("{ni} × {nj} cells"),
-    };
-    match scale {
-        Some(scale) if scale.low < scale.high => {
-            let [low, high] = scale.ends();
-            caption += &format!(", {} to {}", low.text, high.text);
-        }
-        Some(scale) => caption += &format!(", all {}", Label::exact(scale.low).text),
-        None => {}
-    }
-    let grey = values.iter().filter(|value| !value.is_finite()).count();
-    match grey {
-        0 => {}
-        _ if let Some(Scattered { what, .. }) = scattered => caption += &format!("; grey: no {what}, or not finite"),
-        1 => caption += "; 1 cell not finite, grey",
-        _ => caption += &format!("; {grey} cells not finite, grey"),
-    }
-    let (i, j) = Axis::pair(ni, nj);
-    if i.block > 1 || j.block > 1 {
-        caption += &format!("; means over {} × {}", i.block, j.block);
-    }
-    caption
-}
-
-/// Makes [`FONT`] known to the drawing library, once.
-fn register() -> Result<()> {
-    static DONE: OnceLock<bool> = OnceLock::new();
-    let done = DONE.get_or_init(|| register_font(FONT_NAME, FontStyle::Normal, FONT).is_ok());
-    if *done { Ok(()) } else { Err(Error::input("cannot draw: the built-in font is damaged")) }
-}
-
-/// Black letters of `size` pixels.
-fn text_style(size: usize) -> TextStyle<'static> {
-    (FONT_NAME, size as f64).into_font().color(&BLACK)
-}
-
-/// `text`, cut to `room` pixels.
-fn fitted(text: &str, style: &TextStyle<'_>, room: usize) -> Result<String> {
-    let mut shown: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    // No letter that matters is narrower than two pixels.
-    let mut cut = shown.len() > room / 2;
-    shown.truncate(room / 2);
-    loop {
-        let end = if cut { "…" } else { "" };
-        let candidate: String = shown.iter().copied().chain(end.chars()).collect();
-        let (width, _) = style.font.box_size(&candidate).map_err(cannot_draw)?;
-        if width as usize <= room || shown.pop().is_none() {
-            return Ok(candidate);
-        }
-        cut = true;
-    }
-}
-
-/// The error of a drawing that failed.
-fn cannot_draw(error: impl std::fmt::Display) -> Error {
-    Error::input(format!("cannot draw the picture: {error}"))
-}
-
-/// Draws lines and letters in pixel coordinates.
-struct Pen<'a, 'b> {
-    canvas: &'a DrawingArea<BitMapBackend<'b, RGBPixel>, Shift>,
-}
-
-impl Pen<'_, '_> {
-    fn line(&self, from: (usize, usize), to: (usize, usize)) -> Result<()> {
-        let points = [from, to].map(|(x, y)| (x as i32, y as i32));
-        self.canvas.draw(&PathElement::new(points, BLACK)).map_err(cannot_draw)
-    }
-
-    /// A frame around pixels, not over them.
-    fn frame(&self, x: Range<usize>, y: Range<usize>) -> Result<()> {
-        let (left, top, right, bottom) = (x.start - 1, y.start - 1, x.end, y.end);
-        self.line((left, top), (right, top))?;
-        self.line((right, top), (right, bottom))?;
-        self.line((right, bottom), (left, bottom))?;
-        self.line((left, bottom), (left, top))
-    }
-
-    fn write(
-        &self,
-        text: &str,
-        x: usize,
-        y: usize,
-        style: &TextStyle<'_>,
-        horizontal: HPos,
-        vertical: VPos,
-    ) -> Result<()> {
-        let style = style.clone().pos(Pos::new(horizontal, vertical));
-        self.canvas.draw(&Text::new(text, (x as i32, y as i32), style)).map_err(cannot_draw)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::scale::VIRIDIS;
     use super::*;
 
     const BACKGROUND: [u8; 3] = [255; 3];

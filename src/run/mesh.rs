@@ -27,10 +27,10 @@ use stencilc_runtime::build::Build;
 use stencilc_runtime::checkpoint::About;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::driver::{Backend, Driver};
+use stencilc_runtime::mesh;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, MeshScript, Request, measure};
-use stencilc_runtime::mesh::{self};
 use stencilc_runtime::{Array, Data, Device, Error, Result, files, npy};
 
 /// What a number was after a step.

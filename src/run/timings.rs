@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stencilc_runtime::Device;
-use stencilc_runtime::execute::{self};
+use stencilc_runtime::execute;
 
 /// What took how long, in seconds where nothing else is said.
 #[derive(Default, Serialize)]

@@ -1,7 +1,7 @@
 //! What kernels are compiled by and run on.
 
 use super::Args;
-use crate::terminal::{self};
+use crate::terminal;
 use std::sync::Arc;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::Compiler;

@@ -1,7 +1,8 @@
 //! One level of a field at several times: an animated PNG (APNG). Browsers play it, `ffmpeg` makes a film of it, and to
 //! whoever knows PNG alone it is the first picture.
 
-use super::{Picture, Scale, draw};
+use super::scale::Scale;
+use super::{Picture, draw};
 use crate::error::{Error, Result};
 use crate::files;
 use std::io;
@@ -51,7 +52,7 @@ pub fn save_animation(path: &Path, pictures: &[Picture<'_>], per_second: u16, dr
 
 #[cfg(test)]
 mod tests {
-    use super::super::colour;
+    use super::super::scale::colour;
     use super::*;
     use std::cell::Cell;
 

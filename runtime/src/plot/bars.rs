@@ -9,7 +9,9 @@ use plotters::element::{Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, RGBColor};
 
-use super::{GAP, LABEL, TITLE, cannot_draw, colour, fitted, register, text_style, write_png};
+use super::scale::colour;
+use super::text::{LABEL, TITLE, cannot_draw, fitted, register, text_style};
+use super::{GAP, write_png};
 use crate::error::{Error, Result};
 
 /// A page of charts.
