@@ -204,6 +204,13 @@ impl<'a> Programmer<'_, 'a> {
         for target in &assign.targets {
             self.count_as_assigned(&target.name);
         }
+        if assign.targets.is_empty() {
+            // The results of a stencil that nobody knows, as in `.. = stp(..)`, may be any field's.
+            let written = self.program.variables.iter().filter(|(_, own)| own.role.is_none_or(Role::is_written));
+            let written: Vec<VariableId> = written.map(|(id, _)| id).collect();
+            self.assigned.extend(&written);
+            self.valued.extend(written);
+        }
         if assign.op.text != "=" {
             let found = wrong(assign.op.span, "a field is given a new value with `=`", "a program does not add");
             return self.tell(found.help("add in a stencil, and assign what it returns"));
