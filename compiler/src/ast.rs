@@ -352,7 +352,7 @@ pub struct EdgeRule {
     pub axis: Name,
     /// `low` or `high`; both if it is not said.
     pub side: Option<Name>,
-    /// `periodic`, `value`, `copy`, `mirror` or `halo`.
+    /// `periodic`, `value`, `copy`, `mirror`, `-mirror` or `halo`.
     pub kind: Name,
     /// What stands in the parentheses of `value`.
     pub value: Option<ExprId>,

@@ -42,7 +42,7 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::digits => "a part's number",
         Rule::direction => "`up` or `down`",
         Rule::edge_rule => "a rule, as in `i: periodic`",
-        Rule::edge_kind => "`periodic`, `copy`, `mirror`, `halo` or `value(x)`",
+        Rule::edge_kind => "`periodic`, `copy`, `mirror`, `-mirror`, `halo` or `value(x)`",
         _ => return None,
     })
 }
