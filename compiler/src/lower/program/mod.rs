@@ -4,6 +4,7 @@ mod boundary;
 mod call;
 mod edges;
 mod mesh;
+mod ranges;
 
 use super::scope::{Binding, Symbol};
 use super::{Found, Lowering};
@@ -68,6 +69,7 @@ impl<'a> Lowering<'a> {
         programmer.program.actions = actions;
         programmer.finish(program);
         let mut ir = programmer.program;
+        ranges::take(&mut ir);
         ir.numbers = self.stencil.clone();
         ir
     }
