@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::Instant;
 use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
-use stencilc_compiler::diagnostic::{Diagnostic, Severity, guess};
+use stencilc_compiler::diagnostic::{Diagnostic, Refusal, Severity, guess};
+use stencilc_compiler::import::{self, Text};
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
@@ -39,22 +40,50 @@ pub fn embedded() -> impl Iterator<Item = Source> {
 /// # Errors
 /// There is none, or it cannot be read.
 pub fn open(file: &str) -> Result<Source> {
+    Ok(import::joined(text(file)?, &mut imported))
+}
+
+fn text(file: &str) -> Result<Text> {
     let path = Path::new(file);
     if file.ends_with(ENDING) || path.exists() {
         return read(path, file);
     }
     let own = format!("{file}{ENDING}");
-    if let Some(source) = embedded().find(|source| source.name == file) {
+    if let Some(text) = along(file) {
         if Path::new(&own).exists() {
             terminal::note(&format!("`{file}` is the stencil that comes along; `{own}` names the file in this folder"));
         }
-        return Ok(source);
+        return Ok(text);
     }
     // So that a stencil of one's own goes by its name too.
     if Path::new(&own).is_file() {
         return read(Path::new(&own), &own);
     }
     Err(unknown(file))
+}
+
+/// A stencil file that comes along.
+fn along(name: &str) -> Option<Text> {
+    let Source { name, text, .. } = embedded().find(|source| source.name == name)?;
+    // Keys of other files stand in quotes.
+    Some(Text { key: name.clone(), name, text })
+}
+
+/// Reads what a file imports: a path, seen from the folder of that file, or the name of a stencil that comes along.
+fn imported(by: &Text, path: &str) -> std::result::Result<Text, Refusal> {
+    let refused = |Error { message, help, .. }: Error| Refusal { message, help };
+    if path.is_empty() {
+        return Err(Refusal::new("an import names a file").help(format!("as in `import \"advection{ENDING}\"`")));
+    }
+    let beside = Path::new(&by.name);
+    // What comes through a pipe lies in no folder.
+    let own = if beside.is_file() { beside.with_file_name(path) } else { path.into() };
+    let is_along = along(&by.name).is_some_and(|own| own.key == by.key);
+    let named = along(path.strip_suffix(ENDING).filter(|_| is_along).unwrap_or(path));
+    match named {
+        Some(text) if is_along || !path.ends_with(ENDING) && !own.exists() => Ok(text),
+        _ => read(&own, &own.display().to_string()).map_err(refused),
+    }
 }
 
 fn unknown(file: &str) -> Error {
@@ -66,7 +95,7 @@ fn unknown(file: &str) -> Error {
     }
 }
 
-fn read(path: &Path, name: &str) -> Result<Source> {
+fn read(path: &Path, name: &str) -> Result<Text> {
     if path.is_dir() {
         return Err(Error::input(format!("`{name}` is a directory, not a stencil file")).help(format!(
             "name a file in it, or several: {}/*{ENDING}",
@@ -101,7 +130,9 @@ fn read(path: &Path, name: &str) -> Result<Source> {
         Error::input(format!("`{name}` is no text in UTF-8: line {line} has a byte that is not"))
             .help("a stencil file is a text; if it is one, save it as UTF-8")
     })?;
-    Ok(Source::new(name, text))
+    // Two names of one file are the same file.
+    let key = format!("{:?}", path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    Ok(Text { key, name: name.to_owned(), text })
 }
 
 /// The stencil file beside a path whose name is nearly its own.
@@ -264,7 +295,18 @@ impl Input {
         }
     }
 
-    /// The stencil called `name`; without a name, the only one.
+    /// Whether a stencil is declared in the file itself, and not in one that it imports.
+    fn is_own(&self, stencil: &Stencil) -> bool {
+        stencil.fields.iter().next().is_none_or(|(_, field)| self.source.is_own(field.span))
+    }
+
+    /// The only stencil of the file itself among these, if others are imported.
+    fn only_own<'a, T>(&self, all: &'a [T], stencil: impl Fn(&T) -> &Stencil) -> Option<&'a T> {
+        let mut own = all.iter().filter(|one| self.is_own(stencil(one)));
+        own.next().filter(|_| own.next().is_none())
+    }
+
+    /// The stencil called `name`; without a name, the only one, or the only one that is not imported.
     ///
     /// # Errors
     /// There is none, or there are several.
@@ -275,7 +317,10 @@ impl Input {
         let list = names.join(", ");
         match (name, self.stencils.as_slice()) {
             (None, [stencil]) => Ok(stencil),
-            (None, _) => {
+            (None, all) => {
+                if let Some(only) = self.only_own(all, |own| own) {
+                    return Ok(only);
+                }
                 let programs: Vec<String> = self.programs.iter().map(|own| format!("`{}`", own.name)).collect();
                 let choose = format!("choose one: --stencil {}", names.first().unwrap_or(&"NAME"));
                 let help = match programs.as_slice() {

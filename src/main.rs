@@ -13,6 +13,7 @@ mod explain;
 mod grid;
 mod input;
 mod kernel;
+mod line;
 mod list;
 mod mesh;
 mod message;

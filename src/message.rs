@@ -20,6 +20,9 @@ pub struct Message {
 #[derive(Clone, Serialize)]
 struct Place {
     label: String,
+    /// The file, where it is not that of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_file: Option<String>,
     span: Span,
     line: usize,
     column: usize,
@@ -29,12 +32,15 @@ impl Message {
     /// What is told about `source`.
     pub fn new(diagnostic: &Diagnostic, source: &Source) -> Self {
         let Diagnostic { severity, message, label, notes, help, may_follow: _ } = diagnostic;
+        let file = source.file_name(label.span.start);
         let place = |span: Span, label: &str| {
             let (line, column) = source.position(span.start);
-            Place { label: label.to_owned(), span, line, column }
+            let own = source.file_name(span.start);
+            let in_file = (own != file).then(|| own.to_owned());
+            Place { label: label.to_owned(), in_file, span: source.local(span), line, column }
         };
         Self {
-            file: source.name.clone(),
+            file: file.to_owned(),
             severity: *severity,
             message: message.clone(),
             label: place(label.span, &label.text),

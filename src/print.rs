@@ -1,6 +1,7 @@
 //! What `run` shows of a stencil's prints.
 
 use crate::args::At;
+use crate::line::Line;
 use crate::terminal;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -106,7 +107,7 @@ impl Prints {
         let mut rows = Vec::new();
         for Printed { number, values, .. } in &self.printed {
             let Some(print) = stencil.prints.get(*number) else { continue };
-            let line = source.position(print.span.start).0;
+            let line = Line::of(source, print.span);
             for (cell, value) in self.cells.iter().zip(values) {
                 let at = format!("at {}", shown(cell, self.form));
                 let mut row = vec![format!("line {line}"), print.label.as_told().to_owned(), at];
@@ -127,7 +128,7 @@ impl Prints {
     pub fn tell(&self, stencil: &Stencil, source: &Source) {
         for Printed { number, region, .. } in &self.printed {
             if let (Some(print), Err(why)) = (stencil.prints.get(*number), region) {
-                let line = source.position(print.span.start).0;
+                let line = Line::of(source, print.span);
                 terminal::note(&format!(
                     "the print at line {line} is computed nowhere: {}",
                     about(why, stencil, *number)

@@ -8,6 +8,7 @@ mod files;
 mod given;
 mod grid;
 mod grid_info;
+mod import;
 mod mesh;
 mod mesh_commands;
 mod mesh_kernels;

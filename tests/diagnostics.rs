@@ -84,6 +84,7 @@ fn the_examples_of_the_reference_are_right() {
     let text = include_str!("../docs/language.md");
     // Every other piece stands between the marks of a block.
     let blocks = text.split("\n```").skip(1).step_by(2).filter_map(|block| block.strip_prefix('\n'));
+    // What imports others is looked at with them (tests/cli/import.rs).
     let items = ["stencil ", "program ", "mesh ", "fn ", "const ", "param ", "///"];
     let mut count = 0;
     for block in blocks.filter(|block| items.iter().any(|item| block.starts_with(item))) {

@@ -27,6 +27,9 @@ pub struct File {
     pub items: Vec<Item>,
     /// Its expressions.
     pub exprs: Exprs,
+    /// Where what it imports begins in the text, if it imports something: the stencils, functions, constants, parameters and meshes of
+    /// other files stand among the items.
+    pub imported_from: Option<u32>,
     /// What looks wrong about the text, although it can be read.
     pub warnings: Vec<Diagnostic>,
 }
@@ -37,7 +40,13 @@ impl File {
         self.items.iter().filter_map(|item| match item {
             Item::Stencil(own) | Item::Program(own) => Some(own),
             Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
+            Item::Import(_) => None,
         })
+    }
+
+    /// The paths of what is imported, in order.
+    pub fn imports(&self) -> impl Iterator<Item = &Name> {
+        self.items.iter().filter_map(|item| if let Item::Import(path) = item { Some(path) } else { None })
     }
 }
 
@@ -99,6 +108,8 @@ pub enum Item {
     Test(Test),
     /// A mesh.
     Mesh(Mesh),
+    /// The path of a file whose items stand among these.
+    Import(Name),
 }
 
 /// A stencil, or a program: calls of stencils, in time.
@@ -352,7 +363,7 @@ pub struct EdgeRule {
     pub axis: Name,
     /// `low` or `high`; both if it is not said.
     pub side: Option<Name>,
-    /// `periodic`, `value`, `copy`, `mirror` or `halo`.
+    /// `periodic`, `value`, `copy`, `mirror`, `-mirror` or `halo`.
     pub kind: Name,
     /// What stands in the parentheses of `value`.
     pub value: Option<ExprId>,

@@ -3,7 +3,7 @@
 use crate::source::{Source, Span};
 use crate::text::{is_deceiving, shown, shown_in_line};
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
 use std::fmt;
 
@@ -99,6 +99,13 @@ impl Diagnostic {
         self
     }
 
+    /// The same about a text that begins so many bytes later.
+    pub(crate) fn moved(mut self, by: usize) -> Self {
+        self.label.span = self.label.span.moved(by);
+        self.notes.iter_mut().for_each(|note| note.span = note.span.moved(by));
+        self
+    }
+
     /// With advice, if there is some.
     pub fn help_if(self, text: Option<impl Into<String>>) -> Self {
         match text {
@@ -141,7 +148,32 @@ fn report<'a>(diagnostic: &'a Diagnostic, source: &'a Source) -> Vec<Group<'a>> 
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let window = window(diagnostic, source);
+    let mut group = Group::with_title(level.primary_title(shown(&diagnostic.message)));
+    for labels in by_file(diagnostic, source) {
+        group = group.element(snippet(&labels, source));
+    }
+    for help in &diagnostic.help {
+        group = group.element(Level::HELP.message(shown(help)));
+    }
+    vec![group]
+}
+
+/// What is said of places, and whether it is what the diagnostic is about: each file's by itself, that of the diagnostic first.
+fn by_file<'a>(diagnostic: &'a Diagnostic, source: &Source) -> Vec<Vec<(&'a Label, AnnotationKind)>> {
+    let mut files: Vec<Vec<(&Label, AnnotationKind)>> = vec![vec![(&diagnostic.label, AnnotationKind::Primary)]];
+    for note in &diagnostic.notes {
+        let file = |label: &Label| source.file(label.span.start);
+        match files.iter_mut().find(|own| file(own[0].0) == file(note)) {
+            Some(own) => own.push((note, AnnotationKind::Context)),
+            None => files.push(vec![(note, AnnotationKind::Context)]),
+        }
+    }
+    files
+}
+
+/// The part of a file that holds these places, of which there is one.
+fn snippet<'a>(labels: &[(&'a Label, AnnotationKind)], source: &'a Source) -> Snippet<'a, Annotation<'a>> {
+    let window = window(labels, source);
     let part = &source.text[window.clone()];
     let (visible, places) = visible(part);
     let (line, _) = source.position(window.start as u32);
@@ -155,19 +187,12 @@ fn report<'a>(diagnostic: &'a Diagnostic, source: &'a Source) -> Vec<Group<'a>> 
         };
         clamp(span.start)..clamp(span.end)
     };
-    let label = &diagnostic.label;
-    let mut snippet = Snippet::source(visible)
-        .line_start(line)
-        .path(shown_in_line(&source.name))
-        .annotation(AnnotationKind::Primary.span(range(label.span)).label(shown(&label.text)));
-    for note in &diagnostic.notes {
-        snippet = snippet.annotation(AnnotationKind::Context.span(range(note.span)).label(shown(&note.text)));
+    let file = source.file_name(labels[0].0.span.start);
+    let mut snippet = Snippet::source(visible).line_start(line).path(shown_in_line(file));
+    for (label, kind) in labels {
+        snippet = snippet.annotation(kind.span(range(label.span)).label(shown(&label.text)));
     }
-    let mut group = level.primary_title(shown(&diagnostic.message)).element(snippet);
-    for help in &diagnostic.help {
-        group = group.element(Level::HELP.message(shown(help)));
-    }
-    vec![group]
+    snippet
 }
 
 /// A part of a source as a screen may show it, and where each of its bytes then is. What ASCII has of control characters the
@@ -187,16 +212,16 @@ fn visible(part: &str) -> (String, Vec<usize>) {
     (visible, places)
 }
 
-/// The bytes of the source that a diagnostic is shown with: the lines that it speaks of and those between, unless one of
-/// them is too long for a screen.
-fn window(diagnostic: &Diagnostic, source: &Source) -> std::ops::Range<usize> {
+/// The bytes of a file that these places are shown with: the lines that hold them and those between, unless one of them is too long
+/// for a screen.
+fn window(labels: &[(&Label, AnnotationKind)], source: &Source) -> std::ops::Range<usize> {
     let text = &source.text;
-    let spans = diagnostic.notes.iter().map(|note| note.span);
-    let lines = source.lines(spans.fold(diagnostic.label.span, Span::to));
+    let first = labels[0].0.span;
+    let lines = source.lines(labels.iter().map(|(label, _)| label.span).fold(first, Span::to));
     if text[lines.clone()].lines().all(|line| line.len() <= LINE) {
         return lines;
     }
-    let at = (diagnostic.label.span.start as usize).min(text.len());
+    let at = (first.start as usize).min(text.len());
     let boundary = |mut at: usize, down: bool| {
         while !text.is_char_boundary(at) {
             if down { at -= 1 } else { at += 1 }

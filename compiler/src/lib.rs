@@ -43,6 +43,7 @@ pub mod diagnostic;
 mod foreign;
 pub mod fuse;
 pub mod grid;
+pub mod import;
 pub mod ir;
 pub mod kernel;
 pub mod lower;

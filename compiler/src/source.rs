@@ -1,8 +1,11 @@
 //! Source text and places in it.
 
+use crate::diagnostic::Diagnostic;
 use serde::Serialize;
+use std::ops::Range;
 
-/// A file's text and the name that messages give it.
+/// A file's text and the name that messages give it. The texts of files that it imports follow its own, so that a place in any of
+/// them is a place in the whole ([`import`](crate::import)).
 #[derive(Clone, Debug)]
 pub struct Source {
     /// A path, or the name of an embedded stencil.
@@ -11,15 +14,48 @@ pub struct Source {
     pub text: String,
     /// Where each line begins.
     lines: Vec<u32>,
+    /// Where the texts of other files begin, in the order of the text.
+    parts: Vec<Part>,
+    /// What became of the imports.
+    pub(crate) imports: Imports,
+}
+
+/// The text of a file that is imported.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// What messages call the file.
+    pub name: String,
+    /// Its first byte.
+    pub start: u32,
+}
+
+/// What became of the imports of a text.
+#[derive(Clone, Debug)]
+pub(crate) enum Imports {
+    /// Nobody looked for any.
+    Unread,
+    /// What is imported follows.
+    Read,
+    /// One went wrong.
+    Failed(Box<Diagnostic>),
 }
 
 impl Source {
-    /// A source called `name`.
+    /// A source called `name`, which imports nothing.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::joined(name, text, Vec::new(), Imports::Unread)
+    }
+
+    /// A source whose text was that of a file and of all that it imports, where nobody asks any more which file a place is in.
+    pub fn whole(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::joined(name, text, Vec::new(), Imports::Read)
+    }
+
+    pub(crate) fn joined(name: impl Into<String>, text: impl Into<String>, parts: Vec<Part>, imports: Imports) -> Self {
         let text = text.into();
         let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let lines = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
-        Self { name: name.into(), text, lines }
+        Self { name: name.into(), text, lines, parts, imports }
     }
 
     /// The text at `span`; empty where the span is not one of this source.
@@ -27,11 +63,52 @@ impl Source {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
-    /// Line and column (in characters), both counted from 1.
+    /// Line and column (in characters) in the file that holds the place, both counted from 1.
     pub fn position(&self, offset: u32) -> (usize, usize) {
         let before = self.text.get(..offset as usize).unwrap_or(&self.text);
-        let line = self.lines.partition_point(|&start| start as usize <= before.len());
-        (line, before[self.lines[line - 1] as usize..].chars().count() + 1)
+        let line_of = |at: usize| self.lines.partition_point(|&start| start as usize <= at);
+        let line = line_of(before.len());
+        let earlier = line_of(self.file(before.len() as u32).start) - 1;
+        (line - earlier, before[self.lines[line - 1] as usize..].chars().count() + 1)
+    }
+
+    /// Of how many imported files the texts begin before a place.
+    fn begun(&self, offset: u32) -> usize {
+        self.parts.partition_point(|part| part.start <= offset)
+    }
+
+    /// The bytes of the file that holds a place.
+    pub fn file(&self, offset: u32) -> Range<usize> {
+        let begun = self.begun(offset);
+        let start = begun.checked_sub(1).map_or(0, |own| self.parts[own].start as usize);
+        // A line break parts the texts.
+        start..self.parts.get(begun).map_or(self.text.len(), |next| next.start as usize - 1)
+    }
+
+    /// The bytes of each file, the importing one first.
+    pub fn files(&self) -> impl Iterator<Item = Range<usize>> {
+        std::iter::once(0).chain(self.parts.iter().map(|part| part.start)).map(|start| self.file(start))
+    }
+
+    /// What messages call the file that holds a place.
+    pub fn file_name(&self, offset: u32) -> &str {
+        self.begun(offset).checked_sub(1).map_or(&self.name, |own| &self.parts[own].name)
+    }
+
+    /// Whether a place is in the text that imports, and not in what it imports.
+    pub fn is_own(&self, span: Span) -> bool {
+        self.begun(span.start) == 0
+    }
+
+    /// Where the texts begin that are imported, if there are any.
+    pub(crate) fn imported_from(&self) -> Option<u32> {
+        self.parts.first().map(|part| part.start)
+    }
+
+    /// A place, counted from the beginning of its file.
+    pub fn local(&self, span: Span) -> Span {
+        let start = self.file(span.start).start as u32;
+        Span { start: span.start - start, end: span.end.saturating_sub(start) }
     }
 
     /// The whole lines that hold all of these bytes.
@@ -57,6 +134,11 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
+    /// As many bytes later.
+    pub(crate) fn moved(self, by: usize) -> Self {
+        Self { start: self.start.saturating_add(by as u32), end: self.end.saturating_add(by as u32) }
+    }
+
     /// From the start of `self` to the end of `other`.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
@@ -74,6 +156,22 @@ mod tests {
         assert_eq!(positions, [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (3, 2), (3, 2)]);
         assert_eq!(Source::new("s.stn", "").position(0), (1, 1));
         assert_eq!(Source::new("s.stn", "a\n").position(2), (2, 1));
+    }
+
+    #[test]
+    fn a_place_is_one_of_its_file() {
+        let parts = vec![Part { name: "b.stn".into(), start: 4 }, Part { name: "c.stn".into(), start: 10 }];
+        let source = Source::joined("a.stn", "one\ntwo\nx\nlast", parts, Imports::Read);
+        let at = |offset: u32| (source.file_name(offset), source.position(offset));
+        assert_eq!(at(0), ("a.stn", (1, 1)));
+        assert_eq!(at(3), ("a.stn", (1, 4)));
+        assert_eq!(at(4), ("b.stn", (1, 1)));
+        assert_eq!(at(8), ("b.stn", (2, 1)));
+        assert_eq!(at(12), ("c.stn", (1, 3)));
+        assert_eq!(at(99), ("c.stn", (1, 5)));
+        assert_eq!(source.files().map(|own| &source.text[own]).collect::<Vec<_>>(), ["one", "two\nx", "last"]);
+        assert_eq!(source.local(Span::new(12, 14)), Span::new(2, 4));
+        assert!(source.is_own(Span::new(3, 3)) && !source.is_own(Span::new(4, 5)));
     }
 
     #[test]

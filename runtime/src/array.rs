@@ -16,7 +16,7 @@ pub enum Data {
 }
 
 /// The type of an array's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Element {
     /// Single precision.
     F32,

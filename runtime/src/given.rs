@@ -135,6 +135,29 @@ pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Valu
     }
 }
 
+/// Refuses what a test sets a parameter to, where the precision that is chosen makes it infinite.
+///
+/// # Errors
+/// The number is not finite.
+pub fn set(name: &str, value: Value, precision: Precision) -> Result<()> {
+    match value {
+        Value::Real(number) if !number.is_finite() => {
+            let (what, bounds) = bounds(precision);
+            Err(Error::input(format!("what the test sets the parameter `{name}` to is not finite in {what}"))
+                .help(format!("set it to a number in its range: {bounds}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The name of a precision, and the positive numbers that it has.
+fn bounds(precision: Precision) -> (&'static str, &'static str) {
+    match precision {
+        Precision::F64 => ("double precision", "from about 5e-324 to 1.8e308"),
+        Precision::F32 => ("single precision", "from about 1e-45 to 3.4e38; or --precision f64"),
+    }
+}
+
 /// A real number of a text file: one that double precision has, be it after rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Real(pub f64);
@@ -173,11 +196,10 @@ fn real(param: &Param, text: &str, number: f64, precision: Precision) -> Result<
         return Err(Error::call(format!("`{text}` is no value for the parameter `{name}`: it is not finite"))
             .help("give a number such as 0.5"));
     }
-    let (rounded, what, bounds) = match precision {
-        Precision::F64 => (number, "double precision", "from about 5e-324 to 1.8e308"),
-        Precision::F32 => {
-            (f64::from(number as f32), "single precision", "from about 1e-45 to 3.4e38; or --precision f64")
-        }
+    let (what, bounds) = bounds(precision);
+    let rounded = match precision {
+        Precision::F64 => number,
+        Precision::F32 => f64::from(number as f32),
     };
     let lost = match rounded {
         x if !x.is_finite() => "large",

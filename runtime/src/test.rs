@@ -7,7 +7,7 @@ use crate::array::{Array, Data};
 use crate::drawing::Drawing;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::given::Cast;
+use crate::given::{self, Cast};
 use crate::interpreter::{Job, interpret};
 use crate::problem::{Problem, Request, element_of};
 use crate::program::cpu::Interpreter;
@@ -72,8 +72,12 @@ pub fn run(stencil: &Stencil, test: &Test, options: &Options) -> Result<Report> 
     let inputs = prepare(&test.inputs, precision, contract);
     // What the test sets goes before the defaults.
     let mut values = defaults(&prepare(stencil, precision, contract), precision);
-    values.append(&mut defaults(&inputs, precision));
-    let arrays = given(&inputs, test.grid, precision, &values)?;
+    let mut set = defaults(&inputs, precision);
+    for (name, value) in stencil.params.iter().filter_map(|(_, param)| set.get_key_value(&param.name)) {
+        given::set(name, *value, precision)?;
+    }
+    values.append(&mut set);
+    let arrays = arrays(&inputs, test.grid, precision, &values)?;
     let problem = Problem::new(Request {
         stencil: &with_defaults(stencil, &values),
         precision,
@@ -206,7 +210,7 @@ impl Frame {
 }
 
 /// The arrays that a test gives, by field.
-fn given(
+fn arrays(
     stencil: &Stencil,
     grid: Grid,
     precision: Precision,

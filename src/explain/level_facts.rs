@@ -1,6 +1,7 @@
 //! Which levels are not computed, and which reads of other levels count where.
 
 use super::facts::Explained;
+use crate::line::Line;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -24,7 +25,7 @@ pub struct LeftOut {
     pub field: String,
     pub shift: i32,
     /// Where it is written.
-    pub lines: BTreeSet<usize>,
+    pub lines: BTreeSet<Line>,
     /// The conditions on the level that let it be reached all the same; none if some way to it has none.
     pub guards: Vec<GuardFacts>,
 }
@@ -44,7 +45,7 @@ pub struct ShiftedRead {
 pub struct GuardFacts {
     pub text: String,
     /// Where it is written.
-    pub lines: BTreeSet<usize>,
+    pub lines: BTreeSet<Line>,
     /// Whether it holds where the read counts.
     pub holds: bool,
 }
@@ -56,14 +57,14 @@ const LONGEST: usize = 48;
 #[derive(Default)]
 struct Found {
     levels: Vec<Range<usize>>,
-    lines: BTreeSet<usize>,
+    lines: BTreeSet<Line>,
     guards: BTreeSet<Guard>,
     /// Whether some way to it has no guard, so that those of the others say nothing.
     unguarded: bool,
 }
 
 impl Found {
-    fn add(&mut self, levels: impl Iterator<Item = Range<usize>>, line: usize, guards: &BTreeSet<Guard>) {
+    fn add(&mut self, levels: impl Iterator<Item = Range<usize>>, line: Line, guards: &BTreeSet<Guard>) {
         self.levels.extend(levels);
         self.lines.insert(line);
         self.guards.extend(guards);
@@ -82,10 +83,10 @@ impl LevelFacts {
         let mut reads: BTreeMap<(FieldId, i32), Found> = BTreeMap::new();
         for class in classes {
             for LevelRead { field, shift, span, guards } in class.level_reads(subject.stencil) {
-                let line = subject.source.position(span.start).0;
+                let line = Line::of(subject.source, span);
                 if shift != 0 {
                     let found = reads.entry((field, shift)).or_default();
-                    found.add(class.levels.iter().cloned(), line, &guards);
+                    found.add(class.levels.iter().cloned(), line.clone(), &guards);
                 }
                 let count = subject.stencil.fields[field].place.levels.count(nk);
                 let outside = outside(shift, count, nk);
@@ -148,7 +149,7 @@ fn guard_facts(subject: &Explained, guards: &BTreeSet<Guard>) -> Vec<GuardFacts>
         if text.chars().count() > LONGEST {
             text = text.chars().take(LONGEST - 3).chain("...".chars()).collect();
         }
-        let line = subject.source.position(span.start).0;
+        let line = Line::of(subject.source, span);
         match facts.iter_mut().find(|known| known.text == text && known.holds == guard.holds) {
             Some(known) => {
                 known.lines.insert(line);

@@ -4,6 +4,7 @@ use super::facts::{BoundFacts, Explanation, LookupFacts, WorkFacts};
 use super::kernels::CostFacts;
 use super::level_facts::GuardFacts;
 use super::picture::{Picture, side_by_side};
+use crate::line::Line;
 use crate::terminal::table;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -168,8 +169,8 @@ fn condition(guard: &GuardFacts) -> String {
 }
 
 /// `line 7`, `lines 7 and 9`
-fn lines(lines: &BTreeSet<usize>) -> String {
-    let numbers: Vec<String> = lines.iter().take(4).map(usize::to_string).collect();
+fn lines(lines: &BTreeSet<Line>) -> String {
+    let numbers: Vec<String> = lines.iter().take(4).map(Line::to_string).collect();
     match numbers.split_last() {
         None => String::new(),
         Some((one, [])) => format!("line {one}"),

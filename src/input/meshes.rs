@@ -27,6 +27,9 @@ impl Input {
                 ([only], _) if self.programs.is_empty() => Ok(self.mesh_program(only)?.cloned()),
                 ([], [only]) if !on_grids => Ok(of_stencil(only)),
                 ([], _) if on_grids || stencils.is_empty() => Ok(None),
+                ([], _) if self.only_own(&self.mesh_stencils, |own| &own.stencil).is_some() => {
+                    Ok(self.only_own(&self.mesh_stencils, |own| &own.stencil).map(alone))
+                }
                 ([], _) => {
                     Err(Error::call(format!("`{file}` has {} stencils: {}", stencils.len(), stencils.join(", ")))
                         .help(format!("choose one: --stencil {}", stencils[0])))
@@ -65,6 +68,9 @@ impl Input {
             (None, []) => Ok(None),
             (None, _) if !self.stencils.is_empty() => Ok(None),
             (None, [only]) => Ok(Some(only)),
+            (None, all) if self.only_own(all, |own| &own.stencil).is_some() => {
+                Ok(self.only_own(all, |own| &own.stencil))
+            }
             (None, _) => Err(Error::call(format!("`{file}` has {} stencils: {}", names.len(), names.join(", ")))
                 .help(format!("choose one: --stencil {}", names[0]))),
         }

@@ -139,7 +139,7 @@ struct Text {
 impl Text {
     fn new(subject: &Subject) -> Result<Self, String> {
         let is_same = |source: &Source| hash(&[source.text.as_bytes()]) == subject.source;
-        let own = subject.text.as_ref().map(|text| Source::new(&subject.file, text));
+        let own = subject.text.as_ref().map(|text| Source::whole(&subject.file, text));
         let source = match own.filter(is_same) {
             Some(source) => source,
             None => input::open(&subject.file).ok().filter(is_same).ok_or_else(|| {

@@ -39,8 +39,14 @@ pub struct Case {
     combinations: Vec<Combination>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 struct Untaken {
+    /// In the whole text.
+    #[serde(skip)]
+    place: Span,
+    /// The file, where it is an imported one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
     span: Span,
     line: usize,
     column: usize,
@@ -194,8 +200,10 @@ pub fn verify(
     let combinations = choices.into_iter().zip(outcomes);
     case.combinations.extend(combinations.map(|(choices, outcome)| Combination::new(choices, outcome)));
     let untaken = expected.untaken.iter().map(|&(span, side)| {
-        let (line, column) = input.source.position(span.start);
-        Untaken { span, line, column, side }
+        let source = &input.source;
+        let (line, column) = source.position(span.start);
+        let file = (!source.is_own(span)).then(|| source.file_name(span.start).to_owned());
+        Untaken { place: span, file, span: source.local(span), line, column, side }
     });
     case.untaken = untaken.collect();
     Ok(case)
@@ -206,7 +214,7 @@ pub fn warn(input: &Input, cases: &[Case]) {
     let Some((first, others)) = cases.split_first() else { return };
     let never = first.untaken.iter().filter(|side| others.iter().all(|case| case.untaken.contains(side)));
     let warnings = never.map(|untaken| {
-        Diagnostic::warning(untaken.span, "one branch was never taken, so nothing is known about it")
+        Diagnostic::warning(untaken.place, "one branch was never taken, so nothing is known about it")
             .label(format!("the condition was {} everywhere", !untaken.side))
             .help("declare ranges for the inputs that decide it, as in `in rho = 0.5..1.5`, or give --set or --seed")
     });

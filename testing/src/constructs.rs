@@ -34,6 +34,8 @@ impl Constructs {
                 }
                 Item::Test(_) => self.meet("test"),
                 Item::Mesh(_) => self.meet("mesh"),
+                // What is imported stands among the items.
+                Item::Import(_) => {}
             }
         }
     }
@@ -165,7 +167,12 @@ impl Constructs {
                         | Statement::Boundary(_)
                         | Statement::Reduce(_) => false,
                     }),
-                    Item::Constant(_) | Item::Param(_) | Item::Program(_) | Item::Test(_) | Item::Mesh(_) => false,
+                    Item::Constant(_)
+                    | Item::Param(_)
+                    | Item::Program(_)
+                    | Item::Test(_)
+                    | Item::Mesh(_)
+                    | Item::Import(_) => false,
                 });
                 self.meet(if own { "call of a function".to_owned() } else { format!("{}(...)", name.text) });
                 arguments.iter().for_each(|argument| self.expr(file, argument.value));

@@ -212,3 +212,14 @@ fn two_tests_of_one_title() {
         .unwrap();
     insta::assert_snapshot!(folder.transcript(&["test file.stn"]));
 }
+
+#[test]
+fn what_a_test_sets_is_finite_in_the_precision() {
+    let folder = Folder::new();
+    let far = "stencil far { in a; param p: real; param q = 1/0; out b; b = if p > 1 { a } else { q } }\n\
+               test \"far\" { far { a = i; p = 1e39 }; expect b == a }\n";
+    fs::write(folder.path("far.stn"), far).unwrap();
+    folder.done("test far.stn");
+    let told = folder.refused("test far.stn --precision f32");
+    assert!(told.contains("what the test sets the parameter `p` to is not finite in single precision"), "{told}");
+}

@@ -103,6 +103,9 @@ pub enum EdgeRule {
     Copy,
     /// Cell 0, and -2 means 1: mirrored about the face.
     Mirror,
+    /// The same with the other sign, so that the value on the face is 0: as the part of a velocity that points into a wall.
+    /// Negation is exact, and of 0 it is -0; a whole number wraps. A field of truth values has no sign, and no such edge.
+    OddMirror,
     /// A number.
     Value(Body),
 }
@@ -222,6 +225,7 @@ impl EdgeRule {
             EdgeRule::Periodic => "periodic",
             EdgeRule::Copy => "copy",
             EdgeRule::Mirror => "mirror",
+            EdgeRule::OddMirror => "-mirror",
             EdgeRule::Value(_) => "value",
         }
     }

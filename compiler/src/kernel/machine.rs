@@ -2,7 +2,7 @@
 
 use super::build::{Builder, Computing, Making, Term};
 use super::simplify::simplify;
-use super::{ArrayId, Axis, Binary, Coordinate, Element, Kernel, Step, Type, Unroll, ValueId, VariableId};
+use super::{ArrayId, Axis, Binary, Coordinate, Element, Function, Kernel, Step, Type, Unroll, ValueId, VariableId};
 use crate::ir::Relation;
 use crate::ir::mesh::Fold;
 
@@ -159,8 +159,9 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
 }
 
 /// Fills the cells around a field: `columns` and `levels` are pairs of where a value goes and where it comes from; a source less than 0
-/// is a number, -1 the first of six: of i, j and k at the low side and at the high one.
-pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
+/// is a number, -1 the first of six: of i, j and k at the low side and at the high one. Where some values are `signed`, those that
+/// change their sign go to -1 less the place; of a number that lies in a column, the column alone says so.
+pub fn fill_halo(name: &str, threads: u32, element: Element, signed: bool) -> Kernel {
     let mut own = Builder::new(
         name,
         threads,
@@ -179,6 +180,8 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
     let pair = |table: ArrayId, number: ValueId, part: i32| table.at(2.times(number).plus(part));
     let (to, from) = (own.term(pair(columns, column, 0)), own.term(pair(columns, column, 1)));
     let (to, from) = (own.name("to", to), own.name("from", from));
+    let unsigned = |place: ValueId| place.less(0).picks(Term::from(-1).minus(place), place);
+    let column_to = if signed { own.name("column_to", unsigned(to)) } else { to };
     let (first, all) = (Coordinate::Block.along(Axis::Y), own.coordinate(Coordinate::Blocks, Axis::Y));
     own.each("level", (first, level_count, Step::By(all)), Unroll::Free, |own, level| {
         let source = own.name("source", pair(levels, level, 1));
@@ -190,7 +193,20 @@ pub fn fill_halo(name: &str, threads: u32, element: Element) -> Kernel {
             number.is(Relation::Eq, -1 - place as i64).picks(own, others)
         });
         let value = own.name("value", number.is(Relation::Ge, 0).picks(inner, other));
-        own.store(field, place(to, pair(levels, level, 0)), value);
+        if !signed {
+            return own.store(field, place(to, pair(levels, level, 0)), value);
+        }
+        let level_to = own.name("level_to", pair(levels, level, 0));
+        let signs = own.name("signs", from.less(0).picks(to, to.by(Binary::Xor, level_to)));
+        let negated = match element {
+            // The least whole number stays as it is.
+            Element::I32 => {
+                let zero = own.int(0);
+                own.call(Function::WrappingSub, vec![zero, value], kind)
+            }
+            _ => own.negate(value),
+        };
+        own.store(field, place(column_to, unsigned(level_to)), signs.less(0).picks(negated, value));
     });
     simplify(own.finish())
 }
@@ -246,7 +262,10 @@ mod tests {
         for real in [Element::F32, Element::F64] {
             all.extend([Fold::Sum, Fold::Min, Fold::Max].map(|own| fold("fold", own, real)));
         }
-        all.extend([Element::F32, Element::F64, Element::I32, Element::U8].map(|own| fill_halo("fill", 128, own)));
+        all.extend(
+            [Element::F32, Element::F64, Element::I32, Element::U8].map(|own| fill_halo("fill", 128, own, false)),
+        );
+        all.extend([Element::F32, Element::F64, Element::I32].map(|own| fill_halo("fill", 128, own, true)));
         all
     }
 

@@ -80,6 +80,10 @@ impl Lowered {
         let (mut wrong, unread) = unused::look(globals, &told.used);
         self.diagnostics.append(&mut wrong);
         globals.report_unused(&told.used, &mut self.diagnostics);
+        // What a file uses of another is its own business.
+        let is_imported = |span: Span| globals.file.imported_from.is_some_and(|from| span.start >= from);
+        let is_unused = |found: &Diagnostic| found.severity == Severity::Warning && found.may_follow;
+        self.diagnostics.retain(|found| !(is_unused(found) && is_imported(found.label.span)));
         if self.is_ok() && self.stencils.is_empty() && self.mesh_stencils.is_empty() {
             let found = Diagnostic::error(Span::default(), "this file has no stencil");
             self.diagnostics.push(found.help("write one: `stencil copy { in a; out b; b = a }`"));

@@ -91,7 +91,7 @@ impl<'a> Globals<'a> {
                     params.names.iter().enumerate().for_each(|(n, name)| add(name, Global::Param(params, n)));
                 }
                 ast::Item::Mesh(mesh) => add(&mesh.name, Global::Mesh),
-                ast::Item::Test(_) => {}
+                ast::Item::Test(_) | ast::Item::Import(_) => {}
             }
         }
         let mut stems: HashMap<String, &ast::Name> = HashMap::new();

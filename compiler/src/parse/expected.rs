@@ -3,7 +3,7 @@
 use super::Rule;
 use super::mistakes::{self, RESERVED, Stop};
 use crate::diagnostic::Diagnostic;
-use crate::source::{Source, Span};
+use crate::source::Span;
 use pest::error::{Error, ErrorVariant, InputLocation};
 
 /// Groups of rules that a reader thinks of as one thing, largest first: where all of a group are possible, the group's name
@@ -42,7 +42,7 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::digits => "a part's number",
         Rule::direction => "`up` or `down`",
         Rule::edge_rule => "a rule, as in `i: periodic`",
-        Rule::edge_kind => "`periodic`, `copy`, `mirror`, `halo` or `value(x)`",
+        Rule::edge_kind => "`periodic`, `copy`, `mirror`, `-mirror`, `halo` or `value(x)`",
         _ => return None,
     })
 }
@@ -61,11 +61,11 @@ const NOISE: &[Rule] = &[
 ];
 
 /// The parser's error as a diagnostic.
-pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
+pub fn diagnose(error: &Error<Rule>, text: &str) -> Diagnostic {
     let at = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
     };
-    let rest = &source.text[at..];
+    let rest = &text[at..];
     let found = found(rest);
     let place = Span::new(at, at + found.len());
     let what = match found {
@@ -79,7 +79,7 @@ pub fn diagnose(error: &Error<Rule>, source: &Source) -> Diagnostic {
         ErrorVariant::ParsingError { positives, .. } => positives,
         ErrorVariant::CustomError { .. } => &[],
     };
-    let stop = Stop::new(&source.text, at, found, |rule| positives.contains(&rule));
+    let stop = Stop::new(text, at, found, |rule| positives.contains(&rule));
     if let Some(diagnostic) = mistakes::guess(&stop) {
         return diagnostic;
     }

@@ -18,7 +18,7 @@ use crate::ast::{
 use crate::depth;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Direction, Stored};
-use crate::source::{Source, Span};
+use crate::source::{Imports, Source, Span};
 use pest::Parser as _;
 use pest::iterators::Pair;
 
@@ -44,16 +44,63 @@ pub fn parse(source: &Source) -> Result<File, Diagnostic> {
 }
 
 fn parsed(source: &Source) -> Result<File, Diagnostic> {
-    prescan::prescan(&source.text)?;
-    let mut pairs = Grammar::parse(Rule::file, &source.text).map_err(|error| expected::diagnose(&error, source))?;
-    let file = File { warnings: division::lost_divisions(&source.text), ..File::default() };
+    let files: Vec<_> = source.files().collect();
+    for own in &files {
+        let text = &source.text[own.clone()];
+        prescan::prescan(text).map_err(|told| told.moved(own.start))?;
+        if files.len() > 1 {
+            // What one file leaves open is not closed by another.
+            grammatical(text).map_err(|told| told.moved(own.start))?;
+        }
+    }
+    if let Imports::Failed(told) = &source.imports {
+        return Err((**told).clone());
+    }
+    let mut pairs = grammatical(&source.text)?;
+    let own = files.first().map_or("", |own| &source.text[own.clone()]);
+    let imported_from = source.imported_from();
+    let file = File { warnings: division::lost_divisions(own), imported_from, ..File::default() };
     let mut builder = Builder { text: &source.text, file, depths: Vec::new(), rests: rest::Rests::default() };
     for pair in pairs.next().iter().flat_map(|file| parts(file, Rule::item)) {
-        let item = builder.item(pair)?;
-        builder.file.items.push(item);
+        let is_own = imported_from.is_none_or(|from| pair.as_span().start() < from as usize);
+        if is_own || !is_for_itself(&pair) {
+            let item = builder.item(pair)?;
+            builder.file.items.push(item);
+        }
+    }
+    if let (Imports::Unread, Some(place)) = (&source.imports, builder.file.imports().next().map(|path| path.span)) {
+        let found = Diagnostic::error(place, "this text stands by itself: nobody reads what it imports");
+        return Err(found.label("not read").help("give its path, so that it is known which file is meant"));
     }
     builder.write_out_rests()?;
     Ok(builder.file)
+}
+
+fn grammatical(text: &str) -> Result<pest::iterators::Pairs<'_, Rule>, Diagnostic> {
+    Grammar::parse(Rule::file, text).map_err(|error| expected::diagnose(&error, text))
+}
+
+/// Whether something of a file is no use to others: its programs, and its tests.
+fn is_for_itself(item: &Node) -> bool {
+    item.clone().into_inner().any(|own| matches!(own.as_rule(), Rule::program | Rule::test))
+}
+
+/// The paths that a text imports, and where they are written; none if it cannot be parsed.
+pub(crate) fn imports(text: &str) -> Vec<(String, Span)> {
+    let found = depth::on_own_stack(|| {
+        prescan::prescan(text).ok()?;
+        let file = grammatical(text).ok()?.next()?;
+        let items = parts(&file, Rule::item).flat_map(Node::into_inner);
+        let own = items.filter(|own| own.as_rule() == Rule::import).filter_map(|own| path(&own).ok());
+        Some(own.map(|path| (path.text, path.span)).collect())
+    });
+    found.ok().flatten().unwrap_or_default()
+}
+
+/// What `import` names.
+fn path(pair: &Node) -> Built<Name> {
+    let text = quoted(pair).unwrap_or_default().trim().to_owned();
+    Ok(Name { text, span: span(&present(part(pair, Rule::string), span(pair))?) })
 }
 
 /// Builds the tree. Recursion follows brackets only, whose nesting the prescan bounds.
@@ -132,6 +179,7 @@ impl Builder<'_> {
     fn item(&mut self, pair: Node) -> Built<Item> {
         let (doc, own) = self.documented(pair)?;
         Ok(match own.as_rule() {
+            Rule::import => Item::Import(path(&own)?),
             Rule::stencil => Item::Stencil(self.stencil(&own, doc)?),
             Rule::function => Item::Function(self.function(&own)?),
             Rule::constant => Item::Constant(self.constant(&own)?),

@@ -15,10 +15,13 @@ impl Builder<'_> {
 
     fn edge_rule(&mut self, pair: &Node) -> Built<EdgeRule> {
         let kind = part(pair, Rule::edge_kind).or_else(|| part(pair, Rule::kw_value));
+        let mut kind = present(kind, span(pair)).map(|own| name(&own))?;
+        // A blank after a minus means nothing, here as in numbers.
+        kind.text.retain(|c| c != ' ');
         Ok(EdgeRule {
             axis: word(pair, Rule::ident)?,
             side: part(pair, Rule::side).map(|own| name(&own)),
-            kind: present(kind, span(pair)).map(|own| name(&own))?,
+            kind,
             value: self.optional(pair)?,
             span: span(pair),
         })

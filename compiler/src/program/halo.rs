@@ -19,6 +19,8 @@ pub enum Beyond {
     Copy,
     /// The cells before the edge, in reverse.
     Mirror,
+    /// The same with the other sign.
+    OddMirror,
     /// A number.
     Value(Value),
 }
@@ -34,6 +36,8 @@ pub struct EdgeValues {
 pub enum Source {
     /// The cell with this index along the axis.
     Cell(usize),
+    /// The same with the other sign.
+    Negated(usize),
     /// A number.
     Value(Value),
     /// Nothing: there is no rule for this side.
@@ -73,6 +77,7 @@ impl EdgeValues {
             EdgeRule::Periodic => Some(Beyond::Periodic),
             EdgeRule::Copy => Some(Beyond::Copy),
             EdgeRule::Mirror => Some(Beyond::Mirror),
+            EdgeRule::OddMirror => Some(Beyond::OddMirror),
             EdgeRule::Value(body) => Some(Beyond::Value(numbers.value(body))),
         };
         Self { sides: GridAxis::ALL.map(|axis| Side::BOTH.map(|side| beyond(axis, side))) }
@@ -86,6 +91,11 @@ impl EdgeValues {
     /// Makes an axis a circle.
     pub(super) fn set_circle(&mut self, axis: GridAxis) {
         self.sides[axis as usize] = [Some(Beyond::Periodic); 2];
+    }
+
+    /// Whether values change their sign beyond any side.
+    pub fn has_odd(&self) -> bool {
+        self.sides.iter().flatten().any(|own| *own == Some(Beyond::OddMirror))
     }
 
     /// Whether something lies beyond a side.
@@ -108,6 +118,7 @@ impl EdgeValues {
             Some(Beyond::Periodic) => Source::Cell(index.rem_euclid(n as i64) as usize),
             Some(Beyond::Copy) => Source::Cell(inward(0) as usize),
             Some(Beyond::Mirror) => Source::Cell(inward(by.min(last)) as usize),
+            Some(Beyond::OddMirror) => Source::Negated(inward(by.min(last)) as usize),
             Some(Beyond::Value(value)) => Source::Value(value),
         }
     }

@@ -152,7 +152,7 @@ impl Known {
         for (axis, (own, whole)) in GridAxis::ALL.into_iter().zip(there.axes.iter_mut().zip(inner)) {
             // What lies beyond an edge is made of cells before it, or a number.
             let is_there = |index: i64| match edges.source(axis, index, whole.len()) {
-                Source::Cell(cell) => own.contains(&(whole.start + cell)),
+                Source::Cell(cell) | Source::Negated(cell) => own.contains(&(whole.start + cell)),
                 Source::Value(_) => true,
                 Source::Nothing => false,
             };

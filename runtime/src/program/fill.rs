@@ -14,7 +14,7 @@ use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Handle, Levels, Precision, VariableId};
 use stencilc_compiler::kernel;
-use stencilc_compiler::program::{Beyond, Source};
+use stencilc_compiler::program::{Beyond, Source, Staged};
 use stencilc_compiler::storage::Layout;
 
 /// Threads of a block.
@@ -33,20 +33,37 @@ const VALUES: [(GridAxis, Side); 6] = [
     (GridAxis::K, Side::High),
 ];
 
-/// The name of the kernel for an element.
-pub fn name(element: Element) -> String {
-    format!("fill_halo_{}", element.name())
+/// What distinguishes the kernels that fill halos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fill {
+    /// The type of the elements.
+    pub element: Element,
+    /// Whether some values change their sign.
+    pub signed: bool,
 }
 
-/// The kernel for an element. A source less than 0 is a number: -1 the first of them, -2 the second.
-pub fn code(element: Element) -> kernel::Kernel {
-    let own = match element {
+impl Fill {
+    /// The kernel that a variable needs.
+    pub fn of(staged: &Staged, variable: VariableId) -> Self {
+        let element = element_of(staged.program.variables[variable].stored, staged.precision);
+        Self { element, signed: staged.edges[variable.index()].has_odd() }
+    }
+}
+
+/// The name of a kernel.
+pub fn name(Fill { element, signed }: Fill) -> String {
+    format!("fill_{}halo_{}", if signed { "signed_" } else { "" }, element.name())
+}
+
+/// A kernel. A source less than 0 is a number: -1 the first of them, -2 the second.
+pub fn code(fill: Fill) -> kernel::Kernel {
+    let own = match fill.element {
         Element::F32 => kernel::Element::F32,
         Element::F64 => kernel::Element::F64,
         Element::I32 => kernel::Element::I32,
         Element::Bool => kernel::Element::U8,
     };
-    kernel::machine::fill_halo(&name(element), THREADS, own)
+    kernel::machine::fill_halo(&name(fill), THREADS, own, fill.signed)
 }
 
 /// How the halo of one variable is filled: tables on a machine, and what is launched with them.
@@ -55,8 +72,8 @@ pub struct Filling<M: Machine> {
     apart: i64,
     parts: Vec<Part<M>>,
     values: [Arg; 6],
-    /// The type of the elements.
-    pub element: Element,
+    /// The kernel.
+    pub fill: Fill,
 }
 
 /// Columns and levels that are filled in one launch.
@@ -70,6 +87,9 @@ struct Part<M: Machine> {
 /// Pairs of where a value goes and where it comes from.
 type Pairs = Vec<[i32; 2]>;
 
+/// Where a value comes from, and whether it changes its sign on the way.
+type Origin = (i32, bool);
+
 impl<M: Machine> Filling<M> {
     /// For a variable in a layout; nothing if it has no halo to fill.
     ///
@@ -81,7 +101,7 @@ impl<M: Machine> Filling<M> {
             return Ok(None);
         }
         let own = &staged.program.variables[variable];
-        let element = element_of(own.stored, staged.precision);
+        let fill @ Fill { element, .. } = Fill::of(staged, variable);
         let (inner_columns, outer_columns) = columns(problem, layout, variable);
         let (inner_levels, outer_levels) = levels(problem, variable);
         let all_levels = [inner_levels, outer_levels.clone()].concat();
@@ -102,7 +122,7 @@ impl<M: Machine> Filling<M> {
             _ => argument(Value::Int(0), element, staged.precision),
         });
         let apart = if own.place.horizontal { layout.stride(layout.strides.level) as i64 } else { 1 };
-        Ok(Some(Self { apart, parts, values, element }))
+        Ok(Some(Self { apart, parts, values, fill }))
     }
 
     /// Fills the halo of a buffer.
@@ -147,14 +167,20 @@ fn number(axis: GridAxis, side: Side) -> i32 {
     -1 - place as i32
 }
 
+/// How a table says where a value goes that may change its sign.
+fn signed(to: i32, is_negated: bool) -> i32 {
+    if is_negated { -1 - to } else { to }
+}
+
 /// Where a value comes from that lies at an index along an axis; nothing if nobody says.
-fn source(problem: &ProgramProblem, variable: VariableId, axis: GridAxis, index: usize) -> Option<i32> {
+fn source(problem: &ProgramProblem, variable: VariableId, axis: GridAxis, index: usize) -> Option<Origin> {
     let staged = &problem.staged;
     let own = staged.inner_of(staged.program.variables[variable].place)[axis as usize].clone();
     let index = index as i64 - own.start as i64;
     match staged.edges[variable.index()].source(axis, index, own.len()) {
-        Source::Cell(cell) => Some((own.start + cell) as i32),
-        Source::Value(_) => Some(number(axis, if index < 0 { Side::Low } else { Side::High })),
+        Source::Cell(cell) => Some(((own.start + cell) as i32, false)),
+        Source::Negated(cell) => Some(((own.start + cell) as i32, true)),
+        Source::Value(_) => Some((number(axis, if index < 0 { Side::Low } else { Side::High }), false)),
         Source::Nothing => None,
     }
 }
@@ -181,12 +207,13 @@ fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (
                 continue;
             }
             let sources = [(GridAxis::I, i), (GridAxis::J, j)].map(|(axis, n)| source(problem, variable, axis, n));
-            // Where both say a number, i comes before j.
-            match sources {
-                [Some(i), Some(j)] if i >= 0 && j >= 0 => outer.push([to, at(i as usize, j as usize)]),
-                [Some(i), Some(j)] => outer.push([to, if i < 0 { i } else { j }]),
-                _ => {}
-            }
+            // Where both say a number, i comes before j; what i says of the sign holds for the number that j says.
+            let [Some((i, i_negated)), Some((j, j_negated))] = sources else { continue };
+            outer.push(match (i, j) {
+                (..0, _) => [to, i],
+                (_, ..0) => [signed(to, i_negated), j],
+                _ => [signed(to, i_negated != j_negated), at(i as usize, j as usize)],
+            });
         }
     }
     (inner, outer)
@@ -203,8 +230,8 @@ fn levels(problem: &ProgramProblem, variable: VariableId) -> (Pairs, Pairs) {
     let all = 0..place.levels.count(staged.grid.nk);
     let inner = own.clone().map(|level| [level as i32; 2]).collect();
     let outer = all.filter(|level| !own.contains(level)).filter_map(|level| {
-        let source = source(problem, variable, GridAxis::K, level)?;
-        Some([level as i32, source])
+        let (source, is_negated) = source(problem, variable, GridAxis::K, level)?;
+        Some([signed(level as i32, is_negated), source])
     });
     (inner, outer.collect())
 }

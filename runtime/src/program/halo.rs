@@ -67,8 +67,14 @@ pub fn narrowed(staged: &Staged, place: Place, wide: &Data) -> Data {
 }
 
 /// Where a cell of a halo gets its value from.
-enum From {
-    /// From the element with this number.
+struct From {
+    origin: Origin,
+    /// Whether it gets it with the other sign.
+    is_negated: bool,
+}
+
+enum Origin {
+    /// The element with this number.
     Element(usize),
     Value(Value),
 }
@@ -86,6 +92,7 @@ pub fn fill(staged: &Staged, variable: VariableId, data: &mut Data) {
             let (own, n) = (&inner[axis as usize], inner[axis as usize].len());
             let at = |index: usize| match edges.source(axis, index as i64 - own.start as i64, n) {
                 Source::Cell(cell) => Source::Cell(own.start + cell),
+                Source::Negated(cell) => Source::Negated(own.start + cell),
                 source => source,
             };
             (0..wide[axis as usize]).map(at).collect()
@@ -94,19 +101,20 @@ pub fn fill(staged: &Staged, variable: VariableId, data: &mut Data) {
     let [ni, nj, nk] = wide;
     let from = |[i, j, k]: [usize; 3]| {
         let along = [sources[0][i], sources[1][j], sources[2][k]];
-        let mut cell = [0; 3];
+        let (mut cell, mut is_negated) = ([0; 3], false);
         for (cell, source) in cell.iter_mut().zip(along) {
             match source {
                 Source::Cell(own) => *cell = own,
-                // Where several axes say a number, i comes before j before k.
+                Source::Negated(own) => (*cell, is_negated) = (own, !is_negated),
+                // Where several axes say a number, i comes before j before k; what axes before say of the sign holds for it.
                 Source::Value(value) => {
                     let is_known = along.iter().all(|own| *own != Source::Nothing);
-                    return is_known.then_some(From::Value(value));
+                    return is_known.then_some(From { origin: Origin::Value(value), is_negated });
                 }
                 Source::Nothing => return None,
             }
         }
-        Some(From::Element((cell[2] * nj + cell[1]) * ni + cell[0]))
+        Some(From { origin: Origin::Element((cell[2] * nj + cell[1]) * ni + cell[0]), is_negated })
     };
     let is_inner = |axis: usize, index: usize| inner[axis].contains(&index);
     let mut one = |cell: [usize; 3]| {
@@ -126,14 +134,24 @@ pub fn fill(staged: &Staged, variable: VariableId, data: &mut Data) {
 }
 
 fn set(data: &mut Data, to: usize, from: &From, precision: Precision) {
-    match (data, from) {
-        (Data::F32(data), From::Element(from)) => data[to] = data[*from],
-        (Data::F64(data), From::Element(from)) => data[to] = data[*from],
-        (Data::I32(data), From::Element(from)) => data[to] = data[*from],
-        (Data::Bool(data), From::Element(from)) => data[to] = data[*from],
-        (Data::F32(data), From::Value(value)) => data[to] = value.rounded(precision).real() as f32,
-        (Data::F64(data), From::Value(value)) => data[to] = value.rounded(precision).real(),
-        (Data::I32(data), From::Value(value)) => data[to] = value.int(),
-        (Data::Bool(data), From::Value(value)) => data[to] = u8::from(value.truth()),
+    let real = |value: &Value| value.rounded(precision).real();
+    match (&mut *data, &from.origin) {
+        (Data::F32(data), Origin::Element(from)) => data[to] = data[*from],
+        (Data::F64(data), Origin::Element(from)) => data[to] = data[*from],
+        (Data::I32(data), Origin::Element(from)) => data[to] = data[*from],
+        (Data::Bool(data), Origin::Element(from)) => data[to] = data[*from],
+        (Data::F32(data), Origin::Value(value)) => data[to] = real(value) as f32,
+        (Data::F64(data), Origin::Value(value)) => data[to] = real(value),
+        (Data::I32(data), Origin::Value(value)) => data[to] = value.int(),
+        (Data::Bool(data), Origin::Value(value)) => data[to] = u8::from(value.truth()),
+    }
+    if from.is_negated {
+        match data {
+            Data::F32(data) => data[to] = -data[to],
+            Data::F64(data) => data[to] = -data[to],
+            Data::I32(data) => data[to] = data[to].wrapping_neg(),
+            // Truth values have no sign, and no such edge.
+            Data::Bool(_) => {}
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Programs on a machine: a kernel a call, and one that fills halos.
 
 use super::ProgramProblem;
-use super::fill::{self, Filling};
+use super::fill::{self, Fill, Filling};
 use super::halo;
 use super::plan::{PlanKind, ProgramPlan};
-use crate::array::{Data, Element};
+use crate::array::Data;
 use crate::build::Build;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::machine::{Arg, Launch, Machine};
 use crate::memory;
 use crate::pack::{PADDING, Packing};
 use crate::problem::element_of;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
@@ -42,9 +42,8 @@ pub struct Planned {
     pub problem: Arc<ProgramProblem>,
     stages: Vec<StageKernel>,
     layout: Arc<Layout>,
-    /// The types of elements whose halos are filled.
-    fills: BTreeSet<&'static str>,
-    elements: Vec<Element>,
+    /// The kernels that fill halos, each once.
+    fills: Vec<Fill>,
     /// Whether launches of loops are recorded.
     graph: bool,
 }
@@ -102,9 +101,13 @@ impl Planned {
         }
         let layout = layouts.layout(&stages)?;
         let needing = staged.program.variables.iter().filter(|(id, _)| staged.needs_halo(*id));
-        let elements: Vec<Element> = needing.map(|(_, own)| element_of(own.stored, staged.precision)).collect();
-        let fills = elements.iter().map(|element| element.name()).collect();
-        Ok(Self { stages, layout, fills, elements, graph: plan.graph, problem: Arc::new(problem) })
+        let mut fills: Vec<Fill> = Vec::new();
+        for fill in needing.map(|(id, _)| Fill::of(staged, id)) {
+            if !fills.contains(&fill) {
+                fills.push(fill);
+            }
+        }
+        Ok(Self { stages, layout, fills, graph: plan.graph, problem: Arc::new(problem) })
     }
 
     /// The texts to compile.
@@ -113,9 +116,8 @@ impl Planned {
     /// A template is broken, which is a fault of the compiler.
     pub fn texts(&self) -> Result<Vec<Text>> {
         let kernels = self.stages.iter().map(|stage| Ok(stage.text()));
-        let fills = self.fill_elements();
-        let fills =
-            fills.map(|element| Ok(Text { name: fill::name(element), text: cuda::text(&fill::code(element))? }));
+        let fills = self.fills.iter();
+        let fills = fills.map(|&own| Ok(Text { name: fill::name(own), text: cuda::text(&fill::code(own))? }));
         kernels.chain(fills).collect()
     }
 
@@ -128,16 +130,7 @@ impl Planned {
             StageKernel::Cells(plan, _) => Ok(kernel::Kernel { made: None, ..cuda::lower(plan)? }),
             StageKernel::Rows(kernel) => Ok(kernel.code.clone()),
         });
-        kernels.chain(self.fill_elements().map(|element| Ok(fill::code(element)))).collect()
-    }
-
-    /// Each type of elements whose halos are filled, once.
-    fn fill_elements(&self) -> impl Iterator<Item = Element> {
-        let mut seen = BTreeSet::new();
-        self.elements
-            .iter()
-            .copied()
-            .filter(move |element| self.fills.contains(element.name()) && seen.insert(element.name()))
+        kernels.chain(self.fills.iter().map(|&own| Ok(fill::code(own)))).collect()
     }
 }
 
@@ -285,7 +278,7 @@ pub struct Kernels<M: Machine> {
     planned: Arc<Planned>,
     stages: Vec<Loaded<M>>,
     fillings: BTreeMap<VariableId, Filling<M>>,
-    fills: BTreeMap<&'static str, M::Kernel>,
+    fills: BTreeMap<Fill, M::Kernel>,
     /// Whether what is read is looked at byte by byte.
     watched: bool,
 }
@@ -346,8 +339,8 @@ impl<M: Machine> Kernels<M> {
             });
         }
         let mut fills = BTreeMap::new();
-        for element in planned.fill_elements() {
-            fills.insert(element.name(), loaded.next().ok_or_else(missing)?);
+        for &fill in &planned.fills {
+            fills.insert(fill, loaded.next().ok_or_else(missing)?);
         }
         let mut fillings = BTreeMap::new();
         for (id, _) in problem.staged.program.variables.iter() {
@@ -520,7 +513,7 @@ impl<M: Machine> Backend for Kernels<M> {
 
     fn fill_halo(&self, variable: VariableId, buffer: &M::Buffer) -> Result<()> {
         let Some(filling) = self.fillings.get(&variable) else { return Ok(()) };
-        let kernel = self.fills.get(filling.element.name());
+        let kernel = self.fills.get(&filling.fill);
         let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that fills halos"))?;
         filling.fill(&*self.machine, kernel, buffer, &self.packing(variable))
     }

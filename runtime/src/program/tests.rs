@@ -128,6 +128,7 @@ impl Padded {
                             "periodic" => line[((by - 1) % len) as usize],
                             "copy" => near(0),
                             "mirror" if by <= len => near(by - 1),
+                            "-mirror" if by <= len => -near(by - 1),
                             "value" => value,
                             _ => continue,
                         };
@@ -199,7 +200,7 @@ fn text(rules: [[&str; 2]; 3]) -> String {
     )
 }
 
-const RULES: [&str; 5] = ["periodic", "value", "copy", "mirror", "halo"];
+const RULES: [&str; 6] = ["periodic", "value", "copy", "mirror", "-mirror", "halo"];
 
 /// Every rule along every axis, and different ones on two sides.
 fn combinations() -> Vec<[[&'static str; 2]; 3]> {
@@ -254,6 +255,9 @@ fn kernels_equal_the_interpreter_on_every_storage() {
         [["periodic"; 2], ["periodic"; 2], ["copy"; 2]],
         [["value"; 2], ["mirror"; 2], ["periodic"; 2]],
         [["copy", "value"], ["mirror", "copy"], ["halo", "mirror"]],
+        [["-mirror"; 2], ["value"; 2], ["-mirror", "copy"]],
+        [["-mirror", "value"], ["-mirror"; 2], ["-mirror", "value"]],
+        [["mirror", "-mirror"], ["periodic"; 2], ["-mirror"; 2]],
     ];
     for (n, rules) in rules.into_iter().enumerate() {
         let precision = [Precision::F64, Precision::F32][n % 2];

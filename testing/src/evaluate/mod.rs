@@ -120,6 +120,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             | Item::Stencil(_)
             | Item::Program(_)
             | Item::Test(_)
+            | Item::Import(_)
             | Item::Mesh(_) => None,
         })
     }
@@ -165,7 +166,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let stencil = file.items.iter().find_map(|item| match item {
             Item::Stencil(stencil) => Some(stencil),
             Item::Constant(_) | Item::Function(_) | Item::Param(_) => None,
-            Item::Program(_) | Item::Test(_) | Item::Mesh(_) => None,
+            Item::Program(_) | Item::Test(_) | Item::Mesh(_) | Item::Import(_) => None,
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();

@@ -44,6 +44,8 @@ struct Known {
 #[derive(Clone, Copy)]
 enum Place {
     Cell(usize),
+    /// The cell with the other sign.
+    Negated(usize),
     Number(f64),
     Nothing,
 }
@@ -62,7 +64,8 @@ fn place([low, high]: [Rule; 2], index: i64, n: usize) -> Place {
         Rule::Periodic => Place::Cell(index.rem_euclid(n as i64) as usize),
         Rule::Copy => inward(0),
         Rule::Mirror if by <= last => inward(by),
-        Rule::Mirror => Place::Nothing,
+        Rule::OddMirror if by <= last => Place::Negated(if index < 0 { by } else { last - by } as usize),
+        Rule::Mirror | Rule::OddMirror => Place::Nothing,
         Rule::Value(x) => Place::Number(x),
     }
 }
@@ -150,7 +153,7 @@ impl<'a> Evaluation<'a> {
                 return true;
             }
             match place(self.rules[variable][axis], index, there[axis].len()) {
-                Place::Cell(cell) => there[axis][cell],
+                Place::Cell(cell) | Place::Negated(cell) => there[axis][cell],
                 Place::Number(_) => true,
                 Place::Nothing => false,
             }
@@ -456,16 +459,23 @@ impl Cell<'_> {
     fn read(&self, variable: usize, at: [i64; 3]) -> f64 {
         let shape = self.evaluation.timed.variables[variable].shape;
         let extents = extents_of(shape, self.evaluation.extents);
-        let mut cell = [0; 3];
+        let (mut cell, mut is_negated) = ([0; 3], false);
+        // As a whole number a zero has no sign.
+        let signed = |x: f64, is_negated: bool| match (is_negated, shape.stored) {
+            (false, _) => x,
+            (true, Stored::Int) => f64::from((x as i32).wrapping_neg()),
+            (true, Stored::Real | Stored::Single | Stored::Double) => -x,
+        };
         for axis in 0..3 {
             let index = if shape.has(axis) { at[axis] } else { 0 };
             match place(self.evaluation.rules[variable][axis], index, extents[axis]) {
                 Place::Cell(own) => cell[axis] = own,
-                Place::Number(x) => return self.evaluation.rounded(x),
+                Place::Negated(own) => (cell[axis], is_negated) = (own, !is_negated),
+                Place::Number(x) => return signed(self.evaluation.rounded(x), is_negated),
                 Place::Nothing => return f64::NAN,
             }
         }
         let [i, j, k] = cell;
-        self.arrays[&variable][(k * extents[1] + j) * extents[0] + i]
+        signed(self.arrays[&variable][(k * extents[1] + j) * extents[0] + i], is_negated)
     }
 }

@@ -502,7 +502,7 @@ impl Generator {
                 continue;
             }
             let value = if any_whole { self.pick(&[2.0, -1.0]) } else { self.pick(&[0.75, -0.5, 2.0]) };
-            let single = [Rule::Copy, Rule::Mirror, Rule::Value(value), Rule::Halo];
+            let single = [Rule::Copy, Rule::Mirror, Rule::OddMirror, Rule::Value(value), Rule::Halo];
             let single = if axis == 2 && interfaces { &[Rule::Copy, Rule::Value(value)][..] } else { &single[..] };
             let periodic = !(axis == 2 && interfaces);
             *rules = match self.rng.u32(0..100) {

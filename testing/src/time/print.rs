@@ -111,6 +111,7 @@ impl Display for Boundary {
             Rule::Periodic => "periodic".to_owned(),
             Rule::Copy => "copy".to_owned(),
             Rule::Mirror => "mirror".to_owned(),
+            Rule::OddMirror => "-mirror".to_owned(),
             // A whole number suits fields of any type.
             Rule::Value(x) if x.trunc() == x => format!("value({})", whole(x as i64)),
             Rule::Value(x) => format!("value({})", real(x)),

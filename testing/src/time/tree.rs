@@ -188,6 +188,8 @@ pub enum Rule {
     Copy,
     /// The same, seen in a mirror.
     Mirror,
+    /// The same with the other sign.
+    OddMirror,
     /// A number.
     Value(f64),
     /// Nothing.

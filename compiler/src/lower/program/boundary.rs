@@ -4,7 +4,7 @@ use super::Programmer;
 use crate::ast::{self, Statement};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::program::{EdgeRule, Edges, GridAxis, Side, Variable};
-use crate::ir::{Body, Levels};
+use crate::ir::{Body, Levels, Stored};
 use crate::lower::Found;
 use crate::source::Span;
 use std::collections::HashSet;
@@ -113,14 +113,26 @@ impl<'a> Programmer<'_, 'a> {
         let rule = said.rule;
         let is_interface = said.axis == GridAxis::K && variable.place.levels == Levels::Interfaces;
         Some(match rule.kind.text.as_str() {
-            kind @ ("periodic" | "mirror") if is_interface => {
-                let message = format!("`{}` stands on the interfaces of levels, and cannot be {kind}", variable.name);
+            kind @ ("periodic" | "mirror" | "-mirror") if is_interface => {
+                let message = format!("`{}` stands on the interfaces of levels, and cannot be `{kind}`", variable.name);
                 let found = wrong(rule.span, message, "`copy` or `value(x)`");
                 return self.report(found.note(variable.span, "declared on `k+1` here"));
+            }
+            "-mirror" if variable.stored == Stored::Bool => {
+                let message = format!("`{}` holds truth values, which have no sign", variable.name);
+                let found =
+                    wrong(rule.span, message, "`mirror`, without the minus").note(variable.span, "declared here");
+                return self.report(match said.names.is_empty() {
+                    true => {
+                        found.help(format!("say it by name, which goes first: `boundary {} {{ ... }}`", variable.name))
+                    }
+                    false => found,
+                });
             }
             "periodic" => EdgeRule::Periodic,
             "copy" => EdgeRule::Copy,
             "mirror" => EdgeRule::Mirror,
+            "-mirror" => EdgeRule::OddMirror,
             // Numbers are read when all of them are known.
             "value" => EdgeRule::Value(Body::new()),
             _ => EdgeRule::Halo,

@@ -35,7 +35,7 @@ impl Programmer<'_, '_> {
                     .note(declared, "declared here")
                     .note(field.span, "read as this");
                 fine = self.report(found.help(format!(
-                    "say what lies there: `boundary {name} {{ {axis}: periodic }}`, or `copy`, `mirror`, `value(x)`"
+                    "say what lies there: `boundary {name} {{ {axis}: periodic }}`, or `copy`, `mirror`, `-mirror`, `value(x)`"
                 )));
             }
         }

@@ -4,6 +4,7 @@ mod boundary;
 mod call;
 mod edges;
 mod mesh;
+mod ranges;
 
 use super::scope::{Binding, Symbol};
 use super::{Found, Lowering};
@@ -68,6 +69,7 @@ impl<'a> Lowering<'a> {
         programmer.program.actions = actions;
         programmer.finish(program);
         let mut ir = programmer.program;
+        ranges::take(&mut ir);
         ir.numbers = self.stencil.clone();
         ir
     }
@@ -203,6 +205,13 @@ impl<'a> Programmer<'_, 'a> {
         // That nobody assigns them would be told on top of what is wrong here.
         for target in &assign.targets {
             self.count_as_assigned(&target.name);
+        }
+        if assign.targets.is_empty() {
+            // The results of a stencil that nobody knows, as in `.. = stp(..)`, may be any field's.
+            let written = self.program.variables.iter().filter(|(_, own)| own.role.is_none_or(Role::is_written));
+            let written: Vec<VariableId> = written.map(|(id, _)| id).collect();
+            self.assigned.extend(&written);
+            self.valued.extend(written);
         }
         if assign.op.text != "=" {
             let found = wrong(assign.op.span, "a field is given a new value with `=`", "a program does not add");

@@ -7,7 +7,7 @@ use super::Outline;
 use super::parts::names;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, guess, wrong};
-use crate::ir::{Field, FieldId, Node, Param, ParamId, Role, Stencil};
+use crate::ir::{Body, Field, FieldId, Node, Param, ParamId, Role, Stencil, scalar};
 use crate::source::Span;
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ impl<'a> Lowering<'a> {
                 // The test's own stencil has the same parameters, and under the same numbers.
                 Target::Param(id) => {
                     let own = &stencil.params[id];
-                    self.stencil.params[id].default = self.constant_body(assign.value, Some(own.kind), &own.name);
+                    let body = self.constant_body(assign.value, Some(own.kind), &own.name);
+                    self.stencil.params[id].default = body.and_then(|body| self.finite(body, assign.value, own));
                 }
             }
         }
@@ -55,6 +56,17 @@ impl<'a> Lowering<'a> {
             self.check_given(outline.subject, stencil, &given);
         }
         self.check_params(stencil);
+    }
+
+    /// What a parameter is set to, which is as finite as what `--set` gives.
+    fn finite(&mut self, body: Body, value: ast::ExprId, param: &Param) -> Found<Body> {
+        let number = match self.constants.folded.value(&self.stencil, &body) {
+            Some(scalar::Value::Real(number)) if !number.is_finite() => number,
+            _ => return Some(body),
+        };
+        let what = if number.is_nan() { "not a number (NaN)" } else { "infinite" };
+        let found = Diagnostic::error(self.span(value), format!("what `{}` is set to is {what}", param.name));
+        self.report(found.label("a parameter is finite"))
     }
 
     /// The parameters of the tested stencil, first in this stencil of the test's own, and with the same names.

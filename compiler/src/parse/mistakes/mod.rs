@@ -136,13 +136,21 @@ fn edge_rule(stop: &Stop) -> Option<Diagnostic> {
         return None;
     }
     let told = |place: Span, message: String, label: String| {
-        let help = "the rules are periodic, value(x), copy, mirror and halo";
+        let help = "the rules are periodic, value(x), copy, mirror, -mirror and halo";
         Some(Diagnostic::error(place, message).label(label).help(help))
     };
     let number = &stop.rest[..stop.rest.find(|c: char| !(is_word(c) || "+-.".contains(c))).unwrap_or(stop.rest.len())];
     if number.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit()) {
         let place = Span::new(stop.before.len(), stop.before.len() + number.len());
         return told(place, "a value at an edge stands in parentheses".into(), format!("write `value({number})`"));
+    }
+    if let Some(rest) = stop.rest.strip_prefix('-')
+        && let word = word_at(rest.trim_start())
+        && !word.is_empty()
+    {
+        let place =
+            Span::new(stop.before.len(), stop.before.len() + stop.rest.len() - rest.trim_start().len() + word.len());
+        return told(place, format!("`-{word}` is no rule for an edge"), "a minus stands before `mirror` alone".into());
     }
     if !stop.found.starts_with(is_word) {
         return None;
