@@ -12,6 +12,7 @@ use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::text::ShellWord;
+use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::{Cast, Drawing, Error, Result};
 
@@ -100,7 +101,8 @@ impl Wanted {
                 let arch = arch.filter(|_| !self.kernel.is_given_beside(&KernelArgs::OPEN));
                 let tuned = arch.and_then(|arch| {
                     let (source, stencil) = (&input.source.text, &stencil.name);
-                    let sought = Sought { source, stencil, choices: &choices, extents: grid, adjacency };
+                    let neighbours = adjacency.map(hash_of_neighbours);
+                    let sought = Sought { source, stencil, choices: &choices, extents: grid, neighbours };
                     sought.on_any(arch, |own| Ok(plan::plan(&prepared, own, Some(target)).map(|_| ())?))
                 });
                 plan::plan(&prepared, tuned.as_ref().unwrap_or(&choices), Some(target))?

@@ -53,7 +53,7 @@ pub struct Args {
     of_program: program::ProgramArgs,
     #[command(flatten)]
     of_mesh: MeshArgs,
-    /// Say what is the fastest, but do not remember it; what runs over a mesh is never remembered
+    /// Say what is the fastest, but do not remember it
     #[arg(long)]
     forget: bool,
 }
@@ -85,7 +85,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     let kernels = &args.search.0;
     let input = input::load(&kernels.file)?;
     if let Some(stencil) = input.mesh_stencil(kernels.stencil.as_deref())? {
-        return mesh::tune(args, stencil, json);
+        return mesh::tune(args, &input, stencil, json);
     }
     args.of_mesh.refuse()?;
     if let Some(program) = input.program(args.of_program.program.as_deref(), kernels.stencil.as_deref())? {

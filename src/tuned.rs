@@ -1,9 +1,10 @@
 //! The kernel that `run` and `build` take where none is asked for: the one that was tuned, if there is one.
 
+use crate::args::mesh::MeshArgs;
 use crate::terminal;
-use stencilc_compiler::grid::{Adjacency, Grid};
+use stencilc_compiler::grid::Grid;
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::bench::{hash, hash_of_neighbours};
+use stencilc_runtime::bench::hash;
 use stencilc_runtime::cuda::devices;
 use stencilc_runtime::program::measure::candidates;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
@@ -31,8 +32,8 @@ pub struct Sought<'a> {
     pub choices: &'a Choices,
     /// The grid.
     pub extents: Grid,
-    /// Which cells are neighbours, if they stand in no rows.
-    pub adjacency: Option<&'a Adjacency>,
+    /// A hash of which cells are neighbours, if they stand in no rows; over a mesh, of the mesh.
+    pub neighbours: Option<String>,
 }
 
 impl Sought<'_> {
@@ -63,6 +64,23 @@ impl Sought<'_> {
         Some(plan)
     }
 
+    /// How a stencil over a mesh is computed, as it was tuned on GPUs of one name. It is told that it is taken.
+    pub fn over_mesh_on(&self, gpu: &str) -> Option<MeshArgs> {
+        let hits = self.hits(|database, wanted| Ok(database.find(gpu, wanted)?.into_iter().collect()));
+        let Hit { gpu, entry } = hits.into_iter().next()?;
+        match MeshArgs::of_words(&entry.options) {
+            Ok(tuned) => {
+                let (mesh, options) = (&entry.grid, &entry.options);
+                terminal::note(&format!("tuned for {gpu} and {mesh}: {options} (--untuned takes the usual way)"));
+                Some(tuned)
+            }
+            Err(error) => {
+                not_taken(&error);
+                None
+            }
+        }
+    }
+
     /// The choices that were tuned on GPUs of an architecture: those of this machine, or of the only model that there is
     /// something for.
     pub fn on_any(&self, arch: &str, fits: impl Fn(&Choices) -> Result<()>) -> Option<Choices> {
@@ -84,13 +102,13 @@ impl Sought<'_> {
     /// What the database holds. One that is damaged keeps nobody from computing.
     fn hits(&self, find: impl FnOnce(&Database, &Wanted) -> Result<Vec<Hit>>) -> Vec<Hit> {
         let Some(database) = Database::usual() else { return Vec::new() };
-        let (source, neighbours) = (hash(&[self.source.as_bytes()]), self.adjacency.map(hash_of_neighbours));
+        let source = hash(&[self.source.as_bytes()]);
         let wanted = Wanted {
             source: &source,
             stencil: self.stencil,
             precision: self.choices.precision,
             extents: self.extents,
-            neighbours: neighbours.as_deref(),
+            neighbours: self.neighbours.as_deref(),
         };
         find(&database, &wanted).unwrap_or_else(|error| {
             not_taken(&error);

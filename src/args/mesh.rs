@@ -3,6 +3,7 @@
 
 use super::ALL;
 use crate::terminal;
+use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,13 @@ pub struct MeshArgs {
     /// bounds registers
     #[arg(long, value_name = "N[xM],...", value_delimiter = ',')]
     threads: Vec<Threads>,
+}
+
+/// These options by themselves.
+#[derive(clap::Parser)]
+struct Words {
+    #[command(flatten)]
+    own: MeshArgs,
 }
 
 fn everything() -> PossibleValue {
@@ -178,6 +186,26 @@ impl MeshArgs {
             [] => usual.iter().map(|&block| Threads { block, at_once: 0 }).collect(),
             given => given.to_vec(),
         }
+    }
+
+    /// The options that these words are, as [`MeshArgs::words`] has them.
+    ///
+    /// # Errors
+    /// They are none any more.
+    pub fn of_words(words: &str) -> Result<Self> {
+        let words = shlex::split(words).unwrap_or_default();
+        let read = Words::try_parse_from(std::iter::once("run".to_owned()).chain(words));
+        read.map(|words| words.own).map_err(|error| {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            Error::input(first).help("tune again")
+        })
+    }
+
+    /// Whether it is left open how something is computed.
+    pub fn is_open(&self) -> bool {
+        let Self { strategy, vectors, order, lead, threads, .. } = self;
+        strategy.is_empty() && vectors.is_empty() && order.is_empty() && lead.is_none() && threads.is_empty()
     }
 
     /// Whether an order was named.

@@ -5,12 +5,14 @@ use super::outputs::{self, Target};
 use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::Pair;
+use crate::args::mesh::MeshArgs;
 use crate::build::mesh_program::merge;
 use crate::build::{refuse_file, write};
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
+use crate::tuned::Sought;
 use serde::Serialize;
 use serde_json::json;
 use std::cell::RefCell;
@@ -20,8 +22,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
+use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::hash;
 use stencilc_runtime::build::Build;
 use stencilc_runtime::checkpoint::About;
@@ -31,6 +35,7 @@ use stencilc_runtime::mesh;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, MeshScript, Request, measure};
+use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::{Array, Data, Device, Error, Result, files, npy};
 
 /// What a number was after a step.
@@ -94,24 +99,27 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
         cast: args.casting(),
         drawing: kept.drawing(is_program(input, name)),
     };
-    let how = MeshChoices { merge, ..args.of_mesh.choices()? };
     let problem = Arc::new(MeshProblem::new(request)?);
     outputs::check(&mut targets, args.vtu.as_deref(), &problem)?;
     args.of_mesh.leading_set(&problem)?;
     let mut order = None;
     let problem_seconds = since.elapsed().as_secs_f64();
     let since = Instant::now();
+    let about = About::over_mesh(&problem, &hash(&[input.source.text.as_bytes()]), choices.contract);
+    let before = kept.before(&about, &MeshScript::new(&problem, &|_| false))?;
+    let platform = device.open(2)?;
+    let tuned = tuned(args, input, &problem, &platform)?;
+    let of_mesh = tuned.as_ref().unwrap_or(&args.of_mesh);
+    let how = MeshChoices { merge, ..of_mesh.choices()? };
     let mut on_machine = || -> Result<Rc<Renumbered>> {
-        let ordered = args.of_mesh.one_ordering(&problem)?;
+        let ordered = of_mesh.one_ordering(&problem)?;
         let renumbered = Rc::new(Renumbered::new(&problem, &ordered.ordering)?);
         order = Some(ordered);
         Ok(renumbered)
     };
-    let about = About::over_mesh(&problem, &hash(&[input.source.text.as_bytes()]), choices.contract);
-    let before = kept.before(&about, &MeshScript::new(&problem, &|_| false))?;
     let call =
         Call { args, problem: &problem, targets: &targets, how, texts, json, kept: &kept, about: &about, before };
-    let Done { results, told, steps: total, pace, one_kernel } = match device.open(2)? {
+    let Done { results, told, steps: total, pace, one_kernel } = match platform {
         Platform::Cpu => call.way(Interpreter::new(Arc::clone(&problem)))?,
         Platform::Emulator(emulator) => call.on(emulator, on_machine()?)?,
         Platform::Gpu(gpu) => call.on(gpu, on_machine()?)?,
@@ -181,6 +189,24 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
     terminal::print(&text)
+}
+
+/// The way to compute a stencil that was tuned for this GPU and mesh, where the options leave open which.
+fn tuned(args: &Args, input: &Input, problem: &MeshProblem, platform: &Platform) -> Result<Option<MeshArgs>> {
+    let gpu = match platform {
+        Platform::Cpu => return Ok(None),
+        Platform::Emulator(_) => EMULATOR,
+        Platform::Gpu(gpu) => gpu.name(),
+    };
+    let stencil = &problem.program.program.name;
+    if args.tuned.untuned || !args.of_mesh.is_open() || is_program(input, stencil) {
+        return Ok(None);
+    }
+    let set = problem.program.stencils[measure::only_call(problem)?.stencil].set();
+    let choices = Choices { precision: problem.precision, ..Choices::default() };
+    let extents = Grid::cells(problem.bound.size(set), problem.levels);
+    let neighbours = Some(problem.bound.hash());
+    Ok(Sought { source: &input.source.text, stencil, choices: &choices, extents, neighbours }.over_mesh_on(gpu))
 }
 
 /// The texts of kernels, in a folder if one is given.
@@ -356,7 +382,7 @@ fn scientific(value: f64) -> String {
 }
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
     "inputs",
     "draw",
     "outputs",
@@ -369,6 +395,7 @@ const OPTIONS: [&str; 12] = [
     "no_graph",
     "checkpoint",
     "resume",
+    "untuned",
 ];
 
 /// Whether a name is that of a program, and not of a stencil that runs by itself.

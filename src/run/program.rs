@@ -17,7 +17,7 @@ use std::time::Instant;
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::Step;
-use stencilc_runtime::bench::hash;
+use stencilc_runtime::bench::{hash, hash_of_neighbours};
 use stencilc_runtime::build::Build;
 use stencilc_runtime::checkpoint::About;
 use stencilc_runtime::device::Platform;
@@ -215,9 +215,10 @@ fn tuned(args: &Args, input: &Input, problem: &ProgramProblem, choices: &Choices
     if args.tuned.untuned || own.plan.is_given() || args.kernel.is_given_beside(&KernelArgs::OPEN) {
         return None;
     }
-    let (stencil, adjacency) = (&problem.staged.program.name, problem.adjacency.as_deref());
+    let stencil = &problem.staged.program.name;
+    let neighbours = problem.adjacency.as_deref().map(hash_of_neighbours);
     let extents = problem.outer.grid;
-    let sought = Sought { source: &input.source.text, stencil, choices, extents, adjacency };
+    let sought = Sought { source: &input.source.text, stencil, choices, extents, neighbours };
     sought.plan_on(gpu, |plan| plan.check(problem))
 }
 

@@ -16,6 +16,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{FieldId, Handle, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::build::Build;
 use stencilc_runtime::cache::Built;
 use stencilc_runtime::cuda::devices;
@@ -109,8 +110,8 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
         Device::Emulate => EMULATOR.to_owned(),
         Device::Cuda(ordinal) => devices().into_iter().find(|device| device.ordinal == ordinal)?.name,
     };
-    let (stencil, adjacency) = (&problem.stencil.name, problem.adjacency.as_deref());
-    let sought = Sought { source: &source.text, stencil, choices, extents: problem.grid, adjacency };
+    let (stencil, neighbours) = (&problem.stencil.name, problem.adjacency.as_deref().map(hash_of_neighbours));
+    let sought = Sought { source: &source.text, stencil, choices, extents: problem.grid, neighbours };
     sought.on(&gpu, |own| plan_for(problem, own).map(|_| ()))
 }
 

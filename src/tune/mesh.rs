@@ -4,24 +4,31 @@ use super::Args;
 use crate::args::mesh::{Ordered, Threads};
 use crate::bench::mesh::{Meter, Row, Variant};
 use crate::drawn::{DrawnOver, refuse_of_grids};
+use crate::input::Input;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use stencilc_compiler::analysis::roofline::{GPUS, Gpu as Sheet, Limits};
+use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
+use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Device;
+use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
+use stencilc_runtime::bench::{date, hash};
 use stencilc_runtime::build::Build;
 use stencilc_runtime::clock::{Budget, Watch};
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::{Binding, MeshProblem, measure};
+use stencilc_runtime::tune::database::{Entry, name_of};
 use stencilc_runtime::tune::search::{Found, Kind, Space, Trial, Tried, search};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -81,15 +88,18 @@ struct Tuned<'a> {
     /// How it is computed where nobody chooses.
     usual: Variant,
     found: Found,
+    /// The file that remembers it.
+    kept: Option<PathBuf>,
 }
 
 /// Tunes a stencil over a mesh.
 ///
 /// # Errors
 /// Something is wrong with the call, the mesh or the device, no strategy can compute it, or a kernel differs from the interpreter.
-pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
+pub fn tune(args: &Args, input: &Input, stencil: &MeshStencil, json: bool) -> Result<()> {
     let kernels = &args.search.0;
     refuse_of_grids(&args.names, &["budget", "runs", "forget"], &stencil.stencil.name)?;
+    let source = hash(&[input.source.text.as_bytes()]);
     let problem = DrawnOver {
         stencil,
         precision: kernels.precisions().first().copied().unwrap_or_default(),
@@ -104,12 +114,24 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     let [bytes, _] = measure::bytes(&problem)?;
     let (places, candidates, found) = (Vec::new(), Vec::new(), Found::default());
     let usual = Variant::new(MeshChoices::default(), "none");
-    let mut tuned = Tuned { args, problem, bytes, places, candidates, usual, found };
+    let mut tuned = Tuned { args, problem, bytes, places, candidates, usual, found, kept: None };
     tuned.place()?;
     let (device, no_gpu) = Device::choose(kernels.device);
     // Of a GPU that is in no table, arithmetic is as that of the one that is usual.
     let usual = GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0]);
-    match device.open(2)? {
+    let platform = device.open(2)?;
+    let machine = platform.facts();
+    let database = if device == Device::Cpu { None } else { args.database()? };
+    if let Some(database) = &database {
+        database.check(name_of(&machine), &stencil.stencil.name, &source)?;
+    }
+    let keep = |tuned: &mut Tuned| -> Result<()> {
+        if let (Some(database), Some(entry)) = (&database, tuned.entry(&machine)?) {
+            tuned.kept = Some(database.keep(name_of(&machine), machine.arch.as_deref(), &source, entry)?);
+        }
+        Ok(())
+    };
+    match platform {
         Platform::Cpu => {
             let why = no_gpu.map_or_else(|| "--device cpu".to_owned(), |error| error.message);
             terminal::note(&format!("nothing is measured, and kernels stand as the model ranks them: {why}"));
@@ -120,6 +142,7 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
             terminal::note("times of the emulator say nothing of a GPU: the call is tried");
             tuned.predict(&tuned.limits(usual, None))?;
             tuned.measure(&Meter::new(&emulator, args.method.method().runs, tuned.bytes)?)?;
+            keep(&mut tuned)?;
             tuned.report(usual.name, json)
         }
         Platform::Gpu(gpu) => {
@@ -127,6 +150,7 @@ pub fn tune(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
             let sheet = Sheet::by_driver_name(gpu.name()).unwrap_or(usual);
             tuned.predict(&tuned.limits(sheet, Some(meter.copy)))?;
             tuned.measure(&meter)?;
+            keep(&mut tuned)?;
             tuned.report(gpu.name(), json)
         }
     }
@@ -274,9 +298,46 @@ impl Tuned<'_> {
         Ok(())
     }
 
+    /// The fastest way that adds in the order of elements: what is taken without being asked for leaves the bits as they are.
+    fn in_order(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|own| own.variant.choices.strategy.is_ordered())
+    }
+
+    /// What is remembered: nothing, if what was asked for is not what would be taken where nothing is.
+    fn entry(&self, machine: &MachineFacts) -> Result<Option<Entry>> {
+        let own = &self.args.of_mesh;
+        let Some((best, row)) = self.in_order().and_then(|own| Some((own, own.measured.as_ref()?))) else {
+            return Ok(None);
+        };
+        if !own.is_open() || row.is_wrong() {
+            return Ok(None);
+        }
+        let problem = &self.problem;
+        let set = problem.program.stencils[measure::only_call(problem)?.stencil].set();
+        let choices = Choices { precision: problem.precision, ..Choices::default() };
+        Ok(Some(Entry {
+            stencil: problem.program.program.name.clone(),
+            precision: problem.precision,
+            grid: own.mesh.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+            extents: Grid::cells(problem.bound.size(set), problem.levels),
+            neighbours: Some(problem.bound.hash()),
+            options: best.options.clone(),
+            choices,
+            plan: None,
+            median_us: row.measured.statistics.median_us,
+            of_limit: Some(row.of_copy),
+            among: self.candidates.len(),
+            tried: self.found.tried,
+            date: date(),
+            driver: machine.driver.clone(),
+            compiler: machine.compiler.clone(),
+            stencilc: machine.stencilc.clone(),
+        }))
+    }
+
     fn report(&self, gpu: &str, json: bool) -> Result<()> {
         let program = &self.problem.program.program;
-        let ordered = self.candidates.iter().find(|own| own.variant.choices.strategy.is_ordered());
+        let ordered = self.in_order();
         let keeps = |own: &&Candidate| !own.variant.choices.strategy.is_ordered();
         let fastest = self.candidates.first();
         // Of what was not measured, threads say nothing.
@@ -294,6 +355,7 @@ impl Tuned<'_> {
                 "tried": self.found.tried,
                 "hopeless": self.found.hopeless,
                 "left": self.found.left,
+                "kept": self.kept,
                 "rows": rows,
             }))?;
         } else {
@@ -317,6 +379,13 @@ impl Tuned<'_> {
                         ordered.options
                     ));
                 }
+            }
+            if let Some(path) = &self.kept {
+                text.push_str(&format!(
+                    "remembered in {}: `run` of {} on this mesh takes what keeps the bits\n",
+                    path.display(),
+                    program.name
+                ));
             }
             terminal::print(&text)?;
         }

@@ -494,3 +494,45 @@ fn runs_over_meshes_go_on_from_checkpoints_with_the_same_bits() {
         "run diffusion4 --resume way_7.npz",
     ]));
 }
+
+#[test]
+fn what_was_tuned_over_a_mesh_is_taken_where_nothing_is_asked_for() {
+    let folder = Folder::new();
+    fs::write(folder.path("steered.stn"), STEERED).unwrap();
+    folder.done("mesh make airfoil --size 12x5 -o m.npz");
+    folder.done("mesh make airfoil --size 12x6 -o other.npz");
+    let on = "steered.stn --stencil flux --mesh m.npz --device emulate";
+    let report = folder.json(&format!("tune {on} --budget 2 --json"));
+    let options = report["fastest_in_order"].as_str().unwrap();
+    assert!(fs::read_to_string(report["kept"].as_str().unwrap()).unwrap().contains(options), "{report}");
+    let told = |call: &str| {
+        let output = folder.run(call);
+        assert!(output.status.success());
+        let notes = String::from_utf8(output.stderr).unwrap();
+        notes.lines().find(|line| line.contains("tuned for")).map(str::to_owned)
+    };
+    let out = "--draw --out res=res.npy";
+    let taken = told(&format!("run {on} {out}"));
+    let expected = format!("note: tuned for emulator and m.npz: {options} (--untuned takes the usual way)");
+    assert_eq!(taken.as_deref(), Some(expected.as_str()));
+    let tuned = fs::read(folder.path("res.npy")).unwrap();
+    for other in [
+        format!("run {on} {out} --untuned"),
+        format!("run {on} {out} --strategy owner"),
+        format!("run {on} {out} --order none"),
+        format!("run steered.stn --stencil flux --mesh m.npz --device cpu {out}"),
+    ] {
+        assert_eq!(told(&other), None, "{other}");
+        assert_eq!(fs::read(folder.path("res.npy")).unwrap(), tuned, "{other}");
+    }
+    assert_eq!(told(&format!("run {} --draw", on.replace("m.npz", "other.npz"))), None);
+    assert_eq!(told(&format!("run {on} --draw --precision f32")), None);
+    // What was asked for, or is to be forgotten, is not what is taken elsewhere.
+    for more in ["--strategy owner", "--forget"] {
+        assert_eq!(
+            folder.json(&format!("tune {on} --budget 1 --json {more}"))["kept"],
+            serde_json::Value::Null,
+            "{more}"
+        );
+    }
+}
