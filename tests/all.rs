@@ -15,6 +15,7 @@ mod corpus;
 mod depth;
 mod device;
 mod diagnostics;
+mod documents;
 mod drivers;
 mod emulated;
 mod environment;
