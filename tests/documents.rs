@@ -192,8 +192,10 @@ fn execute(name: &str) -> usize {
         } else if block.is("unrun") || block.is("text") {
             continue;
         } else if block.is("sh") {
-            let (said, is_done) = session.run(&block.text, block.is("gpu"));
-            assert!(is_done || block.is("gpu") && lacks_gpu(&said), "{place}\n{}\n{said}", block.text);
+            for command in block.text.replace("\\\n", " ").lines() {
+                let (said, is_done) = session.run(command, block.is("gpu"));
+                assert!(is_done || block.is("gpu") && lacks_gpu(&said), "{place}\n$ {command}\n{said}");
+            }
         } else if block.is("console") {
             for (command, expected) in commands(&block.text) {
                 compare(&session, &block, &place, &command, &expected);
@@ -220,9 +222,11 @@ fn compare(session: &Session, block: &Block, place: &str, command: &str, expecte
     assert_eq!(is_done, !is_error, "{place}\n$ {command}\n{said}");
 }
 
-/// Whether a call was understood, and there is no GPU for it.
+/// Whether a call was understood, and failed since there is no GPU for it.
 fn lacks_gpu(said: &str) -> bool {
-    said.contains("no CUDA driver") || said.contains("no GPU") || said.contains("CUDA_VISIBLE_DEVICES")
+    let is_cause =
+        |error: &str| ["no CUDA driver", "no GPU", "no CUDA-capable device"].iter().any(|cause| error.contains(cause));
+    said.lines().filter_map(|line| line.strip_prefix("error: ")).any(is_cause)
 }
 
 #[test]
