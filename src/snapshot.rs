@@ -42,7 +42,7 @@ const CONTEXT: usize = 3;
     Examples:\n  \
     stencilc snapshot smooth.stn --accept                   keep the usual kernel\n  \
     stencilc snapshot smooth.stn --access zloop --accept    and one more\n  \
-    stencilc snapshot heat.stn --program heat --grid 128x64x20 --accept    the kernels of a program\n  \
+    stencilc snapshot heat --program heat_periodic --grid 128x64x20 --accept    the kernels of a program\n  \
     stencilc snapshot airfoil.stn --mesh m.npz --strategy tiled --accept   and over a mesh\n  \
     stencilc snapshot smooth.stn                            show what has changed\n  \
     stencilc snapshot smooth.stn --check                    fail if something has, as in continuous integration"
