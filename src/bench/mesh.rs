@@ -19,7 +19,9 @@ use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered, Works};
-use stencilc_runtime::mesh::program::measure::{self, Expected, Measured, Verdict};
+use stencilc_runtime::mesh::program::measure::{self, Measured};
+use stencilc_runtime::verify::Verdict;
+use stencilc_runtime::verify::mesh::Expected;
 use stencilc_runtime::{Error, Fault, Result};
 
 /// Options of `bench` that are about meshes.
@@ -216,7 +218,7 @@ fn all<M: Build>(
     let (strategies, layouts) = (own.over.strategies_for(stencil), own.over.layouts(&VectorLayout::ALL));
     let (orders, threads) = (own.over.orders(&[auto::AUTO]), own.over.threads(&[MeshChoices::default().block]));
     let [bytes, of_maps] = measure::bytes(problem)?;
-    let expected = measure::expected(problem)?;
+    let expected = Expected::new(problem)?;
     let meter = Meter::new(machine, args.method.method().runs, bytes)?;
     let meter = Meter { texts: Some(texts), ..meter };
     let progress = Progress::new(orders.len() * strategies.len() * layouts.len() * threads.len(), "measuring");
@@ -289,15 +291,15 @@ fn all<M: Build>(
 impl Row {
     /// Whether what came out is wrong.
     pub fn is_wrong(&self) -> bool {
-        matches!(self.measured.verdict, Verdict::Differs { .. })
+        measure::wrong(&self.measured.verdict).is_some()
     }
 
     /// How what came out compares.
     pub fn verdict(&self) -> String {
-        match &self.measured.verdict {
-            Verdict::Equal => "equal".to_owned(),
-            Verdict::Within { share } => format!("within {share:.2} of the bound"),
-            Verdict::Differs { what } => format!("WRONG: {what}"),
+        match (&self.measured.verdict, measure::wrong(&self.measured.verdict)) {
+            (_, Some(what)) => format!("WRONG: {what}"),
+            (Verdict::Within { share }, None) => format!("within {share:.2} of the bound"),
+            (_, None) => "equal".to_owned(),
         }
     }
 }

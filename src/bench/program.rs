@@ -11,8 +11,8 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Device;
 use stencilc_runtime::program::measure::{Compiled, Outcome, ProgramMethod, candidates, compiled, copy};
 use stencilc_runtime::program::plan::PlanKind;
-use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};
+use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::{Error, Result};
 
 /// Options of `bench` that are about programs.

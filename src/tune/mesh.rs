@@ -30,6 +30,7 @@ use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::{Binding, MeshProblem, measure};
 use stencilc_runtime::tune::database::{Entry, name_of};
 use stencilc_runtime::tune::search::{Found, Kind, Space, Trial, Tried, search};
+use stencilc_runtime::verify::mesh::Expected;
 use stencilc_runtime::{Error, Fault, Result};
 
 /// The GPU that the model predicts for where there is none.
@@ -264,7 +265,7 @@ impl Tuned<'_> {
     /// Measures what is usual, and those that may be faster, as many as the budget allows.
     fn measure<M: Build>(&mut self, meter: &Meter<M>) -> Result<()> {
         let (watch, time) = (Watch::start(), Duration::from_secs_f64(self.args.budget));
-        let expected = measure::expected(&self.problem)?;
+        let expected = Expected::new(&self.problem)?;
         let options = self.usual.words();
         // Where that cannot be made, what the model ranks first is.
         let usual = self.candidates.iter().position(|own| own.options == options).unwrap_or(0);

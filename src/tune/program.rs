@@ -20,10 +20,10 @@ use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::program::measure::{ProgramMethod, candidates, copy};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use stencilc_runtime::program::tune::{Found, Tuner};
-use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::tune::database::{Entry, name_of};
 use stencilc_runtime::tune::search::Found as Searched;
+use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::{Error, Result};
 
 /// Options of `tune` that are about programs.

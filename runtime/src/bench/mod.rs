@@ -337,7 +337,9 @@ fn launched<M: Machine>(
             match verify::verdict(plan, problem, expected, &execution) {
                 Verdict::Equal { .. } => own.remember(machine)?,
                 Verdict::Different { .. } => measured.result = "different as expected".to_owned(),
-                Verdict::Compiled => measured.result = NOT_COMPARED.to_owned(),
+                Verdict::Compiled | Verdict::Skipped | Verdict::Within { .. } => {
+                    measured.result = NOT_COMPARED.to_owned()
+                }
                 Verdict::Refused { reason } => return Ok(Outcome::Failed { reason }),
                 Verdict::Failed { mismatches, damage, .. } => {
                     return Ok(Outcome::Failed { reason: failure(&mismatches, &damage) });

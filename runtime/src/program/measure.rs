@@ -2,7 +2,6 @@
 
 use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
-use super::verify::Reference;
 use super::{ProgramProblem, results};
 use crate::bench::Platform;
 use crate::bench::limit::{self, Limit, Streams};
@@ -12,6 +11,7 @@ use crate::cache::Built;
 use crate::driver::{Driver, Position};
 use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
+use crate::verify::program::Reference;
 use rayon::prelude::*;
 use std::sync::Arc;
 use stencilc_compiler::plan::Choices;

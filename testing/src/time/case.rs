@@ -10,12 +10,12 @@ use stencilc_compiler::ir::{Precision, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::emulate::Compiler;
+use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
-use stencilc_runtime::program::verify::{Reference, Tools, verify};
-use stencilc_runtime::verify::Verdict;
+use stencilc_runtime::verify::program::Reference;
+use stencilc_runtime::verify::{Tools, Verdict, verify};
 use stencilc_runtime::{Data, Result};
 
 /// A program and what it is computed on.
@@ -243,15 +243,15 @@ impl Case {
         compiler: &Compiler,
     ) -> Result<std::result::Result<Vec<PlanKind>, Failure>> {
         let plans = plans(self.precision);
-        let tools = Tools { arch: None, gpu: None, emulator: Some(compiler) };
+        let tools = Tools::emulated(compiler, Settings { optimise: 1, ..Settings::default() });
         let verdicts = verify(reference, &plans, &tools, &|_| {})?;
         let mut equal = Vec::new();
         for (plan, verdict) in plans.iter().zip(verdicts) {
             let needed =
                 matches!((plan.kind, plan.steps), (PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed, 1));
             match verdict {
-                Some(Verdict::Equal { .. }) => equal.push(plan.kind),
-                Some(Verdict::Refused { .. }) if !needed => {}
+                Verdict::Equal { .. } => equal.push(plan.kind),
+                Verdict::Refused { .. } if !needed => {}
                 verdict => return Ok(Err(Failure::Plan(format!("{plan}: {verdict:?}")))),
             }
         }
