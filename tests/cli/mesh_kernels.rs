@@ -478,6 +478,13 @@ fn runs_over_meshes_go_on_from_checkpoints_with_the_same_bits() {
         assert_eq!(fs::read(folder.path("end.npy")).unwrap(), whole, "from step {step} on {device}");
         assert_eq!((&report["resumed_after"], &report["drawn"]), (&step.into(), &serde_json::json!([])));
     }
+    // A loop that a checkpoint is in goes on to the number that is asked for now.
+    folder.done(&format!("{run} --draw --device cpu --set n=8 --out a=longer.npy"));
+    let longer = fs::read(folder.path("longer.npy")).unwrap();
+    for (step, device) in [(4, "cpu"), (6, "emulate")] {
+        folder.done(&format!("{run} --resume way_{step}.npz --set n=8 --device {device} --out a=end.npy"));
+        assert_eq!(fs::read(folder.path("end.npy")).unwrap(), longer, "from step {step} on {device}");
+    }
     let said = folder.done(&format!("{run} --resume way_7.npz --device cpu"));
     assert!(said.contains(", 2 steps after the 7 of the checkpoint, "), "{said}");
     insta::assert_snapshot!(folder.transcript(&[
