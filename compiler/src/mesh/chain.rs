@@ -50,7 +50,9 @@ impl Chain {
                 longest = Some((builder.clone(), number + 1));
             }
         }
-        longest.map(|(builder, count)| (builder.finish(&links[..count]), count))
+        let (chain, count) = longest.map(|(builder, count)| (builder.finish(&links[..count]), count))?;
+        // Of calls over the elements themselves whose results nobody looks at there is none; then there is nothing to go on with.
+        chain.stages.iter().any(|own| groups(own).is_empty()).then_some((chain, count))
     }
 
     /// The share of the bytes of fields that is neither written nor read, since values stay in registers: of the fields on the elements
@@ -247,7 +249,8 @@ impl<'a> Builder<'a> {
         }
         let is_internal = |field: &Field| matches!(field.role, Role::Inc | Role::Out);
         let fields = self.whole.fields.iter();
-        let internal = fields.filter(|(id, own)| is_internal(own) && !seen.contains(id)).map(|(id, _)| id).collect();
+        let internal: BTreeSet<FieldId> =
+            fields.filter(|(id, own)| is_internal(own) && !seen.contains(id)).map(|(id, _)| id).collect();
         let span = links.first().map(|link| link.call.span).unwrap_or_default();
         let call = Call { stencil: usize::MAX, fields: self.bindings, params: self.params, span };
         for stage in &mut self.stages {
@@ -255,8 +258,26 @@ impl<'a> Builder<'a> {
             stage.stencil.params = self.whole.params.clone();
         }
         Stages(&self.stages).verified("chaining calls");
-        Chain { stages: self.stages, internal, call }
+        Chain { stages: needed(&self.stages, &internal), internal, call }
     }
+}
+
+/// Stages without what they give to nobody: `internal` fields that no later one reads.
+fn needed(stages: &[MeshStencil], internal: &BTreeSet<FieldId>) -> Vec<MeshStencil> {
+    let (mut all, mut read): (Vec<MeshStencil>, BTreeSet<FieldId>) = Default::default();
+    for stage in stages.iter().rev() {
+        let mut own = stage.clone();
+        let is_needed = |field: FieldId| !internal.contains(&field) || read.contains(&field);
+        let stores = stage.stores().filter(|(store, _)| is_needed(store.field));
+        (own.stencil.stores, own.writes) = stores.map(|(store, write)| (store.clone(), write.clone())).unzip();
+        if !own.stencil.stores.is_empty() {
+            let Footprint { reads, .. } = Footprint::new(&own, 0..own.stencil.stores.len());
+            read.extend(reads.keys().map(|(field, _)| *field));
+            all.push(own);
+        }
+    }
+    all.reverse();
+    all
 }
 
 /// Whether the arrays of two fields are alike.
