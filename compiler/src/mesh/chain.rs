@@ -50,9 +50,7 @@ impl Chain {
                 longest = Some((builder.clone(), number + 1));
             }
         }
-        let (chain, count) = longest.map(|(builder, count)| (builder.finish(&links[..count]), count))?;
-        // Of calls over the elements themselves whose results nobody looks at there is none; then there is nothing to go on with.
-        chain.stages.iter().any(|own| groups(own).is_empty()).then_some((chain, count))
+        longest.map(|(builder, count)| (builder.finish(&links[..count]), count))
     }
 
     /// The share of the bytes of fields that is neither written nor read, since values stay in registers: of the fields on the elements
@@ -262,7 +260,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Stages without what they give to nobody: `internal` fields that no later one reads.
+/// Stages without what they give to nobody: `internal` fields that no later one reads, since a later call gives the variable another
+/// value. What the last stage gives is no internal field, so it stays.
 fn needed(stages: &[MeshStencil], internal: &BTreeSet<FieldId>) -> Vec<MeshStencil> {
     let (mut all, mut read): (Vec<MeshStencil>, BTreeSet<FieldId>) = Default::default();
     for stage in stages.iter().rev() {
