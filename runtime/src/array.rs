@@ -114,6 +114,15 @@ impl Data {
         }
     }
 
+    /// The element at `index` as a value of the language.
+    pub fn value(&self, index: usize) -> Value {
+        match self {
+            Data::F32(_) | Data::F64(_) => Value::Real(self.get(index)),
+            Data::I32(v) => Value::Int(v[index]),
+            Data::Bool(v) => Value::Bool(v[index] != 0),
+        }
+    }
+
     /// The bits of the element at `index`; every NaN has the same, since any NaN equals any NaN.
     pub fn bits(&self, index: usize) -> u64 {
         match self {

@@ -163,7 +163,7 @@ pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Resul
     }
     for (variable, value) in driver.numbers()? {
         let name = fresh(&arrays, &variables[variable].name);
-        arrays.insert(name.clone(), Array { shape: Vec::new(), data: single(value) });
+        arrays.insert(name.clone(), Array { shape: Vec::new(), data: Data::single(script.element(variable), value) });
         numbers.push(Held { variable: variable.index(), array: name });
     }
     let (done, repeats) = match about.mesh {
@@ -173,25 +173,6 @@ pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Resul
     let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
     let checkpoint = Checkpoint { about, arrays };
     files::write_atomic(path, |out| checkpoint.write(out))
-}
-
-/// A number as an array without axes.
-fn single(value: Value) -> Data {
-    match value {
-        Value::Real(x) => Data::F64(vec![x]),
-        Value::Int(x) => Data::I32(vec![x]),
-        Value::Bool(x) => Data::Bool(vec![u8::from(x)]),
-    }
-}
-
-/// The number that such an array holds.
-fn number(array: &Array) -> Option<Value> {
-    match (&array.shape[..], &array.data) {
-        ([], Data::F64(all)) => Some(Value::Real(*all.first()?)),
-        ([], Data::I32(all)) => Some(Value::Int(*all.first()?)),
-        ([], Data::Bool(all)) => Some(Value::Bool(*all.first()? != 0)),
-        _ => None,
-    }
 }
 
 /// Reads the checkpoint in the file at `path`.
@@ -325,12 +306,12 @@ impl Checkpoint {
     pub fn position(&self, script: &dyn Script) -> Result<Position> {
         let position = self.about.position.in_steps(script).ok_or_else(damaged)?;
         let known = match script.steps().get(position.step) {
-            Some(Step::Repeat(own)) => script.repeats(own)?,
+            Some(Step::Repeat(own)) => script.known_times(own)?,
             _ => None,
         };
         if let Some(times) = known.filter(|times| position.time > *times) {
             let after = self.done(script)?;
-            let until = after - (position.time - times) as u64;
+            let until = after.saturating_sub((position.time - times) as u64);
             return Err(Error::call(format!("the checkpoint is after {after} steps, and the program has {until}"))
                 .help("give it more steps, or an earlier checkpoint"));
         }
@@ -343,8 +324,9 @@ impl Checkpoint {
     /// A program is never there.
     pub fn done(&self, script: &dyn Script) -> Result<u64> {
         match self.about.done {
-            Some(done) => Ok(done),
-            None => self.about.position.in_steps(script).ok_or_else(damaged)?.done(script),
+            // On a grid it is known from the position, whatever the file says.
+            Some(done) if self.about.mesh.is_some() => Ok(done),
+            _ => self.about.position.in_steps(script).ok_or_else(damaged)?.done(script),
         }
     }
 
@@ -368,9 +350,8 @@ impl Checkpoint {
         let mut held: BTreeMap<VariableId, &str> = BTreeMap::new();
         for own in &self.about.values {
             let (id, found) = known(own)?;
-            let fits = !script.is_number(id)
-                && found.shape == script.shape(id)
-                && found.data.element() == script.fresh(id).element();
+            let fits =
+                !script.is_number(id) && found.shape == script.shape(id) && found.data.element() == script.element(id);
             if !fits || held.insert(id, &own.array).is_some() {
                 return Err(damaged());
             }
@@ -378,8 +359,11 @@ impl Checkpoint {
         let mut numbers = Vec::new();
         for own in &self.about.numbers {
             let (id, found) = known(own)?;
-            let value = number(found).filter(|_| script.is_number(id)).ok_or_else(damaged)?;
-            numbers.push((id, value));
+            let fits = script.is_number(id) && found.shape.is_empty() && found.data.element() == script.element(id);
+            if !fits {
+                return Err(damaged());
+            }
+            numbers.push((id, found.data.value(0)));
         }
         // Over a mesh, what nobody looks at any more is not kept.
         if self.about.mesh.is_none() && script.program().outer().any(|variable| !held.contains_key(&variable)) {

@@ -90,7 +90,7 @@ impl<B: Backend> Driver<B> {
             Step::Stage(stage) => !self.script.reads_numbers(*stage),
             Step::Rename(..) => true,
             Step::Number(..) => false,
-            Step::Repeat(inner) => self.is_known(&inner.times) && self.is_blind(inner),
+            Step::Repeat(inner) => self.script.is_known(inner) && self.is_blind(inner),
         })
     }
 

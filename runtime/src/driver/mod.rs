@@ -15,7 +15,7 @@ mod script;
 mod slots;
 
 use crate::array::Data;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use cycles::Cycle;
 use numbers::Shared;
 pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write};
@@ -24,9 +24,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Body, FieldId, Role, VariableId};
-use stencilc_compiler::program::{Loop, Step, Times};
+use stencilc_compiler::ir::{FieldId, Role, VariableId};
+use stencilc_compiler::program::{Loop, Step};
 
 /// The most times that a loop is run in one launch, so that one sees how far it is.
 const AT_ONCE: usize = 2048;
@@ -112,9 +111,8 @@ impl<B: Backend> Driver<B> {
     pub fn total(&self) -> Result<u64> {
         let mut total = 0u64;
         for step in self.script.steps() {
-            let Step::Repeat(own) = step else { continue };
-            if self.is_known(&own.times) {
-                total = total.saturating_add(self.times_of(own)? as u64);
+            if let Step::Repeat(own) = step {
+                total = total.saturating_add(self.script.known_times(own)?.unwrap_or(0) as u64);
             }
         }
         Ok(total)
@@ -148,7 +146,9 @@ impl<B: Backend> Driver<B> {
             };
             let all = match self.repeated {
                 // A number that says how often may have changed since the loop began.
-                Some((step, all)) if step == self.position.step && self.position.time > 0 => all,
+                Some((step, all)) if step == self.position.step && self.position.time > 0 && !script.is_known(own) => {
+                    all
+                }
                 _ => self.times_of(own)?,
             };
             self.repeated = Some((self.position.step, all));
@@ -156,7 +156,7 @@ impl<B: Backend> Driver<B> {
                 let left = (all - self.position.time).min(usize::try_from(most).unwrap_or(usize::MAX));
                 let times = self.times(own, self.position.time, left)?;
                 self.position.time += times;
-                self.done += times as u64;
+                self.done = self.done.saturating_add(times as u64);
                 return Ok(Some(times as u64));
             }
             // From the end of the last loop a longer one can go on.
@@ -199,9 +199,11 @@ impl<B: Backend> Driver<B> {
         self.done
     }
 
-    /// How often the outermost loop is run in all that it is in.
+    /// How often the outermost loop is run in all that it is in, if a number said so when it began.
     pub(crate) fn repeats(&self) -> Option<usize> {
-        self.repeated.filter(|(step, _)| *step == self.position.step).map(|(_, all)| all)
+        let Some(Step::Repeat(own)) = self.script.steps().get(self.position.step) else { return None };
+        let (step, all) = self.repeated.filter(|_| !self.script.is_known(own))?;
+        (step == self.position.step).then_some(all)
     }
 
     /// Goes on from a position, by which outermost loops were run `done` times, and the one that it is in is run so often.
@@ -302,28 +304,7 @@ impl<B: Backend> Driver<B> {
 
     /// How often a loop is run.
     fn times_of(&self, own: &Loop) -> Result<usize> {
-        let body = match &own.times {
-            Times::Known(times) => return Ok(*times),
-            Times::Of(body) => body,
-        };
-        let times = self.value(body)?.int();
-        usize::try_from(times).map_err(|_| {
-            let name = &self.script.program().name;
-            Error::input(format!("program `{name}` repeats something {times} times"))
-                .help("the number of repetitions is at least 0")
-        })
-    }
-
-    /// Whether it is known from the beginning how often a loop is run.
-    fn is_known(&self, times: &Times) -> bool {
-        match times {
-            Times::Known(_) => true,
-            Times::Of(body) => self.script.numbers_in(body).is_empty(),
-        }
-    }
-
-    fn value(&self, body: &Body) -> Result<Value> {
-        self.script.value(body, &mut |id| self.number_or_nan(id))
+        self.script.times(own, &mut |id| self.number_or_nan(id))
     }
 
     /// What the declared variables hold that are written, fields and numbers, in the order declared; nothing where one never got a
@@ -347,7 +328,7 @@ impl<B: Backend> Driver<B> {
             return slot.map(|slot| self.backend.read(variable, &slot.buffer)).transpose();
         }
         // A number is as wide as those of the program.
-        let element = self.script.fresh(variable).element();
+        let element = self.script.element(variable);
         Ok(self.number(variable)?.map(|value| Data::single(element, value)))
     }
 }

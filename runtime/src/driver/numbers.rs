@@ -3,7 +3,6 @@
 use super::Driver;
 use super::script::Backend;
 use super::slots::Slot;
-use crate::array::Data;
 use crate::error::Result;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -118,7 +117,7 @@ impl<B: Backend> Driver<B> {
             Number::Known(value) => return Ok(*value),
             Number::Reduced(slot, variable) => {
                 self.looks.set(self.looks.get() + 1);
-                value_of(&self.backend.read(*variable, &slot.buffer)?)
+                self.backend.read(*variable, &slot.buffer)?.value(0)
             }
             Number::Made { body, of, .. } => self.script.value(body, &mut |id| {
                 let known = of.iter().find(|(own, _)| *own == id);
@@ -127,14 +126,5 @@ impl<B: Backend> Driver<B> {
         };
         *number.borrow_mut() = Number::Known(value);
         Ok(value)
-    }
-}
-
-/// The number that stands in an array by itself.
-fn value_of(data: &Data) -> Value {
-    match data {
-        Data::I32(all) => Value::Int(all[0]),
-        Data::Bool(all) => Value::Bool(all[0] != 0),
-        Data::F32(_) | Data::F64(_) => Value::Real(data.get(0)),
     }
 }

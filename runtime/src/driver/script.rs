@@ -1,6 +1,6 @@
 //! What a program does, and what computes it.
 
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::error::{Error, Result};
 use std::cell::{Ref, RefCell};
 use std::sync::Arc;
@@ -26,24 +26,48 @@ pub trait Script {
     /// One has no array.
     fn initial(&self) -> Result<Vec<(VariableId, &Data)>>;
 
-    /// An array for a variable that holds nothing: NaN, 0 or false.
-    fn fresh(&self, variable: VariableId) -> Data;
-
     /// The lengths of the axes of a variable's array, in the user's order.
     fn shape(&self, variable: VariableId) -> Vec<usize>;
 
-    /// How often a loop is run, if that is known before.
+    /// The type of its elements.
+    fn element(&self, variable: VariableId) -> Element;
+
+    /// An array for a variable that holds nothing: NaN, 0 or false.
+    fn fresh(&self, variable: VariableId) -> Data {
+        Data::fresh(self.element(variable), self.shape(variable).into_iter().product())
+    }
+
+    /// Whether it is known from the beginning how often a loop is run.
+    fn is_known(&self, own: &Loop) -> bool {
+        match &own.times {
+            Times::Known(_) => true,
+            Times::Of(body) => self.numbers_in(body).is_empty(),
+        }
+    }
+
+    /// How often a loop is run.
     ///
     /// # Errors
-    /// Those of [`Script::value`].
-    fn repeats(&self, own: &Loop) -> Result<Option<usize>> {
-        match &own.times {
-            Times::Known(times) => Ok(Some(*times)),
-            Times::Of(body) if self.numbers_in(body).is_empty() => {
-                Ok(usize::try_from(self.value(body, &mut |_| Ok(Value::Real(f64::NAN)))?.int()).ok())
-            }
-            Times::Of(_) => Ok(None),
-        }
+    /// It is negative, or those of `number`.
+    fn times(&self, own: &Loop, number: &mut NumberOf) -> Result<usize> {
+        let times = match &own.times {
+            Times::Known(times) => return Ok(*times),
+            Times::Of(body) => self.value(body, number)?.int(),
+        };
+        usize::try_from(times).map_err(|_| {
+            let name = &self.program().name;
+            Error::input(format!("program `{name}` repeats something {times} times"))
+                .help("the number of repetitions is at least 0")
+        })
+    }
+
+    /// How often a loop is run, if that is known from the beginning.
+    ///
+    /// # Errors
+    /// It is negative.
+    fn known_times(&self, own: &Loop) -> Result<Option<usize>> {
+        let none = &mut |_| Err(Error::check("a number was read before it was known"));
+        self.is_known(own).then(|| self.times(own, none)).transpose()
     }
 
     /// What a stage reads and writes.
@@ -301,12 +325,12 @@ impl Position {
     /// How often outermost loops were run by then, as far as that is known before.
     ///
     /// # Errors
-    /// Those of [`Script::value`].
+    /// A number of repetitions is negative.
     pub fn done(self, script: &dyn Script) -> Result<u64> {
         let mut done = self.time as u64;
         for step in script.steps().iter().take(self.step) {
             if let Step::Repeat(own) = step {
-                done = done.saturating_add(script.repeats(own)?.unwrap_or(0) as u64);
+                done = done.saturating_add(script.known_times(own)?.unwrap_or(0) as u64);
             }
         }
         Ok(done)

@@ -144,7 +144,12 @@ impl Run {
     /// There is no such field; the array has another shape or type; or there is not enough memory.
     pub fn put(&mut self, name: &str, array: &Array) -> Result<()> {
         let variable = self.declared(name)?;
-        let (shape, element) = (self.script.shape(variable), self.script.fresh(variable).element());
+        if self.script.is_number(variable) {
+            let own = &self.script.program().name;
+            return Err(Error::call(format!("`{name}` is a number, which `{own}` computes by itself"))
+                .help("give what it is computed from another value: a parameter when the job starts, or a field"));
+        }
+        let (shape, element) = (self.script.shape(variable), self.script.element(variable));
         if array.shape != shape {
             return Err(Error::call(format!("`{name}` has the shape {shape:?}, not {:?}", array.shape)));
         }

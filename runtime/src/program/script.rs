@@ -1,11 +1,10 @@
 //! What a program on a grid does, as a driver follows it.
 
 use super::ProgramProblem;
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::driver::{Before, NumberOf, Script, Uses, Write};
 use crate::error::{Error, Result};
 use crate::problem::element_of;
-use std::ops::Range;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, Handle, Program, VariableId};
 use stencilc_compiler::program::Step;
@@ -23,14 +22,12 @@ impl Script for ProgramProblem {
         self.staged.program.outer().map(|id| Ok((id, self.held_before(id)?))).collect()
     }
 
-    fn fresh(&self, variable: VariableId) -> Data {
-        let own = &self.staged.program.variables[variable];
-        let len = self.staged.inner_of(own.place).iter().map(Range::len).product();
-        Data::fresh(element_of(own.stored, self.staged.precision), len)
-    }
-
     fn shape(&self, variable: VariableId) -> Vec<usize> {
         self.staged.domain.shape(self.staged.program.variables[variable].place)
+    }
+
+    fn element(&self, variable: VariableId) -> Element {
+        element_of(self.staged.program.variables[variable].stored, self.staged.precision)
     }
 
     fn uses(&self, stage: usize) -> Uses {

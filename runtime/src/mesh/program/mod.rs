@@ -18,7 +18,7 @@ mod tables;
 pub mod test;
 
 use super::{Bound, Mesh};
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::interpreter::mesh::len;
 use crate::problem::element_of;
 use crate::{Error, Result};
@@ -136,10 +136,14 @@ impl MeshProblem {
         shape(self.program.program.variables[variable].place, &self.bound, self.levels)
     }
 
+    /// The type of the elements of a variable's array.
+    pub fn element(&self, variable: VariableId) -> Element {
+        element_of(self.program.program.variables[variable].stored, self.precision)
+    }
+
     /// A fresh array for a variable: NaN, 0 or false.
     pub fn fresh(&self, variable: VariableId) -> Data {
-        let own = &self.program.program.variables[variable];
-        Data::fresh(element_of(own.stored, self.precision), self.len(variable))
+        Data::fresh(self.element(variable), self.len(variable))
     }
 
     /// Its declared variables that are written.

@@ -3,7 +3,7 @@
 use super::live::{Step, kept};
 use super::numbers::Scope;
 use super::{MeshProblem, wrong};
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::driver::{Before, NumberOf, Script, Uses, Write};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
@@ -113,12 +113,12 @@ impl Script for MeshScript {
         Ok(self.problem.initial.iter().map(|(&variable, data)| (variable, data)).collect())
     }
 
-    fn fresh(&self, variable: VariableId) -> Data {
-        self.problem.fresh(variable)
-    }
-
     fn shape(&self, variable: VariableId) -> Vec<usize> {
         self.problem.shape(variable)
+    }
+
+    fn element(&self, variable: VariableId) -> Element {
+        self.problem.element(variable)
     }
 
     fn uses(&self, stage: usize) -> Uses {
