@@ -15,6 +15,7 @@ mod pieces;
 mod request;
 mod script;
 mod tables;
+pub mod ways;
 
 use super::{Bound, Mesh};
 use crate::array::{Data, Element};
