@@ -4,7 +4,6 @@ use super::Args;
 use super::bench::Bench;
 use super::outcome::Totals;
 use crate::args::mesh::MeshArgs;
-use crate::bench::mesh::Variant;
 use crate::drawn::DrawnOver;
 use crate::input::Input;
 use crate::terminal::Progress;
@@ -21,6 +20,7 @@ use stencilc_runtime::emulate::{Emulator, Order, Settings};
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Reader, Renumbered};
 use stencilc_runtime::mesh::program::measure::{self, Expected, Verdict};
+use stencilc_runtime::mesh::program::ways::Variant;
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Fault, Result};
 
@@ -103,14 +103,13 @@ pub fn verify(
 ) -> Result<Case> {
     let own = &args.over;
     let problem = DrawnOver {
-        stencil,
+        program: &measure::program(stencil, from_zero),
         precision,
         contract: args.launch.code.contract,
         over: own,
         levels: args.levels,
         set: &args.set,
         seed: args.seed,
-        from_zero,
     };
     let problem = problem.problem()?;
     let mut case = Case {

@@ -6,7 +6,6 @@ use super::bench::Bench;
 use super::mesh::{ORDERS, Outcome, Reference, THREADS, ordered};
 use super::outcome::Totals;
 use crate::args;
-use crate::bench::mesh::Variant;
 use crate::input::Input;
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -18,10 +17,11 @@ use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::build::Build;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
-use stencilc_runtime::mesh::program::measure::{self, Results};
+use stencilc_runtime::mesh::program::measure::{self, Results, is_nothing};
+use stencilc_runtime::mesh::program::ways::Variant;
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::program::plan::PlanKind;
-use stencilc_runtime::{Cast, Data, Drawing, Error, Result, mesh};
+use stencilc_runtime::{Cast, Drawing, Error, Result, mesh};
 
 /// A program on a mesh in one precision, and what came of all ways to compute it.
 #[derive(Serialize)]
@@ -160,12 +160,6 @@ pub fn verify(
         }
     }
     Ok(case)
-}
-
-/// Whether there are numbers, and none of them is one.
-fn is_nothing(data: &Data) -> bool {
-    let is_real = matches!(data, Data::F32(_) | Data::F64(_));
-    is_real && !data.is_empty() && (0..data.len()).all(|at| data.get(at).is_nan())
 }
 
 impl Case {

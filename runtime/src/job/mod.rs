@@ -72,9 +72,6 @@ use stencilc_compiler::mesh::MeshChoices;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
 
-/// The architecture that plans are made for on the emulator.
-const EMULATED: &str = "sm_90";
-
 /// What is computed. A stencil is a program that calls it once.
 #[derive(Clone, Debug)]
 pub enum Subject {
@@ -250,7 +247,7 @@ impl Job {
         };
         let driver: Box<dyn Running> = match Device::choose(device).0.open(2)? {
             Platform::Cpu => Box::new(Driver::new(cpu::Interpreter::new(Arc::clone(&problem))).given()?),
-            Platform::Emulator(emulator) => on_machine(emulator, planned(EMULATED)?)?,
+            Platform::Emulator(emulator) => on_machine(emulator, planned(crate::device::ARCH)?)?,
             Platform::Gpu(gpu) => {
                 let planned = planned(&gpu.arch())?;
                 on_machine(gpu, planned)?

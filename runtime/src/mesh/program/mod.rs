@@ -16,6 +16,7 @@ mod request;
 mod script;
 mod tables;
 pub mod test;
+pub mod ways;
 
 use super::{Bound, Mesh};
 use crate::array::{Data, Element};
