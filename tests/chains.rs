@@ -205,6 +205,25 @@ fn several_calls_add_to_one_sum_and_several_go_on_with_it() {
     assert_eq!(chains_of(body), ["sums border mean double [r weight p]"]);
 }
 
+/// A kernel takes nothing that it does not use.
+#[test]
+fn what_nobody_looks_at_is_not_computed() {
+    // Of two sums one is looked at; the other went on from what was there, and its name has another value before anybody looks.
+    let sums = "in q, w on cell\nout p on cell\nlet r, v = sums(q, weight = w)\nv = border(q)\np = step(r, q)";
+    // Nobody looks at what comes from the border.
+    let border = "in q, w on cell\nout p on cell\nlet v = border(w, r = w)\nv = differences(q)\np = step(v, q)";
+    for (body, expected, spare) in
+        [(sums, "sums border step [r weight]", "weight"), (border, "differences step [r r_new]", "r")]
+    {
+        let text = format!("{MESH}\nprogram p over airfoil {{\n{body}\n}}\n");
+        let problem = problem(&text, &airfoil(6, 3).unwrap(), None);
+        assert_eq!(chains(&problem), [expected]);
+        let kernels = printed(&problem, 0);
+        let mut arguments = kernels[0].code.arguments.iter().map(|(_, own)| own.name.to_string());
+        assert!(arguments.all(|name| name != spare), "{}", kernels[0].code);
+    }
+}
+
 #[test]
 fn what_is_read_beside_the_element_is_computed_before() {
     // `differences` reads at both cells what `step` gives.

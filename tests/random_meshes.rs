@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use stencilc_runtime::emulate::Compiler;
 use stencilc_testing::over::case::{Case, Outcome};
-use stencilc_testing::over::programs::Program;
+use stencilc_testing::over::program::case::Case as Program;
 
 /// How many stencils there are.
 const STENCILS: u64 = 500;
@@ -21,11 +22,15 @@ const BY_KERNELS: u64 = 60;
 /// Names a number of them, and the seed of the first.
 const VARIABLE_OF_KERNELS: &str = "STENCILC_RANDOM_MESH_KERNELS";
 
-/// How many programs are computed by kernels of several calls.
-const BY_CHAINS: u64 = 40;
+/// How many programs there are; of every so many, kernels are computed, those of several calls among them.
+const PROGRAMS: u64 = 1000;
+const OF_KERNELS: u64 = 20;
 
-/// Names a number of them, and the seed of the first.
-const VARIABLE_OF_CHAINS: &str = "STENCILC_RANDOM_MESH_PROGRAMS";
+/// Names a number of programs, and the seed of the first.
+const VARIABLE_OF_PROGRAMS: &str = "STENCILC_RANDOM_MESH_PROGRAMS";
+
+/// How long a program that fails is made smaller.
+const SHRINKING: Duration = Duration::from_secs(20);
 
 #[test]
 fn kernels_compute_what_the_interpreter_does() {
@@ -46,24 +51,70 @@ fn kernels_compute_what_the_interpreter_does() {
     assert!(stencils < BY_KERNELS || equal > stencils as usize * 2 / 3);
 }
 
+/// What became of a program.
+#[derive(Default)]
+struct Tally {
+    equal: usize,
+    by_kernels: usize,
+    chains: usize,
+    has: BTreeMap<&'static str, usize>,
+    failed: Vec<String>,
+}
+
+impl Tally {
+    fn joined(mut self, other: Tally) -> Tally {
+        self.equal += other.equal;
+        self.by_kernels += other.by_kernels;
+        self.chains += other.chains;
+        for (what, times) in other.has {
+            *self.has.entry(what).or_default() += times;
+        }
+        self.failed.extend(other.failed);
+        self
+    }
+}
+
+fn program(seed: u64, compiler: &Compiler) -> Tally {
+    let case = Program::new(seed);
+    let mut tally = Tally::default();
+    let fail = |message: String, by: Option<&Compiler>| {
+        let small = case.shrunk(by, Instant::now() + SHRINKING).expect("it works");
+        format!("seed {seed}: {message}\n{}", small.text())
+    };
+    match case.compute().expect("there is memory") {
+        Outcome::Equal => {
+            tally.equal = 1;
+            case.has().for_each(|what| *tally.has.entry(what).or_default() += 1);
+        }
+        Outcome::Nothing => return tally,
+        Outcome::Failed(message) => tally.failed.push(fail(message, None)),
+    }
+    if seed.is_multiple_of(OF_KERNELS) {
+        let (outcome, chains) = case.compute_by_kernels(compiler).expect("the emulator works");
+        match outcome {
+            Outcome::Equal => (tally.by_kernels, tally.chains) = (1, chains),
+            Outcome::Nothing => {}
+            Outcome::Failed(message) => tally.failed.push(fail(message, Some(compiler))),
+        }
+    }
+    tally
+}
+
 #[test]
-fn chains_compute_what_their_calls_do() {
-    let given = std::env::var(VARIABLE_OF_CHAINS).unwrap_or_default();
+fn programs_over_meshes_mean_the_same_in_every_way() {
+    let given = std::env::var(VARIABLE_OF_PROGRAMS).unwrap_or_default();
     let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
-    let (programs, first) = (given.next().unwrap_or(BY_CHAINS), given.next().unwrap_or(0));
+    let (programs, first) = (given.next().unwrap_or(PROGRAMS), given.next().unwrap_or(0));
     let compiler = Compiler::find().expect("there is a C++ compiler");
-    let one = |seed: u64| (seed, Program::new(seed).compute(&compiler).expect("there is memory"));
-    let all: Vec<_> = (first..first + programs).into_par_iter().map(one).collect();
-    let equal = all.iter().filter(|(_, (outcome, _))| *outcome == Outcome::Equal).count();
-    let chains: usize = all.iter().map(|(_, (_, chains))| chains).sum();
-    let failed = all.into_iter().filter_map(|(seed, (outcome, _))| match outcome {
-        Outcome::Failed(message) => Some(format!("seed {seed}: {message}")),
-        Outcome::Equal | Outcome::Nothing => None,
-    });
-    let failed: Vec<String> = failed.collect();
-    println!("{equal} of {programs} equal, with {chains} chains");
+    let all = (first..first + programs).into_par_iter().map(|seed| program(seed, &compiler));
+    let Tally { equal, by_kernels, chains, has, failed } = all.reduce(Tally::default, Tally::joined);
+    println!("{equal} of {programs} equal: {has:?}; {by_kernels} by kernels, with {chains} chains");
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed[..failed.len().min(SHOWN)].join("\n"));
-    assert!(programs < BY_CHAINS || (equal > programs as usize * 2 / 3 && chains > programs as usize / 2));
+    if programs >= PROGRAMS {
+        let programs = programs as usize;
+        assert!(equal > programs * 9 / 10 && by_kernels > programs / 30 && chains > programs / 40);
+        assert!(has.len() == 9 && has.values().all(|&times| times > programs / 20), "{has:?}");
+    }
 }
 
 #[test]

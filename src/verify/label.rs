@@ -1,10 +1,10 @@
 //! One way to compute something: what it is called, and which options choose it.
 
-use crate::bench::mesh::Variant;
 use serde::Serialize;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::neighbors::Neighbors;
+use stencilc_runtime::mesh::program::ways::Variant;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
 
 /// One way to compute something.

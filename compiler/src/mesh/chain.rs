@@ -247,7 +247,8 @@ impl<'a> Builder<'a> {
         }
         let is_internal = |field: &Field| matches!(field.role, Role::Inc | Role::Out);
         let fields = self.whole.fields.iter();
-        let internal = fields.filter(|(id, own)| is_internal(own) && !seen.contains(id)).map(|(id, _)| id).collect();
+        let internal: BTreeSet<FieldId> =
+            fields.filter(|(id, own)| is_internal(own) && !seen.contains(id)).map(|(id, _)| id).collect();
         let span = links.first().map(|link| link.call.span).unwrap_or_default();
         let call = Call { stencil: usize::MAX, fields: self.bindings, params: self.params, span };
         for stage in &mut self.stages {
@@ -255,8 +256,27 @@ impl<'a> Builder<'a> {
             stage.stencil.params = self.whole.params.clone();
         }
         Stages(&self.stages).verified("chaining calls");
-        Chain { stages: self.stages, internal, call }
+        Chain { stages: needed(&self.stages, &internal), internal, call }
     }
+}
+
+/// Stages without what they give to nobody: `internal` fields that no later one reads, since a later call gives the variable another
+/// value. What the last stage gives is no internal field, so it stays.
+fn needed(stages: &[MeshStencil], internal: &BTreeSet<FieldId>) -> Vec<MeshStencil> {
+    let (mut all, mut read): (Vec<MeshStencil>, BTreeSet<FieldId>) = Default::default();
+    for stage in stages.iter().rev() {
+        let mut own = stage.clone();
+        let is_needed = |field: FieldId| !internal.contains(&field) || read.contains(&field);
+        let stores = stage.stores().filter(|(store, _)| is_needed(store.field));
+        (own.stencil.stores, own.writes) = stores.map(|(store, write)| (store.clone(), write.clone())).unzip();
+        if !own.stencil.stores.is_empty() {
+            let Footprint { reads, .. } = Footprint::new(&own, 0..own.stencil.stores.len());
+            read.extend(reads.keys().map(|(field, _)| *field));
+            all.push(own);
+        }
+    }
+    all.reverse();
+    all
 }
 
 /// Whether the arrays of two fields are alike.

@@ -240,6 +240,8 @@ impl Fuser<'_> {
                     return false;
                 }
                 match group.computed.get(&from).cloned() {
+                    // A call that sweeps stays the stage that it is, with its own results alone.
+                    Some(_) if self.has_sweeps(group) => return false,
                     // What the group does not compute of one, the other has, too.
                     Some(region) if !self.staged.computes_all(&region, from) => return false,
                     Some(region) => {
@@ -258,6 +260,9 @@ impl Fuser<'_> {
 
     /// Gives a variable the value of another in the midst of a group.
     fn renames_inside(&self, group: &mut Group, from: VariableId, to: VariableId) -> bool {
+        if self.has_sweeps(group) {
+            return false;
+        }
         let (source, target) = (&self.edges[from.index()], &self.edges[to.index()]);
         // A field is read beyond its edges by rules of its own; a result is looked at when it is read.
         let has_rules = GridAxis::ALL.into_iter().any(|axis| target.is_ruled(axis));
@@ -284,11 +289,15 @@ impl Fuser<'_> {
         true
     }
 
+    /// Whether a call of a group sweeps over the levels; then it is the only one.
+    fn has_sweeps(&self, group: &Group) -> bool {
+        group.stages().any(|stage| !self.staged.stages[stage].stencil.sweeps.is_empty())
+    }
+
     /// Whether a stage may join a group.
     fn fits(&mut self, group: &mut Group, stage: usize) -> bool {
         let own = &self.staged.stages[stage];
-        let has_sweeps = |stage: usize| !self.staged.stages[stage].stencil.sweeps.is_empty();
-        if self.fusing.fuse == Fuse::Nothing || has_sweeps(stage) || group.stages().any(has_sweeps) {
+        if self.fusing.fuse == Fuse::Nothing || !own.stencil.sweeps.is_empty() || self.has_sweeps(group) {
             return false;
         }
         // What a group gives, it gives on the same cells: what it computes on others is looked at by its own stages alone.

@@ -15,7 +15,7 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Body, FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold};
+use crate::ir::{Body, FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold, needed};
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 pub use narrowing::Rim;
@@ -307,7 +307,7 @@ fn check_form(program: &Program, domain: Grid, adjacency: Option<&Adjacency>) ->
 fn widths(program: &Program, precision: Precision) -> Halo {
     let mut halo = Halo::default();
     for call in program.calls() {
-        let reaches = reaches(&fold(&program.stencils[call.stencil], precision));
+        let reaches = reaches(&needed(&fold(&program.stencils[call.stencil], precision)));
         for (binding, reach) in call.fields.iter().zip(reaches) {
             let (Some(read), Some(reach)) = (binding.read, reach) else { continue };
             let edges = &program.variables[read].edges;

@@ -307,7 +307,21 @@ pub fn region(
         .help("every level between the first and the last must be computable: guard the reads on the levels between")
         .into());
     }
-    region.k = first..last + 1;
+    let levels = first..last + 1;
+    if !stencil.sweeps.is_empty() && levels != region.k {
+        // What a sweep starts from stands at the first level of the grid: on fewer, it would start from nothing.
+        let low = staged.halo.width(GridAxis::K, Side::Low);
+        return Err(Refusal::new(format!(
+            "`{}` sweeps over the levels, and in program `{program}` what it reads has values on levels {}..{} of {} alone",
+            stencil.name,
+            first - low,
+            last + 1 - low,
+            staged.domain.nk
+        ))
+        .help("a sweep goes through every level: in the calls before it, guard the reads, as in `if k > 0 { a[k-1] } else { a }`")
+        .into());
+    }
+    region.k = levels;
     check_edges(staged, stencil, call, &region, there)?;
     Ok(region)
 }

@@ -216,3 +216,43 @@ fn a_loop_of_no_turn_computes_nothing() {
     let staged = staged(text, Grid::rows(3, 2, 1)).unwrap();
     assert_eq!((staged.stages.last().unwrap().region.i.clone(), staged.computed.i), (1..3, 1..3));
 }
+
+/// A call that sweeps is a stage by itself; what is named after it is still named.
+#[test]
+fn what_a_sweep_gives_can_be_renamed() {
+    let text = "program own { inout a; param n: int = 3; let b = sums(a); a = b; repeat n { let c = sums(a); a = c } }
+        stencil sums { in x; out y; sweep k up { y = if k == 0 { x } else { y[k-1] + x } } }";
+    let staged = staged(text, Grid::rows(2, 2, 4)).unwrap();
+    for fuse in [Fuse::Nothing, Fuse::Pointwise, Fuse::Everything] {
+        let fused = staged.fused(Fusing { fuse, times: 2, wraps: false, whole: false });
+        let is_as_before = |own: &[Step]| matches!(own, [Step::Stage(_), Step::Rename(..), ..]);
+        let Some(Step::Repeat(again)) = fused.steps.last() else { panic!("{:?}", fused.steps) };
+        assert!(is_as_before(&fused.steps) && again.turns.iter().all(|turn| is_as_before(turn)), "{:?}", fused.steps);
+        assert!(again.unrolled.is_none());
+    }
+}
+
+/// A sweep begins at the first level. On the others alone it would begin with nothing.
+#[test]
+fn a_sweep_is_given_what_has_values_on_every_level() {
+    let text = |low: &str| {
+        format!(
+            "program own {{ in a; out c; let b = below(a); c = sums(b) }}
+             stencil below {{ in a; out b; b = {low} }}
+             stencil sums {{ in x; out y; sweep k up {{ y = if k == 0 {{ x }} else {{ y[k-1] + x }} }} }}"
+        )
+    };
+    let refusal = staged(&text("a[k-1]"), Grid::rows(2, 2, 4)).unwrap_err();
+    assert!(refusal.contains("`sums` sweeps over the levels") && refusal.contains("on levels 1..4 of 4"), "{refusal}");
+    assert!(staged(&text("if k > 0 { a[k-1] } else { a }"), Grid::rows(2, 2, 4)).is_ok());
+}
+
+/// What a sweep names for no output is not computed, so nothing beyond an edge is needed for it.
+#[test]
+fn what_a_sweep_computes_for_nothing_has_no_edges() {
+    let text = "program own { inout a; boundary { i: periodic }; boundary a { i: halo }; let b = half(a); a = half(b) }
+        stencil half { in x; out y; sweep k up { let s = if k == 0 { x[i-1] } else { s[k-1] } }; y = 0.5*x }";
+    let staged = staged(text, Grid::rows(3, 2, 2)).unwrap();
+    assert!(staged.stages.iter().all(|stage| stage.is_whole));
+    assert_eq!(staged.grid, Grid::rows(3, 2, 2));
+}

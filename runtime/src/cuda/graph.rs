@@ -66,7 +66,7 @@ impl<'a> Recorder<'a> {
 
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
-        self.context.stream.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.context.stream.store(self.context.own(), Ordering::Relaxed);
         // SAFETY: the stream is not used again; what it still records is given up. A failure to free has no remedy.
         let _ = unsafe { cuStreamDestroy_v2(self.stream) };
     }
@@ -96,7 +96,7 @@ impl Gpu {
         for kernel in &graph.kernels {
             context.started(kernel);
         }
-        // SAFETY: the context is current, and the null pointer its default stream.
-        context.succeed(unsafe { cuGraphLaunch(graph.handle, std::ptr::null_mut()) }, "start a graph of launches")
+        // SAFETY: the context is current, and the stream the one that work goes into.
+        context.succeed(unsafe { cuGraphLaunch(graph.handle, context.own()) }, "start a graph of launches")
     }
 }

@@ -42,6 +42,7 @@
 //! # Ok::<(), stencilc_runtime::Error>(())
 //! ```
 
+mod call;
 mod run;
 
 use crate::array::Array;
@@ -58,6 +59,7 @@ use crate::problem::Request;
 use crate::program::kernels::{Kernels, Planned};
 use crate::program::plan::{ProgramPlan, has_clusters};
 use crate::program::{ProgramProblem, cpu};
+pub use call::{Arrays, Call};
 pub use run::Run;
 use run::Running;
 use std::collections::BTreeMap;
@@ -69,9 +71,6 @@ use stencilc_compiler::ir::{MeshProgram, Precision, Program, called};
 use stencilc_compiler::mesh::MeshChoices;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
-
-/// The architecture that plans are made for on the emulator.
-const EMULATED: &str = "sm_90";
 
 /// What is computed. A stencil is a program that calls it once.
 #[derive(Clone, Debug)]
@@ -108,7 +107,7 @@ pub enum Domain {
 pub struct Job {
     subject: Subject,
     domain: Option<Domain>,
-    device: Device,
+    device: Option<Device>,
     choices: Choices,
     plan: Option<ProgramPlan>,
     over_mesh: MeshChoices,
@@ -142,7 +141,7 @@ impl Job {
         Self {
             subject,
             domain: None,
-            device: Device::choose(None).0,
+            device: None,
             choices: Choices::default(),
             plan: None,
             over_mesh: MeshChoices::default(),
@@ -162,7 +161,7 @@ impl Job {
 
     /// What computes; if nothing is said, the first GPU, or else the interpreter.
     pub fn device(self, device: Device) -> Self {
-        Self { device, ..self }
+        Self { device: Some(device), ..self }
     }
 
     /// What `real` is.
@@ -246,9 +245,9 @@ impl Job {
             let plan = plan.unwrap_or_else(|| ProgramPlan::usual(&problem, &choices, has_clusters(arch)));
             Planned::new(&problem, &plan)
         };
-        let driver: Box<dyn Running> = match device.open(2)? {
+        let driver: Box<dyn Running> = match Device::choose(device).0.open(2)? {
             Platform::Cpu => Box::new(Driver::new(cpu::Interpreter::new(Arc::clone(&problem))).given()?),
-            Platform::Emulator(emulator) => on_machine(emulator, planned(EMULATED)?)?,
+            Platform::Emulator(emulator) => on_machine(emulator, planned(crate::device::ARCH)?)?,
             Platform::Gpu(gpu) => {
                 let planned = planned(&gpu.arch())?;
                 on_machine(gpu, planned)?
@@ -280,7 +279,7 @@ impl Job {
             over::kernels::Renumbered::new(&problem, &ordering).map(Rc::new)
         };
         let own = Arc::clone(&problem);
-        let driver: Box<dyn Running> = match self.device.open(2)? {
+        let driver: Box<dyn Running> = match Device::choose(self.device).0.open(2)? {
             Platform::Cpu => Box::new(Driver::new(over::cpu::Interpreter::new(own)).given()?),
             Platform::Emulator(emulator) => {
                 Box::new(Driver::new(over::kernels::Kernels::new(own, emulator, self.over_mesh, placed()?)).given()?)

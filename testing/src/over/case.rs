@@ -59,18 +59,8 @@ impl Case {
         .filter_map(|(name, has)| has.then_some(name))
     }
 
-    /// The mesh as it would come from a file.
     fn mesh(&self) -> Mesh {
-        let own = &self.stencil.mesh;
-        let sets = own.sets.iter().enumerate().map(|(set, &size)| Set { name: format!("s{set}"), size });
-        let maps = own.maps.iter().enumerate().map(|(number, map)| Map {
-            name: format!("m{number}"),
-            from: map.from,
-            to: map.to,
-            arity: map.arity,
-            table: map.table.clone(),
-        });
-        Mesh { origin: "a random mesh".to_owned(), sets: sets.collect(), maps: maps.collect(), fields: Vec::new() }
+        given(&self.stencil.mesh)
     }
 
     /// The stencil as it is written.
@@ -118,7 +108,9 @@ impl Case {
         };
         let inputs: Vec<Vec<f64>> = (0..self.stencil.inputs.len()).map(|n| initial(format!("f{n}"))).collect();
         let sums = (0..self.stencil.sums.len()).map(|n| initial(format!("a{n}"))).collect();
-        let expected = Evaluation::new(&self.stencil, self.precision == Precision::F32, &inputs).run(sums);
+        let evaluation = Evaluation::new(&self.stencil, self.precision == Precision::F32, &inputs, &[]);
+        let outputs = self.stencil.writes.iter().map(|(write, _)| evaluation.fresh(write)).collect();
+        let expected = evaluation.run(sums, outputs);
         let interpreter = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&interpreter).given()?;
         match (driver.finish(), expected) {
@@ -159,6 +151,19 @@ impl Case {
     }
 }
 
-fn doubles(data: &Data) -> Vec<f64> {
+/// A mesh as it would come from a file.
+pub(super) fn given(own: &super::tree::Mesh) -> Mesh {
+    let sets = own.sets.iter().enumerate().map(|(set, &size)| Set { name: format!("s{set}"), size });
+    let maps = own.maps.iter().enumerate().map(|(number, map)| Map {
+        name: format!("m{number}"),
+        from: map.from,
+        to: map.to,
+        arity: map.arity,
+        table: map.table.clone(),
+    });
+    Mesh { origin: "a random mesh".to_owned(), sets: sets.collect(), maps: maps.collect(), fields: Vec::new() }
+}
+
+pub(super) fn doubles(data: &Data) -> Vec<f64> {
     (0..data.len()).map(|at| data.get(at)).collect()
 }

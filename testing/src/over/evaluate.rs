@@ -25,6 +25,7 @@ pub struct Evaluation<'a> {
     /// Whether numbers are of single precision.
     single: bool,
     inputs: &'a [Vec<f64>],
+    params: &'a [f64],
 }
 
 /// Where something is looked at: an element, a level, and the ways that counters stand for, outermost first.
@@ -53,20 +54,33 @@ pub fn len(mesh: &Mesh, field: &Field) -> usize {
     if field.everywhere { levels } else { levels * mesh.sets[field.set] * width(mesh, field) }
 }
 
+/// A field without a number yet.
+pub fn empty_array(mesh: &Mesh, field: &Field) -> Vec<f64> {
+    vec![if field.stored == Stored::Int { 0.0 } else { f64::NAN }; len(mesh, field)]
+}
+
 fn width(mesh: &Mesh, field: &Field) -> usize {
     field.parts * field.map.map_or(1, |map| mesh.maps[map].arity)
 }
 
 impl<'a> Evaluation<'a> {
-    pub fn new(stencil: &'a Stencil, single: bool, inputs: &'a [Vec<f64>]) -> Self {
-        Self { stencil, single, inputs }
+    pub fn new(stencil: &'a Stencil, single: bool, inputs: &'a [Vec<f64>], params: &'a [f64]) -> Self {
+        Self { stencil, single, inputs, params }
+    }
+
+    /// What a write begins with: no number yet.
+    pub fn fresh(&self, write: &Write) -> Vec<f64> {
+        match write {
+            Write::Out(field) => empty_array(&self.stencil.mesh, field),
+            Write::Inc(..) | Write::Reduce(..) => Vec::new(),
+        }
     }
 
     /// The least and largest offset of levels that an expression reads, those of lets counted.
     fn reach(&self, expr: &Expr, by: i32, reach: &mut (i32, i32)) {
         let mut all = |all: &[&Expr]| all.iter().for_each(|own| self.reach(own, by, reach));
         match expr {
-            Expr::Real(_) | Expr::Int(_) => {}
+            Expr::Real(_) | Expr::Int(_) | Expr::Param(_) => {}
             Expr::Read { field, k, .. } if self.stencil.inputs[*field].levels => {
                 *reach = (reach.0.min(by + k), reach.1.max(by + k));
             }
@@ -92,8 +106,9 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// All that the stencil writes; nothing if no level can be computed. `sums` holds what was there before.
-    pub fn run(&self, mut sums: Arrays) -> Option<Results> {
+    /// All that the stencil writes; nothing if no level can be computed. `sums` holds what was there before, and so does `results`, by
+    /// write, of outputs.
+    pub fn run(&self, mut sums: Arrays, mut results: Arrays) -> Option<Results> {
         let Stencil { mesh, over, writes, .. } = self.stencil;
         let mut reach = (0, 0);
         writes.iter().for_each(|(_, value)| self.reach(value, 0, &mut reach));
@@ -102,11 +117,6 @@ impl<'a> Evaluation<'a> {
         if computed.is_empty() {
             return None;
         }
-        let fresh = |(write, _): &(Write, Expr)| match write {
-            Write::Out(field) => vec![if field.stored == Stored::Int { 0.0 } else { f64::NAN }; len(mesh, field)],
-            Write::Inc(..) | Write::Reduce(..) => Vec::new(),
-        };
-        let mut results: Arrays = writes.iter().map(fresh).collect();
         for element in 0..mesh.sets[*over] {
             for &level in &computed {
                 let place = Place { element, level, counters: Vec::new() };
@@ -226,6 +236,7 @@ impl<'a> Evaluation<'a> {
         match expr {
             Expr::Real(x) => one(Number::Real(self.round(*x))),
             Expr::Int(x) => one(Number::Int(*x)),
+            Expr::Param(number) => one(Number::Real(self.round(self.params[*number]))),
             Expr::Read { field: number, way, k } => {
                 let field = &self.stencil.inputs[*number];
                 let hole = |missing| vec![self.hole(missing, field.stored.kind()); field.parts];

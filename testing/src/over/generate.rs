@@ -14,8 +14,26 @@ pub fn stencil(seed: u64) -> Stencil {
     let mut rng = Rng::with_seed(seed);
     let mesh = mesh(&mut rng);
     let over = rng.usize(0..mesh.sets.len());
-    let stencil = Stencil { mesh, over, inputs: vec![], sums: vec![], lets: vec![], writes: vec![] };
-    let mut writer = Writer { rng, stencil, counters: Vec::new(), known: Vec::new(), folds: 0 };
+    let mut writer = Writer::new(rng, mesh, over, Style::Any, Vec::new());
+    writer.write();
+    writer.stencil
+}
+
+/// What a stencil does, mostly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Anything.
+    Any,
+    /// It adds to the elements of a set, and does nothing else.
+    Adds(usize),
+    /// It writes at its own elements, and mostly looks at these alone.
+    Own,
+}
+
+/// A stencil of a program over `mesh`, whose fields are of these types and places, the first one most often.
+pub fn of_program(rng: &mut Rng, mesh: &Mesh, over: usize, style: Style, types: &[Field]) -> Stencil {
+    let mut writer = Writer::new(rng.fork(), mesh.clone(), over, style, types.to_vec());
+    writer.stencil.params = [0, 0, 1, 2][writer.rng.usize(0..4)];
     writer.write();
     writer.stencil
 }
@@ -28,7 +46,7 @@ pub fn shape(stencil: &Stencil, expr: &Expr) -> (Kind, usize) {
         (if a.0 == b.0 { a.0 } else { Kind::Real }, a.1.max(b.1))
     };
     match expr {
-        Expr::Real(_) => (Kind::Real, 1),
+        Expr::Real(_) | Expr::Param(_) => (Kind::Real, 1),
         Expr::Int(_) => (Kind::Int, 1),
         Expr::Read { field, .. } => (stencil.inputs[*field].stored.kind(), stencil.inputs[*field].parts),
         Expr::Let { number, .. } => of(&stencil.lets[*number]),
@@ -47,7 +65,7 @@ pub fn shape(stencil: &Stencil, expr: &Expr) -> (Kind, usize) {
 fn is_open(stencil: &Stencil, expr: &Expr) -> bool {
     let of = |expr: &Expr| is_open(stencil, expr);
     match expr {
-        Expr::Real(_) | Expr::Int(_) => false,
+        Expr::Real(_) | Expr::Int(_) | Expr::Param(_) => false,
         Expr::Read { .. } => true,
         Expr::Let { number, .. } => of(&stencil.lets[*number]),
         Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => of(a),
@@ -57,7 +75,7 @@ fn is_open(stencil: &Stencil, expr: &Expr) -> bool {
     }
 }
 
-fn mesh(rng: &mut Rng) -> Mesh {
+pub fn mesh(rng: &mut Rng) -> Mesh {
     let sets: Vec<usize> = (0..rng.usize(1..4)).map(|_| [0, 1, 2, 3, 5, 8, 13][rng.usize(0..7)]).collect();
     let mut maps = Vec::new();
     for _ in 0..rng.usize(1..6) {
@@ -90,9 +108,18 @@ struct Writer {
     /// Ways that are known to lead to elements, with counters written out.
     known: Vec<Way>,
     folds: usize,
+    style: Style,
+    /// Types and places of fields; any if there are none.
+    types: Vec<Field>,
 }
 
 impl Writer {
+    fn new(rng: Rng, mesh: Mesh, over: usize, style: Style, types: Vec<Field>) -> Self {
+        let (inputs, sums, lets, writes) = (vec![], vec![], vec![], vec![]);
+        let stencil = Stencil { mesh, over, inputs, sums, params: 0, lets, writes };
+        Writer { rng, stencil, counters: Vec::new(), known: Vec::new(), folds: 0, style, types }
+    }
+
     fn one_in(&mut self, count: usize) -> bool {
         self.rng.usize(0..count) == 0
     }
@@ -108,7 +135,12 @@ impl Writer {
             self.stencil.lets.push(value);
         }
         for _ in 0..self.rng.usize(1..4) {
-            let write = match self.rng.usize(0..4) {
+            let which = match self.style {
+                Style::Any => self.rng.usize(0..4),
+                Style::Adds(_) => 3,
+                Style::Own => [0, 0, 0, 1][self.rng.usize(0..4)],
+            };
+            let write = match which {
                 0 => self.out(),
                 1 => Write::Reduce([Fold::Sum, Fold::Min, Fold::Max][self.rng.usize(0..3)], false),
                 _ => {
@@ -142,18 +174,35 @@ impl Writer {
 
     /// A field that is added to once or more, where a way leads to it.
     fn increments(&mut self) {
-        let way = self.any_way(self.stencil.over);
+        let style = self.style;
+        let way = match style {
+            Style::Adds(set) if self.end(&Way::default()) != set || self.one_in(2) => self.way_by_hop(set),
+            Style::Adds(_) => Way::default(),
+            Style::Any | Style::Own => self.any_way(self.stencil.over),
+        };
         let (set, field) = (self.end(&way), self.field(false));
         let sum = self.stencil.sums.len();
         self.stencil.sums.push(Field { set, map: None, levels: self.stencil.mesh.levels.is_some(), ..field });
         for _ in 0..self.rng.usize(1..4) {
-            let again = self.way_to(set);
+            let again = match style {
+                Style::Adds(_) => Some(self.way_by_hop(set)).filter(|way| self.end(way) == set),
+                Style::Any | Style::Own => self.way_to(set),
+            };
             let way = if self.one_in(2) { way.clone() } else { again.unwrap_or_else(|| way.clone()) };
             let (taken, field) = (self.one_in(3), &self.stencil.sums[sum]);
             let (kind, parts) = (field.stored.kind(), field.parts);
             let value = self.expr(kind, parts, 3);
             self.stencil.writes.push((Write::Inc(sum, way, taken), value));
         }
+    }
+
+    /// A way of one step that leads to a set, if there is one.
+    fn way_by_hop(&mut self, set: usize) -> Way {
+        let over = self.stencil.over;
+        let all = self.stencil.mesh.maps.iter().enumerate().filter(|(_, map)| (map.from, map.to) == (over, set));
+        let all: Vec<(usize, usize)> =
+            all.flat_map(|(number, map)| (0..map.arity).map(move |slot| (number, slot))).collect();
+        Way { counter: None, hops: all.get(self.rng.usize(0..all.len().max(1))).copied().into_iter().collect() }
     }
 
     fn kind(&mut self) -> Kind {
@@ -165,6 +214,11 @@ impl Writer {
     }
 
     fn field(&mut self, on_map: bool) -> Field {
+        let fitting: Vec<Field> =
+            self.types.iter().filter(|own| on_map || own.map.is_none() && !own.everywhere).cloned().collect();
+        if let Some(first) = fitting.first() {
+            return if self.one_in(2) { first.clone() } else { fitting[self.rng.usize(0..fitting.len())].clone() };
+        }
         let stored = [Stored::Real, Stored::Real, Stored::F32, Stored::F64, Stored::Int][self.rng.usize(0..5)];
         let (set, parts) = (self.rng.usize(0..self.stencil.mesh.sets.len()), self.parts());
         let own = |set: usize| {
@@ -217,6 +271,9 @@ impl Writer {
 
     /// A way that leads to a set, from the element or from a counter.
     fn way_to(&mut self, set: usize) -> Option<Way> {
+        if self.style == Style::Own && set == self.stencil.over && !self.one_in(12) {
+            return Some(Way::default());
+        }
         for _ in 0..6 {
             let counter = match self.counters.is_empty() || self.one_in(4) {
                 true => None,
@@ -241,7 +298,9 @@ impl Writer {
     }
 
     fn level(&mut self, is_level: bool) -> i32 {
-        if is_level && self.one_in(3) { self.rng.i32(-1..2) } else { 0 }
+        // What leaves levels out joins no other call.
+        let rarity = if self.style == Style::Any { 3 } else { 24 };
+        if is_level && self.one_in(rarity) { self.rng.i32(-1..2) } else { 0 }
     }
 
     /// An expression of a kind and so many parts.
@@ -327,6 +386,10 @@ impl Writer {
             return self.leaf(kind, parts);
         }
         // What is least of whole numbers is real where there may be holes.
+        let is_rare = self.style == Style::Own && self.folds == 0 && !self.one_in(6);
+        if is_rare {
+            return self.leaf(kind, parts);
+        }
         let fold = if kind == Kind::Real { [Fold::Sum, Fold::Min, Fold::Max][self.rng.usize(0..3)] } else { Fold::Sum };
         let counter = self.counters.len();
         let before = self.known.len();
@@ -349,6 +412,9 @@ impl Writer {
             if let Some(found) = self.named(kind, parts) {
                 return found;
             }
+        }
+        if (kind, parts) == (Kind::Real, 1) && self.stencil.params > 0 && self.one_in(2) {
+            return Expr::Param(self.rng.usize(0..self.stencil.params));
         }
         let mut number = || match kind {
             Kind::Int => Expr::Int(self.rng.i32(-3..10)),

@@ -46,7 +46,7 @@ pub enum Stored {
 }
 
 /// A field: `f3`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     pub stored: Stored,
     pub set: usize,
@@ -77,6 +77,8 @@ pub enum Fold {
 pub enum Expr {
     Real(f64),
     Int(i32),
+    /// A parameter: `p0`.
+    Param(usize),
     Read {
         field: usize,
         way: Way,
@@ -130,8 +132,22 @@ pub struct Stencil {
     pub inputs: Vec<Field>,
     /// What is added to: `a0`.
     pub sums: Vec<Field>,
+    /// How many real parameters it has.
+    pub params: usize,
     pub lets: Vec<Expr>,
     pub writes: Vec<(Write, Expr)>,
+}
+
+impl Expr {
+    /// The expressions directly inside, those of conditions left out.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Real(_) | Expr::Int(_) | Expr::Param(_) | Expr::Read { .. } | Expr::Let { .. } => Vec::new(),
+            Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) | Expr::Fold { term: a, .. } => vec![a],
+            Expr::Vector(parts) => parts.iter_mut().collect(),
+            Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Dot(a, b) | Expr::Choose(_, a, b) => vec![a, b],
+        }
+    }
 }
 
 impl Stored {
@@ -182,6 +198,7 @@ impl fmt::Display for In<'_, &Expr> {
         let own = |expr: &Expr| In(mesh, expr).to_string();
         match expr {
             Expr::Real(x) => write!(f, "{x:?}"),
+            Expr::Param(number) => write!(f, "p{number}"),
             Expr::Int(x) if *x < 0 => write!(f, "({x})"),
             Expr::Int(x) => write!(f, "{x}"),
             Expr::Read { field, way, k } => write!(f, "f{field}{}", index(mesh, way, *k)),
@@ -218,7 +235,7 @@ impl fmt::Display for In<'_, &Cond> {
 }
 
 /// `real[2] on s0.m1, no k`
-fn declared(mesh: &Mesh, field: &Field) -> String {
+pub(super) fn declared(mesh: &Mesh, field: &Field) -> String {
     let stored = match field.stored {
         Stored::Real => "real",
         Stored::F32 => "f32",
@@ -234,9 +251,9 @@ fn declared(mesh: &Mesh, field: &Field) -> String {
     format!("{stored}{parts} on s{}{map}{levels}", field.set)
 }
 
-impl fmt::Display for Stencil {
+impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mesh = &self.mesh;
+        let mesh = self;
         let sets: Vec<String> = (0..mesh.sets.len()).map(|set| format!("s{set}")).collect();
         writeln!(f, "mesh m {{\n    set {}", sets.join(", "))?;
         for (number, map) in mesh.maps.iter().enumerate() {
@@ -248,12 +265,22 @@ impl fmt::Display for Stencil {
             };
             writeln!(f, "    map s{}.m{number} -> s{}{arity}{missing}", map.from, map.to)?;
         }
-        writeln!(
-            f,
-            "{}}}\nstencil s over m.s{} {{",
-            if mesh.levels.is_some() { "    levels k\n" } else { "" },
-            self.over
-        )?;
+        writeln!(f, "{}}}", if mesh.levels.is_some() { "    levels k\n" } else { "" })
+    }
+}
+
+impl fmt::Display for Stencil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.mesh)?;
+        self.print("s", f)
+    }
+}
+
+impl Stencil {
+    /// Writes it under a name, without its mesh.
+    pub(super) fn print(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mesh = &self.mesh;
+        writeln!(f, "stencil {name} over m.s{} {{", self.over)?;
         for (number, field) in self.inputs.iter().enumerate() {
             writeln!(f, "    in f{number}: {}", declared(mesh, field))?;
         }
@@ -266,6 +293,9 @@ impl fmt::Display for Stencil {
                 Write::Inc(..) => {}
                 Write::Reduce(fold, _) => writeln!(f, "    reduce w{number}: {}", fold.name())?,
             }
+        }
+        for number in 0..self.params {
+            writeln!(f, "    param p{number}: real")?;
         }
         for (number, value) in self.lets.iter().enumerate() {
             writeln!(f, "    let x{number} = {}", In(mesh, value))?;

@@ -3,8 +3,9 @@
 //! There are no halos and no fusing: a read beyond an edge is looked up where the rule says that its value is. On which
 //! cells a call is computed is found out first, each time that it is done: loops are written out. Then everything is done.
 
-use super::tree::{Action, Number, Op, Rule, Shape, Stencil, Stored, Term, Timed};
-use std::collections::{BTreeMap, VecDeque};
+use super::tree::{Action, Number, Op, Rule, Shape, Stencil, Stored, Swept, Term, Timed};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Cells along i, j and k.
 pub type Extents = [usize; 3];
@@ -39,6 +40,9 @@ struct Known {
     stencil: usize,
     params: Vec<f64>,
 }
+
+/// What is read of a sweep at a level that there is not.
+const NO_FIELD: usize = usize::MAX;
 
 /// Where a read leads along one axis.
 #[derive(Clone, Copy)]
@@ -131,7 +135,10 @@ impl<'a> Evaluation<'a> {
     /// The cells of a region that a variable has.
     fn cells_of(&self, variable: usize, region: &Cells) -> Cells {
         let shape = self.timed.variables[variable].shape;
-        [0, 1, 2].map(|axis| if shape.has(axis) { region[axis].clone() } else { vec![true] })
+        let mut own = [0, 1, 2].map(|axis| if shape.has(axis) { region[axis].clone() } else { vec![true] });
+        // The lowest interface is above no level.
+        own[2].extend(shape.interfaces.then_some(false));
+        own
     }
 
     /// The cells for which each read finds a value.
@@ -146,7 +153,7 @@ impl<'a> Evaluation<'a> {
         let stencil = &self.timed.stencils[number];
         let variables = read_variables(stencil, reads);
         let finds = |field: usize, axis: usize, index: i64| {
-            let variable = variables[&field];
+            let Some(&variable) = variables.get(&field) else { return false };
             let shape = self.timed.variables[variable].shape;
             let Some(there) = &there[variable] else { return false };
             if !shape.has(axis) {
@@ -160,8 +167,8 @@ impl<'a> Evaluation<'a> {
         };
         let mut region = self.extents.map(|n| vec![true; n]);
         let mut all = Vec::new();
-        for (_, term) in &stencil.outputs {
-            self.all_reads(of, term, [0; 3], &mut all);
+        for (_, term) in sorted_outputs(stencil) {
+            self.all_reads(of, term, [0; 3], &mut BTreeSet::new(), &mut all);
         }
         self.check_reach(&variables, &all)?;
         for &(field, by) in &all {
@@ -173,10 +180,13 @@ impl<'a> Evaluation<'a> {
         }
         for (level, is_in) in region[2].iter_mut().enumerate() {
             let mut counting = Vec::new();
-            for (_, term) in &stencil.outputs {
-                self.reads_on(of, term, [0; 3], level as i64, &mut counting);
+            for (_, term) in sorted_outputs(stencil) {
+                self.reads_on(of, term, [0; 3], level as i64, &mut BTreeSet::new(), &mut counting);
             }
             *is_in = counting.iter().all(|&(field, by)| finds(field, 2, level as i64 + by[2]));
+        }
+        if !stencil.sweeps.is_empty() && !region[2].iter().all(|&own| own) {
+            return Err(Refused(format!("s{number} has a sweep, and not all levels")));
         }
         for (axis, cells) in region.iter().enumerate() {
             let (Some(first), Some(last)) = (cells.iter().position(|&own| own), cells.iter().rposition(|&own| own))
@@ -214,32 +224,64 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The reads that count on a level: of a choice that is known there, those of the branch that is taken.
-    fn reads_on(&self, of: &Known, term: &Term, at: [i64; 3], level: i64, reads: &mut Vec<(usize, [i64; 3])>) {
+    fn reads_on(
+        &self,
+        of: &Known,
+        term: &Term,
+        at: [i64; 3],
+        level: i64,
+        seen: &mut BTreeSet<(Swept, i64)>,
+        reads: &mut Vec<(usize, [i64; 3])>,
+    ) {
         match term {
             Term::Read(field, by) => reads.push((*field, added(at, *by))),
-            Term::Use(own, by) => self.reads_on(of, self.named_value(of, *own), added(at, *by), level, reads),
+            Term::Use(own, by) => {
+                self.reads_on(of, self.named_value(of, *own), added(at, *by), level, seen, reads);
+            }
+            Term::Swept(own, by) => {
+                if !(0..self.extents[2] as i64).contains(&(level + at[2] + by)) {
+                    reads.push((NO_FIELD, at));
+                } else if seen.insert((*own, at[2] + by)) {
+                    let value = swept_value(&self.timed.stencils[of.stencil], *own);
+                    self.reads_on(of, value, added(at, [0, 0, *by]), level, seen, reads);
+                }
+            }
             Term::Above(..) | Term::Below(..) => {
                 let chosen = self.chosen(term, level + at[2]);
-                self.reads_on(of, chosen, at, level, reads);
+                self.reads_on(of, chosen, at, level, seen, reads);
             }
             Term::Greater(four) if self.is_known(of, &four[0], true) && self.is_known(of, &four[1], true) => {
-                self.reads_on(of, self.taken(of, four, level + at[2]), at, level, reads);
+                self.reads_on(of, self.taken(of, four, level + at[2]), at, level, seen, reads);
             }
             Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level | Term::Binary(..) | Term::Greater(_) => {
-                term.children().into_iter().for_each(|child| self.reads_on(of, child, at, level, reads));
+                term.children().into_iter().for_each(|child| self.reads_on(of, child, at, level, seen, reads));
             }
         }
     }
 
     /// Every read, in whatever branch that no constant rules out.
-    fn all_reads(&self, of: &Known, term: &Term, at: [i64; 3], reads: &mut Vec<(usize, [i64; 3])>) {
+    fn all_reads(
+        &self,
+        of: &Known,
+        term: &Term,
+        at: [i64; 3],
+        seen: &mut BTreeSet<Swept>,
+        reads: &mut Vec<(usize, [i64; 3])>,
+    ) {
         match term {
             Term::Read(field, by) => reads.push((*field, added(at, *by))),
-            Term::Use(own, by) => self.all_reads(of, self.named_value(of, *own), added(at, *by), reads),
-            Term::Greater(four) if self.is_known(of, &four[0], false) && self.is_known(of, &four[1], false) => {
-                self.all_reads(of, self.taken(of, four, 0), at, reads);
+            Term::Use(own, by) => self.all_reads(of, self.named_value(of, *own), added(at, *by), seen, reads),
+            // Along the levels, reads of a sweep are within the column; what is read of others is the same on each.
+            Term::Swept(own, _) => {
+                if seen.insert(*own) {
+                    let value = swept_value(&self.timed.stencils[of.stencil], *own);
+                    self.all_reads(of, value, at, seen, reads);
+                }
             }
-            other => other.children().into_iter().for_each(|child| self.all_reads(of, child, at, reads)),
+            Term::Greater(four) if self.is_known(of, &four[0], false) && self.is_known(of, &four[1], false) => {
+                self.all_reads(of, self.taken(of, four, 0), at, seen, reads);
+            }
+            other => other.children().into_iter().for_each(|child| self.all_reads(of, child, at, seen, reads)),
         }
     }
 
@@ -253,7 +295,8 @@ impl<'a> Evaluation<'a> {
             Term::Number(_) | Term::Whole(_) => true,
             Term::Param(_) | Term::Level => open,
             Term::Above(..) | Term::Below(..) if !open => false,
-            Term::Read(..) => false,
+            // What a sweep makes of the levels before is read from where it is kept.
+            Term::Read(..) | Term::Swept(..) => false,
             Term::Use(own, _) => self.is_known(of, self.named_value(of, *own), open),
             other => other.children().into_iter().all(|child| self.is_known(of, child, open)),
         }
@@ -263,7 +306,14 @@ impl<'a> Evaluation<'a> {
     fn taken<'t>(&self, of: &Known, four: &'t [Term; 4], level: i64) -> &'t Term {
         let (stencil, params) = (&self.timed.stencils[of.stencil], of.params.clone());
         let arrays = Arrays::new();
-        let cell = Cell { evaluation: self, stencil, variables: BTreeMap::new(), params, arrays: &arrays };
+        let cell = Cell {
+            evaluation: self,
+            stencil,
+            variables: BTreeMap::new(),
+            params,
+            arrays: &arrays,
+            known: RefCell::default(),
+        };
         let [a, b, yes, no] = four;
         if cell.value(a, [0, 0, level]) > cell.value(b, [0, 0, level]) { yes } else { no }
     }
@@ -354,9 +404,10 @@ impl<'a> Evaluation<'a> {
         let Action::Call { stencil, reads, params, targets, fresh } = action else { return };
         let own = &self.timed.stencils[*stencil];
         let given = self.given(*stencil, params);
-        let at = Cell { evaluation: self, stencil: own, variables: read_variables(own, reads), params: given, arrays };
+        let variables = read_variables(own, reads);
+        let at = Cell { evaluation: self, stencil: own, variables, params: given, arrays, known: RefCell::default() };
         let mut results = Vec::new();
-        for (&target, term) in targets.iter().zip(sorted_outputs(own)) {
+        for (&target, (_, term)) in targets.iter().zip(sorted_outputs(own)) {
             let shape = self.timed.variables[target].shape;
             let [ni, nj, nk] = extents_of(shape, self.extents);
             let before = if *fresh { None } else { at.arrays.get(&target).cloned() };
@@ -393,10 +444,21 @@ fn read_variables(stencil: &Stencil, reads: &[usize]) -> BTreeMap<usize, usize> 
 }
 
 /// Values of outputs in the order in which they are declared.
-fn sorted_outputs(stencil: &Stencil) -> Vec<&Term> {
-    let mut outputs: Vec<&(usize, Term)> = stencil.outputs.iter().collect();
+fn sorted_outputs(stencil: &Stencil) -> Vec<(usize, &Term)> {
+    let swept = stencil.sweeps.iter().flat_map(|sweep| &sweep.values).filter_map(|(own, term)| match own {
+        Swept::Let(_) => None,
+        Swept::Field(field) => Some((*field, term)),
+    });
+    let mut outputs: Vec<(usize, &Term)> =
+        stencil.outputs.iter().map(|(field, term)| (*field, term)).chain(swept).collect();
     outputs.sort_by_key(|(field, _)| *field);
-    outputs.into_iter().map(|(_, term)| term).collect()
+    outputs
+}
+
+/// What a value of a sweep is made of. One that there is not the compiler refuses, too.
+fn swept_value(stencil: &Stencil, own: Swept) -> &Term {
+    let all = stencil.sweeps.iter().flat_map(|sweep| &sweep.values);
+    all.filter(|(name, _)| *name == own).map(|(_, term)| term).next().unwrap_or(&Term::Number(f64::NAN))
 }
 
 fn added(a: [i64; 3], b: [i64; 3]) -> [i64; 3] {
@@ -423,6 +485,8 @@ struct Cell<'a> {
     variables: BTreeMap<usize, usize>,
     params: Vec<f64>,
     arrays: &'a Arrays,
+    /// What sweeps have come to.
+    known: RefCell<BTreeMap<(Swept, [i64; 3]), f64>>,
 }
 
 impl Cell<'_> {
@@ -435,6 +499,7 @@ impl Cell<'_> {
             Term::Level => at[2] as f64,
             Term::Read(field, by) => of.rounded(self.read(self.variables[field], added(at, *by))),
             Term::Use(own, by) => self.value(&self.stencil.lets[*own], added(at, *by)),
+            Term::Swept(own, by) => self.swept(*own, added(at, [0, 0, *by])),
             Term::Binary(op, a, b) => {
                 let (a, b) = (self.value(a, at), self.value(b, at));
                 of.rounded(match op {
@@ -453,6 +518,22 @@ impl Cell<'_> {
                 self.value(chosen, at)
             }
         }
+    }
+
+    /// A value of a sweep: of a field, what is stored.
+    fn swept(&self, own: Swept, at: [i64; 3]) -> f64 {
+        if let Some(&known) = self.known.borrow().get(&(own, at)) {
+            return known;
+        }
+        let value = self.value(swept_value(self.stencil, own), at);
+        let value = match own {
+            Swept::Let(_) => value,
+            Swept::Field(field) => {
+                self.evaluation.rounded(self.evaluation.stored(value, self.stencil.fields[field].1.stored))
+            }
+        };
+        self.known.borrow_mut().insert((own, at), value);
+        value
     }
 
     /// What a variable holds there, or what lies beyond its edge: where several axes say a number, i comes before j before k.

@@ -1,6 +1,9 @@
 //! Random programs in time that the checker takes, or refuses for what lies beyond an edge.
 
+mod sweeps;
+
 use super::tree::{Action, Boundary, Number, Op, Param, Role, Rule, Shape, Stencil, Stored, Term, Timed, Variable};
+use sweeps::{Known, real_of};
 
 /// The most steps of all loops together.
 const STEPS: usize = 16;
@@ -33,7 +36,8 @@ pub fn timed(seed: u64, kind: Kind) -> Timed {
             actions: Vec::new(),
         };
         let (visible, numbers, shapes) = (Vec::new(), Vec::new(), Vec::new());
-        let timed = Generator { rng: rng.fork(), kind, timed, visible, numbers, named: 0, shapes }.write();
+        let timed =
+            Generator { rng: rng.fork(), kind, timed, visible, numbers, named: 0, shapes, sweeps: None }.write();
         let has_output = timed.variables.iter().any(|own| own.role.is_some_and(Role::is_written));
         if has_output && timed.actions.iter().all(does_something) && timed.actions.iter().any(calls) {
             return timed;
@@ -69,6 +73,8 @@ struct Generator {
     named: usize,
     /// Shapes that come up: few, so that there is something that fits.
     shapes: Vec<Shape>,
+    /// Of a stencil with sweeps, what is known of them.
+    sweeps: Option<Known>,
 }
 
 /// Variables that are assigned.
@@ -81,6 +87,11 @@ fn all_targets(actions: &[Action], found: &mut Vec<usize>) {
             Action::Repeat(_, inner) => all_targets(inner, found),
         }
     }
+}
+
+/// A real number of a whole one.
+fn quarter(term: Term) -> Term {
+    Term::Binary(Op::Add, Box::new(Term::Number(0.25)), Box::new(term))
 }
 
 impl Generator {
@@ -167,40 +178,42 @@ impl Generator {
             let shape = if self.chance(60) { main } else { self.pick(&inputs) };
             fields.push((Role::In, shape));
         }
-        let outputs: Vec<Shape> =
-            shapes.iter().copied().filter(|own| own.axes == main.axes && !own.interfaces).collect();
-        let output = |own: &mut Self| {
-            if main.interfaces || own.chance(70) { main } else { own.pick(&outputs) }
-        };
+        let outputs: Vec<Shape> = shapes.iter().copied().filter(|own| own.axes == main.axes).collect();
         for _ in 0..self.rng.usize(1..3) {
-            let mut shape = output(self);
-            if shape.interfaces {
-                shape = FULL;
-            }
+            let shape = if self.chance(70) { main } else { self.pick(&outputs) };
             fields.push((self.pick(&[Role::Out, Role::Out, Role::InOut]), shape));
         }
         self.rng.shuffle(&mut fields);
         let params: Vec<Option<f64>> =
             (0..self.rng.usize(0..3)).map(|_| self.chance(50).then(|| self.pick(&NUMBERS))).collect();
-        let mut stencil = Stencil { fields, params, lets: Vec::new(), outputs: Vec::new() };
+        let mut stencil = Stencil { fields, params, lets: Vec::new(), sweeps: Vec::new(), outputs: Vec::new() };
         let reaches = self.chance(75);
+        let has_sweeps = self.kind == Kind::Any && main.axes == FULL.axes && self.chance(30);
+        self.sweeps = has_sweeps.then(Known::default);
         for _ in 0..self.rng.usize(0..3) {
             let size = self.rng.usize(1..4);
             let term = self.real(&stencil, size, reaches);
             stencil.lets.push(term);
         }
-        for field in 0..stencil.fields.len() {
-            let (role, shape) = stencil.fields[field];
-            if role.is_written() {
-                let size = self.rng.usize(1..6);
-                let term = match shape.stored {
-                    Stored::Int => self.whole(&stencil, size, reaches),
-                    Stored::Real | Stored::Single | Stored::Double => self.real(&stencil, size, reaches),
-                };
-                stencil.outputs.push((field, term));
-            }
+        let mut written: Vec<usize> = (0..stencil.fields.len()).filter(|&n| stencil.fields[n].0.is_written()).collect();
+        if has_sweeps {
+            self.sweep(&mut stencil, &mut written, reaches);
         }
+        for field in written {
+            let (size, stored) = (self.rng.usize(1..6), stencil.fields[field].1.stored);
+            let term = self.term(&stencil, size, stored, reaches);
+            stencil.outputs.push((field, term));
+        }
+        self.sweeps = None;
         stencil
+    }
+
+    /// A value to be stored as something.
+    fn term(&mut self, stencil: &Stencil, size: usize, stored: Stored, reaches: bool) -> Term {
+        match stored {
+            Stored::Int => self.whole(stencil, size, reaches),
+            Stored::Real | Stored::Single | Stored::Double => self.real(stencil, size, reaches),
+        }
     }
 
     /// An offset along the axes that a shape has.
@@ -212,9 +225,14 @@ impl Generator {
                 (2, Kind::Any) => 10,
                 _ => 35,
             };
-            if reaches && shape.has(axis) && self.chance(percent) {
-                *by = self.pick(&[-1, 1, -1, 1, 2, -2]);
+            if !reaches || !shape.has(axis) || !self.chance(percent) {
+                continue;
             }
+            *by = match axis == 2 && self.sweeps.is_some() {
+                // There is an interface below each level.
+                true => i64::from(shape.interfaces),
+                false => self.pick(&[-1, 1, -1, 1, 2, -2]),
+            };
         }
         by
     }
@@ -252,10 +270,9 @@ impl Generator {
                 let is_above = self.chance(50);
                 let (a, b) = two(self);
                 // The branch that looks down is taken where there is something below.
-                let own = self.readable(stencil, false).filter(|(_, shape)| shape.has(2));
-                let a = match own {
-                    Some((field, _)) if self.chance(60) => {
-                        let down = Term::Read(field, [0, 0, if is_above { -1 } else { 1 }]);
+                let other = self.guarded(stencil, if is_above { n } else { n.max(1) }, is_above);
+                let a = match other {
+                    Some(down) if self.chance(60) => {
                         let half = Term::Binary(Op::Mul, Box::new(Term::Number(0.5)), Box::new(down));
                         Box::new(Term::Binary(Op::Add, a, Box::new(half)))
                     }
@@ -272,7 +289,10 @@ impl Generator {
     }
 
     fn leaf(&mut self, stencil: &Stencil, reaches: bool) -> Term {
-        let quarter = |term: Term| Term::Binary(Op::Add, Box::new(Term::Number(0.25)), Box::new(term));
+        let names = self.sweeps.as_ref().map_or(Vec::new(), |known| [&known.before[..], &known.above].concat());
+        if !names.is_empty() && self.chance(30) {
+            return real_of(stencil, self.pick(&names), 0);
+        }
         match self.rng.u32(0..100) {
             0..12 => Term::Number(self.pick(&NUMBERS)),
             12..22 if !stencil.params.is_empty() => Term::Param(self.rng.usize(0..stencil.params.len())),
@@ -284,7 +304,11 @@ impl Generator {
             }
             _ => match self.readable(stencil, false) {
                 Some((field, shape)) => {
-                    let read = Term::Read(field, self.offset(shape, reaches));
+                    let mut by = self.offset(shape, reaches);
+                    if self.sweeps.is_some() && stencil.fields[field].0 != Role::In {
+                        by[2] = 0;
+                    }
+                    let read = Term::Read(field, by);
                     if shape.stored == Stored::Int { quarter(read) } else { read }
                 }
                 None => Term::Number(self.pick(&NUMBERS)),
@@ -476,16 +500,17 @@ impl Generator {
             self.timed.boundaries.push(Boundary { of: None, rules: [circle, circle, [None; 2]] });
             return;
         }
+        let has_sweeps = self.timed.stencils.iter().any(|own| !own.sweeps.is_empty());
         let any_whole = self.timed.variables.iter().any(|own| own.shape.stored == Stored::Int);
         let interfaces = self.timed.variables.iter().any(|own| own.shape.interfaces);
         if self.chance(75) {
-            let rules = self.rules(FULL, any_whole, interfaces, 70);
+            let rules = self.rules(FULL, any_whole, interfaces, has_sweeps, 70);
             self.timed.boundaries.push(Boundary { of: None, rules });
         }
         for variable in 0..self.timed.variables.len() {
             if self.chance(15) {
                 let shape = self.timed.variables[variable].shape;
-                let rules = self.rules(shape, any_whole, interfaces, 60);
+                let rules = self.rules(shape, any_whole, interfaces, has_sweeps, 60);
                 if rules.iter().flatten().any(Option::is_some) {
                     self.timed.boundaries.push(Boundary { of: Some(variable), rules });
                 }
@@ -494,10 +519,18 @@ impl Generator {
         self.timed.boundaries.retain(|own| own.rules.iter().flatten().any(Option::is_some));
     }
 
-    fn rules(&mut self, shape: Shape, any_whole: bool, interfaces: bool, percent: u32) -> [[Option<Rule>; 2]; 3] {
+    fn rules(
+        &mut self,
+        shape: Shape,
+        any_whole: bool,
+        interfaces: bool,
+        flat: bool,
+        percent: u32,
+    ) -> [[Option<Rule>; 2]; 3] {
         let mut rules = [[None; 2]; 3];
         for (axis, rules) in rules.iter_mut().enumerate() {
-            let percent = if axis == 2 { 25 } else { percent };
+            // With sweeps, nothing is read beyond an edge along k.
+            let percent = if axis == 2 { if flat { 0 } else { 25 } } else { percent };
             if !shape.has(axis) || !self.chance(percent) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Programs in time as text.
 
-use super::tree::{Action, Boundary, Number, Op, Role, Rule, Shape, Stencil, Stored, Term, Timed};
+use super::tree::{Action, Boundary, Number, Op, Role, Rule, Shape, Stencil, Stored, Swept, Term, Timed};
 use std::fmt::{self, Display, Formatter};
 
 /// A number as the language has it: a sign is an operator, so it stands in parentheses.
@@ -31,6 +31,7 @@ impl Display for Term {
             Term::Level => f.write_str("k"),
             Term::Read(field, by) => write!(f, "a{field}{}", offset(*by)),
             Term::Use(own, by) => write!(f, "d{own}{}", offset(*by)),
+            Term::Swept(own, by) => write!(f, "{own}{}", offset([0, 0, *by])),
             Term::Binary(Op::Add, a, b) => write!(f, "({a} + {b})"),
             Term::Binary(Op::Sub, a, b) => write!(f, "({a} - {b})"),
             Term::Binary(Op::Mul, a, b) => write!(f, "({a} * {b})"),
@@ -42,6 +43,15 @@ impl Display for Term {
                 let [a, b, c, d] = &**four;
                 write!(f, "(if {a} > {b} {{ {c} }} else {{ {d} }})")
             }
+        }
+    }
+}
+
+impl Display for Swept {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Swept::Let(n) => write!(f, "e{n}"),
+            Swept::Field(n) => write!(f, "a{n}"),
         }
     }
 }
@@ -97,6 +107,14 @@ impl Stencil {
         }
         for (n, term) in self.lets.iter().enumerate() {
             writeln!(f, "    let d{n} = {term}")?;
+        }
+        for sweep in &self.sweeps {
+            writeln!(f, "    sweep k {} {{", if sweep.is_up { "up" } else { "down" })?;
+            for (own, term) in &sweep.values {
+                let word = if matches!(own, Swept::Let(_)) { "let " } else { "" };
+                writeln!(f, "        {word}{own} = {term}")?;
+            }
+            writeln!(f, "    }}")?;
         }
         for (field, term) in &self.outputs {
             writeln!(f, "    a{field} = {term}")?;

@@ -4,7 +4,7 @@
 //! checker decides.
 
 use super::case::{Case, Failure};
-use super::tree::{Action, Number, Op, Term, Timed};
+use super::tree::{Action, Number, Op, Stencil, Swept, Term, Timed};
 use std::time::Instant;
 use stencilc_runtime::Result;
 
@@ -63,6 +63,20 @@ fn smaller(case: &Case) -> Vec<Case> {
         for output in 0..outputs {
             if outputs > 1 {
                 add(&|timed| drop_output(timed, n, output));
+            }
+        }
+        // From the last, which nothing below may need.
+        for sweep in (0..case.timed.stencils[n].sweeps.len()).rev() {
+            let values = case.timed.stencils[n].sweeps[sweep].values.iter().enumerate().rev();
+            for (value, (own, _)) in values {
+                if matches!(own, Swept::Let(_)) {
+                    add(&|timed| {
+                        timed.stencils[n].sweeps[sweep].values.remove(value);
+                        timed.stencils[n].sweeps.retain(|own| !own.values.is_empty());
+                    });
+                } else {
+                    add(&|timed| out_of_sweep(&mut timed.stencils[n], sweep, value));
+                }
             }
         }
         for field in 0..case.timed.stencils[n].fields.len() {
@@ -149,6 +163,15 @@ fn each_call(actions: &mut [Action], of: usize, change: &mut dyn FnMut(&mut Vec<
     }
 }
 
+/// A field that a sweep assigns is assigned after all of them.
+fn out_of_sweep(stencil: &mut Stencil, sweep: usize, value: usize) {
+    let (own, term) = stencil.sweeps[sweep].values.remove(value);
+    if let Swept::Field(field) = own {
+        stencil.outputs.push((field, term));
+    }
+    stencil.sweeps.retain(|own| !own.values.is_empty());
+}
+
 fn drop_output(timed: &mut Timed, stencil: usize, output: usize) {
     let (field, _) = timed.stencils[stencil].outputs.remove(output);
     let (role, _) = timed.stencils[stencil].fields[field];
@@ -187,11 +210,14 @@ fn drop_input(timed: &mut Timed, stencil: usize, field: usize) {
 
 fn remove_field(timed: &mut Timed, stencil: usize, field: usize) {
     timed.stencils[stencil].fields.remove(field);
-    for (own, _) in &mut timed.stencils[stencil].outputs {
+    let own = &mut timed.stencils[stencil];
+    let swept = own.sweeps.iter_mut().flat_map(|sweep| &mut sweep.values);
+    let swept = swept.filter_map(|(own, _)| if let Swept::Field(field) = own { Some(field) } else { None });
+    for own in own.outputs.iter_mut().map(|(own, _)| own).chain(swept) {
         *own -= usize::from(*own > field);
     }
     each_term(timed, stencil, &mut |term| {
-        if let Term::Read(own, _) = term {
+        if let Term::Read(own, _) | Term::Swept(Swept::Field(own), _) = term {
             *own -= usize::from(*own > field);
         }
     });
@@ -205,6 +231,8 @@ fn each_term(timed: &mut Timed, stencil: usize, change: &mut dyn FnMut(&mut Term
     }
     let own = &mut timed.stencils[stencil];
     own.lets.iter_mut().for_each(|term| walk(term, change));
+    let swept = own.sweeps.iter_mut().flat_map(|sweep| &mut sweep.values);
+    swept.for_each(|(_, term)| walk(term, change));
     own.outputs.iter_mut().for_each(|(_, term)| walk(term, change));
 }
 
@@ -248,7 +276,7 @@ fn smaller_term(term: &Term, choice: usize, lets: &[Term]) -> Option<Term> {
             Some(Term::Use(*own, less))
         }
         (Term::Use(own, [0, 0, 0]), 3) => lets.get(*own).cloned(),
-        (Term::Number(_) | Term::Whole(_) | Term::Read(..) | Term::Use(..), _) => None,
+        (Term::Number(_) | Term::Whole(_) | Term::Read(..) | Term::Use(..) | Term::Swept(..), _) => None,
         (Term::Param(_) | Term::Level, 0) => Some(Term::Number(0.5)),
         (Term::Binary(Op::Sub | Op::Mul | Op::Min | Op::Max, a, b), 2) => {
             Some(Term::Binary(Op::Add, a.clone(), b.clone()))

@@ -89,8 +89,28 @@ pub struct Stencil {
     pub params: Vec<Option<f64>>,
     /// Names of values: `d0`, `d1`, ...
     pub lets: Vec<Term>,
-    /// By output: the field, and its value.
+    /// What is computed level by level.
+    pub sweeps: Vec<Sweep>,
+    /// By output that no sweep assigns: the field, and its value.
     pub outputs: Vec<(usize, Term)>,
+}
+
+/// Values that are made of what they are at the levels before.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Whether it goes up.
+    pub is_up: bool,
+    /// What it names, in the order in which it stands there.
+    pub values: Vec<(Swept, Term)>,
+}
+
+/// A value of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Swept {
+    /// A let: `e0`, `e1`, ..., counted through all sweeps of the stencil.
+    Let(usize),
+    /// A field.
+    Field(usize),
 }
 
 /// A value at a cell.
@@ -108,6 +128,8 @@ pub enum Term {
     Read(usize, [i64; 3]),
     /// A let, at an offset.
     Use(usize, [i64; 3]),
+    /// A value of a sweep, so many levels away.
+    Swept(Swept, i64),
     /// Two values.
     Binary(Op, Box<Term>, Box<Term>),
     /// `if k > n { a } else { b }`: known on each level.
@@ -212,6 +234,7 @@ impl Term {
             Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level | Term::Read(..) | Term::Use(..) => {
                 Vec::new()
             }
+            Term::Swept(..) => Vec::new(),
             Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => vec![a, b],
             Term::Greater(four) => four.iter().collect(),
         }
@@ -223,6 +246,7 @@ impl Term {
             Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level | Term::Read(..) | Term::Use(..) => {
                 Vec::new()
             }
+            Term::Swept(..) => Vec::new(),
             Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => vec![a, b],
             Term::Greater(four) => four.iter_mut().collect(),
         }

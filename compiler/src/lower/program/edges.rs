@@ -4,15 +4,15 @@ use super::Programmer;
 use crate::analysis::extents::reaches;
 use crate::diagnostic::Diagnostic;
 use crate::ir::program::{Call, GridAxis};
-use crate::ir::{Handle, Precision, Stencil, fold};
+use crate::ir::{Handle, Precision, Stencil, fold, needed};
 use crate::lower::Found;
 
 impl Programmer<'_, '_> {
     /// Reports a read beyond an edge that has a rule for another field of the call, and none for this one. Along k this
     /// depends on the levels, and is found out when they are known.
     pub(super) fn check_edges(&mut self, stencil: &Stencil, call: &Call) -> Found<()> {
-        // What a constant rules out is not read.
-        let reaches = reaches(&fold(stencil, Precision::F64));
+        // What a constant rules out is not read, nor what a sweep computes for no output.
+        let reaches = reaches(&needed(&fold(stencil, Precision::F64)));
         let mut fine = Some(());
         for (axis, side) in GridAxis::ends().filter(|(axis, _)| *axis != GridAxis::K) {
             let ruled = call.reads().chain(call.writes()).find(|&id| self.program.variables[id].edges.has(axis, side));

@@ -1,11 +1,12 @@
 //! How long the kernels of one stencil take, and whether what comes out is what the interpreter computes.
 
 use super::kernels::Kernels;
-use super::{MeshProblem, alone, alone_from_zero};
+use super::live::Step;
+use super::{MeshProblem, MeshScript, alone, alone_from_zero};
 use crate::array::Data;
 use crate::bench::statistics::Statistics;
 use crate::build::Build;
-use crate::driver::{Backend, Driver};
+use crate::driver::{Backend, Driver, Position};
 use crate::machine::{Arg, Launch};
 use crate::verify::mesh::Expected;
 use crate::verify::{Mismatch, Verdict};
@@ -13,6 +14,7 @@ use crate::{Error, Result};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::{Action, Call};
@@ -101,8 +103,46 @@ pub fn program(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
 
 /// Bytes that have to move: each field once, one that is added to twice, and the maps that are looked through; of those, the bytes of
 /// the maps. This is how Sulyok, Balogh, Reguly and Mudalige count ("Locality Optimized Unstructured Mesh Algorithms on GPUs", 2019).
-pub fn bytes(problem: &MeshProblem) -> Result<[usize; 2]> {
-    let call = only_call(problem)?;
+/// Of a program they are those of a step.
+pub fn bytes(problem: &MeshProblem) -> [usize; 2] {
+    let each = calls(problem).into_iter().map(|(call, times)| (bytes_of(problem, &call), times));
+    let [all, maps] = each.fold([0.0, 0.0], |[all, maps], ([data, own], times)| {
+        [all + (data + own) as f64 * times, maps + own as f64 * times]
+    });
+    [all as usize, maps as usize]
+}
+
+/// The calls of a step, and how often each is made: of a step of the outermost loops, or of the whole program if there is none.
+pub(super) fn calls(problem: &MeshProblem) -> Vec<(Call, f64)> {
+    fn add(steps: &[Step], times: f64, all: &mut Vec<(Call, f64)>) {
+        for step in steps {
+            match step {
+                Step::Call { call, .. } => all.push((call.clone(), times)),
+                Step::Chain { apart, .. } => add(apart, times, all),
+                Step::Repeat { times: own, steps } => {
+                    // What is only known on the way counts once.
+                    let own = if let Node::Int(own) = own[own.root()] { f64::from(own.max(0)) } else { 1.0 };
+                    add(steps, times * own, all);
+                }
+                Step::Rename { .. } | Step::Number { .. } => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    let loops: Vec<&[Step]> = problem
+        .steps
+        .iter()
+        .filter_map(|step| if let Step::Repeat { steps, .. } = step { Some(&steps[..]) } else { None })
+        .collect();
+    match loops.len() {
+        0 => add(&problem.steps, 1.0, &mut all),
+        number => loops.into_iter().for_each(|steps| add(steps, 1.0 / number as f64, &mut all)),
+    }
+    all
+}
+
+/// Bytes of the fields of a call, and of its maps.
+fn bytes_of(problem: &MeshProblem, call: &Call) -> [usize; 2] {
     let stencil = &problem.program.stencils[call.stencil];
     let mut data = 0;
     for (id, field) in stencil.stencil.fields.iter() {
@@ -126,7 +166,63 @@ pub fn bytes(problem: &MeshProblem) -> Result<[usize; 2]> {
         }
     }
     let maps: usize = maps.iter().map(|&map| problem.bound.map(map).0.len() * 4).sum();
-    Ok([data + maps, maps])
+    [data, maps]
+}
+
+/// Steps of a program that are compared with the interpreter: not a multiple of how buffers rotate.
+const COMPARED: i32 = 7;
+
+/// What kernels are compared with: what the interpreter leaves of a stencil by itself, or of some steps of a program.
+pub struct Reference {
+    problem: Arc<MeshProblem>,
+    expected: Expected,
+}
+
+impl Reference {
+    /// What the interpreter makes of a problem.
+    ///
+    /// # Errors
+    /// There is not enough memory, or every number of an output of a program is NaN, so that nothing would be known.
+    pub fn new(problem: &Arc<MeshProblem>) -> Result<Self> {
+        if only_call(problem).is_ok() {
+            return Ok(Self { expected: Expected::new(problem)?, problem: Arc::clone(problem) });
+        }
+        let few = Arc::new(MeshProblem::clone(problem).with_times(COMPARED));
+        let expected = Expected::new(&few)?;
+        expected.check_worth(&few)?;
+        Ok(Self { problem: few, expected })
+    }
+
+    /// Computes with kernels, compares, and takes times: of a stencil, or of a step of a program.
+    ///
+    /// # Errors
+    /// There is not enough memory, or a kernel has failed.
+    pub fn measured<M: Build>(&self, problem: &MeshProblem, kernels: &Kernels<M>, runs: usize) -> Result<Measured> {
+        let Self { problem: few, expected } = self;
+        if only_call(problem).is_ok() {
+            return measure(problem, kernels, expected, runs);
+        }
+        let script = Arc::new(MeshScript::new(few, &|chain| kernels.merges(chain)));
+        let mut driver = Driver::of(script, kernels).given()?;
+        driver.finish()?;
+        // Programs are computed by strategies alone that add in order.
+        let verdict = expected.judged(few, &driver, true)?;
+        drop(driver);
+        let mut driver = Driver::new(kernels).given()?;
+        driver.finish()?;
+        let steps = driver.done().max(1) as f64;
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            // From the beginning, with what it was given: it may have left nothing of that.
+            driver.position = Position::default();
+            driver = driver.given()?;
+            driver.wait()?;
+            times.extend(kernels.machine().time_each(1, |_| driver.finish())?);
+        }
+        let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
+        let statistics = Statistics::of(&each).ok_or_else(|| Error::check("no time was taken"))?;
+        Ok(Measured { statistics, verdict })
+    }
 }
 
 /// Computes a stencil, compares it with the interpreter, and takes times.
