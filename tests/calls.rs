@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, called};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::cuda::{Buffer, Gpu, availability};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::job::{Arrays, Domain, Job, Subject};
 use stencilc_runtime::problem::{Problem, Request};
@@ -171,6 +172,93 @@ fn calls_compute_the_same_bits_and_nothing_beyond() {
         }
     }
     assert!(called > 60 && compared > 90, "{called} calls, {compared} fields");
+}
+
+/// On a GPU stencils are computed in the memory that is lent, in the caller's stream: each call reads what the last one wrote, without
+/// anybody waiting in between.
+#[test]
+fn calls_on_a_gpu_work_where_the_arrays_are_in_the_order_of_a_stream() {
+    if availability().is_err() {
+        println!("skipped: no GPU");
+        return;
+    }
+    let gpu = Gpu::open(0).unwrap();
+    let text = "stencil smooth { in a; out b; b = 0.2*(a + a[i-1] + a[i+1] + a[j-1] + a[j+1]) }";
+    let [nk, nj, ni] = [40, 300, 500];
+    let (row, level) = (517, 517 * 301);
+    let steps = 40;
+    for precision in [Precision::F64, Precision::F32] {
+        let grid = Grid::rows(ni, nj, nk);
+        let request = Request {
+            stencil: &stencilc_compiler::check(&Source::new("smooth.stn", text)).stencils[0],
+            precision,
+            contract: true,
+            grid: Some(grid),
+            adjacency: None,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: 3,
+            cast: Cast::Exact,
+            drawing: Drawing::Inputs,
+        };
+        let mut problem = Problem::new(request).unwrap();
+        let before = Array { shape: vec![nk, nj, ni], data: problem.inputs[0].clone().unwrap() };
+        let mut padded = Padded::new(&before, true, row, level);
+        let buffers = [0, 1].map(|_| gpu.upload(padded.bytes_mut()).unwrap());
+        let lent = |buffer: &Buffer, is_writable| {
+            let address = buffer.pointer(BEFORE * padded.element.bytes());
+            let memory = stencilc_runtime::lent::Memory::Device;
+            // SAFETY: the buffers outlive the calls, and one call is done before the next in their stream.
+            unsafe { Lent::at(memory, address, padded.element, &padded.shape, &padded.strides, is_writable) }.unwrap()
+        };
+        let stream = gpu.stream().unwrap();
+        let job =
+            || Job::new(&Source::new("smooth.stn", text), None).unwrap().precision(precision).device(Device::Cuda(0));
+        // SAFETY: the stream is there until the end.
+        let in_stream = || unsafe { job().stream(stream.handle()) };
+        let mut calls = [(0, 1, job()), (1, 0, in_stream())].map(|(from, to, job)| {
+            let arrays = Arrays::default().read("a", lent(&buffers[from], false)).write("b", lent(&buffers[to], true));
+            job.call(arrays).unwrap()
+        });
+        for step in 0..steps {
+            // SAFETY: nobody looks at the arrays before the stream is done.
+            unsafe { calls[step % 2].run_in(stream.handle()) }.unwrap();
+        }
+        stream.wait().unwrap();
+        for _ in 0..steps {
+            let mut outputs = std::mem::take(&mut problem.outputs);
+            interpret(&problem.job(&problem.inputs()), &mut outputs, &|_| {}).unwrap();
+            let new = outputs[1].take().unwrap();
+            problem.outputs = vec![None, problem.inputs[0].replace(new)];
+        }
+        let expected = problem.inputs[0].clone().unwrap();
+        let mut found = padded;
+        let (bytes, guards) = gpu.download(&buffers[0]).unwrap();
+        assert!(guards.intact());
+        found.bytes_mut().copy_from_slice(&bytes);
+        let expected = Padded::new(&Array { shape: vec![nk, nj, ni], data: expected }, true, row, level).bits();
+        assert!(found.bits() == expected, "{precision:?}");
+        assert!(found.room().iter().all(|byte| *byte == ROOM));
+        // Waits by itself.
+        calls[0].run().unwrap();
+        calls[1].run().unwrap();
+    }
+    // All of a program goes into the stream that is given.
+    let wave = "program wave {\n inout u, v; param n: int = 30\n boundary { i: periodic, j: periodic }\n repeat n { u, v = move(u, v) }\n}\n\
+                stencil move { in u, v; out a, b; b = v + 0.1*(u[i-1] + u[i+1] + u[j-1] + u[j+1] - 4*u); a = u + 0.1*v }";
+    let stream = gpu.stream().unwrap();
+    let found = [None, Some(&stream)].map(|stream| {
+        let job = Job::new(&Source::new("wave.stn", wave), None).unwrap().on(Domain::Rows(Grid::rows(128, 64, 5)));
+        let job = job.drawing(Drawing::Inputs).device(Device::Cuda(0));
+        // SAFETY: the stream is there until the end.
+        let job = stream.into_iter().fold(job, |job, stream| unsafe { job.stream(stream.handle()) });
+        let mut run = job.start().unwrap();
+        run.step(7).unwrap();
+        let between = run.get("u").unwrap();
+        run.finish().unwrap();
+        (between, run.get("u").unwrap(), run.get("v").unwrap())
+    });
+    assert_eq!(found[0], found[1]);
 }
 
 fn told<T>(result: Result<T, Error>) -> String {

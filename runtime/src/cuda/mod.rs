@@ -11,6 +11,7 @@ mod context;
 mod driver;
 mod graph;
 mod kernel;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use buffer::Buffer;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
 pub use graph::Graph;
 pub use kernel::{Kernel, Module};
+pub use stream::Stream;
 
 use crate::machine::{Arg, GUARD, Guards, Launch, Machine, PATTERN};
 use crate::{Error, Result};

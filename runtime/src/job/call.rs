@@ -167,7 +167,7 @@ impl Job {
             }
         }
         let chosen = Chosen { stencil: &stencil, choices: &choices, grid, region: &region, apart, params: &params };
-        let how = match device.open(2)? {
+        let how = match super::opened(device, self.stream)? {
             Platform::Cpu => How::Interpreter,
             Platform::Emulator(emulator) => {
                 let ready = chosen.ready(&*emulator, &reads, &writes)?;

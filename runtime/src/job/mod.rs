@@ -63,6 +63,7 @@ pub use call::{Arrays, Call};
 pub use run::Run;
 use run::Running;
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::{Failure, Severity, guess};
@@ -108,6 +109,8 @@ pub struct Job {
     subject: Subject,
     domain: Option<Domain>,
     device: Option<Device>,
+    /// The stream of the caller's that all work goes into, as the driver calls it.
+    stream: Option<usize>,
     choices: Choices,
     plan: Option<ProgramPlan>,
     over_mesh: MeshChoices,
@@ -142,6 +145,7 @@ impl Job {
             subject,
             domain: None,
             device: None,
+            stream: None,
             choices: Choices::default(),
             plan: None,
             over_mesh: MeshChoices::default(),
@@ -162,6 +166,15 @@ impl Job {
     /// What computes; if nothing is said, the first GPU, or else the interpreter.
     pub fn device(self, device: Device) -> Self {
         Self { device: Some(device), ..self }
+    }
+
+    /// A stream of the caller's that all work goes into (`CUstream`, which is `cudaStream_t`), in the order of whatever else is in it. On
+    /// the CPU it says nothing.
+    ///
+    /// # Safety
+    /// The stream is one of the primary context of the GPU that is chosen, and is there as long as what is started or called.
+    pub unsafe fn stream(self, stream: *mut c_void) -> Self {
+        Self { stream: Some(stream.expose_provenance()), ..self }
     }
 
     /// What `real` is.
@@ -225,7 +238,7 @@ impl Job {
     }
 
     fn on_grid(self, program: &Program) -> Result<Run> {
-        let Self { device, choices, plan, arrays, settings, seed, cast, drawing, .. } = self;
+        let Self { device, stream, choices, plan, arrays, settings, seed, cast, drawing, .. } = self;
         let (grid, adjacency) = match self.domain {
             None => (None, None),
             Some(Domain::Rows(grid)) => (Some(grid), None),
@@ -245,7 +258,7 @@ impl Job {
             let plan = plan.unwrap_or_else(|| ProgramPlan::usual(&problem, &choices, has_clusters(arch)));
             Planned::new(&problem, &plan)
         };
-        let driver: Box<dyn Running> = match Device::choose(device).0.open(2)? {
+        let driver: Box<dyn Running> = match opened(Device::choose(device).0, stream)? {
             Platform::Cpu => Box::new(Driver::new(cpu::Interpreter::new(Arc::clone(&problem))).given()?),
             Platform::Emulator(emulator) => on_machine(emulator, planned(crate::device::ARCH)?)?,
             Platform::Gpu(gpu) => {
@@ -279,7 +292,7 @@ impl Job {
             over::kernels::Renumbered::new(&problem, &ordering).map(Rc::new)
         };
         let own = Arc::clone(&problem);
-        let driver: Box<dyn Running> = match Device::choose(self.device).0.open(2)? {
+        let driver: Box<dyn Running> = match opened(Device::choose(self.device).0, self.stream)? {
             Platform::Cpu => Box::new(Driver::new(over::cpu::Interpreter::new(own)).given()?),
             Platform::Emulator(emulator) => {
                 Box::new(Driver::new(over::kernels::Kernels::new(own, emulator, self.over_mesh, placed()?)).given()?)
@@ -290,6 +303,16 @@ impl Job {
         };
         Ok(Run::new(driver))
     }
+}
+
+/// A device, whose work goes into a stream if one is given.
+fn opened(device: Device, stream: Option<usize>) -> Result<Platform> {
+    let platform = device.open(2)?;
+    if let (Platform::Gpu(gpu), Some(stream)) = (&platform, stream) {
+        // SAFETY: whoever gave the stream saw to it that it is one of this GPU, and there as long.
+        unsafe { gpu.use_stream(std::ptr::with_exposed_provenance_mut(stream)) };
+    }
+    Ok(platform)
 }
 
 fn on_machine<M: Build + 'static>(machine: Arc<M>, planned: Planned) -> Result<Box<dyn Running>> {
