@@ -125,11 +125,7 @@ pub fn is_of_grids(names: &Names, others: &[&str]) -> bool {
 pub fn refuse_of_grids(names: &Names, others: &[&str], stencil: &str) -> Result<()> {
     match names.beside(&[OVER_MESHES.as_slice(), others].concat()) {
         Some(option) => {
-            let error = Error::call(format!("{option} is for grids, and `{stencil}` runs over a mesh"));
-            Err(error.help(match option.as_str() {
-                "--plot" | "--animate" => "--vtu FILE writes all outputs with the mesh, for ParaView",
-                _ => "leave it out",
-            }))
+            Err(Error::call(format!("{option} is for grids, and `{stencil}` runs over a mesh")).help("leave it out"))
         }
         None => Ok(()),
     }

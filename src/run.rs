@@ -1,16 +1,18 @@
 //! `stencilc run`: computes a stencil or a program on arrays, or on random numbers.
 
 pub mod animate;
+mod grid;
 mod kept;
-pub mod mesh;
+mod mesh;
 mod outputs;
 mod picture;
 pub mod program;
 mod stencil;
+pub mod texts;
 mod timings;
 
 use crate::args::given::{Given, Names};
-use crate::args::{self, At, Chosen, GridArg, KernelArgs, Pair};
+use crate::args::{self, At, GridArg, KernelArgs, Pair};
 use crate::input;
 use crate::output;
 use crate::terminal;
@@ -20,15 +22,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::{Field, FieldId, Levels, Place, Stencil};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::ir::{Field, FieldId, Stencil};
 use stencilc_runtime::files::Kind;
-use stencilc_runtime::problem::Request;
-use stencilc_runtime::{Cast, Device, Drawing, Error, Result, npy};
+use stencilc_runtime::job::Subject;
+use stencilc_runtime::{Array, Cast, Device, Drawing, Error, Result, npy};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
-#[command(group(ArgGroup::new("pictures").multiple(true).args(["plot", "animate"])))]
+#[command(group(ArgGroup::new("Pictures").multiple(true).args(["plot", "animate"])))]
 pub struct Args {
     /// First, since fields take what they find.
     #[command(flatten)]
@@ -63,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--plot res=res.png"))]
     plot: Vec<Pair>,
     /// The level to draw, from 0; if not given, the middle of those computed
-    #[arg(long, value_name = "K", requires = "pictures")]
+    #[arg(long, value_name = "K", requires = "Pictures")]
     level: Option<usize>,
     /// A cell to print at; it may be given again. If not given, the middle of the computed cells
     #[arg(long, value_name = "I,J,K")]
@@ -120,7 +121,7 @@ fn note_replaced(inputs: &[Pair], output: &str, path: &Path) {
 pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
     let input = input::load(&args.file)?;
     if let Some(program) = input.over_mesh(args.of_program.program.as_deref(), args.stencil.as_deref())? {
-        return mesh::run(args, &input, &program, json, start);
+        return program::run(args, &input, Subject::Mesh(program), json, start);
     }
     args.of_mesh.refuse()?;
     if args.vtu.is_some() {
@@ -131,10 +132,58 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
         return Err(Error::call("--texts is for what runs over a mesh, and this runs over a grid")
             .help("`stencilc build` writes the kernel of a stencil"));
     }
-    if let Some(program) = input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
-        return program::run(args, &input, program, json, start);
+    match input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
+        Some(program) => program::run(args, &input, Subject::Grid(program.clone()), json, start),
+        None => stencil::run(args, &input, json, start),
     }
-    stencil::run(args, &input, json, start)
+}
+
+/// What a stencil or program declares.
+struct Declared {
+    /// `stencil laplap`.
+    what: String,
+    fields: Vec<DeclaredField>,
+    /// Whether fields may have several parts, of which one is drawn: `q.1`.
+    has_parts: bool,
+}
+
+struct DeclaredField {
+    name: String,
+    is_read: bool,
+    is_written: bool,
+    /// Whether it is a single number, and no field.
+    is_number: bool,
+}
+
+impl Declared {
+    fn of_stencil(stencil: &Stencil) -> Self {
+        let field = |(_, own): (FieldId, &Field)| DeclaredField {
+            name: own.name.clone(),
+            is_read: own.role.is_read(),
+            is_written: own.role.is_written(),
+            is_number: false,
+        };
+        Self {
+            what: format!("stencil `{}`", stencil.name),
+            fields: stencil.fields.iter().map(field).collect(),
+            has_parts: false,
+        }
+    }
+
+    /// The field or number of a name, if it suits an option.
+    fn find(&self, name: &str, option: &str) -> Result<&DeclaredField> {
+        let is_any = option == "--plot";
+        let suiting = || self.fields.iter().filter(|own| is_any || own.is_written);
+        suiting().find(|own| own.name == name).ok_or_else(|| {
+            let names: Vec<&str> = suiting().map(|own| own.name.as_str()).collect();
+            let error =
+                Error::call(format!("{} has no {} `{name}`", self.what, if is_any { "field" } else { "output" }));
+            match guess(name, names.iter().copied()) {
+                Some(guess) => error.help(format!("did you mean `{guess}`?")),
+                None => error.help(format!("it has {}", names.join(", "))),
+            }
+        })
+    }
 }
 
 /// Whether there are files of several steps.
@@ -148,31 +197,36 @@ enum Steps {
 fn targets(
     pairs: &[Pair],
     option: &str,
-    stencil: &Stencil,
-    suits: impl Fn(&Field) -> bool,
+    declared: &Declared,
+    kind: Kind,
     steps: Steps,
-) -> Result<Vec<(FieldId, PathBuf)>> {
-    let mut targets: Vec<(FieldId, PathBuf)> = Vec::new();
+) -> Result<Vec<(String, PathBuf)>> {
+    let mut targets = Vec::new();
     for (name, path) in args::by_name(pairs, option)? {
-        let suiting = || stencil.fields.iter().filter(|(_, field)| suits(field));
-        let Some((id, _)) = suiting().find(|(_, field)| field.name == name) else {
-            let names: Vec<&str> = suiting().map(|(_, field)| field.name.as_str()).collect();
-            let what = if option == "--plot" { "field" } else { "output" };
-            let error = Error::call(format!("stencil `{}` has no {what} `{name}`", stencil.name));
-            return Err(match guess(&name, names.iter().copied()) {
-                Some(guess) => error.help(format!("did you mean `{guess}`?")),
-                None => error.help(format!("it has {}", names.join(", "))),
-            });
-        };
+        let part = name.split_once('.').filter(|_| declared.has_parts && kind == Kind::Picture);
+        let field = part.map_or(name.as_str(), |(field, _)| field);
+        declared.find(field, option)?;
         let path = PathBuf::from(path);
-        let (ending, kind) = if option == "--out" { ("npy", Kind::Array) } else { ("png", Kind::Picture) };
-        match steps {
-            Steps::None => output::check(option, &path, ending, kind)?,
-            Steps::Each => output::check_each(option, &path, ending, kind)?,
-        }
-        targets.push((id, path));
+        will_write(option, &path, kind, steps)?;
+        targets.push((name, path));
     }
     Ok(targets)
+}
+
+/// Tells that a file will be written.
+///
+/// # Errors
+/// It cannot be, or its name says another kind of file.
+fn will_write(option: &str, path: &Path, kind: Kind, steps: Steps) -> Result<()> {
+    let ending = match kind {
+        Kind::Picture => "png",
+        Kind::Mesh => outputs::VTU,
+        _ => "npy",
+    };
+    match steps {
+        Steps::None => output::check(option, path, ending, kind),
+        Steps::Each => output::check_each(option, path, ending, kind),
+    }
 }
 
 impl Args {
@@ -193,31 +247,16 @@ impl Args {
     }
 }
 
-/// What is asked for: arrays, parameters, the grid.
-fn problem_request<'a>(args: &Args, stencil: &'a Stencil, choices: &Choices, drawing: Drawing) -> Result<Request<'a>> {
-    let chosen = Chosen::new(args.grid.as_ref(), args.levels)?;
+/// The arrays that are given, by the names of their fields. One of two axes, for a field of a grid in rows that has levels, is told to be
+/// taken as one level.
+fn arrays(pairs: &[Pair], is_levelled: impl Fn(&str) -> bool) -> Result<BTreeMap<String, Array>> {
     let mut arrays = BTreeMap::new();
-    for (name, path) in args::by_name(&args.inputs, "--in")? {
+    for (name, path) in args::by_name(pairs, "--in")? {
         let array = npy::load(path.as_ref())?;
-        let field = stencil.fields.iter().map(|(_, field)| field).find(|field| field.name == name);
-        if let (Some(Field { place: Place { horizontal: true, levels: Levels::Full, .. }, .. }), [nj, ni]) =
-            (field, array.shape.as_slice())
-            && chosen.adjacency.is_none()
-        {
+        if let ([nj, ni], true) = (array.shape.as_slice(), is_levelled(&name)) {
             terminal::note(&format!("`{path}` has the shape ({nj}, {ni}): taken as one level, (1, {nj}, {ni})"));
         }
         arrays.insert(name, array);
     }
-    Ok(Request {
-        stencil,
-        precision: choices.precision,
-        contract: choices.contract,
-        grid: chosen.grid,
-        adjacency: chosen.adjacency,
-        arrays,
-        settings: args::by_name(&args.set, "--set")?,
-        seed: args.seed,
-        cast: args.casting(),
-        drawing,
-    })
+    Ok(arrays)
 }

@@ -14,6 +14,7 @@ mod mesh_commands;
 mod mesh_kernels;
 mod new;
 mod over_mesh;
+mod picture;
 mod print;
 mod profile;
 mod program;

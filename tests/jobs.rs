@@ -148,7 +148,7 @@ fn programs_over_meshes_run_on_every_device() {
 fn stencils_run_on_grids_of_cells() {
     let text = "stencil laplacian { in a; out b; b = a[i-1] + a[i+1] + a[j-1] + a[j+1] - 4*a }";
     let rows = Grid::rows(9, 7, 3);
-    let cells = Domain::Cells { adjacency: Arc::new(in_rows("square", 9, 7).unwrap()), levels: 3 };
+    let cells = Domain::Cells { adjacency: Arc::new(in_rows("square", 9, 7).unwrap()), levels: Some(3) };
     let job = Job::new(&source(text), None).unwrap().drawing(Drawing::Inputs).seed(4);
     let found = [Domain::Rows(rows), cells].map(|domain| {
         [Device::Cpu, Device::Emulate].map(|device| {
@@ -213,4 +213,46 @@ fn what_does_not_fit_is_told() {
         told(run().put("b", &numbers(vec![1, 2, 3]))),
     ];
     insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn runs_are_saved_and_go_on_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("way.npz");
+    let mesh = airfoil(12, 6).unwrap();
+    let on_grid = "program wave { inout u, v; param n: int = 9\n boundary { i: periodic, j: periodic }\n repeat n { u, v = move(u, v) } }\n\
+                   stencil move { in u, v; out a, b; b = v + 0.1*(u[i-1] + u[i+1] + u[j-1] + u[j+1] - 4*u); a = u + 0.1*v }";
+    let over_mesh = "mesh plane { set edge, cell; map edge.cells -> cell[2] }\n\
+                     stencil flux over plane.edge { in u on cell; inc change on cell; change[cells.0] += 0.1*u[cells.1] }\n\
+                     program wave over plane { inout u on cell; param n: int = 9; repeat n { u = flux(u, u) } }";
+    let rows = || Domain::Rows(Grid::rows(16, 12, 3));
+    for (text, domain) in [(on_grid, rows()), (over_mesh, Domain::Mesh { mesh, levels: None })] {
+        let job = |device| {
+            let job = Job::new(&source(text), None).unwrap().on(domain.clone());
+            job.drawing(Drawing::Inputs).seed(8).device(device)
+        };
+        let mut whole = job(Device::Cpu).start().unwrap();
+        whole.finish().unwrap();
+        let mut half = job(Device::Cpu).start().unwrap();
+        assert_eq!(half.step(4).unwrap(), 4);
+        half.save(&path).unwrap();
+        let checkpoint = stencilc_runtime::checkpoint::load(&path).unwrap();
+        let ready = job(Device::Emulate).resume(checkpoint.clone()).ready().unwrap();
+        assert_eq!((ready.before(), ready.total().unwrap()), (4, 9));
+        let mut rest = ready.start().unwrap();
+        assert_eq!(rest.step(u64::MAX).unwrap(), 5);
+        assert_eq!(rest.get("u").unwrap(), whole.get("u").unwrap());
+
+        let array = whole.get("u").unwrap();
+        let refused = |job: Job| job.ready().map(drop).unwrap_err().to_string();
+        let given = refused(job(Device::Cpu).array("u", array).resume(checkpoint.clone()));
+        assert_eq!(given, "`u` is given, and the checkpoint has all fields\n  help: leave out one of the two");
+        let other = refused(job(Device::Cpu).set("n", 3).resume(checkpoint.clone()));
+        assert_eq!(
+            other,
+            "the checkpoint is after 4 steps, and the program has 3\n  help: give it more steps, or an earlier checkpoint"
+        );
+        let changed = Job::new(&source(&format!("// new\n{text}")), None).unwrap().on(domain.clone());
+        assert!(refused(changed.resume(checkpoint)).starts_with("the text of the program has changed"));
+    }
 }

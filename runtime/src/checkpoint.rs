@@ -248,6 +248,19 @@ impl Checkpoint {
         &self.arrays
     }
 
+    /// Whether it is of something over a mesh, or of something on a grid.
+    ///
+    /// # Errors
+    /// It is of the other.
+    pub fn suits(&self, is_over_mesh: bool) -> Result<()> {
+        if self.about.mesh.is_some() == is_over_mesh {
+            return Ok(());
+        }
+        let [there, here] = if is_over_mesh { ["on a grid", "over a mesh"] } else { ["over a mesh", "on a grid"] };
+        let what = format!("the checkpoint is of `{}`, which runs {there}, and this runs {here}", self.about.program);
+        Err(Error::input(what).help("resume the same program"))
+    }
+
     /// Whether a program can go on from here, with the same bits as if it had never stopped.
     ///
     /// # Errors

@@ -46,13 +46,6 @@ pub struct Scattered<'a> {
     pub axes: [&'a str; 2],
 }
 
-impl Scattered<'static> {
-    /// So many cells of a grid.
-    pub fn cells(count: usize) -> Self {
-        Self { count, what: "cells", axes: ["i", "j"] }
-    }
-}
-
 /// The longer side of the heat map in pixels, or near it, where cells can be magnified to it.
 const SIDE: usize = 800;
 

@@ -5,7 +5,7 @@ use crate::args::kernels::KernelsArgs;
 use crate::args::mesh::{MeshArgs, Threads};
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::input::Input;
-use crate::run::mesh::Texts;
+use crate::run::texts::Texts;
 use crate::terminal::{self, Progress};
 use serde_json::json;
 use std::borrow::Cow;

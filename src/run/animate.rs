@@ -2,18 +2,18 @@
 //!
 //! The colours of the first frame depend on the numbers of the last, so the numbers of all frames are kept until the end.
 
-use super::picture::Shown;
-use super::{Steps, targets};
+use super::outputs::Held;
+use super::picture::{Look, Shown};
+use super::{Declared, Steps, targets};
 use crate::args::{self, Pair};
 use crate::terminal::Progress;
 use std::cell::RefCell;
 use std::path::PathBuf;
-use stencilc_compiler::ir::{FieldId, Stencil, VariableId};
-use stencilc_runtime::grid::Raster;
+use stencilc_runtime::files::Kind;
+use stencilc_runtime::job::Checked;
 use stencilc_runtime::plot::Picture;
 use stencilc_runtime::plot::animation::save_animation;
-use stencilc_runtime::problem::Problem;
-use stencilc_runtime::{Data, Error, Result};
+use stencilc_runtime::{Error, Result};
 
 /// The most memory that the frames of all animations take, in bytes.
 const MEMORY: u64 = 1 << 30;
@@ -40,7 +40,7 @@ impl AnimateArgs {
     ///
     /// # Errors
     /// There is no such output, a file cannot be written or is another one of the call, or nobody says how often a frame is taken.
-    pub fn targets(&self, every: Option<u64>, facade: &Stencil) -> Result<Vec<(FieldId, PathBuf)>> {
+    pub(super) fn targets(&self, every: Option<u64>, declared: &Declared) -> Result<Vec<(String, PathBuf)>> {
         if self.is_given() && every.is_none() {
             return Err(Error::call("--animate needs --every, which says after how many steps there is a frame")
                 .help("add it: --every 10"));
@@ -49,16 +49,13 @@ impl AnimateArgs {
             return Err(Error::call(format!("--animate {pair}: an animation is one file for all steps"))
                 .help("leave out {step}; --plot writes a picture for each"));
         }
-        targets(&self.animate, "--animate", facade, |field| field.role.is_written(), Steps::None)
+        targets(&self.animate, "--animate", declared, Kind::Picture, Steps::None)
     }
 }
 
 /// A level of a field at several times.
 pub struct Animation {
-    /// What is looked at.
-    pub variable: VariableId,
-    field: FieldId,
-    level: usize,
+    look: Look,
     path: PathBuf,
     /// Frames, each with its step.
     frames: RefCell<Vec<(u64, Shown)>>,
@@ -66,36 +63,32 @@ pub struct Animation {
 
 impl Animation {
     /// Without a frame.
-    pub fn new(variable: VariableId, field: FieldId, level: usize, path: PathBuf) -> Self {
-        Self { variable, field, level, path, frames: RefCell::default() }
+    pub fn new(look: Look, path: PathBuf) -> Self {
+        Self { look, path, frames: RefCell::default() }
     }
 
-    /// Takes a frame; of a step once.
+    /// Takes a frame of what it holds, if it has a value; of a step the last.
     ///
     /// # Errors
-    /// Nobody says where cells lie.
-    pub fn take(&self, data: &Data, outer: &Problem, step: u64) -> Result<()> {
+    /// Nobody says where cells lie, or those of `held`.
+    pub fn take(&self, checked: &Checked, held: &Held, step: u64) -> Result<()> {
+        let Some(array) = held(&self.look.field)? else { return Ok(()) };
+        let mut shown = self.look.shown(checked, &array.data)?;
+        shown.title += &format!(", step {step}");
         let mut frames = self.frames.borrow_mut();
-        if frames.last().is_none_or(|(last, _)| *last != step) {
-            let mut shown = Shown::new(&outer.stencil.fields[self.field], data, outer, self.level)?;
-            shown.title += &format!(", step {step}");
-            frames.push((step, shown));
-        }
+        frames.pop_if(|(last, _)| *last == step);
+        frames.push((step, shown));
         Ok(())
     }
 }
 
-/// Refuses animations that would take more than [`MEMORY`]: of so many fields, with so many frames in `steps`.
+/// Refuses animations that would take more than [`MEMORY`], with so many frames in `steps`.
 ///
 /// # Errors
 /// They would.
-pub fn check_room(outer: &Problem, fields: usize, steps: u64, frames: u64) -> Result<()> {
-    if fields == 0 {
-        return Ok(());
-    }
-    let raster = outer.adjacency.as_ref().and_then(|adjacency| Raster::new(adjacency));
-    let points = raster.map_or(outer.grid.columns(), |raster| raster.cells.len());
-    check_memory((points * fields * size_of::<f64>()) as u64, steps, frames)
+pub fn check_room(animations: &[Animation], checked: &Checked, steps: u64, frames: u64) -> Result<()> {
+    let points: usize = animations.iter().map(|own| own.look.points(checked)).sum();
+    if points == 0 { Ok(()) } else { check_memory((points * size_of::<f64>()) as u64, steps, frames) }
 }
 
 /// Refuses so many frames in `steps`, of which one takes `bytes`, if they take more than [`MEMORY`].

@@ -1,12 +1,12 @@
-//! The files that `run` of a program over a mesh writes fields to: `.npy` each by itself, `.vtu` with the mesh, several in one.
+//! The files that `run` of a program writes fields to: `.npy` each by itself; over a mesh, `.vtu` with the mesh, several in one.
 
-use crate::args::Pair;
-use crate::output;
+use super::{Args, Declared, Steps, note_replaced, will_write};
+use crate::args;
 use crate::terminal;
 use std::path::{Path, PathBuf};
-use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::{MeshProgram, Role, VariableId};
+use stencilc_compiler::ir::VariableId;
 use stencilc_runtime::files::{Kind, Pattern};
+use stencilc_runtime::job::Checked;
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::{self, Field};
 use stencilc_runtime::{Array, Data, Error, Result, npy};
@@ -17,47 +17,53 @@ pub struct Target {
     /// Its name, in which `{step}` stands for a number.
     pattern: Pattern,
     is_vtu: bool,
-    variables: Vec<VariableId>,
+    fields: Vec<String>,
 }
 
+/// What a field holds, if it has a value.
+pub type Held<'a> = dyn Fn(&str) -> Result<Option<Array>> + 'a;
+
 /// The ending of files with a mesh.
-const VTU: &str = "vtu";
+pub const VTU: &str = "vtu";
 
 /// The files that are to be written; those of `--vtu` have no fields yet, since the mesh says which have a place.
 ///
 /// # Errors
 /// There is no such output, or it cannot be written there.
-pub fn targets(pairs: &[Pair], vtu: Option<&str>, program: &MeshProgram) -> Result<Vec<Target>> {
+pub fn targets(args: &Args, declared: &Declared, is_over_mesh: bool) -> Result<Vec<Target>> {
     let mut all: Vec<Target> = Vec::new();
-    for pair in pairs {
-        let variable = output_named(pair.name(), program)?;
-        let path = PathBuf::from(pair.value());
-        let pattern = Pattern::new(&path);
-        let is_vtu = path.extension().is_some_and(|ending| ending == VTU);
-        if program.numbers.contains(&variable) {
-            return Err(Error::call(format!("`{}` is a single number, which no file is written for", pair.name()))
+    // A field can go to a file of its own, and to one with the mesh.
+    if !is_over_mesh {
+        args::by_name(&args.outputs, "--out")?;
+    }
+    for pair in &args.outputs {
+        let name = pair.name();
+        if declared.find(name, "--out")?.is_number {
+            return Err(Error::call(format!("`{name}` is a single number, which no file is written for"))
                 .help("it is printed at the end; --json has it, too"));
         }
+        let path = PathBuf::from(pair.value());
+        let pattern = Pattern::new(&path);
+        let is_vtu = is_over_mesh && path.extension().is_some_and(|ending| ending == VTU);
         match all.iter_mut().find(|own| own.pattern == pattern) {
-            Some(own) if is_vtu && own.variables.contains(&variable) => {}
-            Some(own) if is_vtu => own.variables.push(variable),
-            Some(_) => return Err(Error::call(format!("two outputs would go to `{}`", path.display()))),
-            None if is_vtu => {
-                output::check_each("--out", &path, VTU, Kind::Mesh)?;
-                all.push(Target { pattern, is_vtu, variables: vec![variable] });
+            Some(own) if is_vtu && own.fields.iter().any(|own| own == name) => {}
+            Some(own) if is_vtu => own.fields.push(name.to_owned()),
+            Some(_) if is_over_mesh => {
+                return Err(Error::call(format!("two outputs would go to `{}`", path.display())));
             }
-            None => {
-                output::check_each("--out", &path, "npy", Kind::Array).map_err(|error| match error.help {
-                    Some(help) if path.extension().is_some_and(|own| own != "npy") => {
+            Some(_) | None => {
+                let kind = if is_vtu { Kind::Mesh } else { Kind::Array };
+                will_write("--out", &path, kind, Steps::Each).map_err(|error| match error.help {
+                    Some(help) if is_over_mesh && path.extension().is_some_and(|own| own != "npy") => {
                         Error { help: Some(format!("{help}, or .vtu for ParaView")), ..error }
                     }
                     _ => error,
                 })?;
-                all.push(Target { pattern, is_vtu, variables: vec![variable] });
+                all.push(Target { pattern, is_vtu, fields: vec![name.to_owned()] });
             }
         }
     }
-    if let Some(name) = vtu {
+    if let Some(name) = &args.vtu {
         let path = PathBuf::from(name);
         let pattern = Pattern::new(&path);
         if path.extension().is_none() {
@@ -65,25 +71,11 @@ pub fn targets(pairs: &[Pair], vtu: Option<&str>, program: &MeshProgram) -> Resu
                 .help(format!("call it `{name}.vtu`")));
         }
         if all.iter().all(|own| own.pattern != pattern) {
-            output::check_each("--vtu", &path, VTU, Kind::Mesh)?;
-            all.push(Target { pattern, is_vtu: true, variables: Vec::new() });
+            will_write("--vtu", &path, Kind::Mesh, Steps::Each)?;
+            all.push(Target { pattern, is_vtu: true, fields: Vec::new() });
         }
     }
     Ok(all)
-}
-
-/// The output of a program that has this name.
-fn output_named(name: &str, program: &MeshProgram) -> Result<VariableId> {
-    let written = program.program.variables.iter().filter(|(_, own)| own.role.is_some_and(Role::is_written));
-    let written: Vec<(VariableId, &str)> = written.map(|(id, own)| (id, own.name.as_str())).collect();
-    written.iter().find(|(_, own)| *own == name).map(|(id, _)| *id).ok_or_else(|| {
-        let names: Vec<&str> = written.iter().map(|(_, own)| *own).collect();
-        let error = Error::call(format!("`{}` has no output `{name}`", program.program.name));
-        match guess(name, names.iter().copied()) {
-            Some(guess) => error.help(format!("did you mean `{guess}`?")),
-            None => error.help(format!("its outputs are {}", names.join(", "))),
-        }
-    })
 }
 
 /// Finds what goes to the file of `--vtu`, and whether files with meshes have places for what goes there.
@@ -91,7 +83,10 @@ fn output_named(name: &str, program: &MeshProgram) -> Result<VariableId> {
 /// # Errors
 /// The mesh has no coordinates, or nothing that leads to where they are known.
 pub fn check(targets: &mut [Target], vtu: Option<&str>, problem: &MeshProblem) -> Result<()> {
+    let variables = &problem.program.program.variables;
     for target in targets.iter_mut().filter(|own| own.is_vtu) {
+        let named = target.fields.iter().filter_map(|name| problem.program.program.declared(name));
+        let mut all: Vec<VariableId> = named.collect();
         if vtu.is_some_and(|name| target.pattern == Pattern::new(Path::new(name))) {
             let fields = problem.outputs().filter(|id| !problem.is_number(*id));
             let (fit, others): (Vec<_>, Vec<_>) = fields.partition(|&id| check_place(problem, &[id]).is_ok());
@@ -101,14 +96,13 @@ pub fn check(targets: &mut [Target], vtu: Option<&str>, problem: &MeshProblem) -
                 return Err(Error::call(format!("`{}` has no output for a .vtu file", problem.program.program.name)));
             }
             if !others.is_empty() {
-                let names = others.iter().map(|&id| format!("`{}`", problem.program.program.variables[id].name));
-                let names: Vec<String> = names.collect();
+                let names: Vec<String> = others.iter().map(|&id| format!("`{}`", variables[id].name)).collect();
                 terminal::note(&format!("{} has no place for {}", vtu.unwrap_or_default(), names.join(", ")));
             }
-            let new: Vec<VariableId> = fit.into_iter().filter(|id| !target.variables.contains(id)).collect();
-            target.variables.extend(new);
+            all.extend(fit.into_iter().filter(|id| !all.contains(id)).collect::<Vec<_>>());
+            target.fields = all.iter().map(|&id| variables[id].name.clone()).collect();
         }
-        check_place(problem, &target.variables)?;
+        check_place(problem, &all)?;
     }
     Ok(())
 }
@@ -134,25 +128,27 @@ fn fields(problem: &MeshProblem, variable: VariableId, data: &Data) -> Vec<Field
 }
 
 impl Target {
-    /// The fields that it takes.
-    pub fn variables(&self) -> &[VariableId] {
-        &self.variables
-    }
-
-    /// Where it is after so many steps.
-    pub fn path(&self, step: u64) -> PathBuf {
-        self.pattern.at(step)
-    }
-
-    /// Writes what its fields hold, in their order.
+    /// Writes what its fields hold after so many steps, in their order; those that have a value by then, which `held` knows.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub fn write(&self, problem: &MeshProblem, path: &Path, all: Vec<(VariableId, Data)>) -> Result<()> {
-        if self.is_vtu {
-            let fields: Vec<Field> = all.iter().flat_map(|(id, data)| fields(problem, *id, data)).collect();
-            return mesh::write_vtu(&problem.mesh, &fields.iter().collect::<Vec<_>>(), path);
+    /// It cannot be written, or those of `held`.
+    pub fn write(&self, args: &Args, checked: &Checked, held: &Held, step: u64) -> Result<()> {
+        let path = self.pattern.at(step);
+        let mut all: Vec<(&str, Array)> = Vec::new();
+        for name in &self.fields {
+            if let Some(array) = held(name)? {
+                note_replaced(&args.inputs, name, &path);
+                all.push((name, array));
+            }
         }
-        all.into_iter().try_for_each(|(id, data)| npy::save(path, &Array { shape: problem.shape(id), data }))
+        match checked {
+            Checked::Mesh(problem) if self.is_vtu && !all.is_empty() => {
+                let declared = |name| problem.program.program.declared(name);
+                let fields = all.iter().filter_map(|(name, array)| Some(fields(problem, declared(name)?, &array.data)));
+                let fields: Vec<Field> = fields.flatten().collect();
+                mesh::write_vtu(&problem.mesh, &fields.iter().collect::<Vec<_>>(), &path)
+            }
+            _ => all.iter().try_for_each(|(_, array)| npy::save(&path, array)),
+        }
     }
 }

@@ -4,6 +4,9 @@ use std::path::Path;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{Field, FieldId, Levels};
 use stencilc_runtime::grid::Raster;
+use stencilc_runtime::job::Checked;
+use stencilc_runtime::mesh::View;
+use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::plot::{Picture, Scattered, save_png};
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::{Data, Error, Result};
@@ -33,15 +36,153 @@ pub fn level(given: Option<usize>, problem: &Problem, id: FieldId) -> Result<usi
         (Levels::None, _) => Ok(0),
         (_, None) => Ok(middle),
         (_, Some(level)) if level < levels => Ok(level),
-        (_, Some(level)) => {
-            Err(Error::call(format!("`{name}` has no level {level}"))
-                .help(format!("its levels are 0 to {}", levels - 1)))
+        (_, Some(level)) => Err(no_level(name, level, levels)),
+    }
+}
+
+fn no_level(name: &str, level: usize, levels: usize) -> Error {
+    Error::call(format!("`{name}` has no level {level}")).help(format!("its levels are 0 to {}", levels - 1))
+}
+
+/// Draws a level of a field into the file at `path`.
+///
+/// # Errors
+/// Nobody says where cells lie, or it cannot be written.
+pub fn draw(path: &Path, field: &Field, data: &Data, problem: &Problem, level: usize) -> Result<()> {
+    save_png(path, &Shown::new(field, data, problem, level)?.picture())
+}
+
+/// A field of a program of which one level is drawn, again and again.
+pub struct Look {
+    /// The field.
+    pub field: String,
+    level: usize,
+    over_mesh: Option<OverMesh>,
+}
+
+/// What is drawn over a mesh.
+struct OverMesh {
+    view: View,
+    /// Which part of a vector, as it is called.
+    part: Option<usize>,
+    /// How many numbers a level, and an element, has.
+    strides: [usize; 2],
+    levels: Option<usize>,
+}
+
+impl Look {
+    /// Of what is called `name`: a field, or a part of a vector, `q.1`. `side` are the points along the longer side of a mesh.
+    ///
+    /// # Errors
+    /// It has no such level or part, or nobody knows where its elements are.
+    pub fn new(checked: &Checked, name: &str, given: Option<usize>, side: usize) -> Result<Self> {
+        let (field, part) = name.split_once('.').map_or((name, None), |(field, part)| (field, Some(part)));
+        let own = field.to_owned();
+        match checked {
+            Checked::Grid(problem) => {
+                let outer = &problem.outer;
+                let id =
+                    outer.stencil.field_named(field).ok_or_else(|| Error::call(format!("there is no `{field}`")))?;
+                Ok(Self { field: own, level: level(given, outer, id)?, over_mesh: None })
+            }
+            Checked::Mesh(problem) => {
+                let (level, over_mesh) = OverMesh::new(problem, field, part, given, side)?;
+                Ok(Self { field: own, level, over_mesh: Some(over_mesh) })
+            }
+        }
+    }
+
+    /// How many points a picture has.
+    pub fn points(&self, checked: &Checked) -> usize {
+        match (&self.over_mesh, checked) {
+            (Some(own), _) => own.view.ni * own.view.nj,
+            (None, Checked::Grid(problem)) => {
+                let raster = problem.adjacency.as_ref().and_then(|adjacency| Raster::new(adjacency));
+                raster.map_or(problem.outer.grid.columns(), |raster| raster.cells.len())
+            }
+            (None, Checked::Mesh(_)) => 0,
+        }
+    }
+
+    /// What the picture shows.
+    ///
+    /// # Errors
+    /// Nobody says where cells lie.
+    pub fn shown(&self, checked: &Checked, data: &Data) -> Result<Shown> {
+        match (&self.over_mesh, checked) {
+            (None, Checked::Grid(problem)) if let Some(id) = problem.outer.stencil.field_named(&self.field) => {
+                Shown::new(&problem.outer.stencil.fields[id], data, &problem.outer, self.level)
+            }
+            (Some(own), _) => Ok(own.shown(&self.field, self.level, data)),
+            _ => Err(Error::check(format!("there is no picture of `{}`", self.field))),
         }
     }
 }
 
-pub fn draw(path: &Path, field: &Field, data: &Data, problem: &Problem, level: usize) -> Result<()> {
-    save_png(path, &Shown::new(field, data, problem, level)?.picture())
+impl OverMesh {
+    fn new(
+        problem: &MeshProblem,
+        name: &str,
+        part: Option<&str>,
+        level: Option<usize>,
+        side: usize,
+    ) -> Result<(usize, Self)> {
+        let (program, declared) = (&problem.program.program, &problem.program.mesh);
+        let place = program.declared(name).map(|id| program.variables[id].place);
+        let instead = "write the numbers with --out";
+        let Some((place, home)) = place.and_then(|place| Some((place, place.home?))) else {
+            return Err(Error::call(format!("`{name}` cannot be drawn: it has no number for each element of a set"))
+                .help(instead));
+        };
+        if home.map.is_some() {
+            return Err(
+                Error::call(format!("`{name}` cannot be drawn: it has a number for each slot of a map")).help(instead)
+            );
+        }
+        let set = &declared.sets[home.set].name;
+        let set = problem.mesh.set_named(set).ok_or_else(|| Error::input(format!("the mesh has no set `{set}`")))?;
+        let parts = home.parts as usize;
+        let chosen = match part {
+            Some(_) if parts == 1 => {
+                return Err(Error::call(format!("`{name}` has no parts")).help(format!("give `{name}`")));
+            }
+            Some(text) => Some(text.parse().ok().filter(|part| *part < parts).ok_or_else(|| {
+                Error::call(format!("`{name}` has no part `{text}`")).help(format!("they are 0 to {}", parts - 1))
+            })?),
+            None if parts > 1 => {
+                return Err(Error::call(format!("`{name}` has {parts} parts, and one is drawn"))
+                    .help(format!("name it: {name}.0 to {name}.{}", parts - 1)));
+            }
+            None => None,
+        };
+        let levels = (place.levels != Levels::None).then_some(problem.levels);
+        let level = match (levels, level) {
+            (None, _) => 0,
+            (Some(levels), None) => levels / 2,
+            (Some(levels), Some(level)) if level < levels => level,
+            (Some(levels), Some(level)) => return Err(no_level(name, level, levels)),
+        };
+        let view = View::new(&problem.mesh, set, side).map_err(|error| match error.help {
+            None => error.help(instead),
+            Some(_) => error,
+        })?;
+        let strides = [problem.bound.size(home.set) * parts, parts];
+        Ok((level, Self { view, part: chosen, strides, levels }))
+    }
+
+    fn shown(&self, name: &str, level: usize, data: &Data) -> Shown {
+        let Self { view, part, strides: [each, parts], levels } = self;
+        let first = level * each + part.unwrap_or(0);
+        let part = part.map_or(String::new(), |part| format!(".{part}"));
+        let level = levels.map_or(String::new(), |levels| format!(", level {level} of {levels}"));
+        Shown {
+            title: format!("{name}{part}{level}"),
+            values: view.values(&|element| data.get(first + element * parts)),
+            ni: view.ni,
+            nj: view.nj,
+            scattered: Some((view.count, view.what.clone(), view.axes)),
+        }
+    }
 }
 
 /// One level of a field, as a picture shows it.
@@ -50,7 +191,8 @@ pub struct Shown {
     values: Vec<f64>,
     ni: usize,
     nj: usize,
-    scattered: Option<usize>,
+    /// How many elements lie anywhere, what they are, and what the axes are called.
+    scattered: Option<(usize, String, [&'static str; 2])>,
 }
 
 impl Shown {
@@ -68,7 +210,7 @@ impl Shown {
         };
         let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| no_places(adjacency))?;
         let values: Vec<f64> = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| values[cell])).collect();
-        Ok(Self { title, values, ni, nj, scattered: Some(columns) })
+        Ok(Self { title, values, ni, nj, scattered: Some((columns, "cells".to_owned(), ["i", "j"])) })
     }
 
     pub fn picture(&self) -> Picture<'_> {
@@ -77,7 +219,11 @@ impl Shown {
             values: &self.values,
             ni: self.ni,
             nj: self.nj,
-            scattered: self.scattered.map(Scattered::cells),
+            scattered: self.scattered.as_ref().map(|(count, what, axes)| Scattered {
+                count: *count,
+                what,
+                axes: *axes,
+            }),
         }
     }
 }

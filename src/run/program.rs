@@ -1,34 +1,26 @@
-//! `stencilc run` of a program: steps in time, output on the way, checkpoints.
+//! `stencilc run` of a program, on a grid or over a mesh, or of a stencil over a mesh: steps in time, output on the way, checkpoints.
 
 use super::animate::{self, AnimateArgs, Animation};
-use super::kept::Kept;
-use super::picture::{draw, level};
-use super::{Args, Steps, note_replaced, problem_request, targets};
+use super::kept::{Kept, resumed};
+use super::outputs::{self, Held, Target};
+use super::picture::Look;
+use super::texts::Texts;
+use super::{Args, Declared, DeclaredField, Steps, arrays, grid, mesh, targets};
 use crate::args::program::PlanArgs;
-use crate::args::{ARCH, KernelArgs, Pair};
+use crate::args::{self, Pair};
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
-use crate::tuned::Sought;
-use serde_json::json;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
-use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
-use stencilc_compiler::plan::Choices;
-use stencilc_compiler::program::Step;
-use stencilc_runtime::bench::{hash, hash_of_neighbours};
-use stencilc_runtime::build::Build;
-use stencilc_runtime::checkpoint::About;
 use stencilc_runtime::device::Platform;
-use stencilc_runtime::driver::{Backend, Driver};
-use stencilc_runtime::files::{Pattern, no_place};
-use stencilc_runtime::program::ProgramProblem;
-use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::kernels::{Kernels, Planned};
-use stencilc_runtime::program::plan::ProgramPlan;
-use stencilc_runtime::tune::database::EMULATOR;
-use stencilc_runtime::{Array, Data, Device, Error, Result, npy};
+use stencilc_runtime::files::{Kind, Pattern, no_place};
+use stencilc_runtime::job::{Checked, Domain, Job, Ready, Run, Subject};
+use stencilc_runtime::plot::save_png;
+use stencilc_runtime::{Device, Error, Result};
 
 /// Options of `run` that are about programs.
 #[derive(clap::Args)]
@@ -56,48 +48,92 @@ pub struct ProgramArgs {
     pub animate: AnimateArgs,
 }
 
-/// A field that is written on the way.
-struct Target {
-    variable: VariableId,
-    field: FieldId,
-    pattern: Pattern,
-    /// The level to draw, if it is a picture.
-    level: Option<usize>,
+/// Points along the longer side of a picture over a mesh, and of a frame of an animation.
+const PICTURE: usize = 1200;
+const FRAME: usize = 600;
+
+/// What a number was after a step.
+#[derive(Serialize)]
+struct Record {
+    step: u64,
+    name: String,
+    value: f64,
+}
+
+/// How fast steps of the outermost loops were. The first one waits for tables and kernels to be made.
+#[derive(Serialize)]
+struct Pace {
+    first_seconds: f64,
+    /// Of all later ones, with what is written on the way; nothing if there are none.
+    steps_per_second: Option<f64>,
+}
+
+/// What is written on the way, and at the end.
+struct Written {
+    files: Vec<Target>,
+    pictures: Vec<(Look, Pattern)>,
+    animations: Vec<Animation>,
+    /// Outputs that are numbers.
+    numbers: Vec<String>,
+    /// Fields that have a value from the beginning.
+    given: Vec<String>,
 }
 
 /// What happens after each step.
 struct Way<'a> {
     args: &'a Args,
-    problem: &'a ProgramProblem,
-    targets: &'a [Target],
-    animations: &'a [Animation],
-    about: &'a About,
-    kept: &'a Kept<'a>,
+    checked: &'a Checked,
+    written: &'a Written,
+    kept: &'a Kept,
     progress: &'a Progress,
+    json: bool,
     total: u64,
+    /// When it began to be compiled.
+    since: Instant,
+}
+
+/// What the outputs hold at the end.
+#[derive(Default)]
+struct Results {
+    fields: Vec<Summary>,
+    /// Values of numbers; null of one that never got any.
+    numbers: Vec<(String, Value)>,
+}
+
+/// What became of it.
+struct Done {
+    /// Steps that were done now.
+    steps: u64,
+    /// What was told on the way.
+    told: Vec<Record>,
+    pace: Option<Pace>,
 }
 
 /// Runs a program.
 ///
 /// # Errors
 /// Something is wrong with the call, the arrays, the checkpoint or the device, or nothing can be written.
-pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Instant) -> Result<()> {
-    refuse_options(args, program)?;
-    let kept = Kept::new(args, false)?;
-    let facade = program.facade();
-    // To whoever runs it, it is no stencil.
-    let of_program = |error: Error| {
-        let (seen, own) = (format!("stencil `{}`", program.name), format!("program `{}`", program.name));
-        Error { message: error.message.replace(&seen, &own), ..error }
-    };
-    let outputs =
-        targets(&args.outputs, "--out", &facade, |field| field.role.is_written(), Steps::Each).map_err(of_program)?;
-    let plots = targets(&args.plot, "--plot", &facade, |_| true, Steps::Each).map_err(of_program)?;
-    let animate = &args.of_program.animate;
-    let animated = animate.targets(args.of_program.every, &facade).map_err(of_program)?;
+pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Instant) -> Result<()> {
+    let own = &args.of_program;
+    match &subject {
+        Subject::Grid(program) => grid::refuse_options(args, program)?,
+        Subject::Mesh(program) => mesh::refuse_options(args, input, program)?,
+    }
+    refuse_patterns(args)?;
+    let texts = Texts::new(args.texts.as_deref())?;
+    let kept = Kept::new(args)?;
+    let is_over_mesh = matches!(subject, Subject::Mesh(_));
+    let resumed = resumed(args, is_over_mesh)?;
+    let declared = declared(&subject, input);
+    let files = outputs::targets(args, &declared, is_over_mesh)?;
+    let plots = targets(&args.plot, "--plot", &declared, Kind::Picture, Steps::Each)?;
+    let animated = own.animate.targets(own.every, &declared)?;
+    let numbers = declared.fields.iter().filter(|own| own.is_number && own.is_written);
+    let numbers: Vec<String> = numbers.map(|own| own.name.clone()).collect();
+    let given = declared.fields.iter().filter(|own| own.is_read).map(|own| own.name.clone()).collect();
     let is_silent =
-        outputs.is_empty() && plots.is_empty() && animated.is_empty() && args.of_program.checkpoint.is_none();
-    if args.of_program.every.is_some() && is_silent {
+        files.is_empty() && plots.is_empty() && animated.is_empty() && numbers.is_empty() && own.checkpoint.is_none();
+    if own.every.is_some() && is_silent {
         return Err(Error::call("--every says how often something is written, and nothing is")
             .help("add --out NAME=FILE.npy, --plot NAME=FILE.png or --checkpoint FILE.npz, or leave it out"));
     }
@@ -105,81 +141,58 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
     if let Some(error) = no_gpu {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
+    mesh::refuse_texts(args, device)?;
     let choices = args.kernel.args.choices();
-    input.warn_of_program(program, choices.precision);
-    args.kernel.refuse_idle(&choices)?;
+    input.warn_of_program(subject.program(), choices.precision);
+
     let since = Instant::now();
-    let mut request = problem_request(args, &facade, &choices, kept.drawing(true))?;
-    request.grid = request.grid.or(kept.resumed().and_then(|resumed| resumed.about.grid));
-    let problem = Arc::new(ProgramProblem::new(program, request)?);
+    let job = job(args, input, subject)?;
+    let mut ready = resumed.into_iter().fold(job, Job::resume).ready()?;
     let problem_seconds = since.elapsed().as_secs_f64();
-    let hash = hash(&[input.source.text.as_bytes()]);
-    let about = About::new(&problem, &hash, choices.contract);
-    let before = kept.before(&about, &*problem)?;
-    let variables: Vec<VariableId> = program.outer().collect();
-    let mut all = Vec::new();
-    for (field, path) in outputs {
-        let pattern = Pattern::new(&path);
-        all.push(Target { variable: variables[field.index()], field, pattern, level: None });
+    let mut written = Written { files, pictures: Vec::new(), animations: Vec::new(), numbers, given };
+    if let Checked::Mesh(problem) = &ready.checked {
+        outputs::check(&mut written.files, args.vtu.as_deref(), problem)?;
+        args.of_mesh.leading_set(problem)?;
     }
-    for (field, path) in plots {
-        let pattern = Pattern::new(&path);
-        let level = Some(level(args.level, &problem.outer, field)?);
-        all.push(Target { variable: variables[field.index()], field, pattern, level });
+    for (name, path) in plots {
+        written.pictures.push((Look::new(&ready.checked, &name, args.level, PICTURE)?, Pattern::new(&path)));
     }
-    let total: u64 = problem.staged.steps.iter().map(Step::times).sum();
-    let frames = args.of_program.every.map_or(0, |every| (total - before).div_ceil(every) + 1);
-    let mut animations = Vec::new();
-    for (field, path) in animated {
-        let level = level(args.level, &problem.outer, field)?;
-        animations.push(Animation::new(variables[field.index()], field, level, path));
+    for (name, path) in animated {
+        written.animations.push(Animation::new(Look::new(&ready.checked, &name, args.level, FRAME)?, path));
     }
-    animate::check_room(&problem.outer, animations.len(), total - before, frames)?;
-    problem.staged.rims.iter().for_each(|rim| terminal::note(&rim.told(&problem.staged)));
-    let progress = Progress::steps((total - before.min(total)) as usize, "running");
-    let way = Way {
-        args,
-        problem: &problem,
-        targets: &all,
-        animations: &animations,
-        about: &about,
-        kept: &kept,
-        progress: &progress,
-        total,
-    };
+    let (total, before) = (ready.total()?, ready.before());
+    let left = total.saturating_sub(before);
+    let frames = own.every.map_or(0, |every| left.div_ceil(every) + 1);
+    animate::check_room(&written.animations, &ready.checked, left, frames)?;
+    if let Checked::Grid(problem) = &ready.checked {
+        problem.staged.rims.iter().for_each(|rim| terminal::note(&rim.told(&problem.staged)));
+    }
+
+    let progress = Progress::steps(left as usize, "running");
     let since = Instant::now();
-    let planned = |name: &str, arch: &str| {
-        let tuned = tuned(args, input, &problem, &choices, name);
-        planned(args, &problem, &choices, tuned, arch)
-    };
-    let results = match device.open(2)? {
-        Platform::Cpu => way.run(Interpreter::new(Arc::clone(&problem)), &problem)?,
-        Platform::Emulator(emulator) => way.on(emulator, planned(EMULATOR, ARCH)?)?,
-        Platform::Gpu(gpu) => {
-            let planned = planned(gpu.name(), &gpu.arch())?;
-            way.on(gpu, planned)?
-        }
-    };
+    let platform = device.open(2)?;
+    let order = choose(args, input, &mut ready, &platform)?;
+    if own.no_graph {
+        ready.unrecorded();
+    }
+    ready.read_by(Rc::new(move |name, text| texts.keep(name, text)));
+    let checked = ready.checked.clone();
+    let mut run = ready.start_on(platform)?;
+    let way = Way { args, checked: &checked, written: &written, kept: &kept, progress: &progress, json, total, since };
+    let Done { steps, told, pace } = way.run(&mut run)?;
     let seconds = since.elapsed().as_secs_f64();
     drop(progress);
-    animate::save(&animations, animate.fps)?;
-    let outer = &problem.outer;
-    let summaries: Vec<Summary> = outer
-        .stencil
-        .fields
-        .iter()
-        .zip(&results)
-        .filter_map(|((_, field), data)| data.as_ref().map(|data| Summary::new(field, data, outer.grid, &outer.region)))
-        .collect();
-    let steps = total - before.min(total);
-    let drawn = if kept.resumed().is_some() { Vec::new() } else { outer.drawn.clone() };
+    animate::save(&written.animations, own.animate.fps)?;
+
+    let Results { fields: summaries, numbers } = results(&checked, &run, &written.numbers)?;
+    let drawn = if own.resume.is_some() { &[] } else { checked.drawn() };
+    let name = checked.script().program().name.clone();
     if json {
-        return terminal::json(&json!({
-            "program": program.name,
+        let all = json!({
+            "program": name,
             "device": device.to_string(),
-            "grid": outer.grid,
-            "precision": outer.precision,
-            "steps": { "total": total, "done": steps },
+            "precision": choices.precision,
+            "pace": pace,
             "outputs": summaries,
             "drawn": drawn,
             "seed": args.seed,
@@ -190,133 +203,256 @@ pub fn run(args: &Args, input: &Input, program: &Program, json: bool, start: Ins
                 "run": seconds,
                 "total": start.elapsed().as_secs_f64(),
             },
-        }));
+        });
+        let special = match &checked {
+            Checked::Grid(problem) => {
+                json!({ "grid": problem.outer.grid, "steps": { "total": total, "done": steps } })
+            }
+            Checked::Mesh(problem) => json!({
+                "mesh": mesh::sizes(problem),
+                "steps": steps,
+                "resumed_after": own.resume.as_ref().map(|_| before),
+                "order": order,
+                "numbers": numbers.iter().cloned().collect::<Map<String, Value>>(),
+                "on_the_way": told,
+                "one_kernel": run.merged,
+                "of_the_mesh": problem.came_along,
+            }),
+        };
+        let [all, special] = [all, special].map(|own| own.as_object().cloned().unwrap_or_default());
+        return terminal::json(&Value::Object(all.into_iter().chain(special).collect()));
     }
     if !drawn.is_empty() {
         terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", ")));
     }
-    let mut text = format!("{} on {device}, {}, grid {}", program.name, outer.precision.name(), outer.grid);
-    if total > 0 {
+    let place = match &checked {
+        Checked::Grid(problem) => format!("grid {}", problem.outer.grid),
+        Checked::Mesh(problem) => mesh::sizes_text(problem),
+    };
+    let mut text = format!("{name} on {device}, {}, {place}", choices.precision.name());
+    if pace.is_some() || total > 0 {
         text.push_str(&format!(", {}", terminal::count(steps as usize, "step")));
         if before > 0 {
             text.push_str(&format!(" after the {before} of the checkpoint"));
         }
-        text.push_str(&format!(", {} steps a second", rate(steps as f64 / seconds)));
+    }
+    if let Some(Pace { first_seconds, steps_per_second: Some(later) }) = pace {
+        let later = rate(later);
+        text.push_str(&format!(", {later} steps a second after the first, which took {first_seconds:.2} s"));
     }
     text.push('\n');
+    for (name, value) in &numbers {
+        match value.as_f64() {
+            Some(value) => text.push_str(&format!("{name} = {value:?}\n")),
+            None => text.push_str(&format!("{name} never got a value\n")),
+        }
+    }
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
     terminal::print(&text)
 }
 
-/// The plan that was tuned for a GPU, program and grid, where the options leave open which.
-fn tuned(args: &Args, input: &Input, problem: &ProgramProblem, choices: &Choices, gpu: &str) -> Option<ProgramPlan> {
-    let own = &args.of_program;
-    if args.tuned.untuned || own.plan.is_given() || args.kernel.is_given_beside(&KernelArgs::OPEN) {
-        return None;
-    }
-    let stencil = &problem.staged.program.name;
-    let neighbours = problem.adjacency.as_deref().map(hash_of_neighbours);
-    let extents = problem.outer.grid;
-    let sought = Sought { source: &input.source.text, stencil, choices, extents, neighbours };
-    sought.plan_on(gpu, |plan| plan.check(problem))
-}
-
-/// The plan that is asked for, that was tuned, or the usual one.
-fn planned(
-    args: &Args,
-    problem: &ProgramProblem,
-    choices: &Choices,
-    tuned: Option<ProgramPlan>,
-    arch: &str,
-) -> Result<Planned> {
-    let own = &args.of_program;
-    if let Some(tuned) = tuned {
-        return Planned::new(problem, &ProgramPlan { graph: !own.no_graph, ..tuned });
-    }
-    let mut plan = own.plan.plan(problem, choices, arch)?;
-    plan.graph = !own.no_graph;
-    Planned::new(problem, &plan)
-}
-
-impl Way<'_> {
-    /// Runs the program by the kernels of a plan.
-    fn on<M: Build>(&self, machine: Arc<M>, planned: Planned) -> Result<Vec<Option<Data>>> {
-        let fused = Arc::clone(&planned.problem);
-        self.run(Kernels::built(machine, planned)?, &fused)
-    }
-
-    /// Runs the program, fused or not, on a backend, and returns what the outputs hold, by field of the facade.
-    fn run<B: Backend>(&self, backend: B, problem: &ProgramProblem) -> Result<Vec<Option<Data>>> {
-        let mut driver = self.kept.driver(backend)?;
-        if self.args.of_program.every.is_some() && self.kept.resumed().is_none() {
-            self.write(&driver, 0)?;
-        }
-        driver.run(self.args.of_program.every, &mut |driver, times| self.after(driver, times))?;
-        self.write(&driver, self.total)?;
-        self.kept.keep(self.about, &driver)?;
-        stencilc_runtime::program::results(problem, &driver)
-    }
-
-    /// After a step, or several.
-    fn after<B: Backend>(&self, driver: &Driver<B>, times: u64) -> Result<()> {
-        let done = driver.done();
-        self.progress.advance(times as usize);
-        // What the end holds is written there.
-        if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) && done < self.total {
-            self.write(driver, done)?;
-        }
-        self.kept.after(self.about, driver)
-    }
-
-    /// Writes the fields that are asked for.
-    fn write<B: Backend>(&self, driver: &Driver<B>, step: u64) -> Result<()> {
-        let outer = &self.problem.outer;
-        for target in self.targets {
-            let Some(data) = driver.get(target.variable)? else { continue };
-            let field = &outer.stencil.fields[target.field];
-            let path = target.pattern.at(step);
-            match target.level {
-                Some(level) => draw(&path, field, &data, outer, level)?,
-                None => {
-                    note_replaced(&self.args.inputs, &field.name, &path);
-                    npy::save(Path::new(&path), &Array { shape: outer.grid.shape(field.place), data })?;
-                }
-            }
-        }
-        for animation in self.animations {
-            if let Some(data) = driver.get(animation.variable)? {
-                animation.take(&data, outer, step)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Refuses options that are about one stencil.
-fn refuse_options(args: &Args, program: &Program) -> Result<()> {
-    let given = [("--at", !args.at.is_empty()), ("--bits", args.bits), ("--runs", args.runs != 1)];
+/// Refuses files of steps that would all have one name.
+fn refuse_patterns(args: &Args) -> Result<()> {
     let own = &args.of_program;
     let values =
         |option, pairs: &[Pair]| pairs.iter().map(|pair| (option, PathBuf::from(pair.value()))).collect::<Vec<_>>();
     let files = values("--out", &args.outputs).into_iter().chain(values("--plot", &args.plot));
+    let files = files.chain(args.vtu.clone().map(|path| ("--vtu", PathBuf::from(path))));
     for (option, path) in files.chain(own.checkpoint.clone().map(|path| ("--checkpoint", path))) {
         if own.every.is_some() && Pattern::new(&path).at(0).as_os_str().as_encoded_bytes().contains(&b'{') {
             return Err(no_place(option, &path));
         }
     }
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Error::call(format!("{option} is for stencils, and `{}` is a program", program.name))
-            .help("run one of its stencils: --stencil NAME")),
-        None => Ok(()),
+    Ok(())
+}
+
+fn declared(subject: &Subject, input: &Input) -> Declared {
+    let program = subject.program();
+    let is_number = |id| matches!(subject, Subject::Mesh(own) if own.numbers.contains(&id));
+    let field = |(id, own): (_, &stencilc_compiler::ir::program::Variable)| {
+        own.role.map(|role| DeclaredField {
+            name: own.name.clone(),
+            is_read: role.is_read(),
+            is_written: role.is_written(),
+            is_number: is_number(id),
+        })
+    };
+    let is_stencil = matches!(subject, Subject::Mesh(_)) && !mesh::is_program(input, &program.name);
+    let what = if is_stencil { "stencil" } else { "program" };
+    Declared {
+        what: format!("{what} `{}`", program.name),
+        fields: program.variables.iter().filter_map(field).collect(),
+        has_parts: matches!(subject, Subject::Mesh(_)),
+    }
+}
+
+/// What is asked for: arrays, parameters, where it is computed.
+fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
+    let choices = args.kernel.args.choices();
+    let (domain, arrays, is_program) = match &subject {
+        Subject::Grid(program) => {
+            args.kernel.refuse_idle(&choices)?;
+            let domain = grid::domain(args)?;
+            let is_in_rows = !matches!(domain, Some(Domain::Cells { .. }));
+            let arrays = arrays(&args.inputs, |name| is_in_rows && grid::is_levelled(program, name))?;
+            (domain, arrays, true)
+        }
+        Subject::Mesh(program) => {
+            let domain = mesh::domain(args, program)?;
+            (Some(domain), arrays(&args.inputs, |_| false)?, mesh::is_program(input, &program.program.name))
+        }
+    };
+    let mut job = Job::of(subject).standing_in(&input.source).choices(choices).seed(args.seed).cast(args.casting());
+    job = job.drawing(args.drawing(is_program));
+    job = domain.into_iter().fold(job, Job::on);
+    job = arrays.into_iter().fold(job, |job, (name, array)| job.array(&name, array));
+    let settings = args::by_name(&args.set, "--set")?;
+    Ok(settings.into_iter().fold(job, |job, (name, value)| job.set(&name, value)))
+}
+
+/// Chooses kernels on a device: those asked for, those tuned, or the usual ones. Returns the order of the elements of a mesh.
+fn choose(args: &Args, input: &Input, ready: &mut Ready, platform: &Platform) -> Result<Option<Value>> {
+    match ready.checked.clone() {
+        Checked::Grid(problem) => {
+            let choices = args.kernel.args.choices();
+            if let Some(plan) = grid::plan(args, input, &problem, &choices, platform)? {
+                ready.plan(plan);
+            }
+            Ok(None)
+        }
+        Checked::Mesh(problem) => {
+            let Some((choices, order)) = mesh::how(args, input, &problem, platform)? else { return Ok(None) };
+            let told = json!({ "method": order.name, "why": order.why });
+            ready.over_mesh(choices, order.ordering);
+            Ok(Some(told))
+        }
+    }
+}
+
+/// What the outputs hold: fields, and numbers.
+fn results(checked: &Checked, run: &Run, numbers: &[String]) -> Result<Results> {
+    let mut results = Results::default();
+    for name in run.outputs() {
+        let held = run.held(&name)?;
+        match (held, checked) {
+            (held, _) if numbers.contains(&name) => {
+                results.numbers.push((name, json!(held.map(|own| own.data.get(0)))))
+            }
+            (Some(array), Checked::Grid(problem)) if let Some(id) = problem.outer.stencil.field_named(&name) => {
+                let outer = &problem.outer;
+                results.fields.push(Summary::new(&outer.stencil.fields[id], &array.data, outer.grid, &outer.region));
+            }
+            (Some(array), _) => results.fields.push(Summary::of_all(&name, array.shape, &array.data)),
+            (None, _) => {}
+        }
+    }
+    Ok(results)
+}
+
+impl Way<'_> {
+    /// Runs it to its end.
+    fn run(&self, run: &mut Run) -> Result<Done> {
+        let every = self.args.of_program.every;
+        if every.is_some() && self.args.of_program.resume.is_none() {
+            // What is only computed has no value yet.
+            let given = &self.written.given;
+            self.write(&|name| if given.iter().any(|own| own == name) { run.held(name) } else { Ok(None) }, 0)?;
+        }
+        let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
+        loop {
+            let until = every.map_or(u64::MAX, |every| every - run.done() % every);
+            let Some(times) = run.advance(until)? else { break };
+            steps += times;
+            if first.is_none() {
+                run.wait()?;
+                first = Some((self.since.elapsed().as_secs_f64(), times));
+            }
+            self.after(run, times, &mut told)?;
+        }
+        run.wait()?;
+        let seconds = self.since.elapsed().as_secs_f64();
+        let pace = first.map(|(first_seconds, times)| Pace {
+            first_seconds,
+            steps_per_second: (steps > times).then(|| (steps - times) as f64 / (seconds - first_seconds)),
+        });
+        self.write(&|name| run.held(name), run.done())?;
+        self.kept.keep(run)?;
+        Ok(Done { steps, told, pace })
+    }
+
+    /// After a step, or several.
+    fn after(&self, run: &Run, times: u64, told: &mut Vec<Record>) -> Result<()> {
+        let done = run.done();
+        self.progress.advance(times as usize);
+        if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) {
+            self.tell(run, told)?;
+            // What the end holds is written there.
+            if done != self.total {
+                self.write(&|name| run.held(name), done)?;
+            }
+        }
+        self.kept.after(run)
+    }
+
+    /// Tells what the numbers are.
+    fn tell(&self, run: &Run, told: &mut Vec<Record>) -> Result<()> {
+        let step = run.done();
+        let mut line = format!("{step:>8}");
+        for name in &self.written.numbers {
+            if let Some(array) = run.held(name)? {
+                let value = array.data.get(0);
+                line.push_str(&format!("  {name} {}", scientific(value)));
+                told.push(Record { step, name: name.clone(), value });
+            }
+        }
+        if !self.json && line.len() > 8 {
+            self.progress.aside(|| terminal::print(&format!("{line}\n")))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fields that are asked for.
+    fn write(&self, held: &Held, step: u64) -> Result<()> {
+        for file in &self.written.files {
+            file.write(self.args, self.checked, held, step)?;
+        }
+        for (look, pattern) in &self.written.pictures {
+            if let Some(array) = held(&look.field)? {
+                save_png(&pattern.at(step), &look.shown(self.checked, &array.data)?.picture())?;
+            }
+        }
+        self.written.animations.iter().try_for_each(|own| own.take(self.checked, held, step))
+    }
+}
+
+/// A number as C's `%.5e` writes it.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.5e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let exponent: i32 = exponent.parse().unwrap_or(0);
+            format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+        }
+        None => text,
     }
 }
 
 /// A rate in a width that reads well.
-pub fn rate(per_second: f64) -> String {
+fn rate(per_second: f64) -> String {
     match per_second {
         ..100.0 => format!("{per_second:.1}"),
         ..1e4 => format!("{per_second:.0}"),
         _ => format!("{:.0} thousand", per_second / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scientific;
+
+    #[test]
+    fn numbers_are_written_as_in_c() {
+        assert_eq!([4.254_06e-4, 1.0, -2.5e10].map(scientific), ["4.25406e-04", "1.00000e+00", "-2.50000e+10"]);
     }
 }

@@ -2,18 +2,19 @@
 
 use super::picture::{draw, level};
 use super::timings::{KernelTimings, Timings};
-use super::{Args, Steps, note_replaced, problem_request, targets};
-use crate::args::KernelArgs;
+use super::{Args, Declared, Steps, arrays, note_replaced, targets};
+use crate::args::{self, Chosen, KernelArgs};
 use crate::input::Input;
 use crate::print::{self, Prints};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use crate::tuned::Sought;
 use serde_json::json;
+use std::path::PathBuf;
 use std::time::Instant;
 use stencilc_compiler::analysis::cost;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::{FieldId, Handle, Stencil};
+use stencilc_compiler::ir::{FieldId, Handle, Levels, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::bench::hash_of_neighbours;
@@ -22,9 +23,10 @@ use stencilc_runtime::cache::Built;
 use stencilc_runtime::cuda::devices;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::execute::{Repeat, execute};
+use stencilc_runtime::files::Kind;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
-use stencilc_runtime::problem::Problem;
+use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
 use stencilc_runtime::{Array, Data, Device, Error, Result, npy};
@@ -36,8 +38,12 @@ use stencilc_runtime::{Array, Data, Device, Error, Result, npy};
 pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()> {
     let stencil = input.stencil(args.stencil.as_deref())?;
     args.names.refuse_of_programs(&stencil.name)?;
-    let outputs = targets(&args.outputs, "--out", stencil, |field| field.role.is_written(), Steps::None)?;
-    let plots = targets(&args.plot, "--plot", stencil, |_| true, Steps::None)?;
+    let declared = Declared::of_stencil(stencil);
+    let named = |all: Vec<(String, PathBuf)>| -> Vec<(FieldId, PathBuf)> {
+        all.into_iter().filter_map(|(name, path)| Some((stencil.field_named(&name)?, path))).collect()
+    };
+    let outputs = named(targets(&args.outputs, "--out", &declared, Kind::Array, Steps::None)?);
+    let plots = named(targets(&args.plot, "--plot", &declared, Kind::Picture, Steps::None)?);
 
     let (device, no_gpu) = Device::choose(args.device);
     if let Some(error) = no_gpu {
@@ -116,7 +122,23 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
 }
 
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
-    Problem::new(problem_request(args, stencil, choices, args.drawing(false))?)
+    let Chosen { grid, adjacency } = Chosen::new(args.grid.as_ref(), args.levels)?;
+    let is_levelled = |name: &str| {
+        let place = stencil.field_named(name).map(|id| stencil.fields[id].place);
+        adjacency.is_none() && place.is_some_and(|place| place.horizontal && place.levels == Levels::Full)
+    };
+    Problem::new(Request {
+        stencil,
+        precision: choices.precision,
+        contract: choices.contract,
+        grid,
+        arrays: arrays(&args.inputs, is_levelled)?,
+        adjacency,
+        settings: args::by_name(&args.set, "--set")?,
+        seed: args.seed,
+        cast: args.casting(),
+        drawing: args.drawing(false),
+    })
 }
 
 /// Computes on the CPU, and takes the median time.

@@ -244,7 +244,7 @@ fn what_was_meant_is_guessed() {
     refused(&folder, &format!("run smag.stn {run} --set p=1 --set n=6/3"), 2, &["give 2"]);
     refused(&folder, &format!("run smag.stn {run} --set p=1 --set n=1/3"), 2, &["give a whole number"]);
     refused(&folder, &format!("run smag.stn {run} --set n=1 --set p=1/0"), 2, &["give a number such as 0.5"]);
-    refused(&folder, "run copy.stn --mesh line.npz --device cpu --plot b=b.png", 2, &["--vtu FILE"]);
+    refused(&folder, "run copy.stn --mesh line.npz --device cpu --plot c=b.png", 2, &["it has a, b"]);
     refused(
         &folder,
         "run diffusion4 --draw --grid 8x8x1 --device cpu --out phi=x{stp}.npy",

@@ -73,38 +73,20 @@ fn every_plan_leaves_the_same_bytes() {
     }
 }
 
-/// Of an animated picture: how many frames there are, and how many in a second.
-fn frames(folder: &Folder, name: &str) -> (u32, u16) {
-    let file = std::io::BufReader::new(fs::File::open(folder.path(name)).unwrap());
-    let mut reader = png::Decoder::new(file).read_info().unwrap();
-    let frames = reader.info().animation_control().unwrap().num_frames;
-    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
-    let mut different = std::collections::BTreeSet::new();
-    let mut per_second = 0;
-    for _ in 0..frames {
-        reader.next_frame(&mut bytes).unwrap();
-        let control = reader.info().frame_control().unwrap();
-        per_second = control.delay_den / control.delay_num;
-        different.insert(bytes.clone());
-    }
-    assert_eq!(different.len(), frames as usize, "each shows another step");
-    (frames, per_second)
-}
-
 #[test]
 fn an_animation_has_a_frame_at_the_start_on_the_way_and_at_the_end() {
     let folder = Folder::new();
     let animate = "--animate phi=phi.png --level 1";
     folder.done(&format!("{RUN} --set steps=10 --every 4 {animate} --fps 5 --checkpoint way.npz"));
-    assert_eq!(frames(&folder, "phi.png"), (4, 5), "after 0, 4, 8 and 10 steps");
+    assert_eq!(folder.frames("phi.png"), (4, 5), "after 0, 4, 8 and 10 steps");
     folder.done(&format!("{RUN} --set steps=8 --every 4 {animate}"));
-    assert_eq!(frames(&folder, "phi.png"), (3, 10), "the end is no frame of its own");
+    assert_eq!(folder.frames("phi.png"), (3, 10), "the end is no frame of its own");
     folder.done(&format!("{RUN} --set steps=0 --every 4 {animate}"));
-    assert_eq!(frames(&folder, "phi.png"), (1, 10));
+    assert_eq!(folder.frames("phi.png"), (1, 10));
     folder.done(&format!("{RUN} --set steps=18 --every 4 {animate} --resume way.npz"));
-    assert_eq!(frames(&folder, "phi.png"), (3, 10), "after 12, 16 and 18 steps: what is left after a checkpoint");
+    assert_eq!(folder.frames("phi.png"), (3, 10), "after 12, 16 and 18 steps: what is left after a checkpoint");
     folder.done(&format!("run diffusion4 --grid 128x8x2 --draw --device emulate --set steps=10 --every 4 {animate}"));
-    assert_eq!(frames(&folder, "phi.png"), (4, 10), "by a kernel that computes several steps");
+    assert_eq!(folder.frames("phi.png"), (4, 10), "by a kernel that computes several steps");
 }
 
 #[test]
@@ -115,7 +97,7 @@ fn cells_that_stand_in_no_rows_are_animated_at_their_places() {
                 stencil faded { in a; out b; b = 0.5*a[i-1] + 0.25*a[j+1] }\n";
     fs::write(folder.path("fade.stn"), text).unwrap();
     folder.done("run fade.stn --draw --grid quad.npz --levels 2 --device cpu --every 2 --animate a=a.png");
-    assert_eq!(frames(&folder, "a.png"), (3, 10));
+    assert_eq!(folder.frames("a.png"), (3, 10));
 }
 
 #[test]

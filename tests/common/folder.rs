@@ -19,6 +19,24 @@ const WEIGHTS: &str = "stencil weigh { in a; in w on (k); param first: int; out 
                        b = if k < first { a } else { w * a[k-1] } }\n";
 
 impl Folder {
+    /// Of an animated picture: how many frames there are, and how many in a second.
+    pub fn frames(&self, name: &str) -> (u32, u16) {
+        let file = std::io::BufReader::new(fs::File::open(self.path(name)).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let frames = reader.info().animation_control().unwrap().num_frames;
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        let mut different = std::collections::BTreeSet::new();
+        let mut per_second = 0;
+        for _ in 0..frames {
+            reader.next_frame(&mut bytes).unwrap();
+            let control = reader.info().frame_control().unwrap();
+            per_second = control.delay_den / control.delay_num;
+            different.insert(bytes.clone());
+        }
+        assert_eq!(different.len(), frames as usize, "each shows another step");
+        (frames, per_second)
+    }
+
     /// A fresh one.
     pub fn new() -> Self {
         let folder = Self(tempfile::tempdir().unwrap());

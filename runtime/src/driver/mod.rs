@@ -18,7 +18,7 @@ use crate::array::Data;
 use crate::error::Result;
 use cycles::Cycle;
 use numbers::Shared;
-pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write};
+pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write, total};
 use slots::{Slot, Slots};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -109,13 +109,7 @@ impl<B: Backend> Driver<B> {
     /// # Errors
     /// A number of repetitions is negative.
     pub fn total(&self) -> Result<u64> {
-        let mut total = 0u64;
-        for step in self.script.steps() {
-            if let Step::Repeat(own) = step {
-                total = total.saturating_add(self.script.known_times(own)?.unwrap_or(0) as u64);
-            }
-        }
-        Ok(total)
+        total(&*self.script)
     }
 
     /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, or after several

@@ -327,13 +327,8 @@ impl Position {
     /// # Errors
     /// A number of repetitions is negative.
     pub fn done(self, script: &dyn Script) -> Result<u64> {
-        let mut done = self.time as u64;
-        for step in script.steps().iter().take(self.step) {
-            if let Step::Repeat(own) = step {
-                done = done.saturating_add(script.known_times(own)?.unwrap_or(0) as u64);
-            }
-        }
-        Ok(done)
+        let done = times(script.steps().iter().take(self.step), script)?;
+        Ok(done.saturating_add(self.time as u64))
     }
 
     /// A position between steps as one between the actions of the text. Programs are looked at before they begin, in their
@@ -359,6 +354,25 @@ impl Position {
             None => (self.step == actions.len()).then_some(Position { step: steps.len(), time: 0 }),
         }
     }
+}
+
+/// How often the outermost loops of a program are run, as far as that is known before.
+///
+/// # Errors
+/// A number of repetitions is negative.
+pub fn total(script: &dyn Script) -> Result<u64> {
+    times(script.steps().iter(), script)
+}
+
+/// The same of some of its steps.
+fn times<'a>(steps: impl Iterator<Item = &'a Step>, script: &dyn Script) -> Result<u64> {
+    let mut total = 0u64;
+    for step in steps {
+        if let Step::Repeat(own) = step {
+            total = total.saturating_add(script.known_times(own)?.unwrap_or(0) as u64);
+        }
+    }
+    Ok(total)
 }
 
 /// Where loops are in a sequence.

@@ -117,7 +117,7 @@ impl Job {
             Error::call(format!("`{}` is no stencil on a grid, and holds its arrays by itself", self.subject.name()))
                 .help("start it: `Job::start`")
         })?;
-        let choices = self.choices.clone().suiting(stencil);
+        let choices = self.how.choices.clone().suiting(stencil);
         let (precision, contract) = (choices.precision, choices.contract);
         let stencil = prepare(stencil, precision, contract);
         let Arrays { reads, writes } = arrays;

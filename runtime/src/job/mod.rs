@@ -43,28 +43,25 @@
 //! ```
 
 mod call;
+mod ready;
 mod run;
 
 use crate::array::Array;
-use crate::build::Build;
+use crate::bench::hash;
+use crate::checkpoint::Checkpoint;
 use crate::device::{Device, Platform};
 use crate::drawing::Drawing;
-use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::given::Cast;
 use crate::mesh::Mesh;
 use crate::mesh::order::Ordering;
 use crate::mesh::program as over;
-use crate::problem::Request;
-use crate::program::kernels::{Kernels, Planned};
-use crate::program::plan::{ProgramPlan, has_clusters};
-use crate::program::{ProgramProblem, cpu};
+use crate::program::plan::ProgramPlan;
 pub use call::{Arrays, Call};
+pub use ready::{Checked, Ready};
 pub use run::Run;
-use run::Running;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::{Failure, Severity, guess};
 use stencilc_compiler::grid::{Adjacency, Grid};
@@ -91,8 +88,8 @@ pub enum Domain {
     Cells {
         /// The neighbours.
         adjacency: Arc<Adjacency>,
-        /// How many levels there are.
-        levels: usize,
+        /// How many levels there are, if it does not follow from the arrays.
+        levels: Option<usize>,
     },
     /// Over a mesh.
     Mesh {
@@ -107,19 +104,29 @@ pub enum Domain {
 #[derive(Clone, Debug)]
 pub struct Job {
     subject: Subject,
+    /// A hash of the text that it stands in.
+    source: String,
     domain: Option<Domain>,
     device: Option<Device>,
     /// The stream of the caller's that all work goes into, as the driver calls it.
     stream: Option<usize>,
-    choices: Choices,
-    plan: Option<ProgramPlan>,
-    over_mesh: MeshChoices,
-    ordering: Option<Ordering>,
+    how: How,
     arrays: BTreeMap<String, Array>,
     settings: BTreeMap<String, String>,
     seed: u64,
     cast: Cast,
     drawing: Drawing,
+    resumed: Option<Checkpoint>,
+}
+
+/// Which kernels compute it.
+#[derive(Clone, Debug, Default)]
+struct How {
+    choices: Choices,
+    plan: Option<ProgramPlan>,
+    over_mesh: MeshChoices,
+    ordering: Option<Ordering>,
+    is_unrecorded: bool,
 }
 
 impl Job {
@@ -136,26 +143,31 @@ impl Job {
         let programs: Vec<Subject> = programs.chain(lowered.mesh_programs.into_iter().map(Subject::Mesh)).collect();
         let stencils = lowered.stencils.iter().map(|own| Subject::Grid(called::once(own, false).0));
         let stencils = stencils.chain(lowered.mesh_stencils.iter().map(|own| Subject::Mesh(over::alone(own))));
-        chosen(programs, stencils.collect(), name).map(Self::of)
+        let subject = chosen(programs, stencils.collect(), name)?;
+        Ok(Self::of(subject).standing_in(source))
     }
 
     /// What was lowered already.
     pub fn of(subject: Subject) -> Self {
         Self {
             subject,
+            source: String::new(),
             domain: None,
             device: None,
             stream: None,
-            choices: Choices::default(),
-            plan: None,
-            over_mesh: MeshChoices::default(),
-            ordering: None,
+            how: How::default(),
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: 0,
             cast: Cast::Exact,
             drawing: Drawing::Nothing,
+            resumed: None,
         }
+    }
+
+    /// The text that it stands in: what it holds on its way is that of no other text.
+    pub fn standing_in(self, source: &Source) -> Self {
+        Self { source: hash(&[source.text.as_bytes()]), ..self }
     }
 
     /// Where it is computed. On a grid in rows this may be left out where arrays tell its extents.
@@ -179,7 +191,8 @@ impl Job {
 
     /// What `real` is.
     pub fn precision(self, precision: Precision) -> Self {
-        Self { choices: Choices { precision, ..self.choices }, ..self }
+        let choices = Choices { precision, ..self.how.choices };
+        Self { how: How { choices, ..self.how }, ..self }
     }
 
     /// What an input holds before the first step: on a grid of shape (nk, nj, ni), over a mesh (levels, elements, slots, parts), of
@@ -212,118 +225,68 @@ impl Job {
 
     /// Which kernels compute it on a grid: storage, strategy and what belongs to them. Their precision is that of all.
     pub fn choices(self, choices: Choices) -> Self {
-        Self { choices, ..self }
+        Self { how: How { choices, ..self.how }, ..self }
     }
 
     /// Which calls of a program on a grid become one kernel; the usual plan if nothing is said.
     pub fn plan(self, plan: ProgramPlan) -> Self {
-        Self { choices: plan.choices.clone(), plan: Some(plan), ..self }
+        Self { how: How { choices: plan.choices.clone(), plan: Some(plan), ..self.how }, ..self }
     }
 
     /// Which kernels compute it over a mesh, and in which order its elements stand on the device: as they are if nothing is said.
     pub fn over_mesh(self, choices: MeshChoices, ordering: Option<Ordering>) -> Self {
-        Self { over_mesh: choices, ordering, ..self }
+        Self { how: How { over_mesh: choices, ordering, ..self.how }, ..self }
     }
 
-    /// Checks all against each other, compiles what is needed, and brings the fields to the device.
+    /// Goes on from a checkpoint of the same text, whose fields it has.
+    pub fn resume(self, checkpoint: Checkpoint) -> Self {
+        Self { resumed: Some(checkpoint), ..self }
+    }
+
+    /// Checks all against each other. Which kernels compute it can still be chosen afterwards.
     ///
     /// # Errors
     /// Names that do not exist, arrays of the wrong shape or type, inputs and parameters without a value, a domain that is missing or
-    /// does not suit; a device that is not there, or that cannot take what was chosen.
+    /// does not suit; a checkpoint of something else.
+    pub fn ready(self) -> Result<Ready> {
+        Ready::new(self)
+    }
+
+    /// The same, compiles what is needed, and brings the fields to the device.
+    ///
+    /// # Errors
+    /// Those of [`Job::ready`] and [`Ready::start`].
     pub fn start(self) -> Result<Run> {
-        match self.subject.clone() {
-            Subject::Grid(program) => self.on_grid(&program),
-            Subject::Mesh(program) => self.on_mesh(&program),
-        }
-    }
-
-    fn on_grid(self, program: &Program) -> Result<Run> {
-        let Self { device, stream, choices, plan, arrays, settings, seed, cast, drawing, .. } = self;
-        let (grid, adjacency) = match self.domain {
-            None => (None, None),
-            Some(Domain::Rows(grid)) => (Some(grid), None),
-            Some(Domain::Cells { adjacency, levels }) => {
-                (Some(Grid::cells(adjacency.cells(), levels)), Some(adjacency))
-            }
-            Some(Domain::Mesh { .. }) => {
-                return Err(Error::call(format!("`{}` runs on a grid, not over a mesh", program.name)));
-            }
-        };
-        let facade = program.facade();
-        let (precision, contract) = (choices.precision, choices.contract);
-        let request =
-            Request { stencil: &facade, precision, contract, grid, adjacency, arrays, settings, seed, cast, drawing };
-        let problem = Arc::new(ProgramProblem::new(program, request)?);
-        let planned = |arch: &str| {
-            let plan = plan.unwrap_or_else(|| ProgramPlan::usual(&problem, &choices, has_clusters(arch)));
-            Planned::new(&problem, &plan)
-        };
-        let driver: Box<dyn Running> = match opened(Device::choose(device).0, stream)? {
-            Platform::Cpu => Box::new(Driver::new(cpu::Interpreter::new(Arc::clone(&problem))).given()?),
-            Platform::Emulator(emulator) => on_machine(emulator, planned(crate::device::ARCH)?)?,
-            Platform::Gpu(gpu) => {
-                let planned = planned(&gpu.arch())?;
-                on_machine(gpu, planned)?
-            }
-        };
-        Ok(Run::new(driver))
-    }
-
-    fn on_mesh(self, program: &MeshProgram) -> Result<Run> {
-        let Some(Domain::Mesh { mesh, levels }) = self.domain else {
-            return Err(Error::call(format!("`{}` runs over a mesh", program.program.name))
-                .help("give one: `Domain::Mesh { mesh, levels }`"));
-        };
-        let request = over::Request {
-            program,
-            precision: self.choices.precision,
-            contract: self.choices.contract,
-            mesh,
-            levels,
-            arrays: self.arrays,
-            settings: self.settings,
-            seed: self.seed,
-            cast: self.cast,
-            drawing: self.drawing,
-        };
-        let problem = Arc::new(over::MeshProblem::new(request)?);
-        let placed = || {
-            let ordering = self.ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
-            over::kernels::Renumbered::new(&problem, &ordering).map(Rc::new)
-        };
-        let own = Arc::clone(&problem);
-        let driver: Box<dyn Running> = match opened(Device::choose(self.device).0, self.stream)? {
-            Platform::Cpu => Box::new(Driver::new(over::cpu::Interpreter::new(own)).given()?),
-            Platform::Emulator(emulator) => {
-                Box::new(Driver::new(over::kernels::Kernels::new(own, emulator, self.over_mesh, placed()?)).given()?)
-            }
-            Platform::Gpu(gpu) => {
-                Box::new(Driver::new(over::kernels::Kernels::new(own, gpu, self.over_mesh, placed()?)).given()?)
-            }
-        };
-        Ok(Run::new(driver))
+        self.ready()?.start()
     }
 }
 
 /// A device, whose work goes into a stream if one is given.
 fn opened(device: Device, stream: Option<usize>) -> Result<Platform> {
     let platform = device.open(2)?;
-    if let (Platform::Gpu(gpu), Some(stream)) = (&platform, stream) {
-        // SAFETY: whoever gave the stream saw to it that it is one of this GPU, and there as long.
-        unsafe { gpu.use_stream(std::ptr::with_exposed_provenance_mut(stream)) };
-    }
+    in_stream(&platform, stream);
     Ok(platform)
 }
 
-fn on_machine<M: Build + 'static>(machine: Arc<M>, planned: Planned) -> Result<Box<dyn Running>> {
-    Ok(Box::new(Driver::new(Kernels::built(machine, planned)?).given()?))
+/// Lets the work of a GPU go into a stream, if one is given.
+fn in_stream(platform: &Platform, stream: Option<usize>) {
+    if let (Platform::Gpu(gpu), Some(stream)) = (platform, stream) {
+        // SAFETY: whoever gave the stream saw to it that it is one of this GPU, and there as long.
+        unsafe { gpu.use_stream(std::ptr::with_exposed_provenance_mut(stream)) };
+    }
 }
 
 impl Subject {
-    fn name(&self) -> &str {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.program().name
+    }
+
+    /// The program, wherever it runs.
+    pub fn program(&self) -> &Program {
         match self {
-            Subject::Grid(program) => &program.name,
-            Subject::Mesh(program) => &program.program.name,
+            Subject::Grid(program) => program,
+            Subject::Mesh(program) => &program.program,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! A job that was started.
 
 use crate::array::{Array, Data};
+use crate::checkpoint::{self, About};
 use crate::driver::{Backend, Driver, Script};
 use crate::error::{Error, Result};
+use std::path::Path;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Role, VariableId};
 
 /// A driver, whatever computes.
 pub(super) trait Running {
@@ -33,6 +35,9 @@ pub(super) trait Running {
 
     /// Waits until all is computed.
     fn wait(&self) -> Result<()>;
+
+    /// As [`checkpoint::save`].
+    fn save(&self, path: &Path, about: &About) -> Result<()>;
 }
 
 impl<B: Backend> Running for Driver<B> {
@@ -67,17 +72,24 @@ impl<B: Backend> Running for Driver<B> {
     fn wait(&self) -> Result<()> {
         self.wait()
     }
+
+    fn save(&self, path: &Path, about: &About) -> Result<()> {
+        checkpoint::save(path, about, self)
+    }
 }
 
 /// A job under way: its fields are on the device.
 pub struct Run {
     driver: Box<dyn Running>,
     script: Arc<dyn Script>,
+    about: About,
+    /// Over a mesh: the calls of each kernel that computes several.
+    pub merged: Vec<Vec<String>>,
 }
 
 impl Run {
-    pub(super) fn new(driver: Box<dyn Running>) -> Self {
-        Self { script: driver.script(), driver }
+    pub(super) fn new(driver: Box<dyn Running>, about: About) -> Self {
+        Self { script: driver.script(), driver, about, merged: Vec::new() }
     }
 
     /// How often the outermost loops were run until now.
@@ -101,10 +113,19 @@ impl Run {
     pub fn step(&mut self, times: u64) -> Result<u64> {
         let mut some = 0;
         while some < times {
-            let Some(more) = self.driver.advance(times - some)? else { break };
+            let Some(more) = self.advance(times - some)? else { break };
             some += more;
         }
         Ok(some)
+    }
+
+    /// Goes on by so many times of an outermost loop, or fewer, as far as one launch leads, so that one sees how far it is; does what
+    /// stands behind the last loop, and returns nothing, at the end.
+    ///
+    /// # Errors
+    /// As [`Run::step`].
+    pub fn advance(&mut self, most: u64) -> Result<Option<u64>> {
+        self.driver.advance(most)
     }
 
     /// Goes on to the end.
@@ -121,10 +142,32 @@ impl Run {
     /// # Errors
     /// There is no such field, or it has no value yet; or a kernel has failed.
     pub fn get(&self, name: &str) -> Result<Array> {
+        self.held(name)?.ok_or_else(|| Error::call(format!("`{name}` has no value yet")))
+    }
+
+    /// The same; nothing if it has no value yet. A number is an array without axes.
+    ///
+    /// # Errors
+    /// There is no such field, or a kernel has failed.
+    pub fn held(&self, name: &str) -> Result<Option<Array>> {
         let variable = self.declared(name)?;
         let data = self.driver.get(variable)?;
-        let data = data.ok_or_else(|| Error::call(format!("`{name}` has no value yet")))?;
-        Ok(Array { shape: self.script.shape(variable), data })
+        Ok(data.map(|data| Array { shape: self.script.shape(variable), data }))
+    }
+
+    /// The names of the declared fields and numbers that are written, in the order declared.
+    pub fn outputs(&self) -> Vec<String> {
+        let variables = self.script.program().variables.iter();
+        let written = variables.filter(|(_, own)| own.role.is_some_and(Role::is_written));
+        written.map(|(_, own)| own.name.clone()).collect()
+    }
+
+    /// Keeps all that it holds in the file at `path`, from which [`Job::resume`](super::Job::resume) goes on.
+    ///
+    /// # Errors
+    /// It cannot be written, or a kernel has failed.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        self.driver.save(path, &self.about)
     }
 
     /// What a number is now, such as what a reduction came to.

@@ -1,5 +1,6 @@
 //! What of a mesh can be drawn: elements with corners at known places.
 
+use super::check::plural;
 use super::{Field, HOLE, Map, Mesh};
 use crate::error::{Error, Result};
 use stencilc_compiler::diagnostic::guess;
@@ -63,6 +64,30 @@ impl<'a> Cells<'a> {
         let mut cells = Self { map, x, is_solid: false };
         cells.is_solid = cells.looks_solid(mesh);
         Ok(cells)
+    }
+
+    /// The elements of a set; or, if their own positions are known, the cells whose corners they are, which is said.
+    ///
+    /// # Errors
+    /// No map leads from them to elements whose positions are known.
+    pub fn of(mesh: &'a Mesh, set: usize) -> Result<(Self, bool)> {
+        let main = Self::find(mesh, None)?;
+        if main.map.to == set {
+            return Ok((main, true));
+        }
+        let to_corners = |to: usize| mesh.maps.iter().filter(move |map| map.from == set && map.to == to);
+        let known = || (0..mesh.sets.len()).filter(|&to| mesh.position_of(to).is_some());
+        let maps = to_corners(main.map.to).max_by_key(|map| map.arity);
+        let map = maps.or_else(|| known().flat_map(to_corners).max_by_key(|map| map.arity)).ok_or_else(|| {
+            let (own, corners) = (plural(&mesh.sets[set].name), plural(&mesh.sets[main.map.to].name));
+            Error::call(format!(
+                "{own} cannot be drawn: no map leads from them to {corners}, whose positions are known"
+            ))
+        })?;
+        let x = mesh.position_of(map.to).unwrap_or(main.x);
+        let mut cells = Self { map, x, is_solid: false };
+        cells.is_solid = cells.looks_solid(mesh);
+        Ok((cells, false))
     }
 
     /// The corners of an element.

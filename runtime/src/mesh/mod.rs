@@ -31,7 +31,7 @@ mod vtu;
 pub use bound::Bound;
 pub use check::MOST;
 pub use file::{load, read, save, save_fields, will_save, write};
-pub use picture::picture;
+pub use picture::{View, picture};
 pub use vtu::{check_vtu, has_place_in_vtu, write_vtu};
 
 use crate::array::Data;

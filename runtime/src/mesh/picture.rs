@@ -26,13 +26,66 @@ const LINE: f64 = 0.6;
 pub fn picture(mesh: &Mesh, cells: Option<&str>, title: &str, path: &Path) -> Result<()> {
     let cells = Cells::find(mesh, cells)?;
     let set = &mesh.sets[cells.map.from];
-    let canvas = drawn(&cells, set.size)?;
+    let canvas = drawn(&cells, set.size, SIDE, true)?;
     let axes = if is_flat(&cells) { ["x", "y"] } else { ["", ""] };
     let scattered = Scattered { count: set.size, what: &plural(&set.name), axes };
     plot::save_png(
         path,
         &Picture { title, values: &canvas.values, ni: canvas.width, nj: canvas.height, scattered: Some(scattered) },
     )
+}
+
+/// Where the elements of a set are seen, so that what they hold can be drawn again and again. Elements whose own positions are known
+/// are corners of cells: a cell has the mean of what its corners hold.
+pub struct View {
+    /// Points to the right.
+    pub ni: usize,
+    /// Points downwards.
+    pub nj: usize,
+    /// How many elements there are.
+    pub count: usize,
+    /// What they are called.
+    pub what: String,
+    /// What the axes are called.
+    pub axes: [&'static str; 2],
+    /// At each point the number of an element or cell; NaN where there is none.
+    cells: Vec<f64>,
+    /// Of each cell its corners, if these are the elements.
+    corners: Option<Vec<Vec<usize>>>,
+}
+
+impl View {
+    /// Of a set, with so many points along the longer side.
+    ///
+    /// # Errors
+    /// Nobody knows where its elements are.
+    pub fn new(mesh: &Mesh, set: usize, side: usize) -> Result<Self> {
+        let (cells, are_corners) = Cells::of(mesh, set)?;
+        let count = mesh.sets[cells.map.from].size;
+        let canvas = drawn(&cells, count, side, false)?;
+        let corners = |cell| cells.corners(cell).iter().map(|&corner| corner as usize).collect();
+        Ok(Self {
+            ni: canvas.width,
+            nj: canvas.height,
+            count: mesh.sets[set].size,
+            what: plural(&mesh.sets[set].name),
+            axes: if is_flat(&cells) { ["x", "y"] } else { ["", ""] },
+            cells: canvas.values,
+            corners: are_corners.then(|| (0..count).map(corners).collect()),
+        })
+    }
+
+    /// What is seen at each point, where elements hold these values.
+    pub fn values(&self, value: &dyn Fn(usize) -> f64) -> Vec<f64> {
+        let mean = |all: &Vec<usize>| all.iter().map(|&corner| value(corner)).sum::<f64>() / all.len() as f64;
+        let means: Option<Vec<f64>> = self.corners.as_ref().map(|own| own.iter().map(mean).collect());
+        let at = |cell: f64| match (cell.is_nan(), &means) {
+            (true, _) => f64::NAN,
+            (false, Some(means)) => means[cell as usize],
+            (false, None) => value(cell as usize),
+        };
+        self.cells.iter().map(|&cell| at(cell)).collect()
+    }
 }
 
 /// Whether all corners are at one height.
@@ -49,6 +102,7 @@ struct Canvas {
     values: Vec<f64>,
     /// How near to the eye it is.
     depths: Vec<f64>,
+    has_outlines: bool,
 }
 
 /// Where the eye sees a point: to the right, upwards, towards the eye.
@@ -62,7 +116,8 @@ fn seen(is_flat: bool, [x, y, z]: [f64; 3]) -> [f64; 3] {
     [cosine * y - sine * x, cosine * z - sine * near, cosine * near + sine * z]
 }
 
-fn drawn(cells: &Cells, count: usize) -> Result<Canvas> {
+/// `count` elements, with so many pixels along the longer side.
+fn drawn(cells: &Cells, count: usize, longer_side: usize, has_outlines: bool) -> Result<Canvas> {
     let corners = cells.x.data.len() / cells.x.parts;
     let is_flat = is_flat(cells);
     let places: Vec<[f64; 3]> = (0..corners).map(|corner| seen(is_flat, cells.place(corner as i32))).collect();
@@ -76,14 +131,16 @@ fn drawn(cells: &Cells, count: usize) -> Result<Canvas> {
         return Err(Error::input("there is nothing to draw: the mesh has no cells"));
     }
     // Places may be too near or too far for any scale.
-    let scale = Some((SIDE - 1) as f64 / longer).filter(|scale| scale.is_normal()).unwrap_or(1.0);
-    let side = |length: f64| (length * scale).ceil().clamp(0.0, (SIDE - 1) as f64) as usize + 1;
+    let last = longer_side - 1;
+    let scale = Some(last as f64 / longer).filter(|scale| scale.is_normal()).unwrap_or(1.0);
+    let side = |length: f64| (length * scale).ceil().clamp(0.0, last as f64) as usize + 1;
     let (width, height) = (side(right - left), side(top - bottom));
     let mut canvas = Canvas {
         width,
         height,
         values: vec![f64::NAN; width * height],
         depths: vec![f64::NEG_INFINITY; width * height],
+        has_outlines,
     };
     let pixel = |corner: i32| {
         let [x, y, z] = places[corner as usize];
@@ -133,7 +190,7 @@ impl Canvas {
             up => middle[2] - (normal[0] * (x - middle[0]) + normal[1] * (y - middle[1])) / up,
         };
         // As large as a square of the same area.
-        let is_outlined = (0.5 * normal[2].abs()).sqrt() >= OUTLINED;
+        let is_outlined = self.has_outlines && (0.5 * normal[2].abs()).sqrt() >= OUTLINED;
         for y in top.ceil() as usize..=(bottom.floor().max(0.0) as usize).min(self.height - 1) {
             for x in left.ceil() as usize..=(right.floor().max(0.0) as usize).min(self.width - 1) {
                 let (at_x, at_y) = (x as f64, y as f64);
@@ -179,7 +236,7 @@ mod tests {
     /// The canvas of a mesh.
     fn canvas(mesh: &Mesh, cells: Option<&str>) -> Canvas {
         let cells = Cells::find(mesh, cells).unwrap();
-        drawn(&cells, mesh.sets[cells.map.from].size).unwrap()
+        drawn(&cells, mesh.sets[cells.map.from].size, SIDE, true).unwrap()
     }
 
     /// The numbers that are seen, each once.
@@ -248,6 +305,31 @@ mod tests {
             mesh.check().unwrap();
             let _ = canvas(&mesh, None);
         }
+    }
+
+    #[test]
+    fn elements_show_what_they_hold() {
+        let mesh = triangles(6, 4, Perturbed::default()).unwrap();
+        let set = |name: &str| mesh.set_named(name).unwrap();
+        let view = View::new(&mesh, set("cell"), 61).unwrap();
+        assert_eq!((view.ni, view.nj, view.count, view.what.as_str()), (61, 41, 48, "cells"));
+        let values = view.values(&|cell| 10.0 * cell as f64);
+        let mut seen: Vec<u64> = values.iter().filter(|own| own.is_finite()).map(|own| *own as u64).collect();
+        assert!(seen.len() + 2 * (61 + 41) > values.len(), "nearly all of the plane");
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, (0..48).map(|cell| 10 * cell).collect::<Vec<u64>>());
+
+        // A plane over the nodes is one of means over the cells: the middle of each.
+        let nodes = View::new(&mesh, set("node"), 61).unwrap();
+        assert_eq!((nodes.count, nodes.what.as_str()), (35, "nodes"));
+        let x = mesh.position_of(set("node")).unwrap();
+        let values = nodes.values(&|node| x.data.get(2 * node));
+        let (low, high) = values.iter().fold((1.0, 0.0), |(low, high): (f64, f64), &own| (low.min(own), high.max(own)));
+        assert!((low - 1.0 / 18.0).abs() < 1e-12 && (high - 17.0 / 18.0).abs() < 1e-12, "{low} {high}");
+
+        let edges = View::new(&mesh, set("edge"), 61).unwrap();
+        assert!(edges.values(&|_| 1.0).iter().any(|own| own.is_nan()), "lines, and nothing between them");
     }
 
     #[test]

@@ -1,0 +1,244 @@
+//! A job that was checked.
+
+use super::{Domain, How, Job, Run, Subject, in_stream};
+use crate::build::Build;
+use crate::checkpoint::{About, Checkpoint};
+use crate::device::{ARCH, Device, Platform};
+use crate::drawing::Drawing;
+use crate::driver::{Backend, Driver, Script, total};
+use crate::error::{Error, Result};
+use crate::mesh::order::Ordering;
+use crate::mesh::program::kernels::{self as over_mesh, Reader, Renumbered};
+use crate::mesh::program::{self as over, MeshProblem, MeshScript};
+use crate::problem::Request;
+use crate::program::kernels::{Kernels, Planned};
+use crate::program::plan::{ProgramPlan, has_clusters};
+use crate::program::{ProgramProblem, cpu};
+use std::rc::Rc;
+use std::sync::Arc;
+use stencilc_compiler::grid::Grid;
+use stencilc_compiler::ir::{MeshProgram, Program};
+use stencilc_compiler::mesh::MeshChoices;
+
+/// What is computed, with all that it is given.
+#[derive(Clone)]
+pub enum Checked {
+    /// On a grid.
+    Grid(Arc<ProgramProblem>),
+    /// Over a mesh.
+    Mesh(Arc<MeshProblem>),
+}
+
+/// A job that was checked, before anything is compiled.
+pub struct Ready {
+    /// What is computed.
+    pub checked: Checked,
+    about: About,
+    resumed: Option<Checkpoint>,
+    before: u64,
+    device: Option<Device>,
+    stream: Option<usize>,
+    how: How,
+    reader: Option<Rc<Reader>>,
+}
+
+impl Checked {
+    /// What it does.
+    pub fn script(&self) -> Arc<dyn Script> {
+        match self {
+            Checked::Grid(problem) => Arc::<ProgramProblem>::clone(problem),
+            Checked::Mesh(problem) => Arc::new(MeshScript::new(problem, &|_| false)),
+        }
+    }
+
+    /// The names of inputs that were drawn at random.
+    pub fn drawn(&self) -> &[String] {
+        match self {
+            Checked::Grid(problem) => &problem.outer.drawn,
+            Checked::Mesh(problem) => &problem.drawn,
+        }
+    }
+}
+
+impl Ready {
+    pub(super) fn new(mut job: Job) -> Result<Self> {
+        let (device, stream, how) = (job.device, job.stream, job.how.clone());
+        let (source, resumed) = (std::mem::take(&mut job.source), job.resumed.take());
+        if let Some(checkpoint) = &resumed {
+            checkpoint.suits(matches!(job.subject, Subject::Mesh(_)))?;
+            if let Some(name) = job.arrays.keys().next() {
+                return Err(Error::call(format!("`{name}` is given, and the checkpoint has all fields"))
+                    .help("leave out one of the two"));
+            }
+            go_on_from(&mut job, &checkpoint.about);
+        }
+        let checked = match job.subject.clone() {
+            Subject::Grid(program) => Checked::Grid(Arc::new(on_grid(job, &program)?)),
+            Subject::Mesh(program) => Checked::Mesh(Arc::new(on_mesh(job, &program)?)),
+        };
+        let about = match &checked {
+            Checked::Grid(problem) => About::new(problem, &source, how.choices.contract),
+            Checked::Mesh(problem) => About::over_mesh(problem, &source, how.choices.contract),
+        };
+        let mut before = 0;
+        if let Some(checkpoint) = &resumed {
+            let script = checked.script();
+            checkpoint.check(&about, &*script)?;
+            before = checkpoint.done(&*script)?;
+        }
+        Ok(Self { checked, about, resumed, before, device, stream, how, reader: None })
+    }
+
+    /// How often outermost loops were run before, by what the checkpoint is of.
+    pub fn before(&self) -> u64 {
+        self.before
+    }
+
+    /// How often they are run in all, as far as that is known before.
+    ///
+    /// # Errors
+    /// A number of repetitions is negative.
+    pub fn total(&self) -> Result<u64> {
+        total(&*self.checked.script())
+    }
+
+    /// Another plan of a program on a grid than the job had.
+    pub fn plan(&mut self, plan: ProgramPlan) {
+        self.how = How { choices: plan.choices.clone(), plan: Some(plan), ..std::mem::take(&mut self.how) };
+    }
+
+    /// Other kernels over a mesh than the job had.
+    pub fn over_mesh(&mut self, choices: MeshChoices, ordering: Ordering) {
+        self.how = How { over_mesh: choices, ordering: Some(ordering), ..std::mem::take(&mut self.how) };
+    }
+
+    /// Starts each kernel by itself, and not those of many steps at once, as a CUDA graph.
+    pub fn unrecorded(&mut self) {
+        self.how.is_unrecorded = true;
+    }
+
+    /// Lets somebody read each kernel over a mesh before it is built.
+    pub fn read_by(&mut self, reader: Rc<Reader>) {
+        self.reader = Some(reader);
+    }
+
+    /// Compiles what is needed, and brings the fields to the device.
+    ///
+    /// # Errors
+    /// A device that is not there, or that cannot take what was chosen; there is not enough memory.
+    pub fn start(self) -> Result<Run> {
+        let platform = Device::choose(self.device).0.open(2)?;
+        self.start_on(platform)
+    }
+
+    /// The same on a device that was opened already.
+    ///
+    /// # Errors
+    /// As [`Ready::start`].
+    pub fn start_on(self, platform: Platform) -> Result<Run> {
+        in_stream(&platform, self.stream);
+        match self.checked.clone() {
+            Checked::Grid(problem) => match platform {
+                Platform::Cpu => self.begun(cpu::Interpreter::new(problem)),
+                Platform::Emulator(emulator) => self.kernels(emulator, &problem, ARCH),
+                Platform::Gpu(gpu) => {
+                    let arch = gpu.arch();
+                    self.kernels(gpu, &problem, &arch)
+                }
+            },
+            Checked::Mesh(problem) => match platform {
+                Platform::Cpu => self.begun(over::cpu::Interpreter::new(problem)),
+                Platform::Emulator(emulator) => self.kernels_over_mesh(emulator, problem),
+                Platform::Gpu(gpu) => self.kernels_over_mesh(gpu, problem),
+            },
+        }
+    }
+
+    fn kernels<M: Build + 'static>(mut self, machine: Arc<M>, problem: &ProgramProblem, arch: &str) -> Result<Run> {
+        let How { choices, plan, is_unrecorded, .. } = std::mem::take(&mut self.how);
+        let mut plan = plan.unwrap_or_else(|| ProgramPlan::usual(problem, &choices, has_clusters(arch)));
+        plan.graph &= !is_unrecorded;
+        self.begun(Kernels::built(machine, Planned::new(problem, &plan)?)?)
+    }
+
+    fn kernels_over_mesh<M: Build + 'static>(mut self, machine: Arc<M>, problem: Arc<MeshProblem>) -> Result<Run> {
+        let How { over_mesh, ordering, is_unrecorded, .. } = std::mem::take(&mut self.how);
+        let ordering = ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
+        let renumbered = Rc::new(Renumbered::new(&problem, &ordering)?);
+        let mut kernels = over_mesh::Kernels::new(Arc::clone(&problem), machine, over_mesh, renumbered);
+        if let Some(reader) = self.reader.take() {
+            kernels = kernels.read_by(reader);
+        }
+        if is_unrecorded {
+            kernels = kernels.unrecorded();
+        }
+        let merged = problem.chains.iter().filter(|chain| kernels.merges(chain));
+        let merged = merged.map(|chain| chain.stages.iter().map(|own| own.stencil.name.clone()).collect());
+        let merged = merged.collect();
+        let mut run = self.begun(kernels)?;
+        run.merged = merged;
+        Ok(run)
+    }
+
+    /// At the beginning, or where the checkpoint was.
+    fn begun<B: Backend + 'static>(self, backend: B) -> Result<Run> {
+        let mut driver = Driver::new(backend);
+        match &self.resumed {
+            Some(checkpoint) => checkpoint.restore(&mut driver)?,
+            None => driver = driver.given()?,
+        }
+        Ok(Run::new(Box::new(driver), self.about))
+    }
+}
+
+/// What is left open of where a job is computed is as it was. All that it holds comes from the checkpoint: what is drawn has only the
+/// right shape.
+fn go_on_from(job: &mut Job, about: &About) {
+    job.drawing = Drawing::Inputs;
+    match (&mut job.domain, &job.subject) {
+        (place @ None, _) => *place = about.grid.map(Domain::Rows),
+        (Some(Domain::Cells { levels, .. }), _) => *levels = levels.or(about.grid.map(|own| own.nk)),
+        (Some(Domain::Mesh { levels, .. }), Subject::Mesh(program)) if program.mesh.levels => {
+            *levels = levels.or(about.mesh.as_ref().map(|own| own.levels));
+        }
+        _ => {}
+    }
+}
+
+fn on_grid(job: Job, program: &Program) -> Result<ProgramProblem> {
+    let Job { domain, how, arrays, settings, seed, cast, drawing, .. } = job;
+    let (grid, adjacency) = match domain {
+        None => (None, None),
+        Some(Domain::Rows(grid)) => (Some(grid), None),
+        Some(Domain::Cells { adjacency, levels }) => {
+            (levels.map(|levels| Grid::cells(adjacency.cells(), levels)), Some(adjacency))
+        }
+        Some(Domain::Mesh { .. }) => {
+            return Err(Error::call(format!("`{}` runs on a grid, not over a mesh", program.name)));
+        }
+    };
+    let (precision, contract) = (how.choices.precision, how.choices.contract);
+    let facade = program.facade();
+    let request =
+        Request { stencil: &facade, precision, contract, grid, adjacency, arrays, settings, seed, cast, drawing };
+    ProgramProblem::new(program, request)
+}
+
+fn on_mesh(job: Job, program: &MeshProgram) -> Result<MeshProblem> {
+    let Some(Domain::Mesh { mesh, levels }) = job.domain else {
+        return Err(Error::call(format!("`{}` runs over a mesh", program.program.name))
+            .help("give one: `Domain::Mesh { mesh, levels }`"));
+    };
+    MeshProblem::new(over::Request {
+        program,
+        precision: job.how.choices.precision,
+        contract: job.how.choices.contract,
+        mesh,
+        levels,
+        arrays: job.arrays,
+        settings: job.settings,
+        seed: job.seed,
+        cast: job.cast,
+        drawing: job.drawing,
+    })
+}

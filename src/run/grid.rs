@@ -1,0 +1,71 @@
+//! What is special about running a program on a grid.
+
+use super::Args;
+use crate::args::{ARCH, Chosen, KernelArgs};
+use crate::input::Input;
+use crate::tuned::Sought;
+use stencilc_compiler::ir::{Levels, Program};
+use stencilc_compiler::plan::Choices;
+use stencilc_runtime::bench::hash_of_neighbours;
+use stencilc_runtime::device::Platform;
+use stencilc_runtime::job::Domain;
+use stencilc_runtime::program::ProgramProblem;
+use stencilc_runtime::program::plan::ProgramPlan;
+use stencilc_runtime::tune::database::EMULATOR;
+use stencilc_runtime::{Error, Result};
+
+/// Refuses options that are about one stencil.
+pub fn refuse_options(args: &Args, program: &Program) -> Result<()> {
+    let given = [("--at", !args.at.is_empty()), ("--bits", args.bits), ("--runs", args.runs != 1)];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Error::call(format!("{option} is for stencils, and `{}` is a program", program.name))
+            .help("run one of its stencils: --stencil NAME")),
+        None => Ok(()),
+    }
+}
+
+/// The grid that is asked for, if it is.
+pub fn domain(args: &Args) -> Result<Option<Domain>> {
+    let Chosen { grid, adjacency } = Chosen::new(args.grid.as_ref(), args.levels)?;
+    Ok(match adjacency {
+        Some(adjacency) => Some(Domain::Cells { adjacency, levels: grid.map(|grid| grid.nk) }),
+        None => grid.map(Domain::Rows),
+    })
+}
+
+/// Whether a field of a name has rows and levels.
+pub fn is_levelled(program: &Program, name: &str) -> bool {
+    let place = program.declared(name).map(|id| program.variables[id].place);
+    place.is_some_and(|place| place.horizontal && place.levels == Levels::Full)
+}
+
+/// The plan that is asked for, that was tuned, or the usual one; nothing on the CPU, which has none.
+pub fn plan(
+    args: &Args,
+    input: &Input,
+    problem: &ProgramProblem,
+    choices: &Choices,
+    platform: &Platform,
+) -> Result<Option<ProgramPlan>> {
+    let (name, arch) = match platform {
+        Platform::Cpu => return Ok(None),
+        Platform::Emulator(_) => (EMULATOR, ARCH.to_owned()),
+        Platform::Gpu(gpu) => (gpu.name(), gpu.arch()),
+    };
+    if let Some(plan) = tuned(args, input, problem, choices, name) {
+        return Ok(Some(plan));
+    }
+    args.of_program.plan.plan(problem, choices, &arch).map(Some)
+}
+
+/// The plan that was tuned for a GPU, program and grid, where the options leave open which.
+fn tuned(args: &Args, input: &Input, problem: &ProgramProblem, choices: &Choices, gpu: &str) -> Option<ProgramPlan> {
+    if args.tuned.untuned || args.of_program.plan.is_given() || args.kernel.is_given_beside(&KernelArgs::OPEN) {
+        return None;
+    }
+    let stencil = &problem.staged.program.name;
+    let neighbours = problem.adjacency.as_deref().map(hash_of_neighbours);
+    let extents = problem.outer.grid;
+    let sought = Sought { source: &input.source.text, stencil, choices, extents, neighbours };
+    sought.plan_on(gpu, |plan| plan.check(problem))
+}
