@@ -4,6 +4,7 @@ use crate::array::{Array, Data};
 use crate::checkpoint::{self, About};
 use crate::driver::{Backend, Driver, Script};
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::guess;
@@ -83,13 +84,15 @@ pub struct Run {
     driver: Box<dyn Running>,
     script: Arc<dyn Script>,
     about: About,
+    /// Inputs that were given new numbers.
+    replaced: BTreeSet<VariableId>,
     /// Over a mesh: the calls of each kernel that computes several.
     pub merged: Vec<Vec<String>>,
 }
 
 impl Run {
     pub(super) fn new(driver: Box<dyn Running>, about: About) -> Self {
-        Self { script: driver.script(), driver, about, merged: Vec::new() }
+        Self { script: driver.script(), driver, about, replaced: BTreeSet::new(), merged: Vec::new() }
     }
 
     /// How often the outermost loops were run until now.
@@ -151,7 +154,12 @@ impl Run {
     /// There is no such field, or a kernel has failed.
     pub fn held(&self, name: &str) -> Result<Option<Array>> {
         let variable = self.declared(name)?;
-        let data = self.driver.get(variable)?;
+        let mut data = self.driver.get(variable)?;
+        // Memory of what nobody reads any more is used for something else.
+        if data.is_none() && self.script.program().variables[variable].role == Some(Role::In) {
+            let given = self.script.initial()?.into_iter().find(|(own, _)| *own == variable);
+            data = given.filter(|_| !self.replaced.contains(&variable)).map(|(_, data)| data.clone());
+        }
         Ok(data.map(|data| Array { shape: self.script.shape(variable), data }))
     }
 
@@ -200,6 +208,7 @@ impl Run {
             let (own, given) = (element.name(), array.data.element().name());
             return Err(Error::call(format!("`{name}` is an array of {own}, not of {given}")));
         }
+        self.replaced.insert(variable);
         self.driver.set(variable, &array.data)
     }
 
