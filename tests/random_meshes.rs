@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use stencilc_runtime::emulate::Compiler;
+use stencilc_testing::device::Device;
 use stencilc_testing::over::case::{Case, Outcome};
 use stencilc_testing::over::program::case::Case as Program;
 
@@ -37,8 +38,8 @@ fn kernels_compute_what_the_interpreter_does() {
     let given = std::env::var(VARIABLE_OF_KERNELS).unwrap_or_default();
     let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
     let (stencils, first) = (given.next().unwrap_or(BY_KERNELS), given.next().unwrap_or(0));
-    let compiler = Compiler::find().expect("there is a C++ compiler");
-    let one = |seed: u64| (seed, Case::new(seed).compute_by_kernels(&compiler).expect("there is memory"));
+    let device = Device::Emulator(Compiler::find().expect("there is a C++ compiler"));
+    let one = |seed: u64| (seed, Case::new(seed).compute_by_kernels(&device).expect("there is memory"));
     let all: Vec<_> = (first..first + stencils).into_par_iter().map(one).collect();
     let equal = all.iter().filter(|(_, outcome)| *outcome == Outcome::Equal).count();
     let failed = all.into_iter().filter_map(|(seed, outcome)| match outcome {
@@ -74,10 +75,10 @@ impl Tally {
     }
 }
 
-fn program(seed: u64, compiler: &Compiler) -> Tally {
+fn program(seed: u64, device: &Device) -> Tally {
     let case = Program::new(seed);
     let mut tally = Tally::default();
-    let fail = |message: String, by: Option<&Compiler>| {
+    let fail = |message: String, by: Option<&Device>| {
         let small = case.shrunk(by, Instant::now() + SHRINKING).expect("it works");
         format!("seed {seed}: {message}\n{}", small.text())
     };
@@ -90,11 +91,11 @@ fn program(seed: u64, compiler: &Compiler) -> Tally {
         Outcome::Failed(message) => tally.failed.push(fail(message, None)),
     }
     if seed.is_multiple_of(OF_KERNELS) {
-        let (outcome, chains) = case.compute_by_kernels(compiler).expect("the emulator works");
+        let (outcome, chains) = case.compute_by_kernels(device).expect("the emulator works");
         match outcome {
             Outcome::Equal => (tally.by_kernels, tally.chains) = (1, chains),
             Outcome::Nothing => {}
-            Outcome::Failed(message) => tally.failed.push(fail(message, Some(compiler))),
+            Outcome::Failed(message) => tally.failed.push(fail(message, Some(device))),
         }
     }
     tally
@@ -105,8 +106,8 @@ fn programs_over_meshes_mean_the_same_in_every_way() {
     let given = std::env::var(VARIABLE_OF_PROGRAMS).unwrap_or_default();
     let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
     let (programs, first) = (given.next().unwrap_or(PROGRAMS), given.next().unwrap_or(0));
-    let compiler = Compiler::find().expect("there is a C++ compiler");
-    let all = (first..first + programs).into_par_iter().map(|seed| program(seed, &compiler));
+    let device = Device::Emulator(Compiler::find().expect("there is a C++ compiler"));
+    let all = (first..first + programs).into_par_iter().map(|seed| program(seed, &device));
     let Tally { equal, by_kernels, chains, has, failed } = all.reduce(Tally::default, Tally::joined);
     println!("{equal} of {programs} equal: {has:?}; {by_kernels} by kernels, with {chains} chains");
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed[..failed.len().min(SHOWN)].join("\n"));

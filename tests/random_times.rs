@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::program::plan::PlanKind;
-use stencilc_testing::time::case::{Case, Failure, Outcome};
+use stencilc_testing::device::Device;
+use stencilc_testing::time::case::{Case, Outcome};
 use stencilc_testing::time::generate::Kind;
 use stencilc_testing::time::shrink::shrink;
 
@@ -47,15 +48,7 @@ impl Tally {
     }
 }
 
-fn failure_of(case: &Case, compiler: Option<&Compiler>) -> stencilc_runtime::Result<Option<Failure>> {
-    match (case.compute()?, compiler) {
-        (Outcome::Failed(failure), _) => Ok(Some(failure)),
-        (Outcome::Equal { reference, .. }, Some(compiler)) => Ok(case.compare(&reference, compiler)?.err()),
-        (Outcome::Equal { .. } | Outcome::Nothing, _) => Ok(None),
-    }
-}
-
-fn one(seed: u64, kind: Kind, compiler: Option<&Compiler>) -> Tally {
+fn one(seed: u64, kind: Kind, device: &Device) -> Tally {
     let case = Case::new(seed, kind);
     let mut tally = Tally::default();
     let failure = match case.compute().expect("there is memory") {
@@ -67,19 +60,18 @@ fn one(seed: u64, kind: Kind, compiler: Option<&Compiler>) -> Tally {
         Outcome::Equal { reference, saved } => {
             tally.equal = 1;
             tally.fused = usize::from(saved > 0);
-            match compiler.map(|compiler| case.compare(&reference, compiler).expect("the emulator works")) {
-                None => None,
-                Some(Ok(plans)) => {
+            match case.compare(&reference, device).expect("the emulator works") {
+                Ok(plans) => {
                     plans.iter().for_each(|plan| *tally.plans.entry(plan.name()).or_default() += 1);
                     None
                 }
-                Some(Err(failure)) => Some(failure),
+                Err(failure) => Some(failure),
             }
         }
     };
     if let Some(failure) = failure {
         let deadline = Instant::now() + Duration::from_secs(20);
-        let (small, failure) = shrink(case, failure, deadline, &|case| failure_of(case, compiler)).expect("it works");
+        let (small, failure) = shrink(case, failure, deadline, &|case| case.failure(device)).expect("it works");
         tally.failed.push(format!("seed {seed}: {failure}\n{}", small.text()));
     }
     tally
@@ -90,9 +82,9 @@ fn programs_in_time_mean_the_same_in_every_way() {
     let given = std::env::var(VARIABLE).unwrap_or_default();
     let mut given = given.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
     let (programs, first) = (given.next().unwrap_or(PROGRAMS), given.next().unwrap_or(0));
-    let compiler = Compiler::find().expect("a C++ compiler is needed: install g++");
-    let any = |seed: u64| one(seed, Kind::Any, seed.is_multiple_of(OF_PLANS).then_some(&compiler));
-    let circles = |seed: u64| one(seed, Kind::Circles, Some(&compiler));
+    let emulator = Device::Emulator(Compiler::find().expect("a C++ compiler is needed: install g++"));
+    let any = |seed: u64| one(seed, Kind::Any, if seed.is_multiple_of(OF_PLANS) { &emulator } else { &Device::None });
+    let circles = |seed: u64| one(seed, Kind::Circles, &emulator);
     let all = (first..first + programs).into_par_iter();
     let of = |seed: u64| match seed.is_multiple_of(CIRCLES) {
         true => any(seed).joined(circles(seed)),

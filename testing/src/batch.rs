@@ -3,14 +3,32 @@
 use crate::case::{Case, Failure, Outcome, Ready};
 use crate::device::{Compared, Device};
 use crate::shrink::shrink;
+use crate::time::generate::Kind;
+use crate::{over, time};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use stencilc_runtime::{Error, Result};
 
 /// The longest that a failing program is made smaller.
 const SHRINKING: Duration = Duration::from_secs(60);
+
+/// What random programs are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    /// Stencils on grids, each by one kernel.
+    Stencils,
+    /// Programs on grids, by kernels of every plan.
+    Programs,
+    /// Those of them whose planes are circles, as most plans want them.
+    Circles,
+    /// Stencils over meshes, by kernels of some strategy.
+    Meshes,
+    /// Programs over meshes, calls that share a kernel among them.
+    MeshPrograms,
+}
 
 /// What became of many cases.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -55,11 +73,123 @@ impl AddAssign<&Tally> for Tally {
     }
 }
 
+/// What became of a case that is compared by itself.
+#[derive(Default)]
+struct Came {
+    agreed: bool,
+    /// Kernels, or plans of a program, that equal the interpreter.
+    kernels: usize,
+    /// What is wrong, and the text of a small case that has it.
+    failed: Option<(String, String)>,
+}
+
 /// Computes the cases of some seeds in every way. What fails is made small and written to a folder.
 ///
 /// # Errors
 /// The device itself fails, or the folder cannot be written.
-pub fn run(seeds: std::ops::Range<u64>, device: &Device, failures: &Path) -> Result<Tally> {
+pub fn run(subject: Subject, seeds: Range<u64>, device: &Device, failures: &Path) -> Result<Tally> {
+    let one: fn(u64, &Device) -> Result<Came> = match subject {
+        Subject::Stencils => return stencils(seeds, device, failures),
+        Subject::Programs => |seed, device| program(&time::case::Case::new(seed, Kind::Any), device),
+        Subject::Circles => |seed, device| program(&time::case::Case::new(seed, Kind::Circles), device),
+        Subject::Meshes => mesh,
+        Subject::MeshPrograms => mesh_program,
+    };
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let start = Instant::now();
+        let came = one(seed, device)?;
+        tally.programs += 1;
+        tally.agreed += u64::from(came.agreed);
+        tally.nothing += u64::from(!came.agreed && came.failed.is_none());
+        tally.kernels += came.kernels as u64;
+        tally.seconds[2] += start.elapsed().as_secs_f64();
+        if let Some((message, text)) = came.failed {
+            tally.failures += 1;
+            put(failures, &format!("seed{seed}"), &message, &text)?;
+        }
+    }
+    Ok(tally)
+}
+
+fn program(case: &time::case::Case, device: &Device) -> Result<Came> {
+    let failure_of = |case: &time::case::Case| case.failure(device);
+    Ok(match case.compute()? {
+        time::case::Outcome::Nothing => Came::default(),
+        time::case::Outcome::Equal { reference, .. } => match case.compare(&reference, device)? {
+            Ok(plans) => Came { agreed: true, kernels: plans.len(), failed: None },
+            Err(failure) => {
+                let (small, failure) =
+                    time::shrink::shrink(case.clone(), failure, Instant::now() + SHRINKING, &failure_of)?;
+                Came { agreed: true, kernels: 0, failed: Some((failure.to_string(), small.text())) }
+            }
+        },
+        time::case::Outcome::Failed(failure) => {
+            let (small, failure) =
+                time::shrink::shrink(case.clone(), failure, Instant::now() + SHRINKING, &failure_of)?;
+            Came { failed: Some((failure.to_string(), small.text())), ..Came::default() }
+        }
+    })
+}
+
+fn mesh(seed: u64, device: &Device) -> Result<Came> {
+    let case = over::case::Case::new(seed);
+    let mut came = Came::default();
+    for outcome in [case.compute()?, case.compute_by_kernels(device)?] {
+        match outcome {
+            over::case::Outcome::Equal if came.agreed => came.kernels = 1,
+            over::case::Outcome::Equal => came.agreed = true,
+            over::case::Outcome::Nothing if came.agreed => {}
+            over::case::Outcome::Nothing => break,
+            over::case::Outcome::Failed(message) => {
+                came.failed = Some((message, case.text()));
+                break;
+            }
+        }
+    }
+    Ok(came)
+}
+
+fn mesh_program(seed: u64, device: &Device) -> Result<Came> {
+    let case = over::program::case::Case::new(seed);
+    let small = |message: String, by: Option<&Device>| -> Result<Came> {
+        let small = case.shrunk(by, Instant::now() + SHRINKING)?;
+        let outcome = match by {
+            Some(device) => small.compute_by_kernels(device)?.0,
+            None => small.compute()?,
+        };
+        let message = if let over::case::Outcome::Failed(own) = outcome { own } else { message };
+        Ok(Came { agreed: by.is_some(), kernels: 0, failed: Some((message, small.text())) })
+    };
+    match case.compute()? {
+        over::case::Outcome::Equal => {}
+        over::case::Outcome::Nothing => return Ok(Came::default()),
+        over::case::Outcome::Failed(message) => return small(message, None),
+    }
+    Ok(match case.compute_by_kernels(device)?.0 {
+        over::case::Outcome::Failed(message) => return small(message, Some(device)),
+        outcome => Came { agreed: true, kernels: usize::from(outcome == over::case::Outcome::Equal), failed: None },
+    })
+}
+
+/// Writes down the program over which a process ended.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn crashed(subject: Subject, seed: u64, failures: &Path) -> Result<()> {
+    let (name, message) = (format!("seed{seed}_crash"), "the process that ran it ended");
+    let text = match subject {
+        Subject::Stencils => return write(failures, &name, &Case::new(seed), &Failure::Kernel(message.into())),
+        Subject::Programs => time::case::Case::new(seed, Kind::Any).text(),
+        Subject::Circles => time::case::Case::new(seed, Kind::Circles).text(),
+        Subject::Meshes => over::case::Case::new(seed).text(),
+        Subject::MeshPrograms => over::program::case::Case::new(seed).text(),
+    };
+    put(failures, &name, message, &text)
+}
+
+/// Stencils, many of whose kernels are compiled together.
+fn stencils(seeds: Range<u64>, device: &Device, failures: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut ready: Vec<Ready> = Vec::new();
     let mut failed: Vec<(Case, Failure)> = Vec::new();
@@ -116,13 +246,19 @@ fn finite(ready: &Ready) -> u64 {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn write(folder: &Path, name: &str, case: &Case, failure: &Failure) -> Result<()> {
+fn write(folder: &Path, name: &str, case: &Case, failure: &Failure) -> Result<()> {
+    let message = format!("{}\n{failure}", case.command(&format!("{name}.stn")));
+    put(folder, name, &message, &case.text)
+}
+
+/// Writes a text, headed by what is said of it.
+fn put(folder: &Path, name: &str, message: &str, program: &str) -> Result<()> {
     let file = folder.join(format!("{name}.stn"));
-    let mut text = format!("// {}\n", case.command(&format!("{name}.stn")));
-    for line in failure.to_string().lines() {
+    let mut text = String::new();
+    for line in message.lines() {
         text += &format!("// {line}\n");
     }
-    text += &case.text;
+    text += program;
     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, text));
     written.map_err(|error| Error::input(format!("{} cannot be written: {error}", file.display())))
 }

@@ -3,6 +3,7 @@
 use crate::case::{Case, Failure, Ready};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
@@ -26,7 +27,7 @@ pub enum Device {
     /// The emulator.
     Emulator(Compiler),
     /// A GPU.
-    Gpu(Gpu),
+    Gpu(Arc<Gpu>),
 }
 
 impl Device {

@@ -3,6 +3,7 @@
 //! The processes are this program again, each told on its standard input which seeds are next. One that a kernel takes down
 //! with it is started again, and what it did is done again program by program, so that the one at fault is found.
 
+use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -10,14 +11,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::{Error, Result};
-use stencilc_testing::batch::{Tally, run, write};
-use stencilc_testing::case::{Case, Failure};
+use stencilc_testing::batch::{Subject, Tally, crashed, run};
 use stencilc_testing::device::Device;
 
 /// Random programs, computed in every way there is and compared to the last bit.
@@ -29,6 +29,9 @@ struct Args {
     /// The seed of the first; the next has the next.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// What they are about.
+    #[arg(long, value_enum, default_value_t = Subject::Stencils)]
+    subject: Subject,
     /// What kernels run on: `cpu` is the interpreter and the evaluator alone.
     #[arg(long, value_enum, default_value_t = On::Emulate)]
     device: On,
@@ -60,7 +63,7 @@ impl On {
     fn open(self) -> Result<Device> {
         Ok(match self {
             On::Emulate => Device::Emulator(Compiler::find()?),
-            On::Cuda => Device::Gpu(Gpu::open(0)?),
+            On::Cuda => Device::Gpu(Arc::new(Gpu::open(0)?)),
             On::Cpu => Device::None,
         })
     }
@@ -104,7 +107,7 @@ fn work(args: &Args) -> Result<ExitCode> {
         let (Some(Ok(first)), Some(Ok(end))) = (seeds.next(), seeds.next()) else {
             return Err(Error::call(format!("`{line}` is not two seeds")));
         };
-        let tally = run(first..end, &device, &args.failures)?;
+        let tally = run(args.subject, first..end, &device, &args.failures)?;
         let answer = serde_json::to_string(&tally).map_err(|error| Error::check(error.to_string()))?;
         println!("{answer}");
     }
@@ -121,9 +124,10 @@ struct Worker {
 impl Worker {
     fn start(args: &Args) -> Result<Worker> {
         let own = std::env::current_exe().map_err(|error| broken(&error))?;
-        let device = args.device.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let name = |value: Option<PossibleValue>| value.map_or(String::new(), |value| value.get_name().to_owned());
+        let (device, subject) = (name(args.device.to_possible_value()), name(args.subject.to_possible_value()));
         let mut command = Command::new(own);
-        command.args(["--worker", "--device", &device, "--failures"]).arg(&args.failures);
+        command.args(["--worker", "--subject", &subject, "--device", &device, "--failures"]).arg(&args.failures);
         // There are as many processes as processors: one thread each. What is not known elsewhere is not kept either.
         command.env("RAYON_NUM_THREADS", "1").env("STENCILC_CACHE", "off");
         if std::env::var_os("TMPDIR").is_none() && memory_is_executable() {
@@ -237,8 +241,7 @@ fn one_by_one(args: &Args, seeds: Range<u64>, add: &impl Fn(&Tally)) -> Result<W
         }
         worker.stop();
         worker = Worker::start(args)?;
-        let failure = Failure::Kernel("the process that ran it ended".into());
-        write(&args.failures, &format!("seed{seed}_crash"), &Case::new(seed), &failure)?;
+        crashed(args.subject, seed, &args.failures)?;
         add(&Tally { programs: 1, failures: 1, ..Tally::default() });
     }
     if !survived {

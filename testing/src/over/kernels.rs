@@ -1,13 +1,15 @@
-//! One case by kernels on the emulator, of some strategy, in some layout and order of elements: where the strategy keeps the order
+//! One case by kernels, of some strategy, in some layout and order of elements: where the strategy keeps the order
 //! of what is added, every bit has to be the interpreter's; where not, sums have to be as near as another order can make them.
 
 use super::case::{Case, Outcome};
+use crate::device::Device;
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::mesh::{Additions, MeshChoices, STRATEGIES, Strategy, VectorLayout};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::build::Build;
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
@@ -20,8 +22,16 @@ impl Case {
     /// Computes it by the interpreter and by kernels.
     ///
     /// # Errors
-    /// There is not enough memory, or no C++ compiler.
-    pub fn compute_by_kernels(&self, compiler: &Compiler) -> Result<Outcome> {
+    /// There is not enough memory, or no compiler.
+    pub fn compute_by_kernels(&self, device: &Device) -> Result<Outcome> {
+        match device {
+            Device::None => Ok(Outcome::Nothing),
+            Device::Emulator(compiler) => self.compute_on(emulator(compiler)),
+            Device::Gpu(gpu) => self.compute_on(Arc::clone(gpu)),
+        }
+    }
+
+    fn compute_on<M: Build>(&self, machine: Arc<M>) -> Result<Outcome> {
         let lowered = stencilc_compiler::check(&Source::new("random.stn", self.text()));
         // Choices that have nothing to do with each other, and with what the stencil is.
         let draw = |n: usize| (Rng::with_seed(self.seed ^ 0x6d65_7368).u64(..) >> (8 * n)) as usize;
@@ -48,7 +58,7 @@ impl Case {
         let method = ["random", "none", "metis"][draw(3) % 3];
         let lead = draw(5) % problem.mesh.sets.len();
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options { block: 6, ..Options::new(lead) })?;
-        let (machine, texts) = (emulator(compiler), Rc::<RefCell<String>>::default());
+        let texts = Rc::<RefCell<String>>::default();
         let renumbered = Rc::new(Renumbered::new(&problem, &ordering)?);
         let kernels = Kernels::new(Arc::clone(&problem), machine, choices, renumbered).read_by(kept_in(&texts));
         let wrong = match difference(&problem, &kernels, choices.strategy, &expected) {
@@ -102,9 +112,9 @@ pub(super) fn kept_in(texts: &Rc<RefCell<String>>) -> Rc<Reader> {
 }
 
 /// How kernels differ from what the interpreter computes, if they do more than they may.
-fn difference(
+fn difference<M: Build>(
     problem: &MeshProblem,
-    kernels: &Kernels<Emulator>,
+    kernels: &Kernels<M>,
     strategy: &'static dyn Strategy,
     expected: &Results,
 ) -> Result<Option<String>> {

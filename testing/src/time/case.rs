@@ -3,6 +3,7 @@
 use super::evaluate::{Arrays, Evaluation, Refused};
 use super::generate::{self, Kind};
 use super::tree::{Action, Number, Stored, Timed};
+use crate::device::Device;
 use std::collections::BTreeMap;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::grid::Grid;
@@ -10,7 +11,6 @@ use stencilc_compiler::ir::{Precision, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
@@ -102,7 +102,7 @@ pub fn fusings() -> impl Iterator<Item = Fusing> {
         .flat_map(|fuse| [1, 2, 3].map(|times| Fusing { fuse, times, wraps: false, whole: false }))
 }
 
-/// The plans that are tried on the emulator.
+/// The plans that are tried.
 pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
     let plan = |kind, steps, storage: &str| ProgramPlan {
         kind,
@@ -233,17 +233,35 @@ impl Case {
         Ok(Outcome::Equal { reference: Box::new(reference), saved })
     }
 
-    /// Computes it by every plan on the emulator: those that can, or what is wrong.
+    /// How it fails, if it does.
     ///
     /// # Errors
-    /// The C++ compiler cannot work.
+    /// The device itself fails.
+    pub fn failure(&self, device: &Device) -> Result<Option<Failure>> {
+        match self.compute()? {
+            Outcome::Failed(failure) => Ok(Some(failure)),
+            Outcome::Equal { reference, .. } => Ok(self.compare(&reference, device)?.err()),
+            Outcome::Nothing => Ok(None),
+        }
+    }
+
+    /// Computes it by every plan on a device: those that can, or what is wrong.
+    ///
+    /// # Errors
+    /// The device itself fails.
     pub fn compare(
         &self,
         reference: &Reference,
-        compiler: &Compiler,
+        device: &Device,
     ) -> Result<std::result::Result<Vec<PlanKind>, Failure>> {
         let plans = plans(self.precision);
-        let tools = Tools { arch: None, gpu: None, emulator: Some(compiler) };
+        let arch = if let Device::Gpu(gpu) = device { Some(gpu.arch()) } else { None };
+        let (gpu, emulator) = match device {
+            Device::None => return Ok(Ok(Vec::new())),
+            Device::Emulator(compiler) => (None, Some(compiler)),
+            Device::Gpu(gpu) => (Some(gpu), None),
+        };
+        let tools = Tools { arch: arch.as_deref(), gpu, emulator };
         let verdicts = verify(reference, &plans, &tools, &|_| {})?;
         let mut equal = Vec::new();
         for (plan, verdict) in plans.iter().zip(verdicts) {

@@ -3,6 +3,7 @@
 use super::evaluate::{self, Arrays};
 use super::tree::Program;
 use super::{generate, shrink};
+use crate::device::Device;
 use crate::over::case::{Outcome, doubles, given};
 use crate::over::kernels::{emulator, kept_in, make_extreme};
 use fastrand::Rng;
@@ -15,8 +16,8 @@ use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::{MeshProgram, Precision};
 use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, VectorLayout};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::build::Build;
 use stencilc_runtime::driver::Driver;
-use stencilc_runtime::emulate::Compiler;
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
@@ -118,8 +119,16 @@ impl Case {
     /// Computes it by the interpreter and by kernels, of a strategy that adds in order. Returns how many chains there were, too.
     ///
     /// # Errors
-    /// There is not enough memory, or no C++ compiler.
-    pub fn compute_by_kernels(&self, compiler: &Compiler) -> Result<(Outcome, usize)> {
+    /// There is not enough memory, or no compiler.
+    pub fn compute_by_kernels(&self, device: &Device) -> Result<(Outcome, usize)> {
+        match device {
+            Device::None => Ok((Outcome::Nothing, 0)),
+            Device::Emulator(compiler) => self.compute_on(emulator(compiler)),
+            Device::Gpu(gpu) => self.compute_on(Arc::clone(gpu)),
+        }
+    }
+
+    fn compute_on<M: Build>(&self, machine: Arc<M>) -> Result<(Outcome, usize)> {
         let Ok(lowered) = self.lowered() else { return Ok((Outcome::Nothing, 0)) };
         let mut rng = Rng::with_seed(self.seed ^ 0x6b65_726e);
         let mut problem = self.problem(&lowered, rng.bool())?;
@@ -139,8 +148,8 @@ impl Case {
         let method = ["random", "none"][rng.usize(0..2)];
         let lead = rng.usize(0..problem.mesh.sets.len());
         let ordering = order::find(method)?.ordering(&problem.mesh, &Options::new(lead))?;
-        let (machine, texts) = (emulator(compiler), Rc::<RefCell<String>>::default());
         let renumbered = Rc::new(Renumbered::new(&problem, &ordering)?);
+        let texts = Rc::<RefCell<String>>::default();
         let kernels = Kernels::new(Arc::clone(&problem), machine, choices, renumbered).read_by(kept_in(&texts));
         let wrong = match results(&problem, &kernels) {
             Ok(found) => difference(&expected, &found).map(|wrong| format!("kernels differ: {wrong}")),
@@ -155,16 +164,17 @@ impl Case {
             }
             Err(error) => Some(format!("kernels fail: {error}")),
         };
-        Ok((wrong.map_or(Outcome::Equal, |wrong| Outcome::Failed(format!("{wrong}\n{choices:?}, {method}"))), chains))
+        let failed = |wrong| Outcome::Failed(format!("{wrong}\n{choices:?}, {method}\n{}", texts.borrow()));
+        Ok((wrong.map_or(Outcome::Equal, failed), chains))
     }
 
     /// A smaller case that fails in the same way: `by` kernels, or by evaluator and interpreter.
     ///
     /// # Errors
     /// Those of computing it.
-    pub fn shrunk(&self, by: Option<&Compiler>, deadline: Instant) -> Result<Case> {
+    pub fn shrunk(&self, by: Option<&Device>, deadline: Instant) -> Result<Case> {
         let outcome = |own: &Case| match by {
-            Some(compiler) => own.compute_by_kernels(compiler).map(|(outcome, _)| outcome),
+            Some(device) => own.compute_by_kernels(device).map(|(outcome, _)| outcome),
             None => own.compute(),
         };
         let like = |outcome: &Outcome| match outcome {
