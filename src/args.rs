@@ -28,9 +28,7 @@ use stencilc_compiler::storage::fields::{FIELDS, Fields};
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::ORDERS;
 use stencilc_runtime::Error;
-
-/// The architecture that kernels are compiled for where no GPU says which.
-pub const ARCH: &str = "sm_90";
+pub use stencilc_runtime::device::ARCH;
 
 /// The word for every entry of a registry.
 pub const ALL: &str = "all";

@@ -17,9 +17,10 @@ use std::path::PathBuf;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Math};
 use stencilc_runtime::Device;
+use stencilc_runtime::bench::Case;
 use stencilc_runtime::bench::rows::{self, Log, MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
-use stencilc_runtime::bench::{Case, Platform};
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::{Error, Result, files, nvrtc};
 
 /// Arguments of `bench`.
@@ -63,11 +64,12 @@ struct Done {
 /// A kernel differs from the interpreter; or something is wrong with the file, the call, the grid or the device.
 pub fn bench(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.kernels.file)?;
-    if let Some(stencil) = input.mesh_stencil(args.kernels.stencil.as_deref())? {
-        return mesh::bench(args, stencil, json);
+    let (program, stencil) = (args.of_program.program.as_deref(), args.kernels.stencil.as_deref());
+    if let Some(subject) = mesh::Subject::of(&input, program, stencil, args.of_mesh.from_zero)? {
+        return mesh::bench(args, &subject, json);
     }
     args.of_mesh.refuse()?;
-    if let Some(program) = input.program(args.of_program.program.as_deref(), args.kernels.stencil.as_deref())? {
+    if let Some(program) = input.program(program, stencil)? {
         return program::bench(args, &input, program, json);
     }
     let stencil = input.stencil(args.kernels.stencil.as_deref())?;

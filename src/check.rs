@@ -88,7 +88,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
     };
     let lowered = stencilc_compiler::check(&source);
     let meshes = lowered.meshes.iter().map(|mesh| over_mesh(mesh, &lowered)).collect();
-    let Lowered { stencils, programs, tests, mut diagnostics, .. } = lowered;
+    let Lowered { stencils, programs, tests, mesh_tests, mut diagnostics, .. } = lowered;
     if strict {
         diagnostics.iter_mut().for_each(|found| found.severity = Severity::Error);
     }
@@ -99,7 +99,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
         stencils: stencils.into_iter().map(|stencil| stencil.name).collect(),
         programs: programs.into_iter().map(|program| program.name).collect(),
         meshes,
-        tests: tests.into_iter().map(|test| test.title).collect(),
+        tests: tests.into_iter().map(|own| own.title).chain(mesh_tests.into_iter().map(|own| own.title)).collect(),
         errors,
         warnings: diagnostics.len() - errors,
         diagnostics: diagnostics.iter().map(|diagnostic| Message::new(diagnostic, &source)).collect(),

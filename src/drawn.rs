@@ -5,8 +5,8 @@ use crate::args::mesh::MeshArgs;
 use crate::args::{self, Chosen, Pair};
 use crate::input::Input;
 use std::collections::BTreeMap;
-use stencilc_compiler::ir::{MeshStencil, Precision, Stencil};
-use stencilc_runtime::mesh::program::{MeshProblem, Request as MeshRequest, measure};
+use stencilc_compiler::ir::{MeshProgram, Precision, Stencil};
+use stencilc_runtime::mesh::program::{MeshProblem, Request as MeshRequest};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::{Cast, Drawing, Error, Result, mesh};
 
@@ -75,8 +75,8 @@ const OVER_MESHES: [&str; 16] = [
 
 /// A problem over a mesh whose fields come with the mesh, or are drawn at random.
 pub struct DrawnOver<'a> {
-    /// The stencil, as it was lowered.
-    pub stencil: &'a MeshStencil,
+    /// The program, as it was lowered; of a stencil, one that calls it once.
+    pub program: &'a MeshProgram,
     /// What `real` is.
     pub precision: Precision,
     /// Whether fused multiply-adds are formed.
@@ -89,20 +89,17 @@ pub struct DrawnOver<'a> {
     pub set: &'a [Pair],
     /// Of the random numbers.
     pub seed: u64,
-    /// Whether what is added to starts from 0.
-    pub from_zero: bool,
 }
 
 impl DrawnOver<'_> {
     /// The problem.
     ///
     /// # Errors
-    /// There is no mesh, or it is another than the stencil's; or a parameter does not fit.
+    /// There is no mesh, or it is another than the program's; or a parameter does not fit.
     pub fn problem(&self) -> Result<MeshProblem> {
-        let path = self.over.file(&self.stencil.stencil.name, &self.stencil.mesh.name)?;
-        let program = measure::program(self.stencil, self.from_zero);
+        let path = self.over.file(&self.program.program.name, &self.program.mesh.name)?;
         MeshProblem::new(MeshRequest {
-            program: &program,
+            program: self.program,
             precision: self.precision,
             contract: self.contract,
             mesh: mesh::load(path)?,

@@ -11,7 +11,7 @@ use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Diagnostic, Refusal, Severity, guess};
 use stencilc_compiler::import::{self, Text};
-use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil, Test};
+use stencilc_compiler::ir::{MeshProgram, MeshStencil, MeshTest, Precision, Program, Stencil, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
@@ -170,6 +170,8 @@ pub struct Input {
     pub mesh_programs: Vec<MeshProgram>,
     /// Its tests.
     pub tests: Vec<Test>,
+    /// Its tests over meshes.
+    pub mesh_tests: Vec<MeshTest>,
     /// Seconds that parsing took.
     pub parse_seconds: f64,
     /// Seconds that lowering took.
@@ -197,14 +199,22 @@ pub fn load(file: &str) -> Result<Input> {
     let tree = tree(&source)?;
     let parse_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Lowered { stencils, programs, mesh_stencils, mesh_programs, tests, diagnostics, .. } =
+    let Lowered { stencils, programs, mesh_stencils, mesh_programs, tests, mesh_tests, diagnostics, .. } =
         lower(&tree, &source.name);
     let lower_seconds = start.elapsed().as_secs_f64();
     terminal::diagnostics(&diagnostics, &source);
     match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
-        0 => {
-            Ok(Input { source, stencils, programs, mesh_stencils, mesh_programs, tests, parse_seconds, lower_seconds })
-        }
+        0 => Ok(Input {
+            source,
+            stencils,
+            programs,
+            mesh_stencils,
+            mesh_programs,
+            tests,
+            mesh_tests,
+            parse_seconds,
+            lower_seconds,
+        }),
         errors => Err(broken(&source, errors)),
     }
 }

@@ -9,6 +9,7 @@ use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
+use crate::bench::mesh::Subject as OverMesh;
 use crate::bench::{open, table};
 use crate::input;
 use crate::terminal::{self, Progress};
@@ -21,16 +22,14 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Device;
 use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::Sweep;
-use stencilc_runtime::bench::{Case, Platform, hash};
-use stencilc_runtime::clock::{Budget, Clock, Watch};
+use stencilc_runtime::bench::{Case, hash};
+use stencilc_runtime::clock::{Clock, Watch};
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
-use stencilc_runtime::tune::search::Found;
+use stencilc_runtime::tune::search::{self, Found};
 use stencilc_runtime::tune::{Tuned, Tuner};
 use stencilc_runtime::{Error, Result};
 use wide_search::WideSearch;
-
-/// The part of the budget after which nothing more is tried: the rest is for what is under way, and for the finalists.
-const SEARCHING: f64 = 0.7;
 
 /// Arguments of `tune`.
 #[derive(clap::Args)]
@@ -84,11 +83,12 @@ struct Done {
 pub fn tune(args: &Args, json: bool) -> Result<()> {
     let kernels = &args.search.0;
     let input = input::load(&kernels.file)?;
-    if let Some(stencil) = input.mesh_stencil(kernels.stencil.as_deref())? {
-        return mesh::tune(args, &input, stencil, json);
+    let (program, stencil) = (args.of_program.program.as_deref(), kernels.stencil.as_deref());
+    if let Some(subject) = OverMesh::of(&input, program, stencil, false)? {
+        return mesh::tune(args, &input, &subject, json);
     }
     args.of_mesh.refuse()?;
-    if let Some(program) = input.program(args.of_program.program.as_deref(), kernels.stencil.as_deref())? {
+    if let Some(program) = input.program(program, stencil)? {
         return program::tune(args, &input, program, json);
     }
     let stencil = input.stencil(kernels.stencil.as_deref())?;
@@ -114,7 +114,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let is_asked = |kernel: usize| kernel < choices.len();
             let mut done = args.search(&all_choices, (usual, &is_asked), &platform, &machine, &case, subject)?;
             if let (Some(database), Some(row), false) = (&database, done.winner(), done.has_none()) {
-                let entry = Entry::new(&done.subject, &machine, row, done.among, done.tuned.found.tried);
+                let entry = Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
                 let keep =
                     |entry| database.keep(name_of(&machine), machine.arch.as_deref(), &done.subject.source, entry);
                 done.kept = entry.map(keep).transpose()?;
@@ -200,7 +200,7 @@ impl Args {
             progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
         };
         let sweep = Sweep { platform, machine, case, subject: &subject, method: self.method.method() };
-        let tuner = Tuner { sweep, budget: Budget::new(&watch, budget.mul_f64(SEARCHING)) };
+        let tuner = Tuner { sweep, budget: search::budget(&watch, self.budget) };
         let tuned = tuner.run(choices, usual, is_asked, &advance)?;
         drop(progress);
         let seconds = watch.now().as_secs_f64();

@@ -1,6 +1,7 @@
 //! The kernel that `run` and `build` take where none is asked for: the one that was tuned, if there is one.
 
 use crate::args::mesh::MeshArgs;
+use crate::args::program::PlanArgs;
 use crate::terminal;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::plan::Choices;
@@ -64,8 +65,8 @@ impl Sought<'_> {
         Some(plan)
     }
 
-    /// How a stencil over a mesh is computed, as it was tuned on GPUs of one name. It is told that it is taken.
-    pub fn over_mesh_on(&self, gpu: &str) -> Option<MeshArgs> {
+    /// How what runs over a mesh is computed, as it was tuned on GPUs of one name. It is told that it is taken.
+    pub fn over_mesh_on(&self, gpu: &str) -> Option<(MeshArgs, PlanArgs)> {
         let hits = self.hits(|database, wanted| Ok(database.find(gpu, wanted)?.into_iter().collect()));
         let Hit { gpu, entry } = hits.into_iter().next()?;
         match MeshArgs::of_words(&entry.options) {

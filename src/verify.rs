@@ -1,11 +1,10 @@
 //! `stencilc verify`: compares every kernel, and every plan of programs, with the interpreter, bit for bit.
 
-mod bench;
-mod mesh;
-mod mesh_program;
-mod outcome;
-mod program;
-mod stencil;
+mod case;
+mod label;
+mod plans;
+mod task;
+mod totals;
 
 use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
@@ -13,19 +12,24 @@ use crate::args::{self, ARCH, Chosen, GridArg, LaunchArgs, PRECISIONS, Pair, Sha
 use crate::drawn::refuse_of_grids;
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
-use bench::Bench;
-use outcome::{Totals, refusals, told};
+use case::{Case, warn};
 use serde::Serialize;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::nvrtc::Arch;
+use stencilc_runtime::verify::Tools;
 use stencilc_runtime::{Device, Error, Result};
+use task::{Means, Task, What, starts};
+use totals::{Totals, refusals, told};
 
 /// Grids that are verified on if none is given: no extent is a multiple of a warp, one has less than a block and the
 /// other more, and the second has levels enough for what happens only further down.
 const GRIDS: [Grid; 2] = [Grid::rows(37, 29, 9), Grid::rows(70, 41, 20)];
+
+/// One more of programs, on which whole rows lie in the registers of warps.
+const ROWS: Grid = Grid::rows(128, 32, 5);
 
 /// Levels of a grid from a file, if nothing is said: those of the first of these.
 const LEVELS: usize = GRIDS[0].nk;
@@ -43,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
     #[command(flatten)]
-    of_programs: program::ProgramArgs,
+    of_programs: plans::ProgramArgs,
     #[command(flatten)]
     variants: VariantArgs,
     #[command(flatten)]
@@ -83,74 +87,54 @@ pub struct Args {
 /// A kernel differs from the interpreter; or something is wrong with a file, the call or the device.
 pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
-    let Subjects { stencils, programs, over, programs_over } = args.subjects(&inputs)?;
-    if !stencils.is_empty() || !programs.is_empty() {
-        args.names.refuse_idle(&args.combinations(Precision::F64))?;
-    }
-    let of_stencils = stencils.iter().map(|(_, own)| &own.name).chain(over.iter().map(|(_, own)| &own.stencil.name));
-    if let (Some(name), true) = (of_stencils.into_iter().next(), programs.is_empty() && programs_over.is_empty()) {
-        args.names.refuse_of_programs(name)?;
-    }
-    program::check(args, programs.len())?;
-    let bench = Bench::new(args)?;
-    let grids = args.grids()?;
-    let problems = stencils.len() * args.precisions().len() * grids.len();
-    let plans = program::count(args, programs.len());
-    let of_meshes = over.iter().map(|(_, stencil)| mesh::count(args, stencil)).sum::<usize>();
-    let of_meshes = (of_meshes + programs_over.len() * mesh_program::count(args)) * args.precisions().len();
-    let progress = Progress::new(problems * args.combinations(Precision::F64).len() + plans + of_meshes, "verifying");
+    let subjects = args.subjects(&inputs)?;
+    args.check(&subjects)?;
+    let (tools, device, no_nvrtc) = Tools::choose(args.device, &args.arch)?;
+    tell(&tools, args.device, no_nvrtc);
+    let [of_stencils, of_programs] = args.grids()?;
+    let tasks = args.tasks(&subjects, &of_stencils, &of_programs);
+    let progress = Progress::new(tasks.iter().flatten().map(|task| task.count(args)).sum(), "verifying");
+    let means = Means { args, tools: &tools, progress: &progress };
     let mut cases = Vec::new();
-    for (input, stencil) in stencils {
-        let first = cases.len();
-        for &precision in args.precisions() {
-            progress.aside(|| input.warn_of_numbers(stencil, precision));
-            for grid in &grids {
-                let case = stencil::verify(args, &bench, &progress, input, stencil, precision, grid)?;
-                if !json {
-                    progress.aside(|| terminal::print(&case.text(args)))?;
-                }
-                cases.push(case);
+    for tasks in &tasks {
+        let (first, mut precision) = (cases.len(), None);
+        for task in tasks {
+            if let What::Stencil(stencil, _) = task.what
+                && precision.replace(task.precision) != Some(task.precision)
+            {
+                progress.aside(|| task.input.warn_of_numbers(stencil, task.precision));
             }
-        }
-        progress.aside(|| stencil::warn(input, &cases[first..]));
-    }
-    let mut of_programs = Vec::new();
-    for (input, program) in programs {
-        for &precision in args.precisions() {
-            for grid in &program::grids(args, &grids) {
-                let case = program::verify(args, &bench, &progress, input, program, precision, grid)?;
-                if !json {
-                    progress.aside(|| terminal::print(&case.text(args)))?;
-                }
-                of_programs.push(case);
-            }
-        }
-    }
-    let mut on_meshes = Vec::new();
-    for subject in over {
-        for &precision in args.precisions() {
-            for &from_zero in mesh::starts(subject.1) {
-                let case = mesh::verify(args, &bench, &progress, subject, precision, from_zero)?;
-                if !json {
-                    progress.aside(|| terminal::print(&case.text(args)))?;
-                }
-                on_meshes.push(case);
-            }
-        }
-    }
-    let mut of_programs_over = Vec::new();
-    for subject in programs_over {
-        for &precision in args.precisions() {
-            let case = mesh_program::verify(args, &bench, &progress, subject, precision)?;
+            let case = task.verify(means)?;
             if !json {
                 progress.aside(|| terminal::print(&case.text(args)))?;
             }
-            of_programs_over.push(case);
+            cases.push(case);
+        }
+        if let Some(task) = tasks.first() {
+            progress.aside(|| warn(task.input, &cases[first..]));
         }
     }
     drop(progress);
-    let all = All { cases, programs: of_programs, meshes: on_meshes, programs_over_meshes: of_programs_over };
-    all.report(bench.device, json)
+    report(&cases, device, json)
+}
+
+/// Says what kernels are compiled by and run on, where that is not a GPU.
+fn tell(tools: &Tools, given: Option<Device>, no_nvrtc: Option<Error>) {
+    match (&no_nvrtc, &tools.emulator) {
+        (Some(error), None) => terminal::note(&format!("kernels are neither compiled nor run: {}", error.message)),
+        (Some(error), Some(_)) => terminal::note(&format!("kernels are not compiled for GPUs: {}", error.message)),
+        (None, _) => {}
+    }
+    match (&tools.emulator, given) {
+        (Some((compiler, _)), given) => terminal::note(&format!(
+            "{}kernels run on the CPU, compiled by {}, in three orders of threads",
+            if given.is_none() { "no GPU: " } else { "" },
+            compiler.version
+        )),
+        (None, _) if tools.gpu.is_some() || no_nvrtc.is_some() => {}
+        (None, Some(_)) => terminal::note("kernels are compiled, not run: --device cpu"),
+        (None, None) => terminal::note("no GPU, and no C++ compiler to do without: kernels are compiled, not run"),
+    }
 }
 
 /// Stencils, or programs, each with its file.
@@ -211,26 +195,59 @@ impl Args {
         Ok(Subjects { stencils, programs, over, programs_over })
     }
 
-    /// Options beside those that choose a way to compute something over a mesh, to give them again.
-    fn beside(&self) -> String {
-        let levels = self.levels.map(|levels| format!(" --levels {levels}"));
-        let set = self.set.iter().map(|pair| format!(" --set {}", ShellWord::new(pair.to_string())));
-        levels.into_iter().chain(set).collect()
+    /// Refuses options that make no difference, or leave nothing to compare.
+    fn check(&self, Subjects { stencils, programs, over, programs_over }: &Subjects) -> Result<()> {
+        if !stencils.is_empty() || !programs.is_empty() {
+            self.names.refuse_idle(&self.combinations(Precision::F64))?;
+        }
+        let names = stencils.iter().map(|(_, own)| &own.name).chain(over.iter().map(|(_, own)| &own.stencil.name));
+        if let (Some(name), true) = (names.into_iter().next(), programs.is_empty() && programs_over.is_empty()) {
+            self.names.refuse_of_programs(name)?;
+        }
+        if programs.is_empty() { Ok(()) } else { plans::check(self) }
+    }
+
+    /// What is verified, one thing after the other, each in every precision and on every grid.
+    fn tasks<'a>(&self, subjects: &Subjects<'a>, of_stencils: &'a [On], of_programs: &'a [On]) -> Vec<Vec<Task<'a>>> {
+        let all = |input: &'a Input, on: Vec<What<'a>>| -> Vec<Task<'a>> {
+            let each = self.precisions().iter().flat_map(|&precision| on.iter().map(move |&what| (precision, what)));
+            each.map(|(precision, what)| Task { input, what, precision }).collect()
+        };
+        let Subjects { stencils, programs, over, programs_over } = subjects;
+        let stencils = stencils
+            .iter()
+            .map(|&(input, own)| all(input, of_stencils.iter().map(|on| What::Stencil(own, on)).collect()));
+        let programs = programs
+            .iter()
+            .map(|&(input, own)| all(input, of_programs.iter().map(|on| What::Program(own, on)).collect()));
+        let over = over
+            .iter()
+            .map(|&(input, own)| all(input, starts(own).iter().map(|&zero| What::MeshStencil(own, zero)).collect()));
+        let programs_over = programs_over.iter().map(|&(input, own)| all(input, vec![What::MeshProgram(own)]));
+        stencils.chain(programs).chain(over).chain(programs_over).collect()
     }
 
     fn precisions(&self) -> &[Precision] {
         self.precision.as_ref().map_or(&PRECISIONS, std::slice::from_ref)
     }
 
-    fn grids(&self) -> Result<Vec<Chosen>> {
+    /// The grids of stencils, and those of programs.
+    fn grids(&self) -> Result<[Vec<On>; 2]> {
         if self.grids.is_empty() {
             if self.levels.is_some() && self.over.mesh.is_none() {
                 return Err(Error::call("--levels is for grids from files and for meshes, and none is given")
                     .help("give one: --grid FILE, or --mesh FILE"));
             }
-            return Ok(GRIDS.map(|grid| Chosen { grid: Some(grid), adjacency: None }).to_vec());
+            let on = |grid| On { chosen: Chosen { grid: Some(grid), adjacency: None }, file: None };
+            return Ok([GRIDS.map(on).to_vec(), GRIDS.into_iter().chain([ROWS]).map(on).collect()]);
         }
-        args::grid::all(&self.grids, self.levels, LEVELS)
+        let chosen = args::grid::all(&self.grids, self.levels, LEVELS)?.into_iter();
+        let on = |(chosen, given): (Chosen, &GridArg)| {
+            let file = chosen.adjacency.is_some().then(|| given.to_string());
+            On { chosen, file }
+        };
+        let on: Vec<On> = chosen.zip(&self.grids).map(on).collect();
+        Ok([on.clone(), on])
     }
 
     /// Every kernel that is asked for, in one precision.
@@ -241,48 +258,64 @@ impl Args {
     }
 }
 
-/// What came of everything.
-#[derive(Serialize)]
-struct All {
-    cases: Vec<stencil::Case>,
-    programs: Vec<program::Case>,
-    meshes: Vec<mesh::Case>,
-    programs_over_meshes: Vec<mesh_program::Case>,
+/// A grid that something is verified on.
+#[derive(Clone)]
+pub struct On {
+    chosen: Chosen,
+    /// The file that it is from.
+    file: Option<String>,
 }
 
-impl All {
-    fn report(&self, device: Device, json: bool) -> Result<()> {
-        let Self { cases, programs, meshes, programs_over_meshes } = self;
-        let mut totals = Totals::default();
-        cases.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
-        programs.iter().for_each(|case| totals.add(case.outcomes(), case.error.is_some()));
-        meshes.iter().for_each(|case| totals.add_of_meshes(case.outcomes(), case.error.is_some()));
-        programs_over_meshes.iter().for_each(|case| totals.add_of_meshes(case.outcomes(), case.error.is_some()));
-        if json {
-            #[derive(Serialize)]
-            struct Report<'a> {
-                device: String,
-                #[serde(flatten)]
-                all: &'a All,
-                totals: &'a Totals,
-            }
-            terminal::json(&Report { device: device.to_string(), all: self, totals: &totals })?;
-        } else {
-            let mut reasons = refusals(cases.iter().flat_map(stencil::Case::outcomes));
-            let of_programs = programs_over_meshes.iter().flat_map(mesh_program::Case::outcomes);
-            for outcome in meshes.iter().flat_map(mesh::Case::outcomes).chain(of_programs) {
-                if let mesh::Outcome::Refused { reason } = outcome {
-                    *reasons.entry(reason.as_str()).or_default() += 1;
-                }
-            }
-            terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
+impl On {
+    /// The options that choose it, as the problem on it knows it.
+    fn words(&self, grid: Grid) -> String {
+        match &self.file {
+            Some(file) => format!(" --grid {} --levels {}", ShellWord::path(file), grid.nk),
+            None => format!(" --grid {grid}"),
         }
-        let sum = terminal::count(totals.sum(), "combination");
-        match totals.failed {
-            0 if totals.has_only_refusals() => Err(Error::check(format!("nothing was compared: {sum}, all refused"))
-                .help("leave out options that choose a kernel: what they allow is tried as far as it makes sense")),
-            0 => Ok(()),
-            failed => Err(Error::check(format!("{failed} of {sum} failed"))),
+    }
+}
+
+/// Tells what came of everything.
+///
+/// # Errors
+/// Something failed, or nothing was compared.
+fn report(cases: &[Case], device: Device, json: bool) -> Result<()> {
+    let mut totals = Totals::default();
+    cases.iter().for_each(|case| totals.add(case.ways.verdicts(), case.error.is_some()));
+    if json {
+        #[derive(Serialize)]
+        struct Report<'a> {
+            device: String,
+            cases: Vec<&'a Case>,
+            programs: Vec<&'a Case>,
+            meshes: Vec<&'a Case>,
+            programs_over_meshes: Vec<&'a Case>,
+            totals: &'a Totals,
         }
+        let of = |over_mesh: bool, is_program: bool| -> Vec<&Case> {
+            let own = |case: &&Case| (case.mesh.is_some(), case.program.is_some()) == (over_mesh, is_program);
+            cases.iter().filter(own).collect()
+        };
+        terminal::json(&Report {
+            device: device.to_string(),
+            cases: of(false, false),
+            programs: of(false, true),
+            meshes: of(true, false),
+            programs_over_meshes: of(true, true),
+            totals: &totals,
+        })?;
+    } else {
+        // Why there is no such plan is told with the program, where somebody asked.
+        let told_here = cases.iter().filter(|case| !case.ways.are_plans);
+        let reasons = refusals(told_here.flat_map(|case| case.ways.verdicts()));
+        terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
+    }
+    let sum = terminal::count(totals.sum(), "combination");
+    match totals.failed {
+        0 if totals.has_only_refusals() => Err(Error::check(format!("nothing was compared: {sum}, all refused"))
+            .help("leave out options that choose a kernel: what they allow is tried as far as it makes sense")),
+        0 => Ok(()),
+        failed => Err(Error::check(format!("{failed} of {sum} failed"))),
     }
 }

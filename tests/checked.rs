@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{combinations_for, lowered, problem, stencils};
+use crate::common::{combinations_for, lowered, problem, stencils, verify_emulated};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -14,7 +14,7 @@ use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::execute::{Repeat, execute};
 use stencilc_runtime::nvrtc::{self, Kind};
 use stencilc_runtime::problem::Problem;
-use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
+use stencilc_runtime::verify::{Verdict, expect, plan_for};
 
 const GRID: Grid = Grid::rows(19, 13, 6);
 

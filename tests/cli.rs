@@ -22,6 +22,7 @@ mod share;
 mod snapshot;
 mod terminal;
 mod test;
+mod test_mesh;
 mod tune;
 mod tune_program;
 mod verify;

@@ -1,7 +1,7 @@
 //! Corners that random numbers and random programs seldom come to: what binds tighter, numbers that are none, zeros of both
 //! signs, the ends of whole numbers, rows outside the grid.
 
-use crate::common::{lowered, problem};
+use crate::common::{lowered, problem, verify_emulated};
 use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::{Real, compare};
@@ -10,7 +10,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::verify::{Expected, Verdict, verify_emulated};
+use stencilc_runtime::verify::{Expected, Verdict};
 use stencilc_runtime::{Array, Data};
 
 /// The IR of an expression: the same for two texts exactly if they mean the same operations.

@@ -2,7 +2,7 @@
 //! equal the interpreter bit for bit, in every order of threads. So a fault in printing, storing or scheduling shows
 //! without a GPU.
 
-use crate::common::{check_variants, combinations, lowered, problem, stencils};
+use crate::common::{check_variants, combinations, lowered, problem, stencils, verify_emulated};
 use rayon::prelude::*;
 use stencilc_compiler::analysis::{
     self,
@@ -13,7 +13,7 @@ use stencilc_compiler::ir::{Handle, Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Math, variants};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Settings};
-use stencilc_runtime::verify::{Expected, Verdict, expect, plan_for, verify_emulated};
+use stencilc_runtime::verify::{Expected, Verdict, expect, plan_for};
 
 /// Every combination with the usual blocks, with small ones, and with 64-bit indices.
 fn choices(precision: Precision) -> Vec<Choices> {

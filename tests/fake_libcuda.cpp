@@ -75,7 +75,7 @@ int cuMemFree_v2(unsigned long long) { return 0; }
 int cuMemcpyDtoDAsync_v2(unsigned long long, unsigned long long, std::size_t, void *) { return 0; }
 int cuMemcpyDtoH_v2(void *, unsigned long long, std::size_t) { return 0; }
 int cuMemcpyHtoD_v2(unsigned long long, const void *, std::size_t) { return 0; }
-int cuMemsetD8_v2(unsigned long long, unsigned char, std::size_t) { return 0; }
+int cuMemsetD8Async(unsigned long long, unsigned char, std::size_t, void *) { return 0; }
 int cuModuleGetFunction(void **, void *, const char *) { return 0; }
 int cuModuleLoadDataEx(void **module, const void *, unsigned, void *, void *) {
     static int there;
@@ -89,5 +89,6 @@ int cuStreamBeginCapture_v2(void *, int) { return 0; }
 int cuStreamCreate(void **, unsigned) { return 0; }
 int cuStreamDestroy_v2(void *) { return 0; }
 int cuStreamEndCapture(void *, void **) { return 0; }
+int cuStreamSynchronize(void *) { return 0; }
 #endif
 }

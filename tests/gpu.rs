@@ -1,11 +1,12 @@
 //! Every kernel on a real GPU against the interpreter, where there is one.
 
 use crate::common::{combinations_for, lowered, problem, stencils};
+use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::cuda::{Gpu, availability};
-use stencilc_runtime::verify::{Verdict, expect, verify};
+use stencilc_runtime::verify::{OfStencil, Tools, Verdict, expect, verify};
 
 #[test]
 fn every_combination_equals_the_interpreter() {
@@ -13,8 +14,7 @@ fn every_combination_equals_the_interpreter() {
         println!("skipped: no GPU");
         return;
     }
-    let gpu = Gpu::open(0).unwrap();
-    let arch = gpu.arch();
+    let tools = Tools::on_gpu(Arc::new(Gpu::open(0).unwrap()));
     let mut texts = stencils();
     texts.push(("constructs".into(), include_str!("constructs.stn").into()));
     // What only a GPU showed.
@@ -33,7 +33,9 @@ fn every_combination_equals_the_interpreter() {
                     for choices in combinations_for(&stencil) {
                         for (block, wide) in [([64, 2, 2], false), ([32, 1, 4], true)] {
                             let choices = Choices { precision, block, wide, ..choices.clone() };
-                            let verdict = verify(&problem, &expected, &choices, Some(&gpu), &arch).unwrap();
+                            let subject = OfStencil { problem: &problem, expected: &expected };
+                            let own = std::slice::from_ref(&choices);
+                            let verdict = verify(&subject, own, &tools, &|_| {}).unwrap().remove(0);
                             assert!(matches!(verdict, Verdict::Equal { .. }), "{name} {choices:?} {grid}: {verdict:?}");
                             kernels += 1;
                         }

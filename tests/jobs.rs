@@ -2,9 +2,12 @@
 
 use crate::common::stencils;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, called};
+use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
+use stencilc_runtime::grid::in_rows;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::job::{Domain, Job, Run, Subject};
 use stencilc_runtime::mesh::made::airfoil;
@@ -141,6 +144,35 @@ fn programs_over_meshes_run_on_every_device() {
     assert_eq!(cpu, emulated);
 }
 
+#[test]
+fn stencils_run_on_grids_of_cells() {
+    let text = "stencil laplacian { in a; out b; b = a[i-1] + a[i+1] + a[j-1] + a[j+1] - 4*a }";
+    let rows = Grid::rows(9, 7, 3);
+    let cells = Domain::Cells { adjacency: Arc::new(in_rows("square", 9, 7).unwrap()), levels: 3 };
+    let job = Job::new(&source(text), None).unwrap().drawing(Drawing::Inputs).seed(4);
+    let found = [Domain::Rows(rows), cells].map(|domain| {
+        [Device::Cpu, Device::Emulate].map(|device| {
+            let storage = if matches!(domain, Domain::Rows(_)) { "regular" } else { "compressed" };
+            let job = job.clone().choices(Choices { storage: storage.to_owned(), ..Choices::default() });
+            let mut run = job.on(domain.clone()).device(device).start().unwrap();
+            run.finish().unwrap();
+            let b = run.get("b").unwrap();
+            (b.shape, bits(&b.data))
+        })
+    });
+    assert_eq!(found[0][0], found[0][1]);
+    assert_eq!(found[1][0], found[1][1]);
+    assert_eq!(found[1][0].0, [3, 63]);
+    // The same cells by another name: those inside have the same neighbours.
+    let inside = (0..3).flat_map(|k| (1..6).flat_map(move |j| (1..8).map(move |i| (k * 7 + j) * 9 + i)));
+    let mut compared = 0;
+    for at in inside {
+        assert_eq!(found[0][0].1[at], found[1][0].1[at], "{at}");
+        compared += 1;
+    }
+    assert_eq!(compared, 105);
+}
+
 /// What a call is told that cannot be.
 fn told<T>(result: Result<T, Error>) -> String {
     match result {
@@ -157,19 +189,26 @@ fn what_does_not_fit_is_told() {
     let ready = || one("one").unwrap().on(Domain::Rows(Grid::rows(3, 2, 1))).drawing(Drawing::Inputs);
     let run = || ready().start().unwrap();
     let mesh = Domain::Mesh { mesh: airfoil(4, 2).unwrap(), levels: None };
+    let sum = || {
+        let text = "mesh plane { set cell }\nstencil all over plane.cell { in a; reduce total: sum; total += a }";
+        let job = Job::new(&source(text), None).unwrap().on(mesh.clone()).drawing(Drawing::Inputs);
+        job.device(Device::Cpu).start().unwrap()
+    };
     let numbers = |shape: Vec<usize>| Array { data: Data::F32(vec![0.0; shape.iter().product()]), shape };
     let all = [
         told(Job::new(&source("stencil one { in a; out b; b = c }"), None)),
+        told(Job::new(&source("fn half(x) = 0.5 * x"), None)),
         told(Job::new(&source(two), None)),
         told(one("tow")),
         told(one("three")),
         told(one("one").unwrap().start()),
-        told(one("one").unwrap().on(mesh).start()),
+        told(one("one").unwrap().on(mesh.clone()).start()),
         told(ready().set("dt", 0.5).start()),
         told(ready().array("c", numbers(vec![1])).start()),
         told(ready().array("a", numbers(vec![1, 3])).start()),
         told(run().get("c")),
         told(run().number("b")),
+        told(sum().put("total", &numbers(vec![]))),
         told(run().put("b", &numbers(vec![3]))),
         told(run().put("b", &numbers(vec![1, 2, 3]))),
     ];

@@ -2,14 +2,14 @@
 //! its own that has AddressSanitizer's library loaded first. And planted faults, which they must find.
 
 use crate::common::device::{cases, kernel, launch, run};
-use crate::common::{combinations_for, lowered, problem, stencils};
+use crate::common::{combinations_for, lowered, problem, stencils, verify_emulated};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
-use stencilc_runtime::verify::{Verdict, expect, verify_emulated};
+use stencilc_runtime::verify::{Verdict, expect};
 
 /// The variable that tells the child what to run.
 const TASK: &str = "STENCILC_SANITISED";

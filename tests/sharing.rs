@@ -1,6 +1,6 @@
 //! One layout for several stencils: the same places for all of them, and kernels that compute what each alone computes.
 
-use crate::common::{check_variants, lowered, problem};
+use crate::common::{check_variants, lowered, problem, verify_emulated};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
@@ -10,7 +10,7 @@ use stencilc_compiler::storage::{Columns, Placement};
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::grid::{Quadtree, Refinement};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
+use stencilc_runtime::verify::{Verdict, expect, plan_for};
 
 /// `here`, `near` and `far` compute fewer and fewer columns; those of `left` and `across` are among neither's.
 const DYCORE: &str = "

@@ -396,6 +396,10 @@ pub struct Test {
 pub enum TestPart {
     /// `grid(12, 10, 6)`: the numbers, and the place of it all.
     Grid(Vec<ExprId>, Span),
+    /// `mesh triangles(8, 6)`: what is made, how large, and the place of it all.
+    Made(Name, Vec<ExprId>, Span),
+    /// `levels(3)`: how many levels the elements of a mesh have.
+    Depth(ExprId, Span),
     /// The stencil that is tested.
     TestedCall(TestedCall),
     /// A value at every cell.

@@ -91,7 +91,7 @@ pub fn emulated_cached(
     source: emulate::Source,
     settings: &emulate::Settings,
 ) -> Result<Built> {
-    emulated_through(trusted(), compiler, source, settings)
+    emulated_through(trusted(), compiler, &[source], settings)
 }
 
 /// The same without a cache.
@@ -100,21 +100,34 @@ pub fn emulated_cached(
 ///
 /// As [`Compiler::compile`](emulate::Compiler::compile).
 pub fn emulated(compiler: &emulate::Compiler, source: emulate::Source, settings: &emulate::Settings) -> Result<Built> {
-    emulated_through(None, compiler, source, settings)
+    emulated_through(None, compiler, &[source], settings)
+}
+
+/// As [`Compiler::build`](emulate::Compiler::build), but what was compiled before is read from the cache.
+///
+/// # Errors
+///
+/// As [`Compiler::build`](emulate::Compiler::build); never because of the cache.
+pub fn library_cached(
+    compiler: &emulate::Compiler,
+    sources: &[emulate::Source],
+    settings: &emulate::Settings,
+) -> Result<Vec<emulate::Kernel>> {
+    emulate::load(&emulated_through(trusted(), compiler, sources, settings)?.compiled.image, sources)
 }
 
 fn emulated_through(
     root: Option<&Path>,
     compiler: &emulate::Compiler,
-    source: emulate::Source,
+    sources: &[emulate::Source],
     settings: &emulate::Settings,
 ) -> Result<Built> {
     let (program, version) = (compiler.program.to_string_lossy(), &compiler.version);
-    let text = emulate::text(&[source]);
+    let text = emulate::text(sources);
     let options = compiler.arguments(settings);
     let parts = ["emulator", &text, &program, version].into_iter().chain(options.iter().map(String::as_str));
     through(root, &key(parts.map(str::as_bytes)), || {
-        let image = compiler.compile(&[source], settings)?;
+        let image = compiler.compile(sources, settings)?;
         Ok(Compiled { image, resources: Vec::new(), log: String::new() })
     })
 }

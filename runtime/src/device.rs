@@ -7,6 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+/// The architecture that kernels are made for where no GPU says which.
+pub const ARCH: &str = "sm_90";
+
 /// What computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {

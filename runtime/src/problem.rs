@@ -1,7 +1,7 @@
 //! A problem: a stencil, a grid, and the numbers to compute with, all checked.
 
 mod cells;
-mod extents;
+pub(crate) mod extents;
 
 use crate::array::{Array, Data, Element};
 use crate::drawing::{self, Drawing};
@@ -104,7 +104,7 @@ impl Problem {
         let adjacency = request.adjacency;
         let grid = match &adjacency {
             Some(adjacency) => cells::find(&stencil, adjacency, request.grid, &request.arrays)?,
-            None => extents::find(&stencil, request.grid, &request.arrays)?,
+            None => extents::find(&stencil, request.grid, &|name| Some(&request.arrays.get(name)?.shape[..]))?,
         };
         check_memory(&stencil, precision, grid, &request.arrays)?;
         let mut drawn = Vec::new();

@@ -57,10 +57,26 @@ pub struct Failure {
     pub cells: usize,
     /// On how many of them it is false.
     pub failed: usize,
-    /// The first of these, along i, j and k.
-    pub first: [usize; 3],
+    /// The first of these.
+    pub first: First,
     /// Values at that cell: where each is written, and the value.
     pub values: Vec<(Span, String)>,
+}
+
+/// Where an expectation does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum First {
+    /// On a grid: along i, j and k.
+    Cell([usize; 3]),
+    /// Over a mesh.
+    Element {
+        /// Of which set.
+        set: String,
+        /// Its number.
+        element: usize,
+        /// The level, where there are several.
+        level: Option<usize>,
+    },
 }
 
 /// Runs `test`, which is one of `stencil`.
@@ -90,14 +106,17 @@ pub fn run(stencil: &Stencil, test: &Test, options: &Options) -> Result<Report> 
         cast: Cast::Exact,
         drawing: Drawing::Nothing,
     });
-    // Advice about options is not for those who write a test.
-    let mut problem =
-        problem.map_err(|error| Error { help: error.help.filter(|help| !help.contains("--")), ..error })?;
+    let mut problem = problem.map_err(without_options)?;
     let outputs = (options.compute)(&mut problem)?;
     let checks = Checks::new(prepare(&test.checks, precision, contract), &problem, &outputs, &values)?;
     let failures = test.expectations.iter().map(|expectation| checks.failure(expectation));
     let failures = failures.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
     Ok(Report { region: problem.region, failures })
+}
+
+/// An error without advice about options, which is not for those who write a test.
+pub(crate) fn without_options(error: Error) -> Error {
+    Error { help: error.help.filter(|help| !help.contains("--")), ..error }
 }
 
 /// Computes the outputs by the interpreter.
@@ -123,13 +142,13 @@ pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: b
 }
 
 /// The values that parameters of a prepared stencil have if none is given.
-fn defaults(stencil: &Stencil, precision: Precision) -> BTreeMap<String, Value> {
+pub(crate) fn defaults(stencil: &Stencil, precision: Precision) -> BTreeMap<String, Value> {
     let default = |param: &Param| apply(precision, param.default.as_ref()?.literal()?, &[]);
     stencil.params.iter().filter_map(|(_, param)| Some((param.name.clone(), default(param)?))).collect()
 }
 
 /// The stencil with these values as defaults of its parameters.
-fn with_defaults(stencil: &Stencil, values: &BTreeMap<String, Value>) -> Stencil {
+pub(crate) fn with_defaults(stencil: &Stencil, values: &BTreeMap<String, Value>) -> Stencil {
     let mut stencil = stencil.clone();
     for param in stencil.params.values_mut() {
         if let Some(value) = values.get(&param.name) {
@@ -147,7 +166,11 @@ fn with_defaults(stencil: &Stencil, values: &BTreeMap<String, Value>) -> Stencil
 }
 
 /// The values of a stencil's parameters, by its own defaults where nothing else is known.
-fn values_of(stencil: &Stencil, precision: Precision, values: &BTreeMap<String, Value>) -> Result<Vec<Value>> {
+pub(crate) fn values_of(
+    stencil: &Stencil,
+    precision: Precision,
+    values: &BTreeMap<String, Value>,
+) -> Result<Vec<Value>> {
     let own = defaults(stencil, precision);
     let value = |param: &Param| values.get(&param.name).or_else(|| own.get(&param.name)).copied();
     let params = stencil.params.iter().map(|(_, param)| {
@@ -311,13 +334,13 @@ impl<'a> Checks<'a> {
         }
         let span = expectation.span;
         let Some(number) = first else {
-            let empty = Failure { span, cells, failed, first: [0; 3], values: Vec::new() };
+            let empty = Failure { span, cells, failed, first: First::Cell([0; 3]), values: Vec::new() };
             return Ok((cells == 0).then_some(empty));
         };
         let Grid { ni, nj, .. } = self.frame.outer;
         let first = [number % ni - self.frame.before[0], number / ni % nj - self.frame.before[1], number / ni / nj];
         let values = self.values(expectation, number, first)?;
-        Ok(Some(Failure { span, cells, failed, first, values }))
+        Ok(Some(Failure { span, cells, failed, first: First::Cell(first), values }))
     }
 
     /// The values of an expectation's parts at one cell, except those that do not exist there.

@@ -15,7 +15,7 @@ use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Device;
 use stencilc_runtime::Result;
-use stencilc_runtime::bench::Platform;
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::problem::Problem;
 
 /// The grid if none is given: larger than any cache.

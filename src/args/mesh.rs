@@ -2,6 +2,7 @@
 //! take one of each, others try several.
 
 use super::ALL;
+use super::program::PlanArgs;
 use crate::terminal;
 use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -44,6 +45,8 @@ pub struct MeshArgs {
 struct Words {
     #[command(flatten)]
     own: MeshArgs,
+    #[command(flatten)]
+    plan: PlanArgs,
 }
 
 fn everything() -> PossibleValue {
@@ -188,14 +191,14 @@ impl MeshArgs {
         }
     }
 
-    /// The options that these words are, as [`MeshArgs::words`] has them.
+    /// The options that these words are, as [`MeshArgs::words`] has them, and whether calls of a program share a kernel.
     ///
     /// # Errors
     /// They are none any more.
-    pub fn of_words(words: &str) -> Result<Self> {
+    pub fn of_words(words: &str) -> Result<(Self, PlanArgs)> {
         let words = shlex::split(words).unwrap_or_default();
         let read = Words::try_parse_from(std::iter::once("run".to_owned()).chain(words));
-        read.map(|words| words.own).map_err(|error| {
+        read.map(|words| (words.own, words.plan)).map_err(|error| {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             Error::input(first).help("tune again")

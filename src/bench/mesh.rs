@@ -1,26 +1,27 @@
-//! `stencilc bench` of a stencil over a mesh: every strategy, layout and order.
+//! `stencilc bench` of what runs over a mesh: every strategy, layout and order.
 
 use super::Args;
+use crate::args::kernels::KernelsArgs;
 use crate::args::mesh::{MeshArgs, Threads};
 use crate::drawn::{DrawnOver, refuse_of_grids};
+use crate::input::Input;
 use crate::run::mesh::Texts;
 use crate::terminal::{self, Progress};
-use serde::Serialize;
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
-use stencilc_runtime::Device;
-use stencilc_runtime::build::{Build, Usage};
+use stencilc_compiler::ir::MeshProgram;
+use stencilc_compiler::mesh::{Merge, VectorLayout};
+use stencilc_runtime::build::Usage;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
-use stencilc_runtime::mesh::program::MeshProblem;
-use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered, Works};
-use stencilc_runtime::mesh::program::measure::{self, Expected, Measured, Verdict};
-use stencilc_runtime::{Error, Fault, Result};
+use stencilc_runtime::mesh::program::ways::{Asked, MERGES, Meter, Row, Ways};
+use stencilc_runtime::mesh::program::{MeshProblem, measure};
+use stencilc_runtime::program::plan::PlanKind;
+use stencilc_runtime::{Device, Error, Result};
 
 /// Options of `bench` that are about meshes.
 #[derive(clap::Args)]
@@ -52,215 +53,127 @@ impl OnMesh {
     }
 }
 
-/// What a thread of a kernel takes.
-#[derive(Clone, Debug, Serialize)]
-pub struct Taken {
-    kernel: String,
-    #[serde(flatten)]
-    usage: Usage,
+/// What runs over a mesh: a stencil, as a program that calls it once, or a program.
+pub struct Subject<'a> {
+    /// What is computed.
+    pub program: Cow<'a, MeshProgram>,
+    /// Whether it is a stencil by itself.
+    pub is_stencil: bool,
 }
 
-/// One way to compute a stencil.
-#[derive(Clone, Debug, Serialize)]
-pub struct Variant {
-    pub strategy: &'static str,
-    pub vectors: &'static str,
-    pub order: &'static str,
-    pub threads: u32,
-    pub at_once: u32,
-    #[serde(skip)]
-    pub choices: MeshChoices,
-}
-
-impl Variant {
-    pub fn new(choices: MeshChoices, order: &'static str) -> Self {
-        Self {
-            strategy: choices.strategy.name(),
-            vectors: choices.layout.name(),
-            order,
-            threads: choices.block,
-            at_once: choices.blocks_at_once,
-            choices,
-        }
-    }
-
-    /// `128x8`
-    pub fn threads(&self) -> String {
-        Threads { block: self.threads, at_once: self.at_once }.to_string()
-    }
-
-    /// The options that choose it.
-    pub fn words(&self) -> String {
-        let Self { strategy, vectors, order, .. } = self;
-        format!("--strategy {strategy} --vectors {vectors} --order {order} --threads {}", self.threads())
-    }
-
-    /// A part of a file's name.
-    fn name(&self) -> String {
-        format!("{}-{}-{}-{}x{}", self.strategy, self.vectors, self.order, self.threads, self.at_once)
-    }
-}
-
-/// What came of one.
-#[derive(Clone, Serialize)]
-pub struct Row {
-    #[serde(flatten)]
-    pub variant: Variant,
-    /// Of each kernel, in the order of their launches; nothing on the emulator.
-    pub taken: Vec<Taken>,
-    pub gb_per_s: f64,
-    pub of_copy: f64,
-    /// How often an average datum of a block's working set is used.
-    pub reuse: Option<f64>,
-    pub colours: Option<usize>,
-    /// Bytes of tables and maps for each target.
-    pub table_bytes: f64,
-    #[serde(flatten)]
-    pub measured: Measured,
-}
-
-/// What measures.
-pub struct Meter<M: Build> {
-    machine: Arc<M>,
-    texts: Option<Rc<Texts>>,
-    runs: usize,
-    /// Gigabytes a second of a copy of so many bytes.
-    pub copy: f64,
-    pub copied: usize,
-}
-
-impl<M: Build> Meter<M> {
-    /// Measures the copy as well.
+impl<'a> Subject<'a> {
+    /// What of a file is meant; nothing if that runs over a grid.
     ///
     /// # Errors
-    /// There is not enough memory, or the kernel has failed.
-    pub fn new(machine: &Arc<M>, runs: usize, bytes: usize) -> Result<Self> {
-        let copied = if bytes > 64 << 20 { 1 << 30 } else { 1 << 20 };
-        let copy = measure::copy_rate(&**machine, copied, runs)?;
-        Ok(Self { machine: Arc::clone(machine), texts: None, runs, copy, copied })
+    /// There are several.
+    pub fn of(input: &'a Input, program: Option<&str>, stencil: Option<&str>, from_zero: bool) -> Result<Option<Self>> {
+        if let Some(name) = program {
+            let found = input.mesh_program(name)?;
+            return Ok(found.map(|own| Self { program: Cow::Borrowed(own), is_stencil: false }));
+        }
+        let found = input.mesh_stencil(stencil)?;
+        let alone = |own| Self { program: Cow::Owned(measure::program(own, from_zero)), is_stencil: true };
+        Ok(found.map(alone))
     }
 
-    /// Measures one way to compute a stencil.
+    /// `stencil` or `program`.
+    pub fn what(&self) -> &'static str {
+        if self.is_stencil { "stencil" } else { "program" }
+    }
+
+    /// The problem, in the first precision that is asked for; of a program, with so many steps of its outermost loops.
     ///
     /// # Errors
-    /// The strategy cannot compute it; there is not enough memory, or a kernel has failed.
-    pub fn row(
-        &self,
-        problem: &Arc<MeshProblem>,
-        expected: &Expected,
-        renumbered: &Rc<Renumbered>,
-        variant: Variant,
-        bytes: usize,
-    ) -> Result<Row> {
-        let works = renumbered.works(problem, measure::only_call(problem)?, &variant.choices)?;
-        let (machine, placed) = (Arc::clone(&self.machine), Rc::clone(renumbered));
-        let mut kernels = Kernels::new(Arc::clone(problem), machine, variant.choices, placed);
-        if let Some(texts) = &self.texts {
-            let (texts, variant) = (Rc::clone(texts), variant.name());
-            kernels = kernels.read_by(Rc::new(move |name, text| texts.keep(&format!("{name}-{variant}"), text)));
+    /// There is no mesh, or it is another than the program's; or a parameter does not fit.
+    pub fn problem(&self, kernels: &KernelsArgs, over: &MeshArgs, times: u32) -> Result<Arc<MeshProblem>> {
+        let problem = DrawnOver {
+            program: &self.program,
+            precision: kernels.precisions().first().copied().unwrap_or_default(),
+            contract: kernels.code.contract,
+            over,
+            levels: kernels.levels,
+            set: &kernels.set,
+            seed: kernels.seed,
+        };
+        let problem = problem.problem()?;
+        Ok(Arc::new(if self.is_stencil { problem } else { problem.with_times(times as i32) }))
+    }
+
+    /// The ways that are asked for; of a program those alone that leave the interpreter's bits.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn asked(&self, over: &MeshArgs, fuse: &[PlanKind]) -> Result<Asked> {
+        let threads = if over.has_threads() { over.threads(&[]) } else { Vec::new() };
+        let strategies = match (self.is_stencil, self.program.stencils.first()) {
+            (true, Some(stencil)) => over.strategies_for(stencil),
+            _ => over.ordered_strategies(),
+        };
+        let of_program = |(name, _): &(Option<&str>, Merge)| match name {
+            None => fuse.is_empty(),
+            Some(name) => fuse.is_empty() || fuse.iter().any(|kind| kind.name() == *name),
+        };
+        let merges: Vec<_> = match self.is_stencil {
+            true => vec![MERGES[0]],
+            false => MERGES.into_iter().filter(of_program).collect(),
+        };
+        if merges.is_empty() || strategies.is_empty() {
+            let name = &self.program.program.name;
+            return Err(Error::call(format!("there is no way to compute `{name}` by what is named")).help(
+                "over a mesh there are --fuse merged,separate, and strategies that add in order: owner, two-step, tiled",
+            ));
         }
-        let measured = measure::measure(problem, &kernels, expected, self.runs)?;
-        let gb_per_s = bytes as f64 / measured.statistics.median_us / 1e3;
-        let is_own = |kernel: &str| works.kernels.iter().any(|work| work.name == kernel);
-        let own = kernels.usages().into_iter().filter(|(kernel, _)| is_own(kernel));
-        let taken = own.map(|(kernel, usage)| Taken { kernel, usage }).collect();
-        let Works { colours, .. } = works;
-        let (reuse, table_bytes) = (works.reuse(), works.table_bytes());
-        let of_copy = gb_per_s / self.copy;
-        Ok(Row { variant, taken, gb_per_s, of_copy, reuse, colours, table_bytes, measured })
+        let threads = threads.iter().map(|own: &Threads| (own.block, own.at_once)).collect();
+        Ok(Asked { strategies, layouts: over.layouts(&VectorLayout::ALL), threads, merges })
     }
 }
 
-/// Measures the kernels of a stencil.
+/// Measures the ways to compute a stencil or program.
 ///
 /// # Errors
 /// Something is wrong with the call, the mesh or the device, or a kernel differs from the interpreter.
-pub fn bench(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
-    let (own, kernels) = (&args.of_mesh, &args.kernels);
-    refuse_of_grids(&args.names, &["from_zero", "texts", "runs"], &stencil.stencil.name)?;
-    let texts = Rc::new(Texts::new(own.texts.as_deref())?);
-    let problem = DrawnOver {
-        stencil,
-        precision: kernels.precisions().first().copied().unwrap_or_default(),
-        contract: kernels.code.contract,
-        over: &own.over,
-        levels: kernels.levels,
-        set: &kernels.set,
-        seed: kernels.seed,
-        from_zero: own.from_zero,
+pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
+    let (own, kernels, of_program) = (&args.of_mesh, &args.kernels, &args.of_program);
+    let name = &subject.program.program.name;
+    let options: &[&str] = match subject.is_stencil {
+        true => &["from_zero", "texts", "runs"],
+        false => &["texts", "runs", "program", "fuse", "times"],
     };
-    let problem = Arc::new(problem.problem()?);
+    refuse_of_grids(&args.names, options, name)?;
+    let texts = Rc::new(Texts::new(own.texts.as_deref())?);
+    let asked = subject.asked(&own.over, &of_program.fuse)?;
+    let mut ways = Ways::new(subject.problem(kernels, &own.over, of_program.times)?);
     let (device, no_gpu) = Device::choose(kernels.device);
     if let Some(error) = no_gpu {
         terminal::note(&format!("no kernel is measured: {}; --device emulate tries the call", error.message));
     }
-    match device.open(2)? {
-        Platform::Cpu => {
-            Err(Error::call("the interpreter has no strategies to measure")
-                .help("give --device cuda or --device emulate"))
-        }
-        Platform::Emulator(emulator) => all(args, &problem, &emulator, texts, json),
-        Platform::Gpu(gpu) => all(args, &problem, &gpu, texts, json),
+    let platform = device.open(2)?;
+    if matches!(platform, Platform::Cpu) {
+        return Err(
+            Error::call("the interpreter has no strategies to measure").help("give --device cuda or --device emulate")
+        );
     }
-}
-
-fn all<M: Build>(
-    args: &Args,
-    problem: &Arc<MeshProblem>,
-    machine: &Arc<M>,
-    texts: Rc<Texts>,
-    json: bool,
-) -> Result<()> {
-    let own = &args.of_mesh;
-    let stencil = &problem.program.stencils[measure::only_call(problem)?.stencil];
-    let (strategies, layouts) = (own.over.strategies_for(stencil), own.over.layouts(&VectorLayout::ALL));
-    let (orders, threads) = (own.over.orders(&[auto::AUTO]), own.over.threads(&[MeshChoices::default().block]));
-    let [bytes, of_maps] = measure::bytes(problem)?;
-    let expected = measure::expected(problem)?;
-    let meter = Meter::new(machine, args.method.method().runs, bytes)?;
-    let meter = Meter { texts: Some(texts), ..meter };
-    let progress = Progress::new(orders.len() * strategies.len() * layouts.len() * threads.len(), "measuring");
-    let (mut rows, mut refused, mut why) = (Vec::new(), BTreeMap::new(), None);
-    for name in &orders {
-        let ordered = own.over.ordering(problem, name)?;
-        progress.aside(|| ordered.tell());
+    let mut why = None;
+    for name in own.over.orders(&[auto::AUTO]) {
+        let ordered = own.over.ordering(&ways.problem, name)?;
+        ordered.tell();
+        ways.place(ordered.name, &ordered.ordering, true)?;
         why = why.or(ordered.why);
-        let renumbered = Rc::new(Renumbered::new(problem, &ordered.ordering)?);
-        for &strategy in &strategies {
-            for &layout in &layouts {
-                for &Threads { block, at_once } in &threads {
-                    let choices =
-                        MeshChoices { strategy, layout, block, blocks_at_once: at_once, ..MeshChoices::default() };
-                    let row = meter.row(problem, &expected, &renumbered, Variant::new(choices, ordered.name), bytes);
-                    progress.advance(1);
-                    match row {
-                        Ok(row) => rows.push(row),
-                        // What a strategy cannot do is no reason not to measure the others.
-                        Err(error) if error.fault == Fault::Input => {
-                            refused.entry(strategy.name()).or_insert(error);
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-            }
-        }
     }
+    ways.add(&asked, false, &|_| {})?;
+    let reader = move |name: &str, text: &str| texts.keep(name, text);
+    let meter = Meter::new(&platform, args.method.method().runs, &ways, Some(Rc::new(reader)))?;
+    let progress = Progress::new(ways.all.len(), "measuring");
+    ways.measure(&meter, &|steps| progress.advance(steps))?;
     drop(progress);
-    if rows.is_empty()
-        && let Some((_, error)) = refused.pop_first()
-    {
-        return Err(error);
-    }
-    for (strategy, error) in &refused {
-        terminal::note(&format!("{strategy} is left out: {}", error.message));
-    }
-    rows.sort_by(|a, b| a.measured.statistics.median_us.total_cmp(&b.measured.statistics.median_us));
-    let wrong = rows.iter().filter(|row| row.is_wrong()).count();
+    tell_refused(&ways);
+    let rows: Vec<&Row> = ways.rows().collect();
+    let (precision, [bytes, of_maps]) = (ways.problem.precision, ways.bytes);
     if json {
-        let left_out: BTreeMap<_, _> = refused.iter().map(|(name, error)| (name, &error.message)).collect();
+        let left_out: BTreeMap<_, _> = ways.refused.iter().map(|(name, error)| (name, &error.message)).collect();
         terminal::json(&json!({
-            "stencil": problem.program.program.name,
-            "precision": problem.precision,
+            subject.what(): name,
+            "precision": precision,
             "bytes": bytes,
             "bytes_of_maps": of_maps,
             "copy_gb_per_s": meter.copy,
@@ -270,35 +183,34 @@ fn all<M: Build>(
         }))?;
     } else {
         let head = format!(
-            "{}, {}: {:.1} MB, {:.1} of them maps; copying {} MiB: {:.0} GB/s\n",
-            problem.program.program.name,
-            problem.precision.name(),
+            "{name}, {}: {:.1} MB{}, {:.1} of them maps; copying {} MiB: {:.0} GB/s\n",
+            precision.name(),
             bytes as f64 / 1e6,
+            if subject.is_stencil { "" } else { " a step" },
             of_maps as f64 / 1e6,
             meter.copied >> 20,
             meter.copy,
         );
-        terminal::print(&(head + &table(&rows, args.kernels.device == Some(Device::Emulate))))?;
+        terminal::print(&(head + &table(&rows, kernels.device == Some(Device::Emulate))))?;
     }
-    match wrong {
-        0 => Ok(()),
-        _ => Err(Error::check(format!("{} differ from the interpreter", terminal::count(wrong, "kernel")))),
+    check_right(&ways)
+}
+
+/// Tells which strategies cannot compute it.
+pub fn tell_refused(ways: &Ways) {
+    for (strategy, error) in &ways.refused {
+        terminal::note(&format!("{strategy} is left out: {}", error.message));
     }
 }
 
-impl Row {
-    /// Whether what came out is wrong.
-    pub fn is_wrong(&self) -> bool {
-        matches!(self.measured.verdict, Verdict::Differs { .. })
-    }
-
-    /// How what came out compares.
-    pub fn verdict(&self) -> String {
-        match &self.measured.verdict {
-            Verdict::Equal => "equal".to_owned(),
-            Verdict::Within { share } => format!("within {share:.2} of the bound"),
-            Verdict::Differs { what } => format!("WRONG: {what}"),
-        }
+/// Whether everything is right that was measured.
+///
+/// # Errors
+/// Something is not.
+pub fn check_right(ways: &Ways) -> Result<()> {
+    match ways.rows().filter(|row| row.is_wrong()).count() {
+        0 => Ok(()),
+        wrong => Err(Error::check(format!("{} differ from the interpreter", terminal::count(wrong, "kernel")))),
     }
 }
 
@@ -306,11 +218,12 @@ impl Row {
 type Column = (&'static str, bool, fn(&Row) -> String, &'static str);
 
 /// All columns. Those that say the same in each row, or nothing, are left out, but for times.
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     ("strategy", false, |row| row.variant.strategy.to_owned(), ""),
     ("vectors", false, |row| row.variant.vectors.to_owned(), ""),
     ("order", false, |row| row.variant.order.to_owned(), ""),
     ("threads", true, |row| row.variant.threads(), ""),
+    ("fuse", false, |row| row.variant.fuse.unwrap_or_default().to_owned(), ""),
     ("us", true, |row| format!("{:.1}", row.measured.statistics.median_us), ""),
     (
         "GB/s",
@@ -347,10 +260,10 @@ fn local(row: &Row) -> String {
 }
 
 /// A line for each row, and what its columns mean.
-fn table(rows: &[Row], is_emulated: bool) -> String {
+fn table(rows: &[&Row], is_emulated: bool) -> String {
     let always = ["strategy", "vectors", "us", "result"];
     let says = |(head, _, text, _): &&Column| {
-        let texts = || rows.iter().map(text);
+        let texts = || rows.iter().map(|row| text(row));
         let first = texts().next().unwrap_or_default();
         let differs = texts().any(|text| text != first);
         match *head {

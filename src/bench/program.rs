@@ -11,8 +11,8 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Device;
 use stencilc_runtime::program::measure::{Compiled, Outcome, ProgramMethod, candidates, compiled, copy};
 use stencilc_runtime::program::plan::PlanKind;
-use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};
+use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::{Error, Result};
 
 /// Options of `bench` that are about programs.
@@ -23,13 +23,13 @@ pub struct ProgramArgs {
     pub program: Option<String>,
     /// Of a program: the plans to measure; all if not given
     #[arg(long, value_name = "PLAN,...", value_delimiter = ',', value_parser = plan_kind())]
-    fuse: Vec<PlanKind>,
+    pub fuse: Vec<PlanKind>,
     /// Of a program: steps of a loop that one kernel computes
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 3, 4], value_parser = parse_steps)]
     steps: Vec<usize>,
     /// Of a program: steps of its loop in one measurement
     #[arg(long, value_name = "N", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    times: u32,
+    pub times: u32,
     /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
     #[arg(long)]
     no_graph: bool,

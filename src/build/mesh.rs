@@ -69,8 +69,8 @@ pub fn kernels(own: &Wanted, over: &MeshArgs, stencil: &MeshStencil, choices: &M
     let (precision, contract) = (of_code.precision, of_code.contract);
     if over.mesh.is_some() {
         let (levels, set) = (own.levels, &own.set);
-        let problem =
-            DrawnOver { stencil, precision, contract, over, levels, set, seed: 0, from_zero: false }.problem()?;
+        let program = &measure::program(stencil, false);
+        let problem = DrawnOver { program, precision, contract, over, levels, set, seed: 0 }.problem()?;
         let ordering = over.one_ordering(&problem)?;
         let renumbered = Renumbered::new(&problem, &ordering.ordering)?;
         return renumbered.kernels(&problem, measure::only_call(&problem)?, choices);

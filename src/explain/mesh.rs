@@ -206,7 +206,8 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
         None => None,
         Some(path) => {
             let (over, levels) = (&args.over, args.levels);
-            let drawn = DrawnOver { stencil, precision, contract, over, levels, set, seed: 0, from_zero: false };
+            let program = &measure::program(stencil, false);
+            let drawn = DrawnOver { program, precision, contract, over, levels, set, seed: 0 };
             let problem = drawn.problem()?;
             let order = args.over.one_ordering(&problem)?;
             let renumbered = Renumbered::new(&problem, &order.ordering)?;

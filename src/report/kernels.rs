@@ -159,6 +159,7 @@ impl Text {
                 mesh_stencils: Vec::new(),
                 mesh_programs: Vec::new(),
                 tests,
+                mesh_tests: Vec::new(),
                 parse_seconds: 0.0,
                 lower_seconds: 0.0,
             },

@@ -6,6 +6,7 @@ use super::program::rate;
 use super::{Args, note_replaced};
 use crate::args::Pair;
 use crate::args::mesh::MeshArgs;
+use crate::args::program::PlanArgs;
 use crate::build::mesh_program::merge;
 use crate::build::{refuse_file, write};
 use crate::drawn::refuse_of_grids;
@@ -22,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{MeshProgram, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
 use stencilc_compiler::plan::Choices;
@@ -35,7 +35,7 @@ use stencilc_runtime::mesh;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
 use stencilc_runtime::mesh::program::{MeshProblem, MeshScript, Request, measure};
-use stencilc_runtime::tune::database::EMULATOR;
+use stencilc_runtime::tune::database::{EMULATOR, For};
 use stencilc_runtime::{Array, Data, Device, Error, Result, files, npy};
 
 /// What a number was after a step.
@@ -63,7 +63,7 @@ struct Way<'a> {
 pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start: Instant) -> Result<()> {
     refuse_options(args, input, program)?;
     let name = &program.program.name;
-    let merge = merge(&args.of_program.plan, &args.of_mesh, name)?;
+    merge(&args.of_program.plan, &args.of_mesh, name)?;
     let path = args.of_mesh.file(name, &program.mesh.name)?;
     let texts = Rc::new(Texts::new(args.texts.as_deref())?);
     let kept = Kept::new(args, true)?;
@@ -108,8 +108,9 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     let about = About::over_mesh(&problem, &hash(&[input.source.text.as_bytes()]), choices.contract);
     let before = kept.before(&about, &MeshScript::new(&problem, &|_| false))?;
     let platform = device.open(2)?;
-    let tuned = tuned(args, input, &problem, &platform)?;
-    let of_mesh = tuned.as_ref().unwrap_or(&args.of_mesh);
+    let tuned = tuned(args, input, &problem, &platform);
+    let (of_mesh, plan) = tuned.as_ref().map_or((&args.of_mesh, &args.of_program.plan), |(mesh, plan)| (mesh, plan));
+    let merge = merge(plan, of_mesh, name)?;
     let how = MeshChoices { merge, ..of_mesh.choices()? };
     let mut on_machine = || -> Result<Rc<Renumbered>> {
         let ordered = of_mesh.one_ordering(&problem)?;
@@ -191,22 +192,19 @@ pub fn run(args: &Args, input: &Input, program: &MeshProgram, json: bool, start:
     terminal::print(&text)
 }
 
-/// The way to compute a stencil that was tuned for this GPU and mesh, where the options leave open which.
-fn tuned(args: &Args, input: &Input, problem: &MeshProblem, platform: &Platform) -> Result<Option<MeshArgs>> {
+/// The way to compute it that was tuned for this GPU and mesh, where the options leave open which.
+fn tuned(args: &Args, input: &Input, problem: &MeshProblem, platform: &Platform) -> Option<(MeshArgs, PlanArgs)> {
     let gpu = match platform {
-        Platform::Cpu => return Ok(None),
+        Platform::Cpu => return None,
         Platform::Emulator(_) => EMULATOR,
         Platform::Gpu(gpu) => gpu.name(),
     };
-    let stencil = &problem.program.program.name;
-    if args.tuned.untuned || !args.of_mesh.is_open() || is_program(input, stencil) {
-        return Ok(None);
+    if args.tuned.untuned || !args.of_mesh.is_open() || args.of_program.plan.is_given() {
+        return None;
     }
-    let set = problem.program.stencils[measure::only_call(problem)?.stencil].set();
-    let choices = Choices { precision: problem.precision, ..Choices::default() };
-    let extents = Grid::cells(problem.bound.size(set), problem.levels);
-    let neighbours = Some(problem.bound.hash());
-    Ok(Sought { source: &input.source.text, stencil, choices: &choices, extents, neighbours }.over_mesh_on(gpu))
+    let For { stencil, precision, extents, neighbours, .. } = For::mesh(problem, String::new());
+    let choices = Choices { precision, ..Choices::default() };
+    Sought { source: &input.source.text, stencil: &stencil, choices: &choices, extents, neighbours }.over_mesh_on(gpu)
 }
 
 /// The texts of kernels, in a folder if one is given.

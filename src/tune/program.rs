@@ -1,6 +1,6 @@
 //! `stencilc tune` of a program: finds its fastest plan on a grid, and remembers it for `run`.
 
-use super::{Args, SEARCHING};
+use super::Args;
 use crate::args::ARCH;
 use crate::args::program::{parse_steps, plan_kind};
 use crate::bench::open;
@@ -15,16 +15,17 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::limit::Limit;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
-use stencilc_runtime::bench::{Platform, date, hash, hash_of_neighbours};
-use stencilc_runtime::clock::{Budget, Clock, Watch};
+use stencilc_runtime::bench::{hash, hash_of_neighbours};
+use stencilc_runtime::clock::{Clock, Watch};
+use stencilc_runtime::device::Platform;
 use stencilc_runtime::program::measure::{ProgramMethod, candidates, copy};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use stencilc_runtime::program::tune::{Found, Tuner};
-use stencilc_runtime::program::verify::Reference;
 use stencilc_runtime::program::{ProgramProblem, of_program};
-use stencilc_runtime::tune::database::{Entry, name_of};
-use stencilc_runtime::tune::search::Found as Searched;
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::tune::database::{Entry, For, Tried, name_of};
+use stencilc_runtime::tune::search::{self, Found as Searched};
+use stencilc_runtime::verify::program::Reference;
+use stencilc_runtime::{Device, Error, Result};
 
 /// Options of `tune` that are about programs.
 #[derive(clap::Args)]
@@ -34,13 +35,20 @@ pub struct ProgramArgs {
     pub program: Option<String>,
     /// Of a program: the plans to search among; all if not given
     #[arg(long, value_name = "PLAN,...", value_delimiter = ',', value_parser = plan_kind())]
-    fuse: Vec<PlanKind>,
+    pub fuse: Vec<PlanKind>,
     /// Of a program: steps of a loop that one kernel computes
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 3, 4], value_parser = parse_steps)]
     steps: Vec<usize>,
     /// Of a program: steps of its loop in one measurement; 96 if not given, and 6 on the emulator
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    times: Option<u32>,
+    pub times: Option<u32>,
+}
+
+impl ProgramArgs {
+    /// Steps of its loop in one measurement.
+    pub fn often(&self, device: Option<Device>) -> u32 {
+        self.times.unwrap_or(if device == Some(Device::Emulate) { 6 } else { 96 })
+    }
 }
 
 /// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
@@ -83,7 +91,7 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
             let problem = problem.map_err(|error| of_program(program, error))?;
             let contract = choices.first().is_none_or(|own| own.contract);
             let problem = ProgramProblem::of(program, problem, contract)?;
-            let mut done = search(args, &platform, &problem, &choices, grid.name.clone())?;
+            let mut done = searched(args, &platform, &problem, &choices, grid.name.clone())?;
             if let (Some(database), Some(entry), false) = (&database, done.entry(&problem, &machine), done.has_none()) {
                 done.kept = Some(database.keep(name_of(&machine), machine.arch.as_deref(), &source, entry)?);
             }
@@ -131,7 +139,7 @@ fn choices(args: &Args, precision: Precision) -> Result<Vec<Choices>> {
     Ok(["idxvar", "tile"].map(usual).to_vec())
 }
 
-fn search(
+fn searched(
     args: &Args,
     platform: &Platform,
     problem: &ProgramProblem,
@@ -165,14 +173,13 @@ fn search(
         let now = watch.now().min(budget).as_millis() as u64;
         progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
     };
-    let few = if matches!(platform, Platform::Emulator(_)) { 6 } else { 96 };
-    let times = own.times.map_or(few, |times| times as usize);
+    let times = own.often(args.search.0.device) as usize;
     let tuner = Tuner {
         problem,
         reference: reference.as_ref(),
         platform,
         method: ProgramMethod { times, runs: method.runs, compared: COMPARED },
-        budget: Budget::new(&watch, budget.mul_f64(SEARCHING)),
+        budget: search::budget(&watch, args.budget),
     };
     let found = tuner.run(&plans, usual, &|plan| plan < asked, &advance)?;
     drop(progress);
@@ -204,25 +211,20 @@ impl Done {
     /// What is remembered.
     fn entry(&self, problem: &ProgramProblem, machine: &MachineFacts) -> Option<Entry> {
         let (plan, statistics) = self.winner()?;
-        let options = plan.to_string();
-        Some(Entry {
+        let of = For {
             stencil: problem.staged.program.name.clone(),
             precision: self.precision,
             grid: self.grid.clone(),
             extents: problem.outer.grid,
             neighbours: problem.adjacency.as_deref().map(hash_of_neighbours),
-            options: options.clone(),
-            choices: plan.choices.clone(),
-            plan: Some(options),
+        };
+        let found = Tried {
             median_us: statistics.median_us,
             of_limit: self.of_copy(statistics),
             among: self.plans.len(),
             tried: self.found.plans.tried,
-            date: date(),
-            driver: machine.driver.clone(),
-            compiler: machine.compiler.clone(),
-            stencilc: machine.stencilc.clone(),
-        })
+        };
+        Some(Entry::new(of, machine, plan.choices.clone(), Some(plan.to_string()), found))
     }
 
     fn text(&self, program: &Program, machine: &MachineFacts, args: &Args) -> String {

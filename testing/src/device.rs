@@ -117,9 +117,11 @@ fn compared(verdict: Verdict) -> Compared {
             Compared::Failed(Failure::Device(format!("{order:?} {mismatches:?} {damage:?}")))
         }
         // `judge` compiles nothing and refuses nothing, and every case has the language's own functions.
-        Verdict::Compiled | Verdict::Refused { .. } | Verdict::Different { .. } => {
-            Compared::Failed(Failure::Kernel("it was not run".into()))
-        }
+        Verdict::Compiled
+        | Verdict::Skipped
+        | Verdict::Refused { .. }
+        | Verdict::Different { .. }
+        | Verdict::Within { .. } => Compared::Failed(Failure::Kernel("it was not run".into())),
     }
 }
 

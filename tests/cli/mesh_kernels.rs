@@ -478,6 +478,13 @@ fn runs_over_meshes_go_on_from_checkpoints_with_the_same_bits() {
         assert_eq!(fs::read(folder.path("end.npy")).unwrap(), whole, "from step {step} on {device}");
         assert_eq!((&report["resumed_after"], &report["drawn"]), (&step.into(), &serde_json::json!([])));
     }
+    // A loop that a checkpoint is in goes on to the number that is asked for now.
+    folder.done(&format!("{run} --draw --device cpu --set n=8 --out a=longer.npy"));
+    let longer = fs::read(folder.path("longer.npy")).unwrap();
+    for (step, device) in [(4, "cpu"), (6, "emulate")] {
+        folder.done(&format!("{run} --resume way_{step}.npz --set n=8 --device {device} --out a=end.npy"));
+        assert_eq!(fs::read(folder.path("end.npy")).unwrap(), longer, "from step {step} on {device}");
+    }
     let said = folder.done(&format!("{run} --resume way_7.npz --device cpu"));
     assert!(said.contains(", 2 steps after the 7 of the checkpoint, "), "{said}");
     insta::assert_snapshot!(folder.transcript(&[
@@ -534,4 +541,36 @@ fn what_was_tuned_over_a_mesh_is_taken_where_nothing_is_asked_for() {
             "{more}"
         );
     }
+}
+
+#[test]
+fn programs_over_meshes_are_measured_and_tuned() {
+    let folder = Folder::new();
+    fs::write(folder.path("steered.stn"), STEERED).unwrap();
+    folder.done("mesh make airfoil --size 12x5 -o m.npz");
+    let on = "steered.stn --program steered --mesh m.npz --device emulate";
+    let report = folder.json(&format!("bench {on} --runs 1 --times 3 --vectors aos --order none --json"));
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(report["program"], "steered");
+    assert!(rows.len() >= 3 && rows.iter().all(|row| row["verdict"] == "equal"), "{report}");
+    assert!(rows.iter().any(|row| row["fuse"] == "separate"), "{report}");
+    let report = folder.json(&format!("tune {on} --runs 1 --times 3 --budget 2 --json"));
+    let options = report["fastest"].as_str().unwrap();
+    assert_eq!(report["fastest_in_order"], options);
+    assert!(fs::read_to_string(report["kept"].as_str().unwrap()).unwrap().contains(options), "{report}");
+    let told = |more: &str| {
+        let output = folder.run(&format!("run {on} --draw --out a=a.npy {more}"));
+        assert!(output.status.success());
+        let is_told = String::from_utf8(output.stderr).unwrap().contains(&format!("m.npz: {options} (--untuned"));
+        (is_told, fs::read(folder.path("a.npy")).unwrap())
+    };
+    let (is_told, tuned) = told("");
+    assert!(is_told);
+    for more in ["--untuned", "--fuse separate", "--order none"] {
+        assert_eq!(told(more), (false, tuned.clone()), "{more}");
+    }
+    assert_eq!(
+        folder.json(&format!("tune {on} --runs 1 --budget 0 --fuse separate --json"))["kept"],
+        serde_json::Value::Null
+    );
 }

@@ -16,7 +16,7 @@ use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::verify::{Verdict, expect, plan_for, verify_emulated};
+use stencilc_runtime::verify::{Expected, OfStencil, Tools, Verdict, expect, plan_for, verify};
 
 /// Every stencil file of the project that is about grids: its name without its ending, and its text.
 pub fn stencils() -> Vec<(String, String)> {
@@ -63,6 +63,18 @@ pub fn problem(stencil: &Stencil, precision: Precision, grid: Grid, settings: &[
         drawing: stencilc_runtime::Drawing::Everything,
     })
     .unwrap()
+}
+
+/// What comes of kernels on the emulator, in every order of threads.
+pub fn verify_emulated(
+    problem: &Problem,
+    expected: &Expected,
+    choices: &[Choices],
+    compiler: &Compiler,
+    settings: &Settings,
+) -> stencilc_runtime::Result<Vec<Verdict>> {
+    let tools = Tools::emulated(compiler, settings.clone());
+    verify(&OfStencil { problem, expected }, choices, &tools, &|_| {})
 }
 
 /// Every combination of storage and access strategy, all else as usual.

@@ -74,7 +74,7 @@ use serde::Serialize;
 pub use split::split;
 use std::collections::BTreeSet;
 pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
-pub use test::{COORDINATES, Expectation, Test};
+pub use test::{COORDINATES, Expectation, Made, MadeKind, MeshCheck, MeshTest, OF_ELEMENT, Test};
 pub use verify::{Stages, Verify};
 pub use walk::{known_defs, known_nodes};
 

@@ -28,6 +28,8 @@ pub struct Lowered {
     pub programs: Vec<ir::Program>,
     /// The tests without errors.
     pub tests: Vec<ir::Test>,
+    /// The tests over meshes without errors.
+    pub mesh_tests: Vec<ir::MeshTest>,
     /// What there is to tell, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -156,10 +158,17 @@ fn lowered(file: &ast::File, name: &str) -> Lowered {
         lowered.add_program(builder, ir::Program { file: FreeText::new(name), ..ir }, &mut told);
     }
     let subjects: Vec<Stencil> = stencils.into_iter().chain(lowered.programs.iter().map(ir::Program::facade)).collect();
-    let mut tests = test::Tests::new(&globals, &subjects, &mut told);
+    let of_stencils = lowered.mesh_stencils.iter().filter_map(|own| test::OverMesh::of_stencil(own, &meshes));
+    let of_programs = lowered.mesh_programs.iter().filter_map(|own| test::OverMesh::of_program(own, &meshes));
+    let over_meshes: Vec<test::OverMesh> = of_stencils.chain(of_programs).collect();
+    let mut tests = test::Tests::new(&globals, &subjects, &over_meshes, &mut told);
     for item in &file.items {
         if let ast::Item::Test(test) = item {
-            lowered.tests.extend(tests.test(test));
+            match tests.test(test) {
+                Some(test::Tested::OnGrid(own)) => lowered.tests.push(own),
+                Some(test::Tested::OverMesh(own)) => lowered.mesh_tests.push(own),
+                None => {}
+            }
         }
         if tests.is_lost() {
             break;

@@ -19,6 +19,8 @@ impl Builder<'_> {
         let at = span(pair);
         Ok(match pair.as_rule() {
             Rule::grid => TestPart::Grid(self.values(pair)?, at),
+            Rule::made => TestPart::Made(word(pair, Rule::ident)?, self.values(pair)?, at),
+            Rule::depth => TestPart::Depth(self.value(pair)?, at),
             Rule::r#let => TestPart::Let(self.binding(pair)?),
             Rule::expect => TestPart::Expect(self.value(pair)?, at),
             _ => TestPart::TestedCall(TestedCall {

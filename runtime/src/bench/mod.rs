@@ -16,6 +16,7 @@ pub(crate) mod tests;
 use crate::build::Build;
 use crate::cache::Built;
 use crate::cuda::Gpu;
+use crate::device::Platform;
 use crate::emulate::Emulator;
 use crate::error::{Error, Result};
 use crate::execute::{DeviceArrays, Repeat};
@@ -25,7 +26,6 @@ use crate::problem::Problem;
 use crate::same::Same;
 use crate::verify::{self, Expected, Mismatch, Verdict, expect, plan_among};
 use limit::{Limit, Streams};
-pub use platform::Platform;
 use rows::{KernelFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
 use statistics::Statistics;
 use std::time::{Instant, SystemTime};
@@ -337,7 +337,9 @@ fn launched<M: Machine>(
             match verify::verdict(plan, problem, expected, &execution) {
                 Verdict::Equal { .. } => own.remember(machine)?,
                 Verdict::Different { .. } => measured.result = "different as expected".to_owned(),
-                Verdict::Compiled => measured.result = NOT_COMPARED.to_owned(),
+                Verdict::Compiled | Verdict::Skipped | Verdict::Within { .. } => {
+                    measured.result = NOT_COMPARED.to_owned()
+                }
                 Verdict::Refused { reason } => return Ok(Outcome::Failed { reason }),
                 Verdict::Failed { mismatches, damage, .. } => {
                     return Ok(Outcome::Failed { reason: failure(&mismatches, &damage) });

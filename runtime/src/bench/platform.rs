@@ -3,7 +3,7 @@
 use super::rows::{MachineFacts, Method};
 use crate::build::Build;
 use crate::cache::Built;
-pub use crate::device::Platform;
+use crate::device::Platform;
 use crate::error::{Error, Result};
 use crate::execute::{Repeat, Rotation};
 use crate::nvrtc;

@@ -39,8 +39,8 @@ impl Buffer {
             return Ok(());
         }
         // SAFETY: the callers keep within the buffer, and the driver has read the bytes when it returns.
-        let answer = unsafe { cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) };
-        self.context.succeed(answer, "be written to")
+        let copy = || unsafe { cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) };
+        self.context.copy(copy, "be written to")
     }
 
     /// Copies bytes from an address within the buffer, guards included; the context has to be current.
@@ -52,8 +52,8 @@ impl Buffer {
         })?;
         if length > 0 {
             // SAFETY: the callers keep within the buffer, and the list has the room.
-            let answer = unsafe { cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, length) };
-            self.context.succeed(answer, "be read from")?;
+            let copy = || unsafe { cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, length) };
+            self.context.copy(copy, "be read from")?;
             // SAFETY: the driver has written all of them.
             unsafe { bytes.set_len(length) };
         }

@@ -1,14 +1,14 @@
 //! The context of a GPU, which everything on it needs: failures with the kernels' names, waiting, and events.
 
 use std::ffi::c_uint;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult, CUstream_st};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult, CUstream, CUstream_st};
 
 use super::driver::{
     Driver, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain, cuEventCreate,
-    cuEventDestroy_v2, cuEventRecord, driver, succeed, words,
+    cuEventDestroy_v2, cuEventRecord, cuStreamSynchronize, driver, succeed, words,
 };
 use crate::{Error, Result};
 
@@ -20,8 +20,10 @@ pub(super) struct Context {
     /// The kernels launched since the last time that all were known to have ended well. The driver reports a kernel's
     /// failure at some later call, which can then say whose it may be.
     running: Mutex<Vec<Arc<str>>>,
-    /// The stream that launches and copies go into: the default one, or one that records them.
+    /// The stream that launches and copies go into: [`Context::own`], or one that records them.
     pub(super) stream: AtomicPtr<CUstream_st>,
+    /// The stream of whoever uses the GPU: the default one, if nothing else was said.
+    own: AtomicPtr<CUstream_st>,
 }
 
 // SAFETY: the driver's calls may come from any thread, as long as the context is current there; `bind` sees to it.
@@ -37,7 +39,14 @@ impl Context {
         succeed(unsafe { cuDevicePrimaryCtxRetain(&mut handle, device) }, "be opened").map_err(|error| {
             error.help("another program may have it for itself or fill its memory: see `nvidia-smi`")
         })?;
-        Ok(Self { handle, device, driver, running: Mutex::default(), stream: AtomicPtr::default() })
+        Ok(Self {
+            handle,
+            device,
+            driver,
+            running: Mutex::default(),
+            stream: AtomicPtr::default(),
+            own: AtomicPtr::default(),
+        })
     }
 
     /// Makes the context that of this thread, as every call that concerns it needs.
@@ -85,13 +94,38 @@ impl Context {
             .help("`compute-sanitizer` before the same command shows where"))
     }
 
-    /// Waits until all work has ended.
+    /// The stream of whoever uses the GPU.
+    pub(super) fn own(&self) -> CUstream {
+        self.own.load(Ordering::Relaxed)
+    }
+
+    /// Lets all further work go into a stream.
+    pub(super) fn set_own(&self, stream: CUstream) {
+        self.own.store(stream, Ordering::Relaxed);
+        self.stream.store(stream, Ordering::Relaxed);
+    }
+
+    /// Waits until all work has ended; of a stream that somebody gave, the work in it alone.
     pub(super) fn synchronize(&self) -> Result<()> {
         self.bind()?;
-        // SAFETY: the context is current.
-        self.succeed(unsafe { cuCtxSynchronize() }, "finish its work")?;
+        let own = self.own();
+        // SAFETY: the context is current, and whoever gave the stream sees to it that it is there.
+        let answer = unsafe { if own.is_null() { cuCtxSynchronize() } else { cuStreamSynchronize(own) } };
+        self.succeed(answer, "finish its work")?;
         self.running().clear();
         Ok(())
+    }
+
+    /// Copies between the host and the GPU, after all work before and before all work behind. The driver does so in its default
+    /// stream, which others need not wait for, nor it for them.
+    pub(super) fn copy(&self, copy: impl FnOnce() -> CUresult, doing: &str) -> Result<()> {
+        if self.own().is_null() {
+            return self.succeed(copy(), doing);
+        }
+        self.synchronize()?;
+        self.succeed(copy(), doing)?;
+        // SAFETY: the context is current, and the null pointer its default stream.
+        self.succeed(unsafe { cuStreamSynchronize(std::ptr::null_mut()) }, doing)
     }
 }
 
@@ -120,8 +154,8 @@ impl<'a> Event<'a> {
 
     pub(super) fn record(&self) -> Result<()> {
         self.context.bind()?;
-        // SAFETY: the context is current, the event its own, and the null pointer its default stream.
-        self.context.succeed(unsafe { cuEventRecord(self.handle, std::ptr::null_mut()) }, "record an event")
+        // SAFETY: the context is current, the event its own, and the stream the one that work goes into.
+        self.context.succeed(unsafe { cuEventRecord(self.handle, self.context.own()) }, "record an event")
     }
 
     /// Microseconds between two events that have both been passed.

@@ -48,7 +48,7 @@ driver_calls! {
     cuMemcpyDtoDAsync_v2,
     cuMemcpyDtoH_v2,
     cuMemcpyHtoD_v2,
-    cuMemsetD8_v2,
+    cuMemsetD8Async,
     cuModuleGetFunction,
     cuModuleLoadDataEx,
     cuModuleUnload,
@@ -58,6 +58,7 @@ driver_calls! {
     cuStreamCreate,
     cuStreamDestroy_v2,
     cuStreamEndCapture,
+    cuStreamSynchronize,
 }
 
 /// Milliseconds between two events. cudarc imports the successor only, which drivers before 12.8 do not have.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cudarc::driver::sys::{CUgraphExec, CUstream, CUstream_flags, CUstreamCaptureMode};
+use cudarc::driver::sys::{CUgraphExec, CUstreamCaptureMode};
 
 use super::Gpu;
 use super::context::Context;
 use super::driver::{
     cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch, cuStreamBeginCapture_v2,
-    cuStreamCreate, cuStreamDestroy_v2, cuStreamEndCapture,
+    cuStreamEndCapture,
 };
+use super::stream::Stream;
 use crate::Result;
 
 /// Recorded launches and copies. What they read and write has to outlive it.
@@ -29,20 +30,16 @@ impl Drop for Graph {
     }
 }
 
-/// The stream that launches are recorded in, instead of being started.
+/// Launches are recorded in a stream, instead of being started.
 struct Recorder<'a> {
     context: &'a Arc<Context>,
-    stream: CUstream,
+    stream: Stream,
 }
 
 impl<'a> Recorder<'a> {
     fn begin(context: &'a Arc<Context>) -> Result<Self> {
-        context.bind()?;
-        let mut stream = std::ptr::null_mut();
-        // SAFETY: the context is current, and the handle goes into a pointer that is there.
-        let answer = unsafe { cuStreamCreate(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as u32) };
-        context.succeed(answer, "make a stream")?;
-        let own = Self { context, stream };
+        let own = Self { context, stream: Stream::new(context)? };
+        let stream = own.stream.handle().cast();
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream was made above.
         context.succeed(unsafe { cuStreamBeginCapture_v2(stream, mode) }, "record launches")?;
@@ -54,7 +51,8 @@ impl<'a> Recorder<'a> {
     fn end(self, kernels: Vec<Arc<str>>) -> Result<Graph> {
         let (mut graph, mut handle) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the stream records, and the graph goes into a pointer that is there.
-        self.context.succeed(unsafe { cuStreamEndCapture(self.stream, &mut graph) }, "record these launches")?;
+        self.context
+            .succeed(unsafe { cuStreamEndCapture(self.stream.handle().cast(), &mut graph) }, "record these launches")?;
         // SAFETY: the graph was made above, and what can be launched goes into a pointer that is there.
         let answer = unsafe { cuGraphInstantiateWithFlags(&mut handle, graph, 0) };
         // SAFETY: what can be launched has all that it needs of the graph. A failure to free has no remedy.
@@ -66,9 +64,7 @@ impl<'a> Recorder<'a> {
 
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
-        self.context.stream.store(std::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: the stream is not used again; what it still records is given up. A failure to free has no remedy.
-        let _ = unsafe { cuStreamDestroy_v2(self.stream) };
+        self.context.stream.store(self.context.own(), Ordering::Relaxed);
     }
 }
 
@@ -96,7 +92,7 @@ impl Gpu {
         for kernel in &graph.kernels {
             context.started(kernel);
         }
-        // SAFETY: the context is current, and the null pointer its default stream.
-        context.succeed(unsafe { cuGraphLaunch(graph.handle, std::ptr::null_mut()) }, "start a graph of launches")
+        // SAFETY: the context is current, and the stream the one that work goes into.
+        context.succeed(unsafe { cuGraphLaunch(graph.handle, context.own()) }, "start a graph of launches")
     }
 }

@@ -4,13 +4,14 @@
 //! driver, and on a call that an old driver does not have; `driver` therefore looks first, and everything else here
 //! goes through it.
 //!
-//! All work of a GPU is in one order, that of the calls: everything uses the default stream.
+//! All work of a GPU is in one order, that of the calls: everything uses one stream, the default one if nobody gives another.
 
 mod buffer;
 mod context;
 mod driver;
 mod graph;
 mod kernel;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +26,14 @@ pub use buffer::Buffer;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
 pub use graph::Graph;
 pub use kernel::{Kernel, Module};
+pub use stream::Stream;
 
 use crate::machine::{Arg, GUARD, Guards, Launch, Machine, PATTERN};
 use crate::{Error, Result};
 use buffer::in_bytes;
 use context::{Context, Event};
 use driver::{
-    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemcpyDtoDAsync_v2, cuMemsetD8_v2,
+    attribute, cuLaunchKernelEx, cuMemAlloc_v2, cuMemGetInfo_v2, cuMemcpyDtoDAsync_v2, cuMemsetD8Async,
     cuModuleLoadDataEx, describe, device, split_version,
 };
 use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, launch_config, parameters, spell};
@@ -216,8 +218,9 @@ impl Gpu {
             return Ok(());
         }
         buffer.context.bind()?;
-        // SAFETY: the context is current, and the buffer has that many bytes.
-        let answer = unsafe { cuMemsetD8_v2(buffer.pointer(0), byte, buffer.length) };
+        let stream = buffer.context.own();
+        // SAFETY: the context is current, the buffer has that many bytes, and the stream is the one that work goes into.
+        let answer = unsafe { cuMemsetD8Async(buffer.pointer(0), byte, buffer.length, stream) };
         buffer.context.succeed(answer, "fill memory")
     }
 
@@ -267,6 +270,16 @@ impl Gpu {
         Ok(Module { inner: Arc::new(Loaded { context: Arc::clone(&self.context), handle }) })
     }
 
+    /// Lets all further work go into a stream of the caller's, as the driver calls it (`CUstream`, which is CUDA's `cudaStream_t`):
+    /// in the order of whatever else is in it, and without waiting for other streams.
+    ///
+    /// # Safety
+    ///
+    /// The stream is one of this GPU's primary context, and is there as long as this, its buffers, kernels and graphs.
+    pub unsafe fn use_stream(&self, stream: *mut c_void) {
+        self.context.set_own(stream.cast());
+    }
+
     /// Starts a kernel and returns at once. A failure while it runs is reported by a later call, with its name.
     ///
     /// # Errors
@@ -274,6 +287,21 @@ impl Gpu {
     /// When the grid or the block is more than the GPU or the kernel takes, or when the arguments are not those of
     /// the kernel. (Drivers before CUDA 12.4 do not tell what those are.)
     pub fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
+        let stream = kernel.module.context.stream.load(Ordering::Relaxed);
+        // SAFETY: the stream is the one that work goes into.
+        unsafe { self.launch_in(stream.cast(), kernel, launch, args) }
+    }
+
+    /// The same in a stream of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::launch`].
+    ///
+    /// # Safety
+    ///
+    /// The stream is one of this GPU's primary context.
+    pub unsafe fn launch_in(&self, stream: *mut c_void, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
         let Launch { grid, block, cluster, cooperative, .. } = *launch;
         check_extents(&self.limits, &kernel.name, kernel.registers, kernel.max_threads, grid, block)?;
         let mut packed = Packed::new(args);
@@ -297,10 +325,10 @@ impl Gpu {
         context.started(&kernel.name);
         kernel.allow(launch)?;
         let mut attributes = launch_attributes(cluster, cooperative);
-        let stream = context.stream.load(Ordering::Relaxed);
-        let config = launch_config(launch, &mut attributes, stream);
+        let config = launch_config(launch, &mut attributes, stream.cast());
         // SAFETY: the context is current and the kernel's module is loaded. The arguments come with their size, so the
-        // driver does not read beyond them, and it copies them and the attributes before it returns.
+        // driver does not read beyond them, and it copies them and the attributes before it returns; the stream is the
+        // caller's concern.
         let answer = unsafe { cuLaunchKernelEx(&config, kernel.handle, std::ptr::null_mut(), extra.as_mut_ptr()) };
         context.succeed(answer, &format!("start kernel {}", kernel.name))
     }

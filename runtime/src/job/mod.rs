@@ -42,6 +42,7 @@
 //! # Ok::<(), stencilc_runtime::Error>(())
 //! ```
 
+mod call;
 mod run;
 
 use crate::array::Array;
@@ -58,9 +59,11 @@ use crate::problem::Request;
 use crate::program::kernels::{Kernels, Planned};
 use crate::program::plan::{ProgramPlan, has_clusters};
 use crate::program::{ProgramProblem, cpu};
+pub use call::{Arrays, Call};
 pub use run::Run;
 use run::Running;
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::{Failure, Severity, guess};
@@ -69,9 +72,6 @@ use stencilc_compiler::ir::{MeshProgram, Precision, Program, called};
 use stencilc_compiler::mesh::MeshChoices;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
-
-/// The architecture that plans are made for on the emulator.
-const EMULATED: &str = "sm_90";
 
 /// What is computed. A stencil is a program that calls it once.
 #[derive(Clone, Debug)]
@@ -108,7 +108,9 @@ pub enum Domain {
 pub struct Job {
     subject: Subject,
     domain: Option<Domain>,
-    device: Device,
+    device: Option<Device>,
+    /// The stream of the caller's that all work goes into, as the driver calls it.
+    stream: Option<usize>,
     choices: Choices,
     plan: Option<ProgramPlan>,
     over_mesh: MeshChoices,
@@ -142,7 +144,8 @@ impl Job {
         Self {
             subject,
             domain: None,
-            device: Device::choose(None).0,
+            device: None,
+            stream: None,
             choices: Choices::default(),
             plan: None,
             over_mesh: MeshChoices::default(),
@@ -162,7 +165,16 @@ impl Job {
 
     /// What computes; if nothing is said, the first GPU, or else the interpreter.
     pub fn device(self, device: Device) -> Self {
-        Self { device, ..self }
+        Self { device: Some(device), ..self }
+    }
+
+    /// A stream of the caller's that all work goes into (`CUstream`, which is `cudaStream_t`), in the order of whatever else is in it. On
+    /// the CPU it says nothing.
+    ///
+    /// # Safety
+    /// The stream is one of the primary context of the GPU that is chosen, and is there as long as what is started or called.
+    pub unsafe fn stream(self, stream: *mut c_void) -> Self {
+        Self { stream: Some(stream.expose_provenance()), ..self }
     }
 
     /// What `real` is.
@@ -226,7 +238,7 @@ impl Job {
     }
 
     fn on_grid(self, program: &Program) -> Result<Run> {
-        let Self { device, choices, plan, arrays, settings, seed, cast, drawing, .. } = self;
+        let Self { device, stream, choices, plan, arrays, settings, seed, cast, drawing, .. } = self;
         let (grid, adjacency) = match self.domain {
             None => (None, None),
             Some(Domain::Rows(grid)) => (Some(grid), None),
@@ -246,9 +258,9 @@ impl Job {
             let plan = plan.unwrap_or_else(|| ProgramPlan::usual(&problem, &choices, has_clusters(arch)));
             Planned::new(&problem, &plan)
         };
-        let driver: Box<dyn Running> = match device.open(2)? {
+        let driver: Box<dyn Running> = match opened(Device::choose(device).0, stream)? {
             Platform::Cpu => Box::new(Driver::new(cpu::Interpreter::new(Arc::clone(&problem))).given()?),
-            Platform::Emulator(emulator) => on_machine(emulator, planned(EMULATED)?)?,
+            Platform::Emulator(emulator) => on_machine(emulator, planned(crate::device::ARCH)?)?,
             Platform::Gpu(gpu) => {
                 let planned = planned(&gpu.arch())?;
                 on_machine(gpu, planned)?
@@ -280,7 +292,7 @@ impl Job {
             over::kernels::Renumbered::new(&problem, &ordering).map(Rc::new)
         };
         let own = Arc::clone(&problem);
-        let driver: Box<dyn Running> = match self.device.open(2)? {
+        let driver: Box<dyn Running> = match opened(Device::choose(self.device).0, self.stream)? {
             Platform::Cpu => Box::new(Driver::new(over::cpu::Interpreter::new(own)).given()?),
             Platform::Emulator(emulator) => {
                 Box::new(Driver::new(over::kernels::Kernels::new(own, emulator, self.over_mesh, placed()?)).given()?)
@@ -291,6 +303,16 @@ impl Job {
         };
         Ok(Run::new(driver))
     }
+}
+
+/// A device, whose work goes into a stream if one is given.
+fn opened(device: Device, stream: Option<usize>) -> Result<Platform> {
+    let platform = device.open(2)?;
+    if let (Platform::Gpu(gpu), Some(stream)) = (&platform, stream) {
+        // SAFETY: whoever gave the stream saw to it that it is one of this GPU, and there as long.
+        unsafe { gpu.use_stream(std::ptr::with_exposed_provenance_mut(stream)) };
+    }
+    Ok(platform)
 }
 
 fn on_machine<M: Build + 'static>(machine: Arc<M>, planned: Planned) -> Result<Box<dyn Running>> {

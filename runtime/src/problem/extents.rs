@@ -1,9 +1,7 @@
 //! The extents of a grid in rows, from what is given and the shapes of arrays.
 
 use super::{checked, fields};
-use crate::array::Array;
 use crate::error::{Error, Result};
-use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Field, Levels, Stencil};
 
@@ -25,9 +23,12 @@ type Known = [Option<usize>; 3];
 ///
 /// # Errors
 /// An array has a shape that its field cannot have, or another than the others or `given` say; an extent is not known.
-pub(super) fn find<'a>(stencil: &'a Stencil, given: Option<Grid>, arrays: &'a BTreeMap<String, Array>) -> Result<Grid> {
-    let of_field = |field: &'a Field| Some((field, arrays.get(&field.name)?));
-    let claims = fields(stencil).filter_map(of_field).map(|(field, array)| Claim::new(field, &array.shape));
+pub(crate) fn find<'a>(
+    stencil: &'a Stencil,
+    given: Option<Grid>,
+    shapes: &dyn Fn(&str) -> Option<&'a [usize]>,
+) -> Result<Grid> {
+    let claims = fields(stencil).filter_map(|field| Some(Claim::new(field, shapes(&field.name)?)));
     let claims = claims.collect::<Result<Vec<Claim>>>()?;
     let known = match given {
         Some(Grid { ni, nj, nk, .. }) => {
@@ -235,7 +236,6 @@ pub(super) fn shape_text(shape: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::Data;
     use stencilc_compiler::source::Source;
 
     /// What is said of arrays of these shapes, message and advice, or the grid.
@@ -244,10 +244,8 @@ mod tests {
         let text = format!("stencil s {{ {fields}; out r; r = {} }}", inputs.join(" + "));
         let checked = stencilc_compiler::check(&Source::new("s.stn", &text));
         let stencil = checked.stencils.into_iter().next().unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-        let array =
-            |shape: &[usize]| Array { shape: shape.to_vec(), data: Data::F64(vec![0.0; shape.iter().product()]) };
-        let arrays = shapes.iter().map(|(name, shape)| ((*name).to_owned(), array(shape))).collect();
-        match find(&stencil, None, &arrays) {
+        let shape = |name: &str| shapes.iter().find(|(own, _)| *own == name).map(|(_, shape)| *shape);
+        match find(&stencil, None, &shape) {
             Ok(grid) => grid.to_string(),
             Err(error) => format!("{}: {}", error.message, error.help.unwrap_or_default()),
         }

@@ -2,16 +2,16 @@
 
 use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
-use super::verify::Reference;
 use super::{ProgramProblem, results};
-use crate::bench::Platform;
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::statistics::Statistics;
 use crate::build::Build;
 use crate::cache::Built;
+use crate::device::Platform;
 use crate::driver::{Driver, Position};
 use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
+use crate::verify::program::Reference;
 use rayon::prelude::*;
 use std::sync::Arc;
 use stencilc_compiler::plan::Choices;

@@ -18,7 +18,6 @@ mod script;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tune;
-pub mod verify;
 
 use crate::array::Data;
 use crate::driver::{Backend, Driver};

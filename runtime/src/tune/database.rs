@@ -4,8 +4,10 @@
 //! beside the source. Files are written aside and renamed, under a lock: readers always find a whole one, and of two that
 //! tune at once none loses what the other has found.
 
+use crate::bench::date;
 use crate::bench::rows::{MachineFacts, Row, Subject};
 use crate::error::{Error, Result};
+use crate::mesh::program::MeshProblem;
 use crate::{files, nvrtc};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -139,28 +141,80 @@ pub struct Hit {
     pub entry: Entry,
 }
 
+/// For what something was tuned.
+#[derive(Clone, Debug)]
+pub struct For {
+    /// The stencil or program.
+    pub stencil: String,
+    /// What `real` is.
+    pub precision: Precision,
+    /// The grid or mesh as it was named.
+    pub grid: String,
+    /// Its extents.
+    pub extents: Grid,
+    /// A hash of which cells are neighbours, if they stand in no rows; over a mesh, of the mesh.
+    pub neighbours: Option<String>,
+}
+
+impl For {
+    /// What a problem over a mesh is kept for, whose file was named so.
+    pub fn mesh(problem: &MeshProblem, name: String) -> Self {
+        let MeshProblem { program, precision, bound, levels, .. } = problem;
+        let elements = program.stencils.first().map_or(0, |stencil| bound.size(stencil.set()));
+        Self {
+            stencil: program.program.name.clone(),
+            precision: *precision,
+            grid: name,
+            extents: Grid::cells(elements, *levels),
+            neighbours: Some(bound.hash()),
+        }
+    }
+}
+
+/// What a search came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Tried {
+    /// Microseconds of the fastest.
+    pub median_us: f64,
+    /// The time of a copy, of the fastest's.
+    pub of_limit: Option<f64>,
+    /// How many there were,
+    pub among: usize,
+    /// and how many of them were tried.
+    pub tried: usize,
+}
+
 impl Entry {
-    /// The entry of a row that was measured on a machine; nothing of one without times, or of the interpreter.
-    pub fn new(subject: &Subject, machine: &MachineFacts, row: &Row, among: usize, tried: usize) -> Option<Self> {
-        let measured = row.measured()?;
-        Some(Self {
-            stencil: subject.stencil.clone(),
-            precision: subject.precision,
-            grid: subject.grid.clone(),
-            extents: subject.extents,
-            neighbours: subject.neighbours.clone(),
-            options: row.kernel.options.clone(),
-            choices: row.kernel.choices.clone()?,
-            plan: None,
-            median_us: measured.statistics.median_us,
-            of_limit: measured.of_limit,
+    /// What a machine computes the fastest as these choices say, or a program as these options of its plan.
+    pub fn new(of: For, machine: &MachineFacts, choices: Choices, plan: Option<String>, found: Tried) -> Self {
+        let For { stencil, precision, grid, extents, neighbours } = of;
+        let Tried { median_us, of_limit, among, tried } = found;
+        Self {
+            stencil,
+            precision,
+            grid,
+            extents,
+            neighbours,
+            options: plan.clone().unwrap_or_else(|| choices.words()),
+            choices,
+            plan,
+            median_us,
+            of_limit,
             among,
             tried,
-            date: row.date.clone(),
+            date: date(),
             driver: machine.driver.clone(),
             compiler: machine.compiler.clone(),
             stencilc: machine.stencilc.clone(),
-        })
+        }
+    }
+
+    /// The entry of a row that was measured on a machine; nothing of one without times, or of the interpreter.
+    pub fn of_row(subject: &Subject, machine: &MachineFacts, row: &Row, among: usize, tried: usize) -> Option<Self> {
+        let (measured, choices) = row.measured().zip(row.kernel.choices.clone())?;
+        let Subject { stencil, precision, grid, extents, neighbours, .. } = subject.clone();
+        let found = Tried { median_us: measured.statistics.median_us, of_limit: measured.of_limit, among, tried };
+        Some(Self::new(For { stencil, precision, grid, extents, neighbours }, machine, choices, None, found))
     }
 
     fn is_of(&self, stencil: &str, precision: Precision, extents: Grid, neighbours: Option<&str>) -> bool {

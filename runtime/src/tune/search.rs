@@ -8,8 +8,9 @@
 //! never chosen.
 
 use crate::bench::statistics::Statistics;
-use crate::clock::Budget;
+use crate::clock::{Budget, Clock};
 use crate::error::Result;
+use std::time::Duration;
 
 /// From so many of the fastest candidates the search moves on,
 const BEST: usize = 4;
@@ -23,6 +24,14 @@ const FINALISTS: usize = 8;
 
 /// How often finalists take turns: clocks change while they are measured.
 const TURNS: usize = 2;
+
+/// The part of the time after which nothing more is tried: the rest is for what is under way, and for the finalists.
+const SEARCHING: f64 = 0.7;
+
+/// The budget of a search that may take so many seconds in all.
+pub fn budget(clock: &dyn Clock, seconds: f64) -> Budget<'_> {
+    Budget::new(clock, Duration::from_secs_f64(seconds * SEARCHING))
+}
 
 /// What is searched among: candidates, by their numbers.
 pub struct Space<'a> {
@@ -313,7 +322,6 @@ impl Search<'_> {
 mod tests {
     use super::*;
     use crate::clock::tests::Counted;
-    use std::time::Duration;
 
     /// Candidates that take these times; some are wrong. Each costs a second to try.
     struct Recorded<'a> {

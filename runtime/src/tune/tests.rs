@@ -249,7 +249,7 @@ fn kernels_are_tuned_and_compared() {
     let winner = swept.fastest()[0];
     let measured = winner.measured().unwrap();
     assert_eq!((measured.result.as_str(), measured.times_us.len()), ("equal", METHOD.runs));
-    let entry = Entry::new(&subject, &machine, winner, among.len(), found.tried).unwrap();
+    let entry = Entry::of_row(&subject, &machine, winner, among.len(), found.tried).unwrap();
     assert!(among.contains(&entry.choices) && entry.options == entry.choices.words());
 }
 

@@ -44,14 +44,28 @@ pub const OWN: &str = "program own {
 }
 stencil one { in a; in z on (k); in n: int; in flat on (i, j); out b; b = a[i+1] + z + flat[j-1] + if n > 0 { 1 } else { 0 } }";
 
+/// The same over a mesh: fields on two sets, of two types, and a number that a reduction leaves.
+pub const OVER: &str = "mesh square { set node, edge, cell; map edge.nodes -> node[2] }
+program over over square {
+    inout w on node; inout turns: int on cell; out t: real on (); param steps: int = 3
+    repeat steps { let y = spread(w); w, t = halved(y); turns = counted(turns) }
+}
+stencil spread over square.edge { in x on node; inc y on node; y[nodes.0] += x[nodes.1]; y[nodes.1] += x[nodes.0] }
+stencil halved over square.node { in y; out x; reduce t: sum; x = y / 2; t += y }
+stencil counted over square.cell { in n: int; out m: int; m = n + 1 }";
+
+/// The mesh that it runs over.
+const SQUARE: &str = include_str!("../../../tests/data/mesh_files/square_2_text.msh");
+
 /// Files that are there in the folder of every call.
-pub const GIVEN: &[(&str, &str)] = &[("own.stn", OWN)];
+pub const GIVEN: &[(&str, &str)] = &[("own.stn", OWN), ("over.stn", OVER), ("square.msh", SQUARE)];
 
 /// Calls that make files, and what they make.
 pub const MADE: &[(&str, &str)] = &[
     ("grid make quadtree --size 4x3 --depth 1 -o grid.npz", "grid.npz"),
     ("mesh make airfoil --size 6x4 -o mesh.npz", "mesh.npz"),
     ("run own.stn --grid 8x8x2 --set steps=3 --draw --checkpoint way.npz --device cpu", "way.npz"),
+    ("run over.stn --mesh square.msh --set steps=3 --draw --checkpoint over.npz --device cpu", "over.npz"),
     ("bench laplap --device cpu --grid 9x7x2 --runs 1 -o rows.jsonl", "rows.jsonl"),
     ("snapshot laplap --accept -o code", "code/kernels.txt"),
 ];
@@ -143,6 +157,10 @@ const CHECKPOINT: &[&str] = &[
     "run own.stn --set steps=5 --resume FILE --device cpu --out a=res.npy",
     "run own.stn --set steps=5 --resume FILE --device emulate --out a=res.npy",
 ];
+const CHECKPOINT_OVER: &[&str] = &[
+    "run over.stn --mesh square.msh --set steps=5 --resume FILE --device cpu --out w=res.npy",
+    "run over.stn --mesh square.msh --set steps=5 --resume FILE --device emulate --out w=res.npy",
+];
 const ROWS: &[&str] = &["report FILE -o page.html", "bench laplap --device cpu --grid 9x7x2 --runs 1 -o FILE"];
 const TEXT: &[&str] = &[
     "check FILE",
@@ -188,6 +206,7 @@ pub fn originals(
         own("mesh", "npz", made("mesh.npz"), MESH, 9),
         own("text of OP2", "dat", op2(&airfoil(6, 4)?).into_bytes(), MESH, 3),
         own("checkpoint", "npz", made("way.npz"), CHECKPOINT, 6),
+        own("checkpoint over a mesh", "npz", made("over.npz"), CHECKPOINT_OVER, 6),
         own("rows", "jsonl", made("rows.jsonl"), ROWS, 4),
     ];
     let gmsh = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/mesh_files");

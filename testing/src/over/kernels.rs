@@ -14,8 +14,9 @@ use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Reader, Renumbered};
-use stencilc_runtime::mesh::program::measure::{self, Results, Verdict, results};
+use stencilc_runtime::mesh::program::measure::{self, Results, results};
 use stencilc_runtime::mesh::program::{MeshProblem, alone, alone_from_zero};
+use stencilc_runtime::verify::mesh::Expected;
 use stencilc_runtime::{Data, Fault, Result};
 
 impl Case {
@@ -113,7 +114,7 @@ pub(super) fn kept_in(texts: &Rc<RefCell<String>>) -> Rc<Reader> {
 
 /// How kernels differ from what the interpreter computes, if they do more than they may.
 fn difference<M: Build>(
-    problem: &MeshProblem,
+    problem: &Arc<MeshProblem>,
     kernels: &Kernels<M>,
     strategy: &'static dyn Strategy,
     expected: &Results,
@@ -128,9 +129,6 @@ fn difference<M: Build>(
     {
         return Ok(Some(format!("run again: {wrong}")));
     }
-    let measured = measure::measure(problem, kernels, &measure::expected(problem)?, 1)?;
-    Ok(match measured.verdict {
-        Verdict::Equal | Verdict::Within { .. } => None,
-        Verdict::Differs { what } => Some(what),
-    })
+    let measured = measure::measure(problem, kernels, &Expected::new(problem)?, 1)?;
+    Ok(measure::wrong(&measured.verdict))
 }

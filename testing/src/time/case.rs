@@ -5,17 +5,19 @@ use super::generate::{self, Kind};
 use super::tree::{Action, Number, Stored, Timed};
 use crate::device::Device;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
+use stencilc_runtime::emulate::Settings;
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
-use stencilc_runtime::program::verify::{Reference, Tools, verify};
-use stencilc_runtime::verify::Verdict;
+use stencilc_runtime::verify::program::Reference;
+use stencilc_runtime::verify::{Tools, Verdict, verify};
 use stencilc_runtime::{Data, Result};
 
 /// A program and what it is computed on.
@@ -255,21 +257,19 @@ impl Case {
         device: &Device,
     ) -> Result<std::result::Result<Vec<PlanKind>, Failure>> {
         let plans = plans(self.precision);
-        let arch = if let Device::Gpu(gpu) = device { Some(gpu.arch()) } else { None };
-        let (gpu, emulator) = match device {
+        let tools = match device {
             Device::None => return Ok(Ok(Vec::new())),
-            Device::Emulator(compiler) => (None, Some(compiler)),
-            Device::Gpu(gpu) => (Some(gpu), None),
+            Device::Emulator(compiler) => Tools::emulated(compiler, Settings { optimise: 1, ..Settings::default() }),
+            Device::Gpu(gpu) => Tools::on_gpu(Arc::clone(gpu)),
         };
-        let tools = Tools { arch: arch.as_deref(), gpu, emulator };
         let verdicts = verify(reference, &plans, &tools, &|_| {})?;
         let mut equal = Vec::new();
         for (plan, verdict) in plans.iter().zip(verdicts) {
             let needed =
                 matches!((plan.kind, plan.steps), (PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed, 1));
             match verdict {
-                Some(Verdict::Equal { .. }) => equal.push(plan.kind),
-                Some(Verdict::Refused { .. }) if !needed => {}
+                Verdict::Equal { .. } => equal.push(plan.kind),
+                Verdict::Refused { .. } if !needed => {}
                 verdict => return Ok(Err(Failure::Plan(format!("{plan}: {verdict:?}")))),
             }
         }

@@ -14,8 +14,8 @@ use super::scope::Binding;
 use super::{Found, Lowering};
 use crate::ast::{self, ExprId, MapHoles, MeshPart};
 use crate::diagnostic::{Diagnostic, guess, wrong};
-use crate::ir::mesh::{Map, Mesh, Missing, Set, Write};
-use crate::ir::{Handle, MapId, MeshStencil, NodeId, Path, Program, SetId, Stencil};
+use crate::ir::mesh::{Home, Map, Mesh, Missing, Set, Write};
+use crate::ir::{Handle, Levels, MapId, MeshStencil, NodeId, Path, Place, Program, SetId, Stencil};
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -45,6 +45,18 @@ pub struct Over<'a> {
 }
 
 impl<'a> Over<'a> {
+    /// What runs over the elements of a set.
+    pub fn new(declared: &'a Declared, set: SetId) -> Self {
+        Self { declared, set: Some(set), present: Vec::new(), writes: Vec::new() }
+    }
+
+    /// Where a number at every element lives.
+    pub fn place(&self) -> Place {
+        let levels = if self.mesh().levels { Levels::Full } else { Levels::None };
+        let home = self.set.map(|set| Home { set, map: None, parts: 1, width: 1 });
+        Place { horizontal: true, levels, home }
+    }
+
     fn mesh(&self) -> &'a Mesh {
         &self.declared.mesh
     }

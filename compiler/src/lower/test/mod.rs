@@ -1,11 +1,13 @@
 //! Tests: what they give and expect becomes stencils (see [`ir::Test`]), so kinds, messages and meaning are those of the
 //! language.
 
+mod mesh;
 pub(super) mod parts;
 mod subject;
 
 use super::declare::{CELLS, new_field};
 use super::file::Told;
+use super::mesh::Over;
 use super::report::has_error;
 use super::scope::{Binding, Global, Globals, Symbol};
 use super::{Found, Lowering};
@@ -13,11 +15,13 @@ use crate::analysis::values::values;
 use crate::ast::{self, TestPart};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::grid::Grid;
+use crate::ir::mesh::{How, Write};
 use crate::ir::{
-    self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, Node, Place, Role, Stencil, Store, Stored,
-    Test, Verify,
+    self, Body, COORDINATES, Expectation, Field, FieldId, Kind, Levels, MeshTest, Node, Place, Role, Stencil, Store,
+    Stored, Test, Verify,
 };
 use crate::source::Span;
+pub use mesh::Subject as OverMesh;
 use std::collections::{BTreeMap, HashSet};
 use subject::name_of;
 
@@ -35,9 +39,19 @@ const EXPECTATIONS: usize = 100;
 
 /// What the names of coordinates and extents stand for in a test.
 #[derive(Clone)]
-pub struct Coordinates {
-    fields: [FieldId; 2],
-    grid: Grid,
+pub enum Coordinates {
+    /// Of a cell of a grid: the fields of i and j.
+    Cell { fields: [FieldId; 2], grid: Grid },
+    /// Of an element of a mesh: the fields of its number, and of how many there are.
+    Element { fields: [FieldId; 2] },
+}
+
+/// A test, by what it runs on.
+pub enum Tested {
+    /// On a grid.
+    OnGrid(Test),
+    /// Over a mesh.
+    OverMesh(MeshTest),
 }
 
 /// Lowers the tests of a file.
@@ -45,6 +59,8 @@ pub struct Tests<'a> {
     globals: &'a Globals<'a>,
     /// The stencils that are right; of programs that are right what is given to them and taken from them.
     stencils: &'a [Stencil],
+    /// The same of what runs over meshes.
+    over_meshes: &'a [OverMesh<'a>],
     titles: BTreeMap<&'a str, Span>,
     /// How many tests were looked at.
     count: usize,
@@ -61,8 +77,13 @@ struct Outline<'a> {
 }
 
 impl<'a> Tests<'a> {
-    pub fn new(globals: &'a Globals<'a>, stencils: &'a [Stencil], told: &'a mut Told) -> Self {
-        Self { globals, stencils, titles: BTreeMap::new(), count: 0, told }
+    pub fn new(
+        globals: &'a Globals<'a>,
+        stencils: &'a [Stencil],
+        over_meshes: &'a [OverMesh<'a>],
+        told: &'a mut Told,
+    ) -> Self {
+        Self { globals, stencils, over_meshes, titles: BTreeMap::new(), count: 0, told }
     }
 
     fn report<T>(&mut self, diagnostic: Diagnostic) -> Found<T> {
@@ -76,7 +97,7 @@ impl<'a> Tests<'a> {
     }
 
     /// A test, unless something is wrong with it.
-    pub fn test(&mut self, test: &'a ast::Test) -> Option<Test> {
+    pub fn test(&mut self, test: &'a ast::Test) -> Option<Tested> {
         self.count += 1;
         if self.is_lost() {
             let found = wrong(test.title.span, format!("a file has at most {TESTS} tests"), "one too many");
@@ -84,9 +105,14 @@ impl<'a> Tests<'a> {
         }
         let before = self.told.diagnostics.len();
         self.title(&test.title);
-        let grid = self.grid(test);
         let outline = self.outline(test)?;
+        let subjects = self.over_meshes;
+        if let Some(subject) = subjects.iter().find(|own| own.name() == outline.subject.name.text) {
+            return self.over_mesh(test, &outline, subject).map(Tested::OverMesh);
+        }
+        let grid = self.grid(test);
         let stencil = self.find(&outline.subject.name)?;
+        self.refuse_mesh(test, &stencil.name);
         let grid = grid?;
 
         let mut inputs = self.builder(grid, &test.title.text);
@@ -106,7 +132,7 @@ impl<'a> Tests<'a> {
             return self.report(found.help("expect less at once: a file may have several tests"));
         }
         let (inputs, checks) = (inputs.0.verified("lowering"), checks.0.verified("lowering"));
-        Some(Test {
+        Some(Tested::OnGrid(Test {
             title: test.title.text.clone(),
             span: test.title.span,
             stencil: stencil.name.clone(),
@@ -115,7 +141,7 @@ impl<'a> Tests<'a> {
             inputs,
             checks,
             expectations,
-        })
+        }))
     }
 
     fn title(&mut self, title: &'a ast::Name) {
@@ -168,7 +194,7 @@ impl<'a> Tests<'a> {
         let mut expects = 0;
         for part in &test.parts {
             match (part, subject) {
-                (TestPart::Grid(..), _) => {}
+                (TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..), _) => {}
                 (TestPart::Let(binding), None) => before.push(binding),
                 (TestPart::Let(_), Some(_)) => after.push(part),
                 (TestPart::TestedCall(own), None) => subject = Some(own),
@@ -211,14 +237,11 @@ impl<'a> Tests<'a> {
             return Some(stencil);
         }
         let declared = self.globals.file.stencils();
-        if let Some(own) = declared.clone().find(|own| own.name.text == name.text) {
-            // Of one on a grid, what is wrong with it was told.
-            let over = own.over.as_ref()?;
-            let found = wrong(name.span, format!("`{}` runs over a mesh", name.text), "a test runs on a grid");
-            let found = found.note(over.span, "over a mesh");
-            return self.report(found.help("compare what `stencilc run --mesh FILE --out ...` writes"));
+        if declared.clone().any(|own| own.name.text == name.text) {
+            // What is wrong with it was told.
+            return None;
         }
-        let names: Vec<&str> = declared.filter(|own| own.over.is_none()).map(|own| own.name.text.as_str()).collect();
+        let names: Vec<&str> = declared.map(|own| own.name.text.as_str()).collect();
         let other = match self.globals.find(&name.text) {
             Some(Global::Function(_)) => Some("a function"),
             Some(Global::Constant(_)) => Some("a constant"),
@@ -243,7 +266,7 @@ impl<'a> Tests<'a> {
         let place = Place { levels: Levels::None, ..CELLS };
         let field = |name| new_field(name, Role::In, place, Stored::Int, Span::default());
         let fields = COORDINATES.map(|name| lowering.stencil.fields.add(field(name)));
-        lowering.coordinates = Some(Coordinates { fields, grid });
+        lowering.coordinates = Some(Coordinates::Cell { fields, grid });
         lowering
     }
 
@@ -259,7 +282,8 @@ impl<'a> Tests<'a> {
         let before = outline.before.iter().flat_map(|binding| &binding.names);
         let after = outline.after.iter().flat_map(|part| match part {
             TestPart::Let(binding) => &binding.names[..],
-            TestPart::Expect(..) | TestPart::Grid(..) | TestPart::TestedCall(_) => &[],
+            TestPart::Expect(..) | TestPart::Grid(..) | TestPart::Made(..) => &[],
+            TestPart::Depth(..) | TestPart::TestedCall(_) => &[],
         });
         let unused = before.filter(|name| inputs.contains(&name.span)).chain(after);
         for name in unused.filter(|name| checks.contains(&name.span)) {
@@ -273,17 +297,24 @@ impl<'a> Lowering<'a> {
     ///
     /// Functions and constants are the file's, so they see of these only what a stencil sees.
     pub(super) fn coordinate(&mut self, name: &str, span: Span) -> Option<Found<super::value::Nodes>> {
-        let Coordinates { fields: [i, j], grid } = self.coordinates.as_ref()?;
         let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default(), part: 0 };
         let whole = |extent: usize| Node::Int(i32::try_from(extent).unwrap_or(i32::MAX));
         let own = self.calls.is_empty() && self.constants.open.is_empty();
-        let node = match name {
-            "nk" if self.constants.open.is_empty() => whole(grid.nk),
-            "i" if own => read(i),
-            "j" if own => read(j),
-            "ni" if own => whole(grid.ni),
-            "nj" if own => whole(grid.nj),
-            _ => return None,
+        let node = match self.coordinates.as_ref()? {
+            Coordinates::Cell { fields: [i, j], grid } => match name {
+                "nk" if self.constants.open.is_empty() => whole(grid.nk),
+                "i" if own => read(i),
+                "j" if own => read(j),
+                "ni" if own => whole(grid.ni),
+                "nj" if own => whole(grid.nj),
+                _ => return None,
+            },
+            // Levels are those of any stencil over a mesh.
+            Coordinates::Element { fields: [i, ni] } => match name {
+                "i" if own => read(i),
+                "ni" if own => read(ni),
+                _ => return None,
+            },
         };
         Some(self.one(node, Kind::Int, span))
     }
@@ -302,12 +333,16 @@ impl<'a> Lowering<'a> {
     fn add_output(&mut self, field: Field, body: Body) -> FieldId {
         let field = self.stencil.fields.add(field);
         self.stencil.stores.push(Store { field, body, sweep: None });
+        if let Some(over) = &mut self.over {
+            over.writes.push(Write { part: 0, how: How::Assign });
+        }
         field
     }
 
-    /// Adds an output on every cell.
+    /// Adds an output on every cell, or on every element of the set.
     fn add_value(&mut self, name: &str, body: Body) -> FieldId {
-        self.add_output(new_field(name, Role::Out, CELLS, Stored::of(body.kind()), Span::default()), body)
+        let place = self.over.as_ref().map_or(CELLS, Over::place);
+        self.add_output(new_field(name, Role::Out, place, Stored::of(body.kind()), Span::default()), body)
     }
 
     /// The stencil that computes what the test expects.
@@ -326,7 +361,7 @@ impl<'a> Lowering<'a> {
                 TestPart::Expect(truth, span) => {
                     expectations.extend(self.expectation(*truth, *span, expectations.len()));
                 }
-                TestPart::Grid(..) | TestPart::TestedCall(_) => {}
+                TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..) | TestPart::TestedCall(_) => {}
             }
         }
         self.check_params(stencil);

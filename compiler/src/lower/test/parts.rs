@@ -80,7 +80,7 @@ fn is_literal(file: &ast::File, mut expr: ExprId) -> bool {
 
 /// Whether it is a name of the test, perhaps at an offset. Coordinates are told with the cell.
 fn is_named(lowering: &Lowering, mut expr: ExprId) -> bool {
-    while let Expr::Index(base, _) = &lowering.file.exprs[expr] {
+    while let Expr::Index(base, _) | Expr::Component(base, _) = &lowering.file.exprs[expr] {
         expr = *base;
     }
     let Expr::Name(name) = &lowering.file.exprs[expr] else { return false };

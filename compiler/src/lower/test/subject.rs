@@ -12,7 +12,7 @@ use crate::source::Span;
 use std::collections::BTreeMap;
 
 /// What a value is for.
-enum Target {
+pub(super) enum Target {
     Field(FieldId),
     Param(ParamId),
 }
@@ -35,27 +35,35 @@ impl<'a> Lowering<'a> {
                 all_known = false;
                 continue;
             };
-            if let Some(before) = given.insert(&name.text, name.span) {
-                let found = wrong(name.span, format!("`{}` is given twice", name.text), "given again here");
-                self.tell(found.note(before, "given here first"));
+            if self.is_given_again(name, &mut given) {
                 continue;
             }
             self.check_known(assign.value, stencil);
             match target {
                 Target::Field(id) => self.input(assign.value, &stencil.fields[id]),
-                // The test's own stencil has the same parameters, and under the same numbers.
-                Target::Param(id) => {
-                    let own = &stencil.params[id];
-                    let body = self.constant_body(assign.value, Some(own.kind), &own.name);
-                    self.stencil.params[id].default = body.and_then(|body| self.finite(body, assign.value, own));
-                }
+                Target::Param(id) => self.set_param(id, assign.value, stencil),
             }
         }
         // What was meant to be given is not missing, too.
         if all_known {
-            self.check_given(outline.subject, stencil, &given);
+            self.check_given(outline.subject, stencil, &given, true);
         }
         self.check_params(stencil);
+    }
+
+    /// Whether something is given a second time, which is reported.
+    pub(super) fn is_given_again(&mut self, name: &'a ast::Name, given: &mut BTreeMap<&'a str, Span>) -> bool {
+        let Some(before) = given.insert(&name.text, name.span) else { return false };
+        let found = wrong(name.span, format!("`{}` is given twice", name.text), "given again here");
+        self.tell(found.note(before, "given here first"));
+        true
+    }
+
+    /// Sets a parameter. The test's own stencil has the same parameters as the tested one, and under the same numbers.
+    pub(super) fn set_param(&mut self, id: ParamId, value: ast::ExprId, stencil: &Stencil) {
+        let own = &stencil.params[id];
+        let body = self.constant_body(value, Some(own.kind), &own.name);
+        self.stencil.params[id].default = body.and_then(|body| self.finite(body, value, own));
     }
 
     /// What a parameter is set to, which is as finite as what `--set` gives.
@@ -81,7 +89,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// What is given a value.
-    fn target(&mut self, assign: &'a ast::Assign, stencil: &Stencil) -> Found<(&'a ast::Name, Target)> {
+    pub(super) fn target(&mut self, assign: &'a ast::Assign, stencil: &Stencil) -> Found<(&'a ast::Name, Target)> {
         let [ast::Target { name, index }] = assign.targets.as_slice() else {
             let place = assign.targets.first().map_or(assign.op.span, |target| target.name.span);
             let found = Diagnostic::error(place, "inputs are given one by one");
@@ -141,10 +149,16 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Reports inputs, and parameters without a default, that have no value.
-    fn check_given(&mut self, subject: &ast::TestedCall, stencil: &Stencil, given: &BTreeMap<&str, Span>) {
+    /// Reports parameters without a default, and inputs if all of them have to be given, that have no value.
+    pub(super) fn check_given(
+        &mut self,
+        subject: &ast::TestedCall,
+        stencil: &Stencil,
+        given: &BTreeMap<&str, Span>,
+        with_inputs: bool,
+    ) {
         let params = stencil.params.iter().filter(|(_, param)| param.default.is_none());
-        let needed = inputs(stencil).chain(params.map(|(_, param)| param.name.as_str()));
+        let needed = inputs(stencil).filter(|_| with_inputs).chain(params.map(|(_, param)| param.name.as_str()));
         let missing: Vec<&str> = needed.filter(|name| !given.contains_key(name)).collect();
         let [first, ..] = missing.as_slice() else { return };
         let list = missing.join("`, `");

@@ -23,6 +23,7 @@ use super::Mesh;
 use crate::error::{Error, Result};
 pub use graph::{Bandwidth, Graph};
 pub use measure::{Measures, Reuse};
+pub use position::positions;
 pub use record::{BLOCK, NUMBER, recorded_cuts};
 pub use renumber::inverse;
 

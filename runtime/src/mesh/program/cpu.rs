@@ -9,6 +9,7 @@ use crate::{Element, Result};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::sync::Arc;
+use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{Handle, Role, VariableId};
 
 /// Computes on the CPU.
@@ -22,6 +23,11 @@ impl Interpreter {
     pub fn new(problem: impl Into<Arc<MeshProblem>>) -> Self {
         let problem = problem.into();
         Self { script: Arc::new(MeshScript::new(&problem, &|_| false)), problem }
+    }
+
+    /// The call of a stage.
+    pub(super) fn call(&self, stage: usize) -> &Call {
+        &self.script.stage(stage).call
     }
 }
 

@@ -1,49 +1,25 @@
 //! How long the kernels of one stencil take, and whether what comes out is what the interpreter computes.
 
 use super::kernels::Kernels;
-use super::{MeshProblem, alone, alone_from_zero};
+use super::live::Step;
+use super::{MeshProblem, MeshScript, alone, alone_from_zero};
 use crate::array::Data;
 use crate::bench::statistics::Statistics;
 use crate::build::Build;
-use crate::driver::{Backend, Driver};
-use crate::interpreter::mesh::{MeshJob, interpret_mesh};
+use crate::driver::{Backend, Driver, Position};
 use crate::machine::{Arg, Launch};
+use crate::verify::mesh::Expected;
+use crate::verify::{Mismatch, Verdict};
 use crate::{Error, Result};
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::{Action, Call};
-use stencilc_compiler::ir::{FieldId, Handle, MapId, MeshProgram, MeshStencil, Node, Path, Precision, Role};
+use stencilc_compiler::ir::{Handle, MapId, MeshProgram, MeshStencil, Node, Path};
 use stencilc_compiler::kernel::machine::copy_all;
-
-/// What a stencil computes, by the interpreter.
-pub struct Expected {
-    /// By field.
-    outputs: Vec<Option<Data>>,
-    /// By field: of each number that is added to, the sum of what is added without signs, and how often something is.
-    sums: Vec<Vec<f64>>,
-    /// By field: how many values are added to a number, at most.
-    degrees: Vec<f64>,
-}
-
-/// How what came out compares.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "verdict")]
-pub enum Verdict {
-    /// Every bit is that of the interpreter.
-    Equal,
-    /// Added in another order: the largest difference, in units of the rounding of a sum of the absolute values.
-    Within {
-        /// At most 1 is what any order of the additions could make of it.
-        share: f64,
-    },
-    /// It is wrong.
-    Differs {
-        /// Where, and what is there.
-        what: String,
-    },
-}
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -52,8 +28,36 @@ pub struct Measured {
     #[serde(flatten)]
     pub statistics: Statistics,
     /// How what came out compares with the interpreter.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "in_a_row")]
     pub verdict: Verdict,
+}
+
+/// A verdict as rows of measurements have it: `verdict`, and how far off it is.
+fn in_a_row<S: Serializer>(verdict: &Verdict, to: S) -> std::result::Result<S::Ok, S::Error> {
+    let mut row = to.serialize_map(None)?;
+    match verdict {
+        Verdict::Within { share } => {
+            row.serialize_entry("verdict", "within")?;
+            row.serialize_entry("share", share)?;
+        }
+        verdict => match wrong(verdict) {
+            None => row.serialize_entry("verdict", "equal")?,
+            Some(what) => {
+                row.serialize_entry("verdict", "differs")?;
+                row.serialize_entry("what", &what)?;
+            }
+        },
+    }
+    row.end()
+}
+
+/// What is wrong with what was measured, in a line, if anything is.
+pub fn wrong(verdict: &Verdict) -> Option<String> {
+    let Verdict::Failed { mismatches, damage, .. } = verdict else { return None };
+    let differ = mismatches.iter().map(|Mismatch { field, cell, expected, found, .. }| {
+        format!("{field} is {found:?} at {cell}, the interpreter has {expected:?}")
+    });
+    Some(differ.chain(damage.iter().cloned()).collect::<Vec<_>>().join("; "))
 }
 
 /// A stencil that is measured by itself: a problem whose program calls it once.
@@ -99,8 +103,46 @@ pub fn program(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
 
 /// Bytes that have to move: each field once, one that is added to twice, and the maps that are looked through; of those, the bytes of
 /// the maps. This is how Sulyok, Balogh, Reguly and Mudalige count ("Locality Optimized Unstructured Mesh Algorithms on GPUs", 2019).
-pub fn bytes(problem: &MeshProblem) -> Result<[usize; 2]> {
-    let call = only_call(problem)?;
+/// Of a program they are those of a step.
+pub fn bytes(problem: &MeshProblem) -> [usize; 2] {
+    let each = calls(problem).into_iter().map(|(call, times)| (bytes_of(problem, &call), times));
+    let [all, maps] = each.fold([0.0, 0.0], |[all, maps], ([data, own], times)| {
+        [all + (data + own) as f64 * times, maps + own as f64 * times]
+    });
+    [all as usize, maps as usize]
+}
+
+/// The calls of a step, and how often each is made: of a step of the outermost loops, or of the whole program if there is none.
+pub(super) fn calls(problem: &MeshProblem) -> Vec<(Call, f64)> {
+    fn add(steps: &[Step], times: f64, all: &mut Vec<(Call, f64)>) {
+        for step in steps {
+            match step {
+                Step::Call { call, .. } => all.push((call.clone(), times)),
+                Step::Chain { apart, .. } => add(apart, times, all),
+                Step::Repeat { times: own, steps } => {
+                    // What is only known on the way counts once.
+                    let own = if let Node::Int(own) = own[own.root()] { f64::from(own.max(0)) } else { 1.0 };
+                    add(steps, times * own, all);
+                }
+                Step::Rename { .. } | Step::Number { .. } => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    let loops: Vec<&[Step]> = problem
+        .steps
+        .iter()
+        .filter_map(|step| if let Step::Repeat { steps, .. } = step { Some(&steps[..]) } else { None })
+        .collect();
+    match loops.len() {
+        0 => add(&problem.steps, 1.0, &mut all),
+        number => loops.into_iter().for_each(|steps| add(steps, 1.0 / number as f64, &mut all)),
+    }
+    all
+}
+
+/// Bytes of the fields of a call, and of its maps.
+fn bytes_of(problem: &MeshProblem, call: &Call) -> [usize; 2] {
     let stencil = &problem.program.stencils[call.stencil];
     let mut data = 0;
     for (id, field) in stencil.stencil.fields.iter() {
@@ -124,52 +166,63 @@ pub fn bytes(problem: &MeshProblem) -> Result<[usize; 2]> {
         }
     }
     let maps: usize = maps.iter().map(|&map| problem.bound.map(map).0.len() * 4).sum();
-    Ok([data + maps, maps])
+    [data, maps]
 }
 
-/// What the interpreter computes.
-///
-/// # Errors
-/// An array is missing.
-pub fn expected(problem: &MeshProblem) -> Result<Expected> {
-    let call = only_call(problem)?;
-    let stencil = &problem.program.stencils[call.stencil];
-    let computed = problem.computed(call.stencil, &problem.params)?;
-    let mut outputs: Vec<Option<Data>> = Vec::new();
-    let mut inputs: Vec<Option<&Data>> = Vec::new();
-    for (id, field) in stencil.stencil.fields.iter() {
-        let binding = call.fields[id.index()];
-        inputs.push(binding.read.and_then(|read| problem.initial.get(&read)));
-        let len = crate::interpreter::mesh::len(field.place, &problem.bound, problem.levels);
-        let element = crate::problem::element_of(field.stored, problem.precision);
-        outputs.push(match field.role {
-            Role::In | Role::Carried => None,
-            Role::Inc if binding.read.is_none() => Some(super::cpu::zero(element, len)),
-            Role::Inc | Role::InOut => inputs[id.index()].cloned(),
-            Role::Out | Role::Reduce => Some(Data::fresh(element, len)),
-        });
-    }
-    let mut sums: Vec<Vec<f64>> = outputs.iter().map(|data| vec![0.0; data.as_ref().map_or(0, Data::len)]).collect();
-    for ((id, field), sums) in stencil.stencil.fields.iter().zip(&mut sums) {
-        if field.role == Role::Inc
-            && let Some(before) = &outputs[id.index()]
-        {
-            sums.iter_mut().enumerate().for_each(|(index, sum)| *sum = before.get(index).abs());
+/// Steps of a program that are compared with the interpreter: not a multiple of how buffers rotate.
+const COMPARED: i32 = 7;
+
+/// What kernels are compared with: what the interpreter leaves of a stencil by itself, or of some steps of a program.
+pub struct Reference {
+    problem: Arc<MeshProblem>,
+    expected: Expected,
+}
+
+impl Reference {
+    /// What the interpreter makes of a problem.
+    ///
+    /// # Errors
+    /// There is not enough memory, or every number of an output of a program is NaN, so that nothing would be known.
+    pub fn new(problem: &Arc<MeshProblem>) -> Result<Self> {
+        if only_call(problem).is_ok() {
+            return Ok(Self { expected: Expected::new(problem)?, problem: Arc::clone(problem) });
         }
+        let few = Arc::new(MeshProblem::clone(problem).with_times(COMPARED));
+        let expected = Expected::new(&few)?;
+        expected.check_worth(&few)?;
+        Ok(Self { problem: few, expected })
     }
-    let job = MeshJob {
-        stencil,
-        precision: problem.precision,
-        mesh: &problem.bound,
-        levels: problem.levels,
-        computed: &computed,
-        params: &problem.params,
-        inputs: &inputs,
-    };
-    interpret_mesh(&job, &mut outputs, Some(&mut sums), &|_| {})?;
-    let fields = stencil.stencil.fields.iter();
-    let degrees = fields.map(|(id, own)| if own.role == Role::Inc { degree(problem, stencil, id) } else { 1.0 });
-    Ok(Expected { outputs, sums, degrees: degrees.collect() })
+
+    /// Computes with kernels, compares, and takes times: of a stencil, or of a step of a program.
+    ///
+    /// # Errors
+    /// There is not enough memory, or a kernel has failed.
+    pub fn measured<M: Build>(&self, problem: &MeshProblem, kernels: &Kernels<M>, runs: usize) -> Result<Measured> {
+        let Self { problem: few, expected } = self;
+        if only_call(problem).is_ok() {
+            return measure(problem, kernels, expected, runs);
+        }
+        let script = Arc::new(MeshScript::new(few, &|chain| kernels.merges(chain)));
+        let mut driver = Driver::of(script, kernels).given()?;
+        driver.finish()?;
+        // Programs are computed by strategies alone that add in order.
+        let verdict = expected.judged(few, &driver, true)?;
+        drop(driver);
+        let mut driver = Driver::new(kernels).given()?;
+        driver.finish()?;
+        let steps = driver.done().max(1) as f64;
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            // From the beginning, with what it was given: it may have left nothing of that.
+            driver.position = Position::default();
+            driver = driver.given()?;
+            driver.wait()?;
+            times.extend(kernels.machine().time_each(1, |_| driver.finish())?);
+        }
+        let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
+        let statistics = Statistics::of(&each).ok_or_else(|| Error::check("no time was taken"))?;
+        Ok(Measured { statistics, verdict })
+    }
 }
 
 /// Computes a stencil, compares it with the interpreter, and takes times.
@@ -188,97 +241,10 @@ pub fn measure<M: Build>(
     driver.compute(&opened)?;
     let again = opened.clone();
     driver.close(opened);
-    let verdict = judged(problem, &driver, expected)?;
+    let verdict = expected.judged(problem, &driver, false)?;
     let times = kernels.machine().time_each(runs, |_| driver.compute(&again))?;
     let statistics = Statistics::of(&times).ok_or_else(|| Error::check("no time was taken"))?;
     Ok(Measured { statistics, verdict })
-}
-
-/// Computes a stencil, and compares it with the interpreter.
-///
-/// # Errors
-/// There is not enough memory, or a kernel has failed.
-pub fn verify<M: Build>(problem: &MeshProblem, kernels: &Kernels<M>, expected: &Expected) -> Result<Verdict> {
-    only_call(problem)?;
-    let mut driver = Driver::new(kernels).given()?;
-    driver.finish()?;
-    judged(problem, &driver, expected)
-}
-
-/// How what came out compares.
-fn judged<B: Backend>(problem: &MeshProblem, driver: &Driver<B>, expected: &Expected) -> Result<Verdict> {
-    let call = only_call(problem)?;
-    let stencil = &problem.program.stencils[call.stencil];
-    let mut verdict = Verdict::Equal;
-    for ((id, field), binding) in stencil.stencil.fields.iter().zip(&call.fields) {
-        let (Some(written), Some(wanted)) = (binding.written, &expected.outputs[id.index()]) else { continue };
-        let found = driver.get(written)?;
-        let found = found.ok_or_else(|| Error::check(format!("`{}` was not computed", field.name)))?;
-        let own = compared(
-            &field.name,
-            [wanted, &found],
-            problem.precision,
-            &expected.sums[id.index()],
-            expected.degrees[id.index()],
-        );
-        verdict = worse(verdict, own);
-    }
-    Ok(verdict)
-}
-
-/// How many values are added to a number of a field, at most, and what was there.
-fn degree(problem: &MeshProblem, stencil: &MeshStencil, field: FieldId) -> f64 {
-    let Some(home) = stencil.stencil.fields[field].place.home else { return 1.0 };
-    let mut counts = vec![0u32; problem.bound.size(home.set)];
-    for (_, write) in stencil.stores().filter(|(store, write)| store.field == field && write.part == 0) {
-        let How::Add(path) = &write.how else { continue };
-        for element in 0..problem.bound.size(stencil.set()) {
-            if let Ok(to) = usize::try_from(problem.bound.walk(element as i32, path.hops())) {
-                counts[to] += 1;
-            }
-        }
-    }
-    f64::from(counts.into_iter().max().unwrap_or(0)) + 1.0
-}
-
-/// How numbers compare that are rounded when they are added: what is stored in more bits is still added in the program's precision.
-fn compared(name: &str, [wanted, found]: [&Data; 2], precision: Precision, sums: &[f64], degree: f64) -> Verdict {
-    let mut share = 0.0_f64;
-    let is_single = precision == Precision::F32 || matches!(wanted, Data::F32(_));
-    let eps = if is_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    for index in 0..wanted.len() {
-        if wanted.bits(index) == found.bits(index) {
-            continue;
-        }
-        let (a, b) = (wanted.get(index), found.get(index));
-        // Zeros of two signs.
-        if a == b {
-            share = share.max(f64::MIN_POSITIVE);
-            continue;
-        }
-        let bound = degree * eps * sums.get(index).copied().unwrap_or(0.0);
-        let own = (a - b).abs() / bound;
-        // What is no number is never within a bound.
-        if own > 1.0 || own.is_nan() {
-            return Verdict::Differs { what: format!("{name}[{index}] is {b:?}, the interpreter has {a:?}") };
-        }
-        share = share.max(own);
-    }
-    if share == 0.0 { Verdict::Equal } else { Verdict::Within { share } }
-}
-
-fn worse(a: Verdict, b: Verdict) -> Verdict {
-    match (&a, &b) {
-        (Verdict::Differs { .. }, _) | (_, Verdict::Equal) => a,
-        (_, Verdict::Differs { .. }) | (Verdict::Equal, _) => b,
-        (Verdict::Within { share: x }, Verdict::Within { share: y }) => {
-            if x > y {
-                a
-            } else {
-                b
-            }
-        }
-    }
 }
 
 /// Gigabytes a second of copying 1 GiB (or less, on the emulator), read and written.

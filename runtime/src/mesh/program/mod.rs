@@ -15,6 +15,8 @@ mod pieces;
 mod request;
 mod script;
 mod tables;
+pub mod test;
+pub mod ways;
 
 use super::{Bound, Mesh};
 use crate::array::{Data, Element};

@@ -176,7 +176,7 @@ fn along<'m>(
 ///
 /// # Errors
 /// There are fields of that name, and none is what the input is declared as.
-fn fitting<'m>(mesh: &'m Mesh, variable: &Variable, program: &MeshProgram) -> Result<Option<&'m Field>> {
+pub(super) fn fitting<'m>(mesh: &'m Mesh, variable: &Variable, program: &MeshProgram) -> Result<Option<&'m Field>> {
     let Some(first) = mesh.field_named(&variable.name) else { return Ok(None) };
     let (declared, place) = (&program.mesh, variable.place);
     // Several sets may have a field of that name.

@@ -37,6 +37,20 @@ impl MeshScript {
         script
     }
 
+    /// The same, but what is given to the program and not written by it is there until its end.
+    pub(super) fn keeping_inputs(mut self) -> Self {
+        let variables = &self.problem.program.program.variables;
+        for stage in &mut self.stages {
+            stage.uses.ends.retain(|&id| variables[id].role != Some(Role::In));
+        }
+        self
+    }
+
+    /// The calls of all its stages.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.stages.iter().map(|stage| &stage.call)
+    }
+
     /// A stage, by its number.
     pub(super) fn stage(&self, number: usize) -> &Stage {
         &self.stages[number]

@@ -4,7 +4,7 @@
 use super::{Kernels, narrow};
 use crate::array::Data;
 use crate::build::Build;
-use crate::machine::Machine;
+use crate::machine::{Guards, Machine};
 use crate::{Element, Error, Result};
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use stencilc_compiler::ir::{Handle, Place, Stored};
 
-/// Buffers that nobody uses, by their length.
+/// Buffers that nobody uses, by the bytes of their numbers.
 pub(super) struct Pool<M: Machine> {
     pub(super) free: RefCell<BTreeMap<usize, Vec<M::Buffer>>>,
 }
@@ -20,6 +20,8 @@ pub(super) struct Pool<M: Machine> {
 /// An array on a machine.
 pub struct Array<M: Machine> {
     buffer: Option<M::Buffer>,
+    /// Bytes of its numbers. Up to a multiple of 16 there are zeros.
+    used: usize,
     pub(super) bytes: usize,
     pub(super) element: Element,
     pool: Rc<Pool<M>>,
@@ -28,7 +30,7 @@ pub struct Array<M: Machine> {
 impl<M: Machine> Drop for Array<M> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            self.pool.free.borrow_mut().entry(self.bytes).or_default().push(buffer);
+            self.pool.free.borrow_mut().entry(self.used).or_default().push(buffer);
         }
     }
 }
@@ -44,13 +46,14 @@ impl<M: Build> Kernels<M> {
         // Kernels count in 32 bits.
         narrow(len)?;
         // Some bytes more, so that an empty array has an address.
-        let bytes = (len * element.bytes()).next_multiple_of(16).max(16);
-        let free = self.pool.free.borrow_mut().get_mut(&bytes).and_then(Vec::pop);
+        let used = len * element.bytes();
+        let bytes = used.next_multiple_of(16).max(16);
+        let free = self.pool.free.borrow_mut().get_mut(&used).and_then(Vec::pop);
         let buffer = match free {
             Some(buffer) => buffer,
             None => self.machine.upload(&vec![0; bytes])?,
         };
-        Ok(Array { buffer: Some(buffer), bytes, element, pool: Rc::clone(&self.pool) })
+        Ok(Array { buffer: Some(buffer), used, bytes, element, pool: Rc::clone(&self.pool) })
     }
 
     /// How many numbers the array of a field has.
@@ -114,11 +117,20 @@ impl<M: Build> Kernels<M> {
 
     /// The bytes of an array, around which nothing was overwritten.
     pub(super) fn intact(&self, array: &Array<M>, name: &str) -> Result<Vec<u8>> {
-        let (bytes, guards) = self.machine.download(array.buffer()?)?;
-        if guards.intact() {
-            return Ok(bytes);
+        let downloaded = self.machine.download(array.buffer()?)?;
+        match beside(&downloaded, array.used) {
+            None => Ok(downloaded.0),
+            Some(what) => Err(Error::check(format!("`{name}`: {what}"))),
         }
-        Err(Error::check(format!("`{name}`: a kernel wrote beside its array: {guards}")))
+    }
+}
+
+/// What a kernel wrote beside the numbers of an array, which have so many bytes.
+pub(super) fn beside((bytes, guards): &(Vec<u8>, Guards), used: usize) -> Option<String> {
+    match bytes[used..].iter().position(|&byte| byte != 0) {
+        _ if !guards.intact() => Some(format!("a kernel wrote beside its array: {guards}")),
+        Some(after) => Some(format!("a kernel wrote beside its array: byte {} after its last number", after + 1)),
+        None => None,
     }
 }
 

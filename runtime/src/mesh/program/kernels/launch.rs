@@ -213,7 +213,7 @@ impl<M: Build> Kernels<M> {
                     Meaning::Mesh(MeshData::First) => Arg::I32(narrow(items.start)?),
                     Meaning::Mesh(MeshData::Table(..) | MeshData::Piece(_)) => {
                         let table = ready.tables.iter().find(|(own, _)| own == meaning);
-                        address(table.map(|(_, buffer)| buffer).ok_or_else(|| Error::check("a table is missing"))?)
+                        address(table.map(|(_, buffer)| &**buffer).ok_or_else(|| Error::check("a table is missing"))?)
                     }
                     Meaning::Mesh(MeshData::Leaves(field)) => {
                         let leaves = work.leaves.iter().find(|own| own.field == *field);

@@ -19,11 +19,12 @@ use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::machine::Machine;
 use crate::{Error, Result};
 pub use arrays::Array;
-use arrays::Pool;
+use arrays::{Pool, beside};
 use prepare::{Key, Prepared};
 pub use renumbered::Renumbered;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::ir::{MapId, SetId, VariableId};
@@ -32,6 +33,16 @@ pub use work::{Work, Works};
 
 /// Somebody who is told the name and the text of each kernel before it is built.
 pub type Reader = dyn Fn(&str, &str) -> Result<()>;
+
+/// Somebody who makes a kernel of its name and its text.
+pub type Maker<M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel>;
+
+/// What kernels read and none of them writes: maps and tables.
+struct Constant<M: Machine> {
+    what: String,
+    buffer: Rc<M::Buffer>,
+    bytes: Vec<u8>,
+}
 
 /// Computes on a machine.
 pub struct Kernels<M: Machine> {
@@ -42,9 +53,12 @@ pub struct Kernels<M: Machine> {
     machine: Arc<M>,
     choices: MeshChoices,
     reader: Option<Rc<Reader>>,
+    maker: Option<Rc<Maker<M>>>,
+    /// Maps and tables, and what they held, if somebody will ask for damage.
+    constants: Option<RefCell<Vec<Constant<M>>>>,
     /// What threads of the kernels take that were built.
     usages: RefCell<Vec<(String, Usage)>>,
-    renumbered: Rc<Renumbered>,
+    renumbered: Box<dyn Deref<Target = Renumbered>>,
     maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
     numbers: RefCell<HashMap<SetId, Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
@@ -59,7 +73,7 @@ impl<M: Build> Kernels<M> {
         problem: impl Into<Arc<MeshProblem>>,
         machine: Arc<M>,
         choices: MeshChoices,
-        renumbered: Rc<Renumbered>,
+        renumbered: impl Deref<Target = Renumbered> + 'static,
     ) -> Self {
         let problem = problem.into();
         let merges = |chain: &Chain| renumbered.merges(&problem, chain, choices);
@@ -70,8 +84,10 @@ impl<M: Build> Kernels<M> {
             machine,
             choices,
             reader: None,
+            maker: None,
+            constants: None,
             usages: RefCell::default(),
-            renumbered,
+            renumbered: Box::new(renumbered),
             maps: RefCell::default(),
             numbers: RefCell::default(),
             pool: Rc::new(Pool { free: RefCell::default() }),
@@ -86,11 +102,48 @@ impl<M: Build> Kernels<M> {
         Self { reader: Some(reader), ..self }
     }
 
+    /// The same, but somebody else makes the kernels.
+    pub fn made_by(self, maker: Rc<Maker<M>>) -> Self {
+        Self { maker: Some(maker), ..self }
+    }
+
+    /// The same, but what is given stays there to the end, and [`Kernels::damage`] knows what maps and tables held.
+    pub fn watched(mut self) -> Self {
+        let merges = |chain: &Chain| self.renumbered.merges(&self.problem, chain, self.choices);
+        self.script = Arc::new(MeshScript::new(&self.problem, &merges).keeping_inputs());
+        Self { constants: Some(RefCell::default()), ..self }
+    }
+
+    /// What kernels overwrote beside the arrays of the program: maps, tables, and what lies around arrays that calls share.
+    ///
+    /// # Errors
+    /// The machine fails.
+    pub fn damage(&self) -> Result<Vec<String>> {
+        let mut damage = Vec::new();
+        for Constant { what, buffer, bytes } in self.constants.iter().flat_map(|own| own.take()) {
+            let (found, guards) = self.machine.download(&buffer)?;
+            if !guards.intact() || found != bytes {
+                damage.push(format!("{what} was overwritten"));
+            }
+        }
+        for (&used, buffer) in
+            self.pool.free.borrow().iter().flat_map(|(used, all)| all.iter().map(move |own| (used, own)))
+        {
+            damage.extend(
+                beside(&self.machine.download(buffer)?, used).map(|what| format!("an array of a call: {what}")),
+            );
+        }
+        Ok(damage)
+    }
+
     fn build(&self, name: &str, text: &str) -> Result<M::Kernel> {
         if let Some(reader) = &self.reader {
             reader(name, text)?;
         }
-        let kernel = self.machine.build(name, text)?;
+        let kernel = match &self.maker {
+            Some(maker) => maker(name, text)?,
+            None => self.machine.build(name, text)?,
+        };
         let usage = self.machine.usage(&kernel).map(|usage| (name.to_owned(), usage));
         self.usages.borrow_mut().extend(usage);
         Ok(kernel)

@@ -2,12 +2,13 @@
 
 use super::super::pieces::Pieces;
 use super::super::tables::InverseMap;
-use super::Kernels;
+use super::{Constant, Kernels};
 use crate::build::Build;
 use crate::machine::Machine;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{Handle, MapId, SetId};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
@@ -25,7 +26,7 @@ pub(super) struct Prepared<M: Machine> {
 pub(super) struct Ready<M: Machine> {
     pub(super) lowered: Kernel,
     pub(super) kernel: M::Kernel,
-    pub(super) tables: Vec<(Meaning, M::Buffer)>,
+    pub(super) tables: Vec<(Meaning, Rc<M::Buffer>)>,
     /// The items of each launch.
     pub(super) items: Vec<Range<usize>>,
 }
@@ -50,7 +51,7 @@ impl<M: Build> Kernels<M> {
         Ok(prepared)
     }
 
-    fn ready(&self, lowered: Kernel, groups: &[Rc<InverseMap>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
+    fn ready(&self, lowered: Kernel, groups: &[Arc<InverseMap>], pieces: Option<&Pieces>) -> Result<Ready<M>> {
         let has = |group: usize, table: MeshTable| {
             let wanted = Meaning::Mesh(MeshData::Table(group, table));
             lowered.code.meanings().any(|own| *own == wanted)
@@ -77,23 +78,29 @@ impl<M: Build> Kernels<M> {
             } else {
                 continue;
             };
-            tables.push((meaning.clone(), self.upload_numbers(&numbers)?));
+            tables.push((meaning.clone(), self.upload_numbers("a table", &numbers)?));
         }
         let kernel = self.build(&lowered.code.name, &cuda::text(&lowered.code)?)?;
         Ok(Ready { lowered, kernel, tables, items })
     }
 
-    fn upload_numbers(&self, numbers: &[i32]) -> Result<M::Buffer> {
+    /// Numbers that no kernel writes; `what` they are.
+    fn upload_numbers(&self, what: &str, numbers: &[i32]) -> Result<Rc<M::Buffer>> {
         let mut bytes = bytemuck::cast_slice(numbers).to_vec();
         bytes.resize(bytes.len().next_multiple_of(16).max(16), 0xff);
-        self.machine.upload(&bytes)
+        let buffer = Rc::new(self.machine.upload(&bytes)?);
+        if let Some(constants) = &self.constants {
+            constants.borrow_mut().push(Constant { what: what.to_owned(), buffer: Rc::clone(&buffer), bytes });
+        }
+        Ok(buffer)
     }
 
     pub(super) fn map(&self, map: MapId) -> Result<Rc<M::Buffer>> {
         if let Some(known) = self.maps.borrow().get(&map) {
             return Ok(Rc::clone(known));
         }
-        let buffer = Rc::new(self.upload_numbers(self.renumbered.bound.map(map).0)?);
+        let what = format!("the map `{}`", self.problem.program.mesh.maps[map].name);
+        let buffer = self.upload_numbers(&what, self.renumbered.bound.map(map).0)?;
         self.maps.borrow_mut().insert(map, Rc::clone(&buffer));
         Ok(buffer)
     }
@@ -103,7 +110,7 @@ impl<M: Build> Kernels<M> {
             return Ok(Rc::clone(known));
         }
         let numbers: Vec<i32> = self.renumbered.users[set.index()].iter().map(|&user| user as i32).collect();
-        let buffer = Rc::new(self.upload_numbers(&numbers)?);
+        let buffer = self.upload_numbers("the user's numbers of elements", &numbers)?;
         self.numbers.borrow_mut().insert(set, Rc::clone(&buffer));
         Ok(buffer)
     }

@@ -6,17 +6,16 @@ use super::super::tables::InverseMap;
 use crate::Result;
 use crate::mesh::order::{Cuts, Ordering};
 use crate::mesh::{Bound, Mesh};
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{Handle, Path, SetId};
 use stencilc_compiler::mesh::{Cut, Group};
 
 /// Who leads to which targets: from which set, along which paths.
-type Led = (SetId, Vec<Path>, Rc<InverseMap>);
+type Led = (SetId, Vec<Path>, Arc<InverseMap>);
 
-/// A mesh whose elements stand in some order on machines.
+/// A mesh whose elements stand in some order on machines. Any number of threads may use it at once.
 pub struct Renumbered {
     /// The sets and maps, with the machine's numbers.
     pub(super) bound: Bound,
@@ -25,9 +24,9 @@ pub struct Renumbered {
     /// By set: the number of each element of the user's.
     pub(super) news: Vec<Vec<u32>>,
     /// What is known of increments.
-    inverse: RefCell<Vec<Led>>,
+    inverse: Mutex<Vec<Led>>,
     /// What was cut, where that could be done.
-    pieces: RefCell<HashMap<Piece, Option<Rc<Pieces>>>>,
+    pieces: Mutex<HashMap<Piece, Option<Arc<Pieces>>>>,
     /// A set that the ordering has cut into parts, and where they begin.
     parts: Option<(SetId, Cuts)>,
 }
@@ -56,25 +55,25 @@ impl Renumbered {
             let name = &problem.mesh.sets.get(cuts.set)?.name;
             Some((declared.set_named(name)?, cuts.clone()))
         });
-        Ok(Self { bound, users, news, inverse: RefCell::default(), pieces: RefCell::default(), parts })
+        Ok(Self { bound, users, news, inverse: Mutex::default(), pieces: Mutex::default(), parts })
     }
 
     /// Who leads to the targets of a group.
-    pub(super) fn inverse(&self, group: &Group) -> Result<Rc<InverseMap>> {
+    pub(super) fn inverse(&self, group: &Group) -> Result<Arc<InverseMap>> {
         let Group { from, target, paths, .. } = group;
-        if let Some((.., known)) = self.inverse.borrow().iter().find(|(set, own, _)| set == from && own == paths) {
-            return Ok(Rc::clone(known));
+        if let Some((.., known)) = locked(&self.inverse).iter().find(|(set, own, _)| set == from && own == paths) {
+            return Ok(Arc::clone(known));
         }
-        let own = Rc::new(InverseMap::new(&self.bound, *from, *target, paths, &self.users[from.index()])?);
-        self.inverse.borrow_mut().push((*from, paths.clone(), Rc::clone(&own)));
+        let own = Arc::new(InverseMap::new(&self.bound, *from, *target, paths, &self.users[from.index()])?);
+        locked(&self.inverse).push((*from, paths.clone(), Arc::clone(&own)));
         Ok(own)
     }
 
     /// Those who lead to the targets of a group, in pieces. Nothing if a piece is too large for numbers of 16 bits.
-    pub(super) fn pieces(&self, group: &Group, cut: Cut) -> Result<Option<Rc<Pieces>>> {
+    pub(super) fn pieces(&self, group: &Group, cut: Cut) -> Result<Option<Arc<Pieces>>> {
         let Group { from, target, paths, .. } = group;
         let key = (*from, paths.clone(), cut);
-        if let Some(known) = self.pieces.borrow().get(&key) {
+        if let Some(known) = locked(&self.pieces).get(&key) {
             return Ok(known.clone());
         }
         let inverse = self.inverse(group)?;
@@ -83,10 +82,15 @@ impl Renumbered {
             Cut::Blocks { .. } => from,
         };
         let parts = self.parts.as_ref().filter(|(own, _)| own == set).map(|(_, cuts)| &cuts.starts[..]);
-        let own = Pieces::new(&inverse.mesh, cut, &self.users[from.index()], parts).ok().map(Rc::new);
-        self.pieces.borrow_mut().insert(key, own.clone());
+        let own = Pieces::new(&inverse.mesh, cut, &self.users[from.index()], parts).ok().map(Arc::new);
+        locked(&self.pieces).insert(key, own.clone());
         Ok(own)
     }
+}
+
+/// What is known already: whoever panicked has left it whole.
+fn locked<T>(known: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Puts elements that add to those of another set in the order of the first that they add to, so that neighbours in memory

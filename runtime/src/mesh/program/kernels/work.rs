@@ -16,7 +16,7 @@ use count::Threads;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::operations::Operation;
 use stencilc_compiler::ir::program::Call;
@@ -88,7 +88,7 @@ impl Renumbered {
         problem: &MeshProblem,
         (number, computed, from_zero): &Key,
         choices: &MeshChoices,
-    ) -> Result<(printed::Kernels, Vec<Rc<InverseMap>>)> {
+    ) -> Result<(printed::Kernels, Vec<Arc<InverseMap>>)> {
         let counted = Counted { renumbered: self, failed: RefCell::new(None) };
         let from_zero = |field: FieldId| from_zero[field.index()];
         let subject = |stencil| MeshTask {
@@ -209,7 +209,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn kernel(&self, kernel: &Kernel, groups: &[Rc<InverseMap>]) -> Result<Work> {
+    fn kernel(&self, kernel: &Kernel, groups: &[Arc<InverseMap>]) -> Result<Work> {
         let whats = || kernel.code.meanings();
         let walked = whats().find_map(|what| match what {
             Meaning::Mesh(MeshData::Table(

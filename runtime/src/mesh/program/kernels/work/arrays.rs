@@ -3,7 +3,7 @@
 use super::super::super::tables::InverseMap;
 use super::View;
 use super::count::Threads;
-use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Hop, Kind, MapId, Path};
@@ -149,7 +149,7 @@ impl View<'_> {
     }
 
     /// Bytes of the tables that a kernel takes.
-    pub(super) fn tables(&self, kernel: &Kernel, groups: &[Rc<InverseMap>], threads: &Threads) -> usize {
+    pub(super) fn tables(&self, kernel: &Kernel, groups: &[Arc<InverseMap>], threads: &Threads) -> usize {
         let has = |wanted: MeshTable| {
             kernel.code.meanings().any(|own| matches!(own, Meaning::Mesh(MeshData::Table(_, own)) if *own == wanted))
         };

@@ -1,0 +1,263 @@
+//! Stencils and programs over meshes: every way to compute them against the interpreter. A stencil is a program that calls it once.
+
+use super::compare::differs;
+use super::{Mismatch, Subject, Verdict, overwritten};
+use crate::array::Data;
+use crate::build::Build;
+use crate::driver::{Backend, Driver};
+use crate::emulate::Source;
+use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
+use crate::mesh::program::cpu::{self, Interpreter};
+use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
+use crate::mesh::program::measure::only_call;
+use crate::mesh::program::{MeshProblem, MeshScript, shape};
+use crate::problem::element_of;
+use crate::program::kernels::Text;
+use crate::{Error, Result};
+use std::rc::Rc;
+use std::sync::Arc;
+use stencilc_compiler::cuda;
+use stencilc_compiler::ir::mesh::How;
+use stencilc_compiler::ir::program::Call;
+use stencilc_compiler::ir::{FieldId, Handle, Levels, MeshStencil, Precision, Role, VariableId};
+use stencilc_compiler::mesh::MeshChoices;
+
+/// What a program leaves, by the interpreter.
+pub struct Expected {
+    outputs: Vec<Output>,
+}
+
+/// What one of its variables holds.
+struct Output {
+    variable: VariableId,
+    data: Data,
+    /// Of each number how far off it may be where values are added in another order; nothing where none is added.
+    slack: Vec<f64>,
+}
+
+impl Expected {
+    /// What the interpreter computes. Only of a stencil by itself is it known how far off another order of additions may be.
+    ///
+    /// # Errors
+    /// An array is missing, or there is not enough memory.
+    pub fn new(problem: &Arc<MeshProblem>) -> Result<Self> {
+        if let Ok(call) = only_call(problem) {
+            return of_call(problem, call);
+        }
+        let mut driver = Driver::new(Interpreter::new(Arc::clone(problem))).given()?;
+        driver.finish()?;
+        let outputs = driver.results()?.into_iter();
+        let outputs = outputs.filter_map(|(variable, data)| Some(Output { variable, data: data?, slack: Vec::new() }));
+        Ok(Self { outputs: outputs.collect() })
+    }
+
+    /// Whether a comparison with it proves something.
+    ///
+    /// # Errors
+    /// Every number of an output is NaN.
+    pub fn check_worth(&self, problem: &MeshProblem) -> Result<()> {
+        for Output { variable, data, .. } in &self.outputs {
+            let is_real = matches!(data, Data::F32(_) | Data::F64(_));
+            if is_real && !data.is_empty() && (0..data.len()).all(|at| data.get(at).is_nan()) {
+                let name = &problem.program.program.variables[*variable].name;
+                return Err(Error::check(format!(
+                    "every number of `{name}` is NaN, so nothing is known: give the mesh fields, or declare ranges"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// How what a program left compares. Where values are added in the order of elements (`in_order`), every bit has to be the same.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn judged<B: Backend>(&self, problem: &MeshProblem, driver: &Driver<B>, in_order: bool) -> Result<Verdict> {
+        let (mut numbers, mut share, mut mismatches) = (0, 0.0_f64, Vec::new());
+        for Output { variable, data, slack } in &self.outputs {
+            let own = &problem.program.program.variables[*variable];
+            let found = driver.get(*variable)?;
+            let found = found.ok_or_else(|| Error::check(format!("`{}` was not computed", own.name)))?;
+            numbers += data.len();
+            let beyond = |index: usize| -> f64 {
+                match (differs(data, &found, index), in_order) {
+                    (false, _) => 0.0,
+                    (true, true) => f64::INFINITY,
+                    (true, false) => off(data.get(index), found.get(index), slack.get(index).copied().unwrap_or(0.0)),
+                }
+            };
+            // What is no number is never within a bound.
+            let is_wrong = |index: usize| beyond(index) > 1.0 || beyond(index).is_nan();
+            let place = |index: usize| place(problem, *variable, index);
+            match Mismatch::of(&own.name, [data, &found], is_wrong, place) {
+                Some(mismatch) => mismatches.push(mismatch),
+                None => share = (0..data.len()).map(beyond).fold(share, f64::max),
+            }
+        }
+        match mismatches.is_empty() && share > 0.0 {
+            true => Ok(Verdict::Within { share }),
+            false => Ok(Verdict::of(numbers, mismatches, Vec::new())),
+        }
+    }
+}
+
+/// How far off a number is that has other bits, as a share of what it may be.
+fn off(expected: f64, found: f64, slack: f64) -> f64 {
+    // Zeros of two signs.
+    if expected == found { f64::MIN_POSITIVE } else { (expected - found).abs() / slack }
+}
+
+/// Where a number of a variable is: `edge 17, part 1, k=2`.
+fn place(problem: &MeshProblem, variable: VariableId, index: usize) -> String {
+    let place = problem.program.program.variables[variable].place;
+    let mut axes = Vec::new();
+    if place.levels != Levels::None {
+        axes.push("k=");
+    }
+    let set = place.home.map(|home| format!("{} ", problem.program.mesh.sets[home.set].name));
+    axes.extend(set.as_deref());
+    if let Some(home) = place.home {
+        axes.extend(home.map.map(|_| "slot "));
+        axes.extend((home.parts > 1).then_some("part "));
+    }
+    let (mut rest, mut words) = (index, Vec::new());
+    for (axis, length) in axes.iter().zip(shape(place, &problem.bound, problem.levels)).rev() {
+        words.push(format!("{axis}{}", rest % length));
+        rest /= length;
+    }
+    // Slowest first, but levels last, as over grids.
+    words.reverse();
+    if place.levels != Levels::None {
+        words.rotate_left(1);
+    }
+    if words.is_empty() { "its only number".to_owned() } else { words.join(", ") }
+}
+
+/// What the interpreter computes of a program that is one call, and how far off another order of additions may be: in each number, by the
+/// rounding of as many sums as are added to any, of all that is added to it without signs.
+fn of_call(problem: &MeshProblem, call: &Call) -> Result<Expected> {
+    let stencil = &problem.program.stencils[call.stencil];
+    let computed = problem.computed(call.stencil, &problem.params)?;
+    let mut outputs: Vec<Option<Data>> = Vec::new();
+    let mut inputs: Vec<Option<&Data>> = Vec::new();
+    for (id, field) in stencil.stencil.fields.iter() {
+        let binding = call.fields[id.index()];
+        inputs.push(binding.read.and_then(|read| problem.initial.get(&read)));
+        let len = len(field.place, &problem.bound, problem.levels);
+        let element = element_of(field.stored, problem.precision);
+        outputs.push(match field.role {
+            Role::In | Role::Carried => None,
+            Role::Inc if binding.read.is_none() => Some(cpu::zero(element, len)),
+            Role::Inc | Role::InOut => inputs[id.index()].cloned(),
+            Role::Out | Role::Reduce => Some(Data::fresh(element, len)),
+        });
+    }
+    let mut sums: Vec<Vec<f64>> = outputs.iter().map(|data| vec![0.0; data.as_ref().map_or(0, Data::len)]).collect();
+    for ((id, field), sums) in stencil.stencil.fields.iter().zip(&mut sums) {
+        if field.role == Role::Inc
+            && let Some(before) = &outputs[id.index()]
+        {
+            sums.iter_mut().enumerate().for_each(|(index, sum)| *sum = before.get(index).abs());
+        }
+    }
+    let job = MeshJob {
+        stencil,
+        precision: problem.precision,
+        mesh: &problem.bound,
+        levels: problem.levels,
+        computed: &computed,
+        params: &problem.params,
+        inputs: &inputs,
+    };
+    interpret_mesh(&job, &mut outputs, Some(&mut sums), &|_| {})?;
+    let mut expected = Expected { outputs: Vec::new() };
+    for (((id, own), data), mut slack) in stencil.stencil.fields.iter().zip(outputs).zip(sums) {
+        let (Some(variable), Some(data)) = (call.fields[id.index()].written, data) else { continue };
+        let degree = if own.role == Role::Inc { degree(problem, stencil, id) } else { 1.0 };
+        // What is stored in more bits is still added in the program's precision.
+        let is_single = problem.precision == Precision::F32 || matches!(data, Data::F32(_));
+        let epsilon = if is_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        slack.iter_mut().for_each(|sum| *sum *= degree * epsilon);
+        expected.outputs.push(Output { variable, data, slack });
+    }
+    Ok(expected)
+}
+
+/// How many values are added to a number of a field, at most, and what was there.
+fn degree(problem: &MeshProblem, stencil: &MeshStencil, field: FieldId) -> f64 {
+    let Some(home) = stencil.stencil.fields[field].place.home else { return 1.0 };
+    let mut counts = vec![0u32; problem.bound.size(home.set)];
+    for (_, write) in stencil.stores().filter(|(store, write)| store.field == field && write.part == 0) {
+        let How::Add(path) = &write.how else { continue };
+        for element in 0..problem.bound.size(stencil.set()) {
+            if let Ok(to) = usize::try_from(problem.bound.walk(element as i32, path.hops())) {
+                counts[to] += 1;
+            }
+        }
+    }
+    f64::from(counts.into_iter().max().unwrap_or(0)) + 1.0
+}
+
+/// A program over a mesh, or a stencil as one that calls it once, and what the interpreter leaves of it.
+pub struct OverMesh {
+    /// The program, the mesh and the numbers.
+    pub problem: Arc<MeshProblem>,
+    /// What the interpreter leaves.
+    pub expected: Expected,
+}
+
+/// A way to compute it: the order of elements, and what kernels do.
+pub struct Way {
+    /// The mesh in this order.
+    pub renumbered: Arc<Renumbered>,
+    /// How kernels compute.
+    pub choices: MeshChoices,
+}
+
+/// A way, and the kernels that are known before anything is computed.
+pub struct Planned {
+    renumbered: Arc<Renumbered>,
+    choices: MeshChoices,
+    texts: Vec<Text>,
+}
+
+impl Subject for OverMesh {
+    type Way = Way;
+    type Planned = Planned;
+
+    fn plan(&self, Way { renumbered, choices }: &Way) -> Result<Planned> {
+        let merges = |chain: &_| renumbered.merges(&self.problem, chain, *choices);
+        let mut texts = Vec::new();
+        for call in MeshScript::new(&self.problem, &merges).calls() {
+            for kernel in renumbered.kernels(&self.problem, call, choices)? {
+                texts.push(Text { name: kernel.code.name.to_string(), text: cuda::text(&kernel.code)? });
+            }
+        }
+        Ok(Planned { renumbered: Arc::clone(renumbered), choices: *choices, texts })
+    }
+
+    fn texts<'a>(&self, planned: &'a Planned) -> Vec<Source<'a>> {
+        planned.texts.iter().map(|Text { name, text }| Source { name, text }).collect()
+    }
+
+    fn run<M: Build>(&self, planned: &Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
+        let Self { problem, expected } = self;
+        let Planned { renumbered, choices, .. } = planned;
+        let kernels = Kernels::new(Arc::clone(problem), Arc::clone(machine), *choices, Arc::clone(renumbered));
+        let kernels = kernels.made_by(Rc::clone(maker)).watched();
+        let mut driver = Driver::new(&kernels).given()?;
+        driver.finish()?;
+        let verdict = expected.judged(problem, &driver, choices.strategy.is_ordered())?;
+        let mut own = overwritten(&driver, |variable| {
+            problem.initial.get(&variable).ok_or_else(|| Error::check("an input is held that was not given"))
+        })?;
+        own.extend(kernels.damage()?);
+        Ok(match verdict {
+            Verdict::Failed { order, mismatches, damage } => {
+                Verdict::Failed { order, mismatches, damage: [damage, own].concat() }
+            }
+            verdict if own.is_empty() => verdict,
+            _ => Verdict::of(0, Vec::new(), own),
+        })
+    }
+}

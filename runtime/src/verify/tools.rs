@@ -1,0 +1,58 @@
+//! What compiles kernels, and what they run on.
+
+use crate::cuda::Gpu;
+use crate::device::Device;
+use crate::emulate::{Compiler, Settings};
+use crate::error::{Error, Result};
+use crate::nvrtc::{self, Arch};
+use std::sync::Arc;
+
+/// What compiles kernels, and what they run on: a GPU, the emulator, or nothing.
+#[derive(Clone, Default)]
+pub struct Tools {
+    /// A GPU, if they run on one.
+    pub gpu: Option<Arc<Gpu>>,
+    /// What compiles them for the emulator, and how, if they run there.
+    pub emulator: Option<(Compiler, Settings)>,
+    /// The architecture that NVRTC compiles for, where there is one.
+    pub arch: Option<String>,
+    /// Whether what was compiled for the emulator is kept for later.
+    pub keeps: bool,
+}
+
+impl Tools {
+    /// What there is on this machine, or was asked for; without a GPU, kernels run on the emulator. Where no GPU says which, NVRTC compiles
+    /// for `arch`. And the device that it came to, and why there is no NVRTC.
+    ///
+    /// # Errors
+    /// What was asked for cannot be used.
+    pub fn choose(given: Option<Device>, arch: &Arch) -> Result<(Self, Device, Option<Error>)> {
+        let (device, compiler) = match Device::choose(given) {
+            (Device::Emulate, _) => (Device::Emulate, Some(Compiler::find()?)),
+            // Unless the user wants them not to run.
+            (Device::Cpu, Some(_)) => match Compiler::find() {
+                Ok(compiler) => (Device::Emulate, Some(compiler)),
+                Err(_) => (Device::Cpu, None),
+            },
+            (device, _) => (device, None),
+        };
+        let gpu = match device {
+            Device::Cuda(ordinal) => Some(Arc::new(Gpu::open(ordinal)?)),
+            Device::Cpu | Device::Emulate => None,
+        };
+        let nvrtc = nvrtc::find();
+        let arch = gpu.as_ref().map_or(arch.to_string(), |gpu| gpu.arch());
+        let emulator = compiler.map(|compiler| (compiler, Settings { optimise: 1, ..Settings::default() }));
+        Ok((Self { gpu, emulator, arch: nvrtc.is_ok().then_some(arch), keeps: true }, device, nvrtc.err()))
+    }
+
+    /// A GPU alone.
+    pub fn on_gpu(gpu: Arc<Gpu>) -> Self {
+        Self { arch: Some(gpu.arch()), gpu: Some(gpu), ..Self::default() }
+    }
+
+    /// The emulator alone.
+    pub fn emulated(compiler: &Compiler, settings: Settings) -> Self {
+        Self { emulator: Some((compiler.clone(), settings)), ..Self::default() }
+    }
+}
