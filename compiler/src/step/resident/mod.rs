@@ -19,7 +19,7 @@ mod setup;
 mod shapes;
 mod spans;
 
-use super::flow::{Area, Flow};
+use super::flow::{Area, Flow, Window};
 use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, StepTask, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
@@ -87,7 +87,7 @@ fn check(task: &StepTask, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<
     check_carry(task, carry)?;
     // Who is sent nothing back does not know when the rows of two steps ago have been read.
     let windows = carry.iter().map(|&(_, from)| spans::window(flow, from));
-    let all = super::flow::Window::of_several(windows);
+    let all = windows.fold(Window::default(), Window::union);
     if warps * blocks > 1 && (all.before() == 0) != (all.after() == 0) {
         return refuse(format!("it reads {} to {} rows away, on one side alone", j.low, j.high));
     }
